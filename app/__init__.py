@@ -1,0 +1,1 @@
+"""redra: a control plane emulator for `resource.k8s.io` whose only truth is an event log."""

@@ -1,0 +1,5 @@
+"""Everything technical behind a port.
+
+Belongs here: PostgreSQL, memory, clock, uids, readers and writers of history formats, telemetry.
+Does not belong here: decisions. Imported by bootstrap and tests only.
+"""

@@ -1,0 +1,82 @@
+"""What a reconciler answers: commands, the decision that explains them, and when to look again.
+
+A reconciler keeps a queue view (its informer caches and work queue in one), folded from the same
+events as everything else; it reads objects and devices from `Views`. It never waits: an instant at
+which something becomes due is part of its queue view.
+"""
+
+from dataclasses import dataclass
+from typing import Protocol
+
+from app.domain.log import Event, Revision
+from app.domain.objects.commands import Command
+from app.domain.objects.reader import ObjectsReader
+from app.domain.values.json_tree import JsonObject
+from app.domain.values.timestamps import Instant
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Decision:
+    """Why a plan is as it is, bounded in size, ready for the log.
+
+    `subject` is namespace and name of the object decided about, `outcome` one word
+    (`Scheduled`, `Unschedulable`, `Evicted`, `Cancelled`, …), `inputs` the volatile values that took
+    part (attempt number, start index), `summary` the reasons.
+    """
+
+    controller: str
+    resource: str
+    namespace: str
+    name: str
+    outcome: str
+    inputs: JsonObject
+    summary: JsonObject
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plan:
+    """One step of one controller: appended as a whole or not at all.
+
+    `cause` is the revision that provoked it, `observed` the revision of the views it was made from.
+    """
+
+    controller: str
+    key: str
+    commands: tuple[Command, ...] = ()
+    decision: Decision | None = None
+    cause: int = 0
+    observed: Revision = Revision(0)
+
+
+class Views(Protocol):
+    """What reconcilers may look at, all at one revision.
+
+    Further views (inventory of devices, allocated state, taints) are attributes of the concrete
+    class, which the service builds; each reconciler names those it needs in its own Protocol.
+    """
+
+    @property
+    def objects(self) -> ObjectsReader: ...
+
+
+class Reconciler(Protocol):
+    """One controller.
+
+    `fold` is called for every event in order, before or after a plan of its own was appended.
+    `step` returns the plan for the next key that is ready at `now`, or None when nothing is ready;
+    a plan without commands and decision means: looked, nothing to do (bounded work, call again).
+    `settled` tells the fate of the last plan: its events were appended (and have been folded), or
+    it was refused with `problem` and is to be retried by the controller's own back-off.
+    `due` is the earliest instant at which `step` could have something to do without a new event.
+    """
+
+    @property
+    def name(self) -> str: ...
+
+    def fold(self, event: Event, views: Views) -> None: ...
+
+    def step(self, views: Views, now: Instant) -> Plan | None: ...
+
+    def settled(self, plan: Plan, problem: str | None, now: Instant) -> None: ...
+
+    def due(self) -> Instant | None: ...

@@ -1,0 +1,244 @@
+"""Everything that can go wrong in words that somebody can act on.
+
+    RedraError
+    ├── Rejected                    the rules refuse a command; nothing was appended
+    │   ├── BadRequest              400 the request cannot be read or contradicts itself
+    │   ├── Unauthorized            401 the credentials are missing or unknown
+    │   ├── Forbidden               403 known, but not allowed
+    │   ├── NotFound                404 no such object, resource or history
+    │   ├── MethodNotAllowed        405 the resource does not support the verb
+    │   ├── NotAcceptable           406 no representation that the client accepts
+    │   ├── AlreadyExists           409 an object of that name exists
+    │   ├── Conflict                409 the object changed meanwhile, or another manager owns a field
+    │   ├── Expired                 410 the revision asked for is no longer offered
+    │   ├── TooLarge                413 a bound on the size of a request
+    │   ├── UnsupportedMediaType    415 the body is in a form that is not read
+    │   ├── Invalid                 422 the object breaks rules; carries one cause per field
+    │   ├── TooManyRequests         429 come back later
+    │   └── RevisionTooLarge        504 a revision that does not exist yet
+    ├── LogError                    the log cannot take or give events
+    │   ├── HeadMoved               another writer appended first; fold and decide again
+    │   ├── StaleLease              the writer's lease has been taken over; it must stop
+    │   ├── LogUnavailable          no connection, disk full, time-out; retry when the cause is gone
+    │   ├── WrongDatabase           the database is not ours or not at our schema version
+    │   └── ChainBroken             a stored event does not fit its hash; names the revision
+    └── InputError                  a file, an argument or a setting; names place and cure
+
+An error carries fields; the message is made from them. `app/api/status.py` turns `Rejected` into a
+Kubernetes Status, the command line prints `InputError` and `LogError` as one sentence.
+"""
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+
+class RedraError(Exception):
+    """Base of all; never raised itself."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cause:
+    """One reason why an object or request was refused.
+
+    `reason` is a cause type of the Kubernetes Status (`FieldValueInvalid`, …), `field` a path such
+    as `spec.devices.requests[0].name`, `message` the text without the path.
+    """
+
+    reason: str
+    message: str
+    field: str = ""
+
+
+class Rejected(RedraError):
+    """A command or request that the rules refuse. Nothing was appended.
+
+    `code` and `reason` are those of the Kubernetes Status. `resource` is the plural (or the Kind
+    for `Invalid`), `group` the API group, `name` the object's name; all may be empty.
+    """
+
+    code: ClassVar[int] = 500
+    reason: ClassVar[str] = "InternalError"
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        group: str = "",
+        resource: str = "",
+        name: str = "",
+        uid: str = "",
+        causes: tuple[Cause, ...] = (),
+        retry_after_seconds: int = 0,
+    ) -> None:
+        super().__init__(message)
+        self.message = message
+        self.group = group
+        self.resource = resource
+        self.name = name
+        self.uid = uid
+        self.causes = causes
+        self.retry_after_seconds = retry_after_seconds
+
+
+class BadRequest(Rejected):
+    """The request cannot be read, or says two things at once. Cure: change the request."""
+
+    code = 400
+    reason = "BadRequest"
+
+
+class Unauthorized(Rejected):
+    """Credentials are missing or unknown. Cure: a valid token or client certificate."""
+
+    code = 401
+    reason = "Unauthorized"
+
+
+class Forbidden(Rejected):
+    """The actor is known and may not do this. Cure: a role that allows it."""
+
+    code = 403
+    reason = "Forbidden"
+
+
+class NotFound(Rejected):
+    """The object, resource, subresource or history does not exist."""
+
+    code = 404
+    reason = "NotFound"
+
+
+class MethodNotAllowed(Rejected):
+    """The resource exists and does not support the verb."""
+
+    code = 405
+    reason = "MethodNotAllowed"
+
+
+class NotAcceptable(Rejected):
+    """No representation that the client accepts can be produced."""
+
+    code = 406
+    reason = "NotAcceptable"
+
+
+class AlreadyExists(Rejected):
+    """An object of that name exists already."""
+
+    code = 409
+    reason = "AlreadyExists"
+
+
+class Conflict(Rejected):
+    """The object is at another revision than the writer believes, or a field has another owner.
+
+    Cure: read again and repeat.
+    """
+
+    code = 409
+    reason = "Conflict"
+
+
+class Expired(Rejected):
+    """A revision that is no longer offered; only with the switch that imitates compaction."""
+
+    code = 410
+    reason = "Expired"
+
+
+class TooLarge(Rejected):
+    """The request exceeds a bound on its size, named in the message."""
+
+    code = 413
+    reason = "RequestEntityTooLarge"
+
+
+class UnsupportedMediaType(Rejected):
+    """The body is in a form that is not read here."""
+
+    code = 415
+    reason = "UnsupportedMediaType"
+
+
+class Invalid(Rejected):
+    """The object breaks rules; `causes` names each with its field path."""
+
+    code = 422
+    reason = "Invalid"
+
+
+class TooManyRequests(Rejected):
+    """Not now: a disruption budget or a bound on concurrent work. Cure: repeat later."""
+
+    code = 429
+    reason = "TooManyRequests"
+
+
+class RevisionTooLarge(Rejected):
+    """A revision was asked for that does not exist yet."""
+
+    code = 504
+    reason = "Timeout"
+
+
+class LogError(RedraError):
+    """The log cannot take or give events; see the leaves."""
+
+
+@dataclass(frozen=True)
+class HeadMoved(LogError):
+    """Another writer appended first. Cure: fold the missing events and decide again."""
+
+    expected: int
+    found: int
+
+    def __str__(self) -> str:
+        return f"the log is at revision {self.found}, not {self.expected}: another process wrote"
+
+
+@dataclass(frozen=True)
+class StaleLease(LogError):
+    """The lease with which the events were sent belongs to another holder by now.
+
+    Cure: stop deciding, acquire the lease again.
+    """
+
+    name: str
+    epoch: int
+
+    def __str__(self) -> str:
+        return f"the lease {self.name!r} of epoch {self.epoch} has been taken over"
+
+
+class LogUnavailable(LogError):
+    """No connection, a full disk, a time-out. The text says which; retry when the cause is gone."""
+
+
+class WrongDatabase(LogError):
+    """The database is not ours, or its schema is older or newer than this program."""
+
+
+@dataclass(frozen=True)
+class ChainBroken(LogError):
+    """The event at `revision` does not fit the hash chain: it was changed, or its predecessor."""
+
+    revision: int
+    detail: str
+
+    def __str__(self) -> str:
+        return f"the hash chain breaks at revision {self.revision}: {self.detail}"
+
+
+class InputError(RedraError):
+    """Something that a person gave cannot be used.
+
+    `place` says where (file, line, column or argument), `problem` what is wrong, `cure` what to do.
+    The command line prints it as one sentence and ends with exit code 2.
+    """
+
+    def __init__(self, problem: str, *, place: str = "", cure: str = "") -> None:
+        self.problem = problem
+        self.place = place
+        self.cure = cure
+        text = f"{place}: {problem}" if place else problem
+        super().__init__(f"{text}; {cure}" if cure else text)

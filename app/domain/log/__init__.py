@@ -1,0 +1,38 @@
+"""What an event of the log is, and how events are chained.
+
+Belongs here: the event, its stamp and key, canonical bytes, the hash chain, upcasting of older
+formats. Does not belong here: where events are kept (adapters) and what they mean to a view
+(projections). All of the domain above `values` may import it.
+"""
+
+from app.domain.log.event import (
+    DECISION,
+    Actor,
+    Draft,
+    Event,
+    EventType,
+    Head,
+    HistoryId,
+    HistoryInfo,
+    LeaseToken,
+    ObjectKey,
+    Origin,
+    Revision,
+    Stamp,
+)
+
+__all__ = [
+    "DECISION",
+    "Actor",
+    "Draft",
+    "Event",
+    "EventType",
+    "Head",
+    "HistoryId",
+    "HistoryInfo",
+    "LeaseToken",
+    "ObjectKey",
+    "Origin",
+    "Revision",
+    "Stamp",
+]

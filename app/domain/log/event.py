@@ -1,0 +1,191 @@
+"""The event: one change of one cluster's timeline, with everything needed to judge it later.
+
+An event is written once and read for ever. `body` is the canonical JSON of the whole object after
+the change (of the last state for `ObjectDeleted`), or of the payload of an event that is not about
+an object. `metadata.resourceVersion` inside the body equals the revision.
+"""
+
+from enum import StrEnum
+from typing import Any, NamedTuple, NewType, cast
+
+import msgspec
+
+from app.domain.values.json_tree import JsonObject
+from app.domain.values.timestamps import Instant
+
+HistoryId = NewType("HistoryId", int)
+"""The number of a history; first part of every key in the store."""
+
+Revision = NewType("Revision", int)
+"""Position in one history: 1, 2, 3, … without gaps. 0 is the empty history."""
+
+FORMAT_VERSION = 1
+"""Format of the events written by this program; older ones are upcast while reading."""
+
+GENESIS = bytes(32)
+"""The hash before the first event."""
+
+
+class EventType(StrEnum):
+    """Facts in the past tense."""
+
+    OBJECT_CREATED = "ObjectCreated"
+    OBJECT_UPDATED = "ObjectUpdated"
+    OBJECT_DELETED = "ObjectDeleted"
+    DECISION_RECORDED = "DecisionRecorded"
+    HISTORY_IMPORTED = "HistoryImported"
+    GAP_OBSERVED = "GapObserved"
+    REQUEST_OBSERVED = "RequestObserved"
+    CLOCK_ADVANCED = "ClockAdvanced"
+    CONTROLLER_RESTARTED = "ControllerRestarted"
+
+
+OBJECT_TYPES = frozenset(
+    {EventType.OBJECT_CREATED, EventType.OBJECT_UPDATED, EventType.OBJECT_DELETED}
+)
+"""The types whose body is an API object."""
+
+
+class ObjectKey(NamedTuple):
+    """Which object: API group (empty for core), resource (the plural), namespace, name.
+
+    The namespace is empty for cluster-scoped objects. Keys sort by group, resource, namespace,
+    name, which is the order of lists.
+    """
+
+    group: str
+    resource: str
+    namespace: str
+    name: str
+
+    def __str__(self) -> str:
+        place = f"{self.namespace}/{self.name}" if self.namespace else self.name
+        return f"{self.resource}.{self.group}/{place}" if self.group else f"{self.resource}/{place}"
+
+
+DECISION = ObjectKey("redra", "decisions", "", "")
+"""Group and resource under which decisions stand in the log; namespace and name are the subject's."""
+
+
+class Actor(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """Who asked: user name, groups, program."""
+
+    user: str
+    groups: tuple[str, ...] = ()
+    agent: str = ""
+    impersonated_by: str = ""
+
+
+class Origin(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """Where an imported event comes from: file, place in it, the version it had there.
+
+    `quality` is the object quality and `losses` the loss names of history-formats.md sections 1
+    and 3.6; `version` the API version in which the object was recorded.
+    """
+
+    source: str
+    position: str = ""
+    resource_version: str = ""
+    version: str = ""
+    time_quality: str = ""
+    quality: str = ""
+    losses: tuple[str, ...] = ()
+    code: int = 0
+
+
+class Stamp(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """Everything that a decision may not invent, taken once at the edge and stored.
+
+    `time` is the cluster's time. `uid` is the fresh uid that a create uses; generated name suffixes
+    derive from it. `cause` is the revision that provoked the command, `observed` the revision that
+    the decider looked at (0: none).
+    """
+
+    time: Instant
+    actor: Actor
+    verb: str
+    request_id: str = ""
+    uid: str = ""
+    cause: int = 0
+    observed: int = 0
+    origin: Origin | None = None
+
+
+class Draft(msgspec.Struct, kw_only=True):
+    """An event before it has a revision: what `decide` returns.
+
+    `tree` is owned by the draft; the writer puts the resourceVersion into its metadata.
+    """
+
+    type: EventType
+    key: ObjectKey
+    uid: str
+    tree: JsonObject
+    stamp: Stamp
+
+
+class Event(msgspec.Struct, kw_only=True, gc=False):
+    """One entry of the log. Treated as immutable; only the decoded tree is filled in on first use."""
+
+    revision: Revision
+    type: EventType
+    key: ObjectKey
+    uid: str
+    body: bytes
+    stamp: Stamp
+    hash: bytes = b""
+    format: int = FORMAT_VERSION
+    tree: JsonObject | None = None
+
+    @property
+    def object(self) -> JsonObject:
+        """The decoded body. Shared between all readers: never change it."""
+        tree = self.tree
+        if tree is None:
+            tree = self.tree = cast(JsonObject, _decode(self.body))
+        return tree
+
+    @property
+    def is_about_object(self) -> bool:
+        """True for creations, updates and deletions of API objects."""
+        return self.type in OBJECT_TYPES
+
+
+class Head(msgspec.Struct, frozen=True, kw_only=True):
+    """The end of a history: last revision, epoch (counts lease take-overs), hash, time."""
+
+    revision: Revision = Revision(0)
+    epoch: int = 0
+    hash: bytes = GENESIS
+    time: Instant = Instant(0)
+
+
+class LeaseToken(msgspec.Struct, frozen=True, kw_only=True):
+    """Proof of leadership that an append carries: a stale epoch is refused."""
+
+    name: str
+    epoch: int
+    holder: str = ""
+
+
+class HistoryInfo(msgspec.Struct, frozen=True, kw_only=True):
+    """One history as the store knows it.
+
+    `seed` feeds derived uids in replays; `settings` are profile, gates and quirks as JSON.
+    `parent` and `parent_revision` are set for forks.
+    """
+
+    id: HistoryId
+    name: str
+    seed: int = 0
+    settings: JsonObject = msgspec.field(default_factory=dict)
+    created: Instant = Instant(0)
+    parent: HistoryId | None = None
+    parent_revision: Revision = Revision(0)
+
+
+_decoder = msgspec.json.Decoder()
+
+
+def _decode(body: bytes) -> Any:
+    return _decoder.decode(body)

@@ -1,0 +1,90 @@
+"""What every projection offers, and the order-free hash over its rows."""
+
+import hashlib
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any, Protocol, TypeAlias
+
+from app.domain.log.chain import canonical_json
+from app.domain.log.event import Event, Revision
+
+RowKey: TypeAlias = tuple[str | int, ...]
+"""The values of a row's key columns, in the order of `Table.key`."""
+
+Row: TypeAlias = dict[str, Any]
+"""Column name to JSON value; every key column is in it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Column:
+    """One column: `type` is text, integer, boolean, instant (microseconds), decimal or json."""
+
+    name: str
+    type: str
+    description: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Table:
+    """A view table: its rows are found by `key` within one history."""
+
+    name: str
+    key: tuple[str, ...]
+    columns: tuple[Column, ...]
+    description: str = ""
+
+
+class Projection(Protocol):
+    """A view folded from the log. Folding is total: what it does not know it passes over."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def version(self) -> int: ...
+    @property
+    def revision(self) -> Revision: ...
+    def fold(self, event: Event) -> None: ...
+    def tables(self) -> tuple[Table, ...]: ...
+    def take_changed(self) -> dict[str, set[RowKey]]: ...
+    def row(self, table: str, key: RowKey) -> Row | None: ...
+    def state_hash(self) -> str: ...
+    def dump(self) -> bytes: ...
+    def load(self, state: bytes) -> None: ...
+
+
+_MODULUS = 1 << 256
+
+
+class RowSetHash:
+    """The sum modulo 2^256 of the hashes of all rows: equal sets of rows give equal sums.
+
+    A changed row costs one hash, whatever the size of the view. Example: after `put(k, r1)` and
+    `put(k, r2)` the sum is that of `{k: r2}` alone.
+    """
+
+    def __init__(self) -> None:
+        self._sum = 0
+        self._parts: dict[tuple[str, RowKey], int] = {}
+
+    def put(self, table: str, key: RowKey, row: Row | None) -> None:
+        """Set or (None) remove one row."""
+        place = (table, key)
+        old = self._parts.pop(place, 0)
+        new = 0
+        if row is not None:
+            text = canonical_json([table, list(key), row])
+            new = int.from_bytes(hashlib.sha256(text).digest(), "big")
+            self._parts[place] = new
+        self._sum = (self._sum - old + new) % _MODULUS
+
+    def text(self) -> str:
+        """`sha256:` and 64 hex digits."""
+        return f"sha256:{self._sum:064x}"
+
+
+def hash_rows(rows: Iterable[tuple[str, RowKey, Row]]) -> str:
+    """The hash of a set of rows from scratch; what RowSetHash keeps up to date."""
+    total = RowSetHash()
+    for table, key, row in rows:
+        total.put(table, key, row)
+    return total.text()

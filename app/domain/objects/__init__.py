@@ -1,0 +1,6 @@
+"""Objects of any kind: what they are, how they may change.
+
+Belongs here: registry of kinds, structural schema tables, admission (decode, convert, default,
+validate, prune), managed fields, lifecycle (`decide`). Does not belong here: what a device or an
+allocation is. Imported by devices, allocation, controllers and everything outside the domain.
+"""

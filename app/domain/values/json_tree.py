@@ -1,0 +1,87 @@
+"""JSON as Python values, with typed access.
+
+Objects of the API are kept as the tree that was received. Code that needs a field of such a tree
+asks here, so that a wrong type is found at one place and no `Any` travels further.
+"""
+
+from collections.abc import Iterator, Mapping
+from typing import Any, TypeAlias, cast
+
+JsonObject: TypeAlias = dict[str, Any]
+"""An object whose values are JSON: None, bool, int, float, str, list or another object."""
+
+JsonView: TypeAlias = Mapping[str, Any]
+"""The same, for readers that promise not to change it."""
+
+EMPTY: JsonView = {}
+
+
+def get(tree: JsonView, *path: str) -> Any:
+    """The value at `path`, or None where a step is missing or is not an object."""
+    found: Any = tree
+    for step in path:
+        if not isinstance(found, Mapping):
+            return None
+        found = found.get(step)
+    return found
+
+
+def text(tree: JsonView, *path: str) -> str:
+    """The text at `path`; empty when it is absent or not text."""
+    found = get(tree, *path)
+    return found if isinstance(found, str) else ""
+
+
+def integer(tree: JsonView, *path: str) -> int | None:
+    """The integer at `path`, or None; booleans are not integers here."""
+    found = get(tree, *path)
+    return found if isinstance(found, int) and not isinstance(found, bool) else None
+
+
+def flag(tree: JsonView, *path: str) -> bool:
+    """True when `path` holds true."""
+    return get(tree, *path) is True
+
+
+def mapping(tree: JsonView, *path: str) -> JsonView:
+    """The object at `path`; empty when it is absent or of another type."""
+    found = get(tree, *path)
+    return cast(JsonView, found) if isinstance(found, Mapping) else EMPTY
+
+
+def objects(tree: JsonView, *path: str) -> list[JsonObject]:
+    """The objects in the list at `path`, in order; items of another type are passed over."""
+    found = get(tree, *path)
+    return [item for item in found if isinstance(item, dict)] if isinstance(found, list) else []
+
+
+def texts(tree: JsonView, *path: str) -> list[str]:
+    """The texts in the list at `path`, in order."""
+    found = get(tree, *path)
+    return [item for item in found if isinstance(item, str)] if isinstance(found, list) else []
+
+
+def labels(tree: JsonView, *path: str) -> dict[str, str]:
+    """The object at `path` as text to text; entries of another type are passed over."""
+    return {key: value for key, value in mapping(tree, *path).items() if isinstance(value, str)}
+
+
+def walk(tree: Any) -> Iterator[Any]:
+    """Every value of the tree, parents before children."""
+    pending = [tree]
+    while pending:
+        found = pending.pop()
+        yield found
+        if isinstance(found, Mapping):
+            pending.extend(found.values())
+        elif isinstance(found, list):
+            pending.extend(found)
+
+
+def copy(tree: Any) -> Any:
+    """A deep copy of a JSON tree; several times faster than `copy.deepcopy`."""
+    if isinstance(tree, dict):
+        return {key: copy(value) for key, value in tree.items()}
+    if isinstance(tree, list):
+        return [copy(item) for item in tree]
+    return tree

@@ -1,0 +1,77 @@
+"""Instants as microseconds since 1970 in UTC, and their texts.
+
+An `Instant` is an integer: it compares, subtracts and is hashed without surprises. The API writes
+most times in whole seconds (`seconds_text`), some with six digits (`micro_text`).
+"""
+
+import re
+from datetime import UTC, datetime, timedelta
+from typing import NewType
+
+Instant = NewType("Instant", int)
+"""Microseconds since 1970-01-01T00:00:00Z."""
+
+SECOND = 1_000_000
+"""Microseconds in a second."""
+
+EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+_RFC3339 = re.compile(
+    r"(\d{4})-(\d\d)-(\d\d)[Tt ](\d\d):(\d\d):(\d\d)(?:\.(\d{1,9}))?(?:([Zz])|([+-])(\d\d):(\d\d))"
+)
+
+
+class TimestampError(ValueError):
+    """A text that is not an RFC 3339 instant."""
+
+
+def parse(text: str) -> Instant:
+    """The instant that an RFC 3339 text names; digits beyond microseconds are cut.
+
+    Raises TimestampError for anything else, also for a day or hour that does not exist.
+    """
+    found = _RFC3339.fullmatch(text)
+    if found is None:
+        raise TimestampError(f"{text!r} is not an RFC 3339 instant such as 2026-01-02T03:04:05Z")
+    year, month, day, hour, minute, second = (int(part) for part in found.groups()[:6])
+    try:
+        moment = datetime(year, month, day, hour, minute, min(second, 59), tzinfo=UTC)
+    except ValueError as problem:
+        raise TimestampError(f"{text!r} is not an instant: {problem}") from problem
+    if second > 60:
+        raise TimestampError(f"{text!r} is not an instant: second must be in 0..60")
+    micros = (moment - EPOCH) // timedelta(microseconds=1) + (second - min(second, 59)) * SECOND
+    micros += int((found.group(7) or "").ljust(6, "0")[:6] or 0)
+    if found.group(9):
+        offset = (int(found.group(10)) * 3600 + int(found.group(11)) * 60) * SECOND
+        micros += -offset if found.group(9) == "+" else offset
+    return Instant(micros)
+
+
+def seconds_text(instant: Instant) -> str:
+    """`2026-01-02T03:04:05Z`: whole seconds, cut, as the API writes most times."""
+    return _moment(instant).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def micro_text(instant: Instant) -> str:
+    """`2026-01-02T03:04:05.000006Z`: always six digits."""
+    return _moment(instant).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+
+
+def truncate(instant: Instant) -> Instant:
+    """The same instant cut to whole seconds."""
+    return Instant(instant - instant % SECOND)
+
+
+def from_datetime(moment: datetime) -> Instant:
+    """The instant of an aware datetime."""
+    return Instant((moment - EPOCH) // timedelta(microseconds=1))
+
+
+def to_datetime(instant: Instant) -> datetime:
+    """The instant as an aware datetime in UTC."""
+    return _moment(instant)
+
+
+def _moment(instant: Instant) -> datetime:
+    return EPOCH + timedelta(microseconds=instant)

@@ -1,0 +1,258 @@
+"""What the service needs from the world, as contracts.
+
+Adapters fill these (`adapters/postgres`, `adapters/memory`, `adapters/clock`, `adapters/history`);
+one contract suite under `tests/contracts` runs against each filling. Times are instants in
+microseconds UTC; all waiting has a bound that the caller gives.
+"""
+
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager
+from typing import Protocol
+
+from app.domain.log import Event, Head, HistoryId, HistoryInfo, LeaseToken, ObjectKey, Revision
+from app.domain.values.json_tree import JsonObject
+from app.domain.values.timestamps import Instant
+
+
+class EventLog(Protocol):
+    """The append-only log of many histories.
+
+    Revisions of a history have no gaps and never change. What `append` returned is durable. Every
+    method raises LogUnavailable when the store cannot be reached, WrongDatabase when it is not ours.
+    """
+
+    async def create_history(
+        self,
+        name: str,
+        *,
+        seed: int,
+        settings: JsonObject,
+        created: Instant,
+        parent: HistoryId | None = None,
+        parent_revision: Revision = Revision(0),
+    ) -> HistoryInfo:
+        """Make an empty history. Raises AlreadyExists when the name is taken."""
+        ...
+
+    async def histories(self) -> list[HistoryInfo]:
+        """All histories, sorted by name."""
+        ...
+
+    async def find_history(self, name: str) -> HistoryInfo | None:
+        """The history of that name."""
+        ...
+
+    async def head(self, history: HistoryId) -> Head:
+        """The end of the history as committed."""
+        ...
+
+    async def append(
+        self,
+        history: HistoryId,
+        *,
+        expected: Head,
+        events: Sequence[Event],
+        leases: Sequence[LeaseToken] = (),
+    ) -> Head:
+        """Append sealed events at `expected.revision + 1` in one durable step, or none of them.
+
+        Raises HeadMoved when the history is at another revision, StaleLease when one of the leases
+        was taken over. After LogUnavailable the outcome is unknown: read the head to learn it.
+        """
+        ...
+
+    async def read(
+        self, history: HistoryId, *, after: Revision, limit: int, until: Revision | None = None
+    ) -> list[Event]:
+        """Up to `limit` events with a revision above `after` (and not above `until`), in order."""
+        ...
+
+    async def read_object(
+        self, history: HistoryId, key: ObjectKey, *, until: Revision, limit: int
+    ) -> list[Event]:
+        """The newest events of one key up to `until`, newest first."""
+        ...
+
+    async def objects_at(
+        self,
+        history: HistoryId,
+        revision: Revision,
+        *,
+        group: str | None = None,
+        resource: str | None = None,
+        after: ObjectKey | None = None,
+        limit: int,
+    ) -> list[Event]:
+        """The last event of each object that existed at `revision`, sorted by key, keyset-paged.
+
+        Only events about objects; deleted ones are left out. None means any group or resource.
+        """
+        ...
+
+    async def revision_at(self, history: HistoryId, instant: Instant) -> Revision:
+        """The last revision whose time is not after `instant`; 0 when there is none."""
+        ...
+
+
+class WakeUp(Protocol):
+    """A hint that a history grew. Hints may be lost or repeated; callers poll as well."""
+
+    def listen(self, history: HistoryId) -> AbstractAsyncContextManager["Listener"]:
+        """Hints from the moment of entering until leaving."""
+        ...
+
+
+class Listener(Protocol):
+    """One subscription to the hints of one history."""
+
+    async def wait(self, timeout_seconds: float) -> bool:
+        """True when a hint came since the last call, False when the time was up."""
+        ...
+
+
+class Leases(Protocol):
+    """Leadership with a term. A lease that is not renewed in time may be taken by another."""
+
+    async def acquire(
+        self, history: HistoryId, name: str, holder: str, *, seconds: float
+    ) -> LeaseToken | None:
+        """Take the lease when it is free, expired or ours; None when another holds it.
+
+        Each change of holder gives a higher epoch.
+        """
+        ...
+
+    async def renew(self, history: HistoryId, token: LeaseToken, *, seconds: float) -> bool:
+        """Prolong; False when it was taken over."""
+        ...
+
+    async def release(self, history: HistoryId, token: LeaseToken) -> None:
+        """Give the lease back, so that another holder need not wait for its end."""
+        ...
+
+
+class Checkpoint(Protocol):
+    """How far a materialised projection has come."""
+
+    @property
+    def projection(self) -> str: ...
+    @property
+    def version(self) -> int: ...
+    @property
+    def revision(self) -> Revision: ...
+    @property
+    def state_hash(self) -> str: ...
+
+
+class ViewStore(Protocol):
+    """Materialised views: rows and checkpoints, written in one step."""
+
+    async def checkpoint(
+        self, history: HistoryId, projection: str, version: int
+    ) -> Checkpoint | None:
+        """The checkpoint of this version of a projection."""
+        ...
+
+    async def checkpoints(self, history: HistoryId) -> list[Checkpoint]:
+        """All checkpoints of a history, sorted by projection and version."""
+        ...
+
+    async def write(
+        self,
+        history: HistoryId,
+        projection: str,
+        version: int,
+        *,
+        after: Revision,
+        revision: Revision,
+        state_hash: str,
+        upserts: Mapping[str, Sequence[Mapping[str, object]]],
+        deletes: Mapping[str, Sequence[tuple[object, ...]]],
+    ) -> bool:
+        """Write changed rows (by table) and advance the checkpoint from `after` to `revision`.
+
+        Returns False, having written nothing, when the checkpoint is not at `after`.
+        """
+        ...
+
+    async def clear(self, history: HistoryId, projection: str, version: int) -> None:
+        """Remove the rows and the checkpoint of one projection."""
+        ...
+
+    async def rows(self, history: HistoryId, table: str) -> list[dict[str, object]]:
+        """All rows of one view table, sorted by key; for checks and tests."""
+        ...
+
+    async def save_snapshot(
+        self, history: HistoryId, projection: str, version: int, revision: Revision, state: bytes
+    ) -> None:
+        """Keep a folded state, to start from later."""
+        ...
+
+    async def load_snapshot(
+        self, history: HistoryId, projection: str, version: int, *, until: Revision
+    ) -> tuple[Revision, bytes] | None:
+        """The newest kept state that is not after `until`."""
+        ...
+
+
+class Clock(Protocol):
+    """Where time comes from. Never goes backwards within one clock."""
+
+    def now(self) -> Instant:
+        """The present instant."""
+        ...
+
+    async def wait_until(self, instant: Instant) -> None:
+        """Return at or after `instant`; a virtual clock returns when it has been advanced."""
+        ...
+
+
+class UidSource(Protocol):
+    """Where fresh identities come from."""
+
+    def uid(self) -> str:
+        """A new uid: 36 characters, lower case, RFC 4122."""
+        ...
+
+
+class HistorySource(Protocol):
+    """A recorded history, read as canonical records (history-formats.md section 1)."""
+
+    @property
+    def name(self) -> str:
+        """Path or name for messages."""
+        ...
+
+    @property
+    def format(self) -> str:
+        """The detected or given format."""
+        ...
+
+    def records(self) -> Iterator[object]:
+        """Canonical records in source order; raises InputError naming the place."""
+        ...
+
+
+class Meter(Protocol):
+    """Counters, gauges and histograms under their Prometheus names."""
+
+    def count(self, name: str, amount: float = 1.0, **labels: str) -> None:
+        """Add to a counter."""
+        ...
+
+    def gauge(self, name: str, value: float, **labels: str) -> None:
+        """Set a gauge."""
+        ...
+
+    def observe(self, name: str, seconds: float, **labels: str) -> None:
+        """Put a value into a histogram."""
+        ...
+
+
+class EventStream(Protocol):
+    """A live tail of one history."""
+
+    def __aiter__(self) -> AsyncIterator[list[Event]]:
+        """Batches of events, in order, without gaps."""
+        ...
