@@ -1,0 +1,230 @@
+"""The objects that exist: the view every other part reads from.
+
+Keeps the last event of each object. Its body is the object as stored, so a reader that wants bytes
+gets them without encoding; trees are decoded on first use and the oldest decoded ones are let go,
+so that memory follows the size of the bodies and not of Python's dictionaries.
+"""
+
+from bisect import bisect_left, insort
+from collections import deque
+from collections.abc import Iterable, Iterator
+
+import msgspec
+
+from app.domain.log import Event, EventType, ObjectKey, Revision
+from app.domain.log.projection import Column, Row, RowKey, RowSetHash, Table
+from app.domain.values import json_tree
+from app.domain.values.json_tree import JsonObject
+
+DECODED_MAX = 20_000
+"""How many decoded trees are kept; older ones are decoded again when somebody asks."""
+
+TABLE = Table(
+    name="view_objects",
+    key=("api_group", "resource", "namespace", "name"),
+    columns=(
+        Column(name="api_group", type="text", description="API group, empty for core"),
+        Column(name="resource", type="text", description="plural of the kind"),
+        Column(name="namespace", type="text", description="empty for cluster-scoped objects"),
+        Column(name="name", type="text"),
+        Column(name="uid", type="text"),
+        Column(name="created_revision", type="integer", description="of the event that made it"),
+        Column(name="revision", type="integer", description="of its last event"),
+        Column(name="object", type="json", description="the object in the storage version"),
+    ),
+    description="Every object that exists",
+)
+
+
+class ObjectsProjection:
+    """Folds object events; is the `ObjectsReader` of the present.
+
+    Example: created at 5, updated at 9: `event(key).revision` is 9, the row says created_revision
+    5; deleted at 12: `get(key)` is None and the row is gone.
+    """
+
+    name = "objects"
+    version = 1
+
+    def __init__(self, decoded_max: int = DECODED_MAX) -> None:
+        self._revision = Revision(0)
+        self._events: dict[ObjectKey, Event] = {}
+        self._created: dict[ObjectKey, int] = {}
+        self._sorted: dict[tuple[str, str], list[ObjectKey]] = {}
+        self._uids: dict[str, ObjectKey] = {}
+        self._owned: dict[str, set[ObjectKey]] = {}
+        self._owners: dict[ObjectKey, tuple[str, ...]] = {}
+        self._decoded: deque[Event] = deque()
+        self._decoded_max = decoded_max
+        self._changed: set[RowKey] = set()
+        self._hash = RowSetHash()
+        self._unhashed: set[RowKey] = set()
+
+    @property
+    def revision(self) -> Revision:
+        """The revision last folded."""
+        return self._revision
+
+    def fold(self, event: Event) -> None:
+        """Take the event over; events that are not about an object only move the revision."""
+        self._revision = event.revision
+        if not event.is_about_object:
+            return
+        key = event.key
+        self._changed.add(tuple(key))
+        self._unhashed.add(tuple(key))
+        if event.type is EventType.OBJECT_DELETED:
+            self._remove(key)
+            return
+        old = self._events.get(key)
+        if old is None:
+            insort(self._sorted.setdefault((key.group, key.resource), []), key)
+            self._created[key] = event.revision
+        elif old.uid != event.uid:
+            self._uids.pop(old.uid, None)
+            self._created[key] = event.revision
+        self._events[key] = event
+        if event.uid:
+            self._uids[event.uid] = key
+        self._set_owners(key, _owner_uids(event.object))
+        self._remember(event)
+
+    def get(self, key: ObjectKey) -> JsonObject | None:
+        """The object, shared: never change it."""
+        event = self._events.get(key)
+        if event is None:
+            return None
+        if event.tree is None:
+            self._remember(event)
+        return event.object
+
+    def event(self, key: ObjectKey) -> Event | None:
+        """The last event of an object that exists."""
+        return self._events.get(key)
+
+    def keys(self, group: str, resource: str, namespace: str | None = None) -> Iterable[ObjectKey]:
+        """Keys sorted by namespace and name; a copy, so it may be kept while folding goes on."""
+        found = self._sorted.get((group, resource), [])
+        if namespace is None:
+            return list(found)
+        first = bisect_left(found, ObjectKey(group, resource, namespace, ""))
+        last = bisect_left(found, ObjectKey(group, resource, namespace + "\x00", ""))
+        return found[first:last]
+
+    def events(self, group: str, resource: str, namespace: str | None = None) -> Iterator[Event]:
+        """The last events of one resource, in the order of `keys`."""
+        events = self._events
+        return (events[key] for key in self.keys(group, resource, namespace))
+
+    def resources(self) -> list[tuple[str, str]]:
+        """Group and resource of everything that exists, sorted."""
+        return sorted(place for place, keys in self._sorted.items() if keys)
+
+    def count(self, group: str, resource: str) -> int:
+        """How many objects of a resource exist."""
+        return len(self._sorted.get((group, resource), ()))
+
+    def dependents(self, owner_uid: str) -> Iterable[ObjectKey]:
+        """Keys of objects that name this uid as an owner, sorted."""
+        return sorted(self._owned.get(owner_uid, ()))
+
+    def by_uid(self, uid: str) -> ObjectKey | None:
+        """The key of the object with that uid, if it exists."""
+        return self._uids.get(uid)
+
+    def tables(self) -> tuple[Table, ...]:
+        """One row per object."""
+        return (TABLE,)
+
+    def take_changed(self) -> dict[str, set[RowKey]]:
+        """Keys touched since the last call."""
+        changed, self._changed = self._changed, set()
+        return {TABLE.name: changed} if changed else {}
+
+    def row(self, table: str, key: RowKey) -> Row | None:
+        """The row of an object, None when it is gone."""
+        place = ObjectKey(*(str(part) for part in key))
+        event = self._events.get(place)
+        if event is None or table != TABLE.name:
+            return None
+        return {
+            "api_group": place.group,
+            "resource": place.resource,
+            "namespace": place.namespace,
+            "name": place.name,
+            "uid": event.uid,
+            "created_revision": self._created[place],
+            "revision": event.revision,
+            "object": event.object,
+        }
+
+    def state_hash(self) -> str:
+        """The hash over all rows; costs what changed since the last call."""
+        for key in self._unhashed:
+            self._hash.put(TABLE.name, key, self.row(TABLE.name, key))
+        self._unhashed.clear()
+        return self._hash.text()
+
+    def dump(self) -> bytes:
+        """All last events, sorted by key, with the revision folded so far."""
+        held = [
+            (self._created[key], msgspec.structs.replace(self._events[key], tree=None))
+            for key in sorted(self._events)
+        ]
+        return _encoder.encode((self._revision, held))
+
+    def load(self, state: bytes) -> None:
+        """Become what was dumped; the view must be empty."""
+        revision, held = _snapshot.decode(state)
+        for created, event in held:
+            self.fold(event)
+            self._created[event.key] = created
+        self._revision = revision
+
+    def _remove(self, key: ObjectKey) -> None:
+        event = self._events.pop(key, None)
+        if event is None:
+            return
+        self._created.pop(key, None)
+        keys = self._sorted[(key.group, key.resource)]
+        del keys[bisect_left(keys, key)]
+        if self._uids.get(event.uid) == key:
+            del self._uids[event.uid]
+        self._set_owners(key, ())
+
+    def _set_owners(self, key: ObjectKey, owners: tuple[str, ...]) -> None:
+        before = self._owners.get(key, ())
+        if before == owners:
+            return
+        for uid in before:
+            held = self._owned[uid]
+            held.discard(key)
+            if not held:
+                del self._owned[uid]
+        for uid in owners:
+            self._owned.setdefault(uid, set()).add(key)
+        if owners:
+            self._owners[key] = owners
+        else:
+            self._owners.pop(key, None)
+
+    def _remember(self, event: Event) -> None:
+        self._decoded.append(event)
+        while len(self._decoded) > self._decoded_max:
+            self._decoded.popleft().tree = None
+
+
+def _owner_uids(tree: JsonObject) -> tuple[str, ...]:
+    found = json_tree.get(tree, "metadata", "ownerReferences")
+    if not found:
+        return ()
+    return tuple(
+        dict.fromkeys(
+            json_tree.text(owner, "uid")
+            for owner in json_tree.objects(tree, "metadata", "ownerReferences")
+        )
+    )
+
+
+_encoder = msgspec.msgpack.Encoder()
+_snapshot = msgspec.msgpack.Decoder(tuple[Revision, list[tuple[int, Event]]])
