@@ -89,6 +89,10 @@ class ObjectsProjection:
         self._set_owners(key, _owner_uids(event.object))
         self._remember(event)
 
+    def show_as_of(self, revision: Revision) -> None:
+        """Say that nothing changed up to `revision` since the last folded event."""
+        self._revision = revision
+
     def get(self, key: ObjectKey) -> JsonObject | None:
         """The object, shared: never change it."""
         event = self._events.get(key)

@@ -1,0 +1,52 @@
+# Two commands do all the set-up: `make demo` and `make test`. They need Python 3.11 or newer.
+PYTHON ?= python3
+VENV ?= .venv
+BIN := $(VENV)/bin
+export UV_PYTHON_DOWNLOADS := never
+.DEFAULT_GOAL := help
+
+help: ## List the targets
+	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 14
+
+install: $(VENV)/.installed ## Make the virtual environment with everything in it
+
+$(VENV)/.installed: pyproject.toml uv.lock
+	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	@test -x $(BIN)/uv || $(BIN)/python -m pip install --quiet "uv>=0.8,<1"
+	@VIRTUAL_ENV=$(abspath $(VENV)) UV_PROJECT_ENVIRONMENT=$(abspath $(VENV)) \
+		$(BIN)/uv sync --frozen --quiet --inexact --python $(BIN)/python
+	@touch $@
+
+demo: install ## Run the main job from nothing to verified replays
+	@$(BIN)/redra demo
+
+test: install ## Run the whole test suite
+	@$(BIN)/python -m pytest -n 2 --dist loadfile
+
+test-fast: install ## Run the tests that need no database
+	@$(BIN)/python -m pytest -q -m "not database and not slow"
+
+check: install ## Format, lint, types, import contracts, tidy tests
+	@$(BIN)/ruff format --check --quiet .
+	@$(BIN)/ruff check --quiet .
+	@$(BIN)/lint-imports --no-cache --config pyproject.toml | tail -n 4
+	@$(BIN)/mypy --no-error-summary
+	@$(BIN)/python -m pytest -q -p no:cacheprovider tests/architecture
+
+format: install ## Put all code into the one format
+	@$(BIN)/ruff format --quiet .
+	@$(BIN)/ruff check --quiet --fix .
+
+conformance: install ## Compare with the vectors of the reference, a table by gate and theme
+	@$(BIN)/python -m tests.conformance.report
+
+bench: install ## Measure, as ratios and rates, with the machine noted
+	@$(BIN)/python -m bench
+
+docs: install ## Make the generated reference pages
+	@$(BIN)/python -m docs.generate
+
+clean: ## Remove the virtual environment and every cache
+	@rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis .cache .redra build dist
+
+.PHONY: help install demo test test-fast check format conformance bench docs clean

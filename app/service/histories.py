@@ -1,0 +1,192 @@
+"""All histories of a service: open ones with their runtimes, and views of any past moment."""
+
+import re
+from collections import OrderedDict
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+
+import anyio
+from anyio.abc import TaskGroup, TaskStatus
+
+from app.domain.errors import InputError, NotFound, RevisionTooLarge
+from app.domain.log import HistoryInfo, ObjectKey, Revision
+from app.domain.objects.lifecycle import Rules
+from app.domain.values import timestamps
+from app.domain.values.json_tree import JsonObject
+from app.domain.values.timestamps import Instant, TimestampError
+from app.service.runtime import HistoryRuntime, RuntimeBounds, RuntimePorts
+from app.service.views import LiveViews
+
+DEFAULT_HISTORY = "default"
+"""The history that is served at `/` and meant when none is named."""
+
+_NAME = re.compile(r"[a-z0-9]([-a-z0-9.]{0,61}[a-z0-9])?")
+
+
+def check_name(name: str) -> str:
+    """The name if it may name a history: as a DNS label, dots allowed. Raises InputError."""
+    if _NAME.fullmatch(name) is None:
+        raise InputError(
+            f"{name!r} cannot name a history",
+            cure="use up to 63 lower-case letters, digits, '-' and '.', beginning with a letter "
+            "or digit",
+        )
+    return name
+
+
+def parse_moment(text: str) -> Revision | Instant:
+    """`123` is a revision, an RFC 3339 text an instant. Raises InputError for anything else."""
+    if text.isascii() and text.isdigit() and len(text) <= 18:
+        return Revision(int(text))
+    try:
+        return timestamps.parse(text)
+    except TimestampError as problem:
+        raise InputError(
+            f"{text!r} is neither a revision nor an instant",
+            cure="give a number such as 42 or a time such as 2026-01-02T03:04:05Z",
+        ) from problem
+
+
+class Histories:
+    """Opens histories on demand and keeps them running until the service ends.
+
+    `on_open` is told of each runtime that starts; bootstrap uses it to start its workers.
+    """
+
+    def __init__(
+        self,
+        *,
+        ports: RuntimePorts,
+        rules: Callable[[HistoryInfo], Rules],
+        bounds: RuntimeBounds,
+        past_views_max: int,
+        objects_max: int,
+    ) -> None:
+        self._ports = ports
+        self._rules = rules
+        self._bounds = bounds
+        self._runtimes: dict[str, HistoryRuntime] = {}
+        self._opening = anyio.Lock()
+        self._past: OrderedDict[tuple[str, Revision], LiveViews] = OrderedDict()
+        self._past_views_max = past_views_max
+        self._objects_max = objects_max
+        self._tasks: TaskGroup | None = None
+        self.on_open: Callable[[HistoryRuntime, TaskGroup], None] | None = None
+
+    @asynccontextmanager
+    async def running(self) -> AsyncIterator["Histories"]:
+        """Until leaving, opened histories follow their logs."""
+        async with anyio.create_task_group() as tasks:
+            self._tasks = tasks
+            try:
+                yield self
+            finally:
+                tasks.cancel_scope.cancel()
+                self._tasks = None
+
+    async def list(self) -> list[HistoryInfo]:
+        """All histories, by name."""
+        return await self._ports.log.histories()
+
+    def open_runtimes(self) -> list[HistoryRuntime]:
+        """The histories that run in this process, by name."""
+        return [self._runtimes[name] for name in sorted(self._runtimes)]
+
+    async def create(
+        self, name: str, *, seed: int = 0, settings: JsonObject | None = None
+    ) -> HistoryRuntime:
+        """Make an empty history and open it. Raises AlreadyExists, InputError."""
+        await self._ports.log.create_history(
+            check_name(name),
+            seed=seed,
+            settings=settings or {},
+            created=self._ports.clock.now(),
+        )
+        return await self.open(name)
+
+    async def info(self, name: str) -> HistoryInfo:
+        """What the store knows of a history. Raises NotFound."""
+        found = await self._ports.log.find_history(name)
+        if found is None:
+            raise NotFound(f'history "{name}" not found', resource="histories", name=name)
+        return found
+
+    async def open(self, name: str) -> HistoryRuntime:
+        """The running history of that name; starts it when needed. Raises NotFound."""
+        runtime = self._runtimes.get(name)
+        if runtime is not None:
+            return runtime
+        async with self._opening:
+            if name not in self._runtimes:
+                info = await self.info(name)
+                assert self._tasks is not None, "histories are opened inside running()"
+                runtime = HistoryRuntime(
+                    info=info, ports=self._ports, rules=self._rules(info), bounds=self._bounds
+                )
+                await self._tasks.start(self._run, runtime)
+                self._runtimes[name] = runtime
+        return self._runtimes[name]
+
+    async def open_or_create(self, name: str, *, settings: JsonObject) -> HistoryRuntime:
+        """The history of that name, made when it is missing."""
+        if await self._ports.log.find_history(name) is None:
+            return await self.create(name, settings=settings)
+        return await self.open(name)
+
+    async def revision(self, info: HistoryInfo, moment: Revision | Instant | str) -> Revision:
+        """The revision that a moment means. Raises RevisionTooLarge beyond the end."""
+        if isinstance(moment, str):
+            parsed = parse_moment(moment)
+            is_revision = moment.isdigit()
+        else:
+            parsed, is_revision = moment, True
+        if not is_revision:
+            return await self._ports.log.revision_at(info.id, Instant(parsed))
+        head = await self._ports.log.head(info.id)
+        if parsed > head.revision:
+            raise RevisionTooLarge(
+                f"Too large resource version: {parsed}, current: {head.revision}"
+            )
+        return Revision(parsed)
+
+    async def at(self, name: str, moment: Revision | str) -> LiveViews:
+        """The views as of a revision or instant text; read-only, shared, kept for a while."""
+        info = await self.info(name)
+        revision = await self.revision(info, moment)
+        found = self._past.get((name, revision))
+        if found is None:
+            found = await self._fold_at(info, revision)
+            self._past[name, revision] = found
+            while len(self._past) > self._past_views_max:
+                self._past.popitem(last=False)
+        self._past.move_to_end((name, revision))
+        return found
+
+    async def _fold_at(self, info: HistoryInfo, revision: Revision) -> LiveViews:
+        views = LiveViews(self._rules(info).profile)
+        after: ObjectKey | None = None
+        count = 0
+        while True:
+            page = await self._ports.log.objects_at(info.id, revision, after=after, limit=5_000)
+            for event in page:
+                views.fold(event)
+            count += len(page)
+            if not page or count > self._objects_max:
+                break
+            after = page[-1].key
+        if count > self._objects_max:
+            raise InputError(
+                f"more than {self._objects_max} objects exist at revision {revision}",
+                cure="raise REDRA_PAST_OBJECTS_MAX",
+            )
+        views.show_as_of(revision)
+        return views
+
+    async def _run(
+        self, runtime: HistoryRuntime, *, task_status: TaskStatus[None] = anyio.TASK_STATUS_IGNORED
+    ) -> None:
+        async with runtime.running(), anyio.create_task_group() as tasks:
+            if self.on_open is not None:
+                self.on_open(runtime, tasks)
+            task_status.started()
+            await anyio.sleep_forever()

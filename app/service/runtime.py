@@ -1,0 +1,243 @@
+"""One history in this process: its views at the head, its writer, its followers.
+
+Start: read the newest snapshot of the objects, fold the tail, then follow. Everything that is
+committed here or elsewhere passes `_take_over`, which folds it into the views and hands it to the
+followers, in order and once.
+"""
+
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+
+import anyio
+
+from app.domain.controllers.plan import Plan
+from app.domain.controllers.record import commands_of
+from app.domain.errors import LogError
+from app.domain.log import Actor, Event, Head, HistoryInfo, LeaseToken, Revision
+from app.domain.objects.commands import Command
+from app.domain.objects.lifecycle import Rules
+from app.ports import Clock, EventLog, UidSource, ViewStore, WakeUp
+from app.service.views import LiveViews
+from app.service.watches import Subscription, Watches
+from app.service.writing import GroupWriter, Outcome, Request, WriterBounds
+
+PAGE = 5_000
+"""Events read from the log at once while starting."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RuntimeBounds:
+    """Bounds of one history in one process.
+
+    `watch_queue_max` events may wait for one follower, `recent_max` are kept in memory for
+    followers that start a little in the past, `poll_seconds` covers lost wake-ups, and a snapshot
+    is kept every `snapshot_every` events.
+    """
+
+    writer: WriterBounds = WriterBounds()
+    watch_queue_max: int = 20_000
+    recent_max: int = 20_000
+    poll_seconds: float = 2.0
+    snapshot_every: int = 50_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RuntimePorts:
+    """The filled ports that a runtime works with. `views` is None when nothing is materialised."""
+
+    log: EventLog
+    wake_up: WakeUp
+    clock: Clock
+    uids: UidSource
+    views: ViewStore | None = None
+
+
+class HistoryRuntime:
+    """Submit commands, read views, follow events. Use `running` to start and stop it."""
+
+    def __init__(
+        self, *, info: HistoryInfo, ports: RuntimePorts, rules: Rules, bounds: RuntimeBounds
+    ) -> None:
+        self.info = info
+        self.rules = rules
+        self.views = LiveViews(rules.profile)
+        self.watches = Watches(
+            ports.log, info.id, queue_max=bounds.watch_queue_max, recent_max=bounds.recent_max
+        )
+        self._ports = ports
+        self._bounds = bounds
+        self._grown = anyio.Event()
+        self._snapshot_at = Revision(0)
+        self.problem: LogError | None = None
+        self._writer = GroupWriter(
+            log=ports.log,
+            history=info.id,
+            objects=lambda: self.views.objects,
+            rules=rules,
+            clock=ports.clock,
+            uids=ports.uids,
+            bounds=bounds.writer,
+            commit=self._take_over,
+        )
+
+    @property
+    def log(self) -> EventLog:
+        """The log that holds this history."""
+        return self._ports.log
+
+    @property
+    def clock(self) -> Clock:
+        """The clock that stamps what is written here."""
+        return self._ports.clock
+
+    @property
+    def head(self) -> Head:
+        """The end of the history as folded here."""
+        return self._writer.head
+
+    @property
+    def waiting_writes(self) -> int:
+        """How many writes are queued."""
+        return self._writer.waiting
+
+    @asynccontextmanager
+    async def running(self) -> AsyncIterator["HistoryRuntime"]:
+        """Start, follow, and stop on leaving; what was answered before is durable."""
+        await self.load()
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(self._writer.run)
+            tasks.start_soon(self._follow)
+            try:
+                yield self
+            finally:
+                tasks.cancel_scope.cancel()
+
+    async def load(self) -> None:
+        """Fold the history up to its present end."""
+        store = self._ports.views
+        objects = self.views.objects
+        if store is not None:
+            found = await store.load_snapshot(
+                self.info.id, objects.name, objects.version, until=Revision(2**62)
+            )
+            if found is not None:
+                self.views.load_objects(found[1])
+                self._snapshot_at = found[0]
+        stored = await self.log.head(self.info.id)
+        while self.views.revision < stored.revision:
+            events = await self.log.read(self.info.id, after=self.views.revision, limit=PAGE)
+            if not events:
+                break
+            for event in events:
+                self.views.fold(event)
+        self._writer.head = await self.log.head(self.info.id)
+        self.watches.start(self.views.revision)
+        async with self._writer.lock:
+            if self._writer.head.revision != self.views.revision:
+                self._writer.head = Head(revision=self.views.revision)
+                await self._writer.catch_up()
+
+    async def submit(
+        self,
+        command: Command,
+        *,
+        actor: Actor,
+        verb: str = "",
+        request_id: str = "",
+        cause: int = 0,
+    ) -> Outcome:
+        """Decide and append one command; raises Rejected or LogError, and then nothing is stored."""
+        request = await self._writer.submit(
+            Request(
+                commands=(command,),
+                actor=actor,
+                verb=verb,
+                request_id=request_id,
+                cause=cause,
+                observed=0,
+                lease=None,
+            )
+        )
+        return request.outcomes[0]
+
+    async def submit_all(
+        self, commands: Sequence[Command], *, actor: Actor, request_id: str = "", cause: int = 0
+    ) -> list[Outcome]:
+        """Append several commands together or none of them."""
+        request = await self._writer.submit(
+            Request(
+                commands=tuple(commands),
+                actor=actor,
+                verb="",
+                request_id=request_id,
+                cause=cause,
+                observed=0,
+                lease=None,
+            )
+        )
+        return request.outcomes
+
+    async def submit_plan(
+        self, plan: Plan, *, actor: Actor, lease: LeaseToken | None
+    ) -> list[Event]:
+        """Append a controller's decision and its effects in one step, or refuse the whole plan."""
+        request = await self._writer.submit(
+            Request(
+                commands=commands_of(plan),
+                actor=actor,
+                verb="",
+                request_id="",
+                cause=plan.cause,
+                observed=plan.observed,
+                lease=lease,
+            )
+        )
+        return request.events
+
+    def subscribe(
+        self, *, after: Revision, group: str | None = None, resource: str | None = None
+    ) -> Subscription:
+        """Follow the events after a revision; of one resource, or all when none is named."""
+        place = None if resource is None else (group or "", resource)
+        return self.watches.subscribe(after=after, place=place)
+
+    async def wait_for(self, revision: Revision, timeout_seconds: float) -> bool:
+        """True as soon as the views have reached `revision`; False when the time was up."""
+        with anyio.move_on_after(timeout_seconds):
+            while self.views.revision < revision:
+                await self._grown.wait()
+            return True
+        return self.views.revision >= revision
+
+    async def save_snapshot(self) -> None:
+        """Keep the objects at the present revision, so that the next start is short."""
+        store = self._ports.views
+        if store is None or self.views.revision == self._snapshot_at:
+            return
+        objects = self.views.objects
+        revision, state = objects.revision, objects.dump()
+        await store.save_snapshot(self.info.id, objects.name, objects.version, revision, state)
+        self._snapshot_at = revision
+
+    def _take_over(self, events: Sequence[Event], head: Head) -> None:
+        for event in events:
+            self.views.fold(event)
+        self.watches.publish(events)
+        self._grown.set()
+        self._grown = anyio.Event()
+
+    async def _follow(self) -> None:
+        """Fold what other processes append: woken by hints, covered by a bounded poll."""
+        async with self._ports.wake_up.listen(self.info.id) as listener:
+            while True:
+                await listener.wait(self._bounds.poll_seconds)
+                try:
+                    async with self._writer.lock:
+                        await self._writer.catch_up()
+                    self.problem = None
+                    if self.views.revision - self._snapshot_at >= self._bounds.snapshot_every:
+                        await self.save_snapshot()
+                except LogError as problem:
+                    # Kept for the health page; the poll tries again until the cause is gone.
+                    self.problem = problem

@@ -1,0 +1,179 @@
+"""Handing events on to whoever follows a history.
+
+A subscription sees every event after its start exactly once and in order: it is registered first,
+then reads what it missed from the log, then drops what it has seen already. Each has a bounded
+queue; one that falls behind is cut off and told (Expired), never waited for.
+"""
+
+from collections import deque
+from collections.abc import AsyncIterator, Iterable, Sequence
+from types import TracebackType
+
+import anyio
+
+from app.domain.errors import Expired
+from app.domain.log import Event, HistoryId, Revision
+from app.ports import EventLog
+
+Place = tuple[str, str]
+"""Group and resource."""
+
+PAGE = 5_000
+"""Events read from the log at once while a subscription catches up."""
+
+
+class Subscription:
+    """One follower. Iterate it for lists of events; leave it to end the subscription."""
+
+    def __init__(
+        self, hub: "Watches", *, after: Revision, place: Place | None, queue_max: int
+    ) -> None:
+        self._hub = hub
+        self.after = after
+        self.place = place
+        self._queue_max = queue_max
+        self._queue: deque[Event] = deque()
+        self._grown = anyio.Event()
+        self._lost = False
+        self._live_from = hub.published
+        hub.register(self)
+
+    def offer(self, events: Sequence[Event]) -> None:
+        """Called by the hub with events of interest; cuts the subscription off when it is full."""
+        if self._lost:
+            return
+        if len(self._queue) + len(events) > self._queue_max:
+            self._lost = True
+            self._queue.clear()
+        else:
+            self._queue.extend(events)
+        self._grown.set()
+
+    def close(self) -> None:
+        """End the subscription; pending events are dropped."""
+        self._hub.forget(self)
+
+    def __enter__(self) -> "Subscription":
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        problem: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def __aiter__(self) -> AsyncIterator[list[Event]]:
+        return self._batches()
+
+    async def next_batch(self, timeout_seconds: float) -> list[Event]:
+        """The next live events, empty when the time was up. Call `catch_up` until empty first."""
+        if not self._queue and not self._lost:
+            with anyio.move_on_after(timeout_seconds):
+                await self._grown.wait()
+        return self._take()
+
+    async def catch_up(self) -> list[Event]:
+        """The next events from before the subscription was live; empty when there are no more."""
+        while self.after < self._live_from:
+            events = await self._hub.past(self.after, self._live_from)
+            if not events:
+                self.after = self._live_from
+                break
+            self.after = events[-1].revision
+            wanted = [event for event in events if self._wants(event)]
+            if wanted:
+                return wanted
+        return []
+
+    def _wants(self, event: Event) -> bool:
+        return self.place is None or (event.key.group, event.key.resource) == self.place
+
+    def _take(self) -> list[Event]:
+        if self._lost:
+            raise Expired(
+                f"the watcher fell more than {self._queue_max} events behind and was cut off"
+            )
+        events = [event for event in self._queue if event.revision > self.after]
+        self._queue.clear()
+        self._grown = anyio.Event()
+        if events:
+            self.after = events[-1].revision
+        return events
+
+    async def _batches(self) -> AsyncIterator[list[Event]]:
+        while events := await self.catch_up():
+            yield events
+        while True:
+            events = await self.next_batch(3600.0)
+            if events:
+                yield events
+
+
+class Watches:
+    """The hub of one history in this process."""
+
+    def __init__(
+        self, log: EventLog, history: HistoryId, *, queue_max: int, recent_max: int
+    ) -> None:
+        self._log = log
+        self._history = history
+        self._queue_max = queue_max
+        self._recent: deque[Event] = deque(maxlen=recent_max)
+        self._by_place: dict[Place | None, set[Subscription]] = {}
+        self.published = Revision(0)
+
+    def start(self, revision: Revision) -> None:
+        """Say that everything up to `revision` has been folded already."""
+        self.published = revision
+
+    def subscribe(self, *, after: Revision, place: Place | None = None) -> Subscription:
+        """Follow the history from the first event after `after`."""
+        return Subscription(self, after=after, place=place, queue_max=self._queue_max)
+
+    def publish(self, events: Sequence[Event]) -> None:
+        """Hand on newly committed events, in order."""
+        if not events:
+            return
+        self._recent.extend(events)
+        self.published = events[-1].revision
+        for follower in tuple(self._by_place.get(None, ())):
+            follower.offer(events)
+        for place, followers in tuple(self._by_place.items()):
+            if place is None:
+                continue
+            wanted = [event for event in events if (event.key.group, event.key.resource) == place]
+            if wanted:
+                for follower in tuple(followers):
+                    follower.offer(wanted)
+
+    async def past(self, after: Revision, until: Revision) -> list[Event]:
+        """Up to a page of events above `after` and not above `until`, from memory or the log."""
+        recent = self._recent
+        if recent and recent[0].revision <= after + 1:
+            first = after + 1 - recent[0].revision
+            last = min(first + PAGE, until + 1 - recent[0].revision)
+            return [recent[place] for place in range(first, min(last, len(recent)))]
+        return await self._log.read(self._history, after=after, limit=PAGE, until=until)
+
+    def register(self, subscription: Subscription) -> None:
+        """Called by a new subscription."""
+        self._by_place.setdefault(subscription.place, set()).add(subscription)
+
+    def forget(self, subscription: Subscription) -> None:
+        """Called by a subscription that ends."""
+        followers = self._by_place.get(subscription.place)
+        if followers is not None:
+            followers.discard(subscription)
+            if not followers:
+                del self._by_place[subscription.place]
+
+    def count(self) -> int:
+        """How many subscriptions there are."""
+        return sum(len(followers) for followers in self._by_place.values())
+
+
+def places(events: Iterable[Event]) -> set[Place]:
+    """Group and resource of all the events."""
+    return {(event.key.group, event.key.resource) for event in events}

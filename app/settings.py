@@ -1,0 +1,64 @@
+"""Every limit and choice by name. Each can be set as an environment variable `REDRA_<NAME>`.
+
+Times end in their unit, bounds end in `_max`. `docs/reference/settings.md` is made from this file.
+"""
+
+from pathlib import Path
+
+from pydantic import Field
+from pydantic_settings import BaseSettings, SettingsConfigDict
+
+
+class Settings(BaseSettings):
+    """Choices of one process, read from the environment; the command line overrides them."""
+
+    model_config = SettingsConfigDict(env_prefix="REDRA_", extra="ignore", frozen=True)
+
+    database_url: str = Field("", description="External PostgreSQL; empty: the embedded server")
+    data: Path = Field(Path(".redra"), description="Folder of the embedded server and kubeconfig")
+    postgres_bin: str = Field("", description="Folder with initdb and postgres; empty: search")
+    listen: str = Field("127.0.0.1:8080", description="Address and port of the API")
+    profile: str = Field("1.37", description="Kubernetes version that new histories imitate")
+
+    # The log
+    batch_max: int = Field(256, ge=1, description="Commands decided and committed together")
+    write_queue_max: int = Field(10_000, ge=1, description="Writes that may wait in one process")
+    write_retries_max: int = Field(20, ge=1, description="Times a batch is decided again")
+    poll_seconds: float = Field(2.0, gt=0, description="Poll that covers lost wake-ups")
+    connections_max: int = Field(8, ge=2, description="Database connections of one process")
+    statement_timeout_seconds: float = Field(60.0, gt=0, description="Longest database statement")
+    lock_timeout_seconds: float = Field(10.0, gt=0, description="Longest wait for the head row")
+    connect_timeout_seconds: float = Field(10.0, gt=0, description="Longest wait for a connection")
+    snapshot_every: int = Field(50_000, ge=1, description="Events between kept object states")
+
+    # Views and followers
+    watch_queue_max: int = Field(20_000, ge=1, description="Events that may wait for one watcher")
+    recent_max: int = Field(20_000, ge=1, description="Recent events kept in memory")
+    past_views_max: int = Field(4, ge=1, description="Views of past moments kept in memory")
+    past_objects_max: int = Field(1_000_000, ge=1, description="Objects in a view of the past")
+
+    # Workers
+    lease_seconds: float = Field(15.0, gt=0, description="Term of a controller's lease")
+    steps_max: int = Field(64, ge=1, description="Steps a controller takes before others may run")
+    projector_batch_max: int = Field(5_000, ge=1, description="Events folded per written batch")
+
+    # The API
+    body_bytes_max: int = Field(3 * 1024 * 1024, ge=1024, description="Largest request body")
+    list_page_max: int = Field(10_000, ge=1, description="Objects in one page of a paged list")
+    watchers_max: int = Field(5_000, ge=1, description="Watches of one process")
+    patch_operations_max: int = Field(10_000, ge=1, description="Operations of a JSON patch")
+    yaml_depth_max: int = Field(100, ge=1, description="Depth of a JSON or YAML document")
+    yaml_nodes_max: int = Field(
+        1_000_000, ge=1, description="Nodes of a YAML document, aliases expanded"
+    )
+    watch_seconds_max: int = Field(3_600, ge=1, description="Longest watch without a time-out")
+
+    # Import
+    import_object_bytes_max: int = Field(3 * 1024 * 1024, description="Largest recorded object")
+    import_bytes_max: int = Field(4 * 1024**3, description="Unpacked size of one source")
+    import_ratio_max: int = Field(100, description="Unpacked to packed size of a source")
+    import_entries_max: int = Field(200_000, description="Files in a folder or archive")
+
+    # Allocation and explanation
+    search_steps_max: int = Field(5_000_000, ge=1, description="Steps of one node's search")
+    summary_bytes_max: int = Field(16_384, ge=1024, description="Size of a decision's summary")

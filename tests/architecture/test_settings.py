@@ -1,0 +1,18 @@
+"""Every bound and choice is described once, and the reference page says the same."""
+
+from pathlib import Path
+
+from app.settings import Settings
+
+PAGE = Path(__file__).resolve().parent.parent.parent / "docs" / "reference" / "settings.md"
+
+
+def test_every_setting_says_what_it_is_for() -> None:
+    silent = [name for name, field in Settings.model_fields.items() if not field.description]
+    assert not silent, silent
+
+
+def test_reference_page_names_every_setting() -> None:
+    text = PAGE.read_text()
+    missing = [name for name in Settings.model_fields if f"`REDRA_{name.upper()}`" not in text]
+    assert not missing, f"run `make docs`: {missing}"

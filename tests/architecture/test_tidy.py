@@ -1,0 +1,151 @@
+"""What a reader may rely on everywhere: sizes, charters, names, bans with advice."""
+
+import ast
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+OURS = ("app", "projections")
+MODULE_LINES_MAX = 500
+FUNCTION_LINES_MAX = 70
+BAD_NAMES = {"utils", "helpers", "common", "misc", "base", "manager", "util", "helper"}
+
+BANS: dict[str, tuple[str, tuple[str, ...]]] = {
+    # pattern: (what to use instead, files that are its one home)
+    r"\bdatetime\.(now|utcnow|today)\(": (
+        "ask the Clock port",
+        ("app/adapters/clock.py",),
+    ),
+    r"\btime\.(time|time_ns)\(": ("ask the Clock port", ("app/adapters/clock.py",)),
+    r"\buuid[14]\(": ("ask the UidSource port", ("app/adapters/uids.py",)),
+    r"\bcreate_task\(": ("start it in an AnyIO task group, which owns it", ()),
+    r"\brandom\.": ("ask the UidSource port, or derive it from a seed", ("app/adapters/uids.py",)),
+    r"\bos\.environ\b": (
+        "read it in app/settings.py",
+        ("app/adapters/postgres/server.py", "app/settings.py"),
+    ),
+    r"^\s*print\(": ("write through the console of the command line", ()),
+}
+
+
+def sources(*folders: str) -> Iterator[Path]:
+    for folder in folders:
+        for path in sorted((ROOT / folder).rglob("*.py")):
+            if "__pycache__" not in path.parts:
+                yield path
+
+
+def name(path: Path) -> str:
+    return path.relative_to(ROOT).as_posix()
+
+
+def code_of(path: Path) -> str:
+    """The source with comments and strings blanked, so that prose is not taken for code."""
+    text = path.read_text()
+    lines = text.splitlines()
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, ast.Constant) and isinstance(node.value, str) and node.end_lineno:
+            if node.end_lineno > node.lineno:
+                for number in range(node.lineno - 1, node.end_lineno):
+                    lines[number] = ""
+    return "\n".join(line.split("  #")[0] for line in lines)
+
+
+@pytest.mark.parametrize("path", sources(*OURS), ids=name)
+def test_module_fits_a_screenful_of_screens(path: Path) -> None:
+    assert len(path.read_text().splitlines()) <= MODULE_LINES_MAX, "a noun is missing: split it"
+
+
+@pytest.mark.parametrize("path", sources(*OURS), ids=name)
+def test_functions_fit_a_screen(path: Path) -> None:
+    long = [
+        f"{node.name} has {node.end_lineno - node.lineno + 1} lines"
+        for node in ast.walk(ast.parse(path.read_text()))
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+        and node.end_lineno is not None
+        and node.end_lineno - node.lineno + 1 > FUNCTION_LINES_MAX
+    ]
+    assert not long, long
+
+
+@pytest.mark.parametrize("path", sources(*OURS, "migrations"), ids=name)
+def test_module_begins_with_what_it_is_for(path: Path) -> None:
+    assert ast.get_docstring(ast.parse(path.read_text())), "a module says what it is for"
+
+
+@pytest.mark.parametrize("path", sources(*OURS), ids=name)
+def test_names_say_what_is_inside(path: Path) -> None:
+    assert not BAD_NAMES & {path.stem, *path.relative_to(ROOT).parent.parts}
+
+
+@pytest.mark.parametrize("path", sources(*OURS), ids=name)
+def test_banned_calls_stay_in_their_one_home(path: Path) -> None:
+    code = code_of(path)
+    found = [
+        f"{match.group()!r}: {advice}"
+        for pattern, (advice, homes) in BANS.items()
+        if name(path) not in homes
+        for match in re.finditer(pattern, code, re.MULTILINE)
+    ]
+    assert not found, found
+
+
+@pytest.mark.parametrize("path", sources(*OURS), ids=name)
+def test_public_functions_say_what_they_promise(path: Path) -> None:
+    tree = ast.parse(path.read_text())
+    missing = [
+        node.name
+        for node in tree.body
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef)
+        and not node.name.startswith("_")
+        and not ast.get_docstring(node)
+    ]
+    assert not missing, missing
+
+
+def test_every_test_folder_answers_a_known_question() -> None:
+    known = {
+        "unit",
+        "properties",
+        "contracts",
+        "scenarios",
+        "conformance",
+        "simulation",
+        "api",
+        "acceptance",
+        "migrations",
+        "architecture",
+        "worlds",
+    }
+    folders = {
+        path.name
+        for path in (ROOT / "tests").iterdir()
+        if path.is_dir() and path.name[0] not in "._"
+    }
+    assert folders <= known, folders - known
+
+
+def test_tests_do_not_sleep_for_time() -> None:
+    sleeping = [
+        f"{name(path)}:{number}"
+        for path in sources("tests")
+        for number, line in enumerate(path.read_text().splitlines(), 1)
+        if re.search(r"\b(time|anyio|asyncio)\.sleep\((?!0\))", line) and "# waits:" not in line
+    ]
+    assert not sleeping, f"time is a parameter; a wait on a real process says why: {sleeping}"
+
+
+def test_nothing_speaks_of_the_place_where_it_was_made() -> None:
+    words = ("/work" + "/", "/tmp/" + "brief")
+    found = [
+        name(path)
+        for folder in (*OURS, "tests", "docs", "bench", "migrations", "examples")
+        if (ROOT / folder).exists()
+        for path in (ROOT / folder).rglob("*")
+        if path.is_file() and path.suffix in {".py", ".md", ".yaml", ".yml", ".toml", ".txt"}
+        if any(word in path.read_text(errors="replace") for word in words)
+    ]
+    assert not found, found
