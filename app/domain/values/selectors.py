@@ -1,0 +1,343 @@
+"""Selectors: of labels (as text or as an object), of fields, and of nodes.
+
+Each is compiled once into a frozen value and then asked. Texts that cannot be read raise
+SelectorError. Parity: allocator.md 2.1 for node selectors, api-surface.md for list parameters.
+"""
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from app.domain.values import json_tree
+from app.domain.values.json_tree import JsonView
+
+Labels: TypeAlias = Mapping[str, str]
+
+TEXT_MAX = 64 * 1024
+"""A longer selector text is refused."""
+
+_PART = re.compile(r"[A-Za-z0-9]([A-Za-z0-9_.-]*[A-Za-z0-9])?", re.ASCII)
+_DOMAIN = re.compile(r"[a-z0-9]([a-z0-9-]*[a-z0-9])?(\.[a-z0-9]([a-z0-9-]*[a-z0-9])?)*", re.ASCII)
+_INTEGER = re.compile(r"[+-]?[0-9]{1,19}", re.ASCII)
+_SET_OF = re.compile(r"(in|notin)\s*\(([^()]*)\)", re.ASCII)
+_LEXEME = re.compile(r"\s*([^\s,()=!<>]+)\s*", re.ASCII)
+_COMPARED = re.compile(r"(==|=|!=|<|>)\s*([^\s,()=!<>]*)", re.ASCII)
+_OPERATORS = {
+    "In": "in",
+    "NotIn": "notin",
+    "Exists": "exists",
+    "DoesNotExist": "absent",
+    "Gt": "gt",
+    "Lt": "lt",
+}
+
+
+class SelectorError(ValueError):
+    """A selector that cannot be read; the message says where and why."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Requirement:
+    """One condition on one label; `operator` is in, notin, exists, absent, gt or lt."""
+
+    key: str
+    operator: str
+    values: frozenset[str] = frozenset()
+    bound: int = 0
+
+    def holds(self, labels: Labels) -> bool:
+        """Whether the labels meet the condition; an absent label meets notin and absent."""
+        value = labels.get(self.key)
+        match self.operator:
+            case "in":
+                return value is not None and value in self.values
+            case "notin":
+                return value is None or value not in self.values
+            case "exists":
+                return value is not None
+            case "absent":
+                return value is None
+        if value is None or not _INTEGER.fullmatch(value):
+            return False
+        number = int(value)
+        return number > self.bound if self.operator == "gt" else number < self.bound
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LabelSelector:
+    """Requirements that must all hold; none at all selects everything."""
+
+    requirements: tuple[Requirement, ...] = ()
+
+    def matches(self, labels: Labels) -> bool:
+        """Whether the labels meet all requirements."""
+        return all(requirement.holds(labels) for requirement in self.requirements)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FieldRequirement:
+    """One field compared with one text; `equal` false asks for a difference."""
+
+    field: str
+    value: str
+    equal: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FieldSelector:
+    """Field comparisons that must all hold."""
+
+    requirements: tuple[FieldRequirement, ...] = ()
+
+    def matches(self, value_of: Callable[[str], str]) -> bool:
+        """Whether all hold; `value_of` gives the text of a field, empty when it is unset."""
+        return all(
+            (value_of(requirement.field) == requirement.value) is requirement.equal
+            for requirement in self.requirements
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NodeSelectorTerm:
+    """Label and name conditions that must all hold; `ignored` when the term is empty."""
+
+    labels: tuple[Requirement, ...]
+    fields: tuple[FieldRequirement, ...]
+
+    def holds(self, name: str, labels: Labels) -> bool:
+        """Whether the node meets the term; a node without a name skips the name part."""
+        if not self.labels and not self.fields:
+            return False
+        if not all(requirement.holds(labels) for requirement in self.labels):
+            return False
+        if not name:
+            return True
+        known = {"metadata.name": name}
+        return all(
+            (known.get(requirement.field, "") == requirement.value) is requirement.equal
+            for requirement in self.fields
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NodeSelector:
+    """Terms of which one must hold."""
+
+    terms: tuple[NodeSelectorTerm, ...]
+
+    def matches(self, name: str, labels: Labels) -> bool:
+        """Whether one term holds for the node; empty terms never do."""
+        return any(term.holds(name, labels) for term in self.terms)
+
+
+def parse_labels(text: str) -> LabelSelector:
+    """The selector of a list parameter: `a=b,c!=d,e in (x,y),f notin (z),g,!h,i>1`."""
+    if len(text) > TEXT_MAX:
+        raise SelectorError(f"the selector is longer than {TEXT_MAX} characters")
+    requirements: list[Requirement] = []
+    position, rest = 0, text.strip()
+    if not rest:
+        return LabelSelector()
+    while True:
+        requirement, position = _label_requirement(rest, position)
+        requirements.append(requirement)
+        if position == len(rest):
+            return LabelSelector(requirements=tuple(requirements))
+        if rest[position] != ",":
+            raise SelectorError(f"unable to parse requirement: unexpected {rest[position:]!r}")
+        position += 1
+
+
+def label_selector_of(tree: JsonView) -> LabelSelector:
+    """The selector of an object with `matchLabels` and `matchExpressions`."""
+    requirements = [
+        Requirement(key=key, operator="in", values=frozenset((value,)))
+        for key, value in sorted(json_tree.labels(tree, "matchLabels").items())
+    ]
+    for expression in json_tree.objects(tree, "matchExpressions"):
+        requirements.append(_expression_requirement(expression))
+    return LabelSelector(requirements=tuple(requirements))
+
+
+def parse_fields(text: str) -> FieldSelector:
+    """The selector of a list parameter: `metadata.name=a,status.phase!=Failed`.
+
+    A backslash takes the special meaning from `,`, `=` and itself.
+    """
+    if len(text) > TEXT_MAX:
+        raise SelectorError(f"the selector is longer than {TEXT_MAX} characters")
+    requirements = []
+    for term in _split_unescaped(text):
+        if not term.strip():
+            continue
+        found = re.fullmatch(r"((?:[^\\=!]|\\.)+?)(!=|==|=)((?:[^\\]|\\.)*)", term, re.DOTALL)
+        if found is None:
+            raise SelectorError(f"invalid field selector: {term!r}; can't understand it")
+        field, operator, value = found.groups()
+        value = re.sub(r"\\(.)", r"\1", value, flags=re.DOTALL)
+        requirements.append(
+            FieldRequirement(field=field.strip(), value=value, equal=operator != "!=")
+        )
+    return FieldSelector(requirements=tuple(requirements))
+
+
+def node_selector_of(tree: JsonView) -> NodeSelector:
+    """The selector of a NodeSelector object; all its terms are read before it is returned.
+
+    One unreadable term makes the whole selector an error. Parity: allocator.md 2.1.
+    """
+    terms = []
+    for index, term in enumerate(json_tree.objects(tree, "nodeSelectorTerms")):
+        path = f"nodeSelectorTerms[{index}]"
+        labels = [
+            _expression_requirement(expression, f"{path}.matchExpressions[{number}]")
+            for number, expression in enumerate(json_tree.objects(term, "matchExpressions"))
+        ]
+        fields = [
+            _node_field(expression, f"{path}.matchFields[{number}]")
+            for number, expression in enumerate(json_tree.objects(term, "matchFields"))
+        ]
+        terms.append(NodeSelectorTerm(labels=tuple(labels), fields=tuple(fields)))
+    return NodeSelector(terms=tuple(terms))
+
+
+def node_selector_text(tree: JsonView) -> str:
+    """The selector as it appears in error texts of the scheduler."""
+
+    def requirements(term: JsonView, field: str) -> str:
+        shown = [
+            f"NodeSelectorRequirement{{Key:{json_tree.text(found, 'key')},"
+            f"Operator:{json_tree.text(found, 'operator')},"
+            f"Values:[{' '.join(json_tree.texts(found, 'values'))}],}},"
+            for found in json_tree.objects(term, field)
+        ]
+        return "[]NodeSelectorRequirement{" + "".join(shown) + "}"
+
+    terms = [
+        f"NodeSelectorTerm{{MatchExpressions:{requirements(term, 'matchExpressions')},"
+        f"MatchFields:{requirements(term, 'matchFields')},}},"
+        for term in json_tree.objects(tree, "nodeSelectorTerms")
+    ]
+    return "&NodeSelector{NodeSelectorTerms:[]NodeSelectorTerm{" + "".join(terms) + "},}"
+
+
+def _label_requirement(text: str, start: int) -> tuple[Requirement, int]:
+    """The requirement at `start` and the position after it."""
+    position = start
+    while position < len(text) and text[position].isspace():
+        position += 1
+    negated = text[position : position + 1] == "!"
+    found = _LEXEME.match(text, position + (1 if negated else 0))
+    if found is None:
+        raise SelectorError(f"unable to parse requirement: found {text[position:]!r}, expected key")
+    key, position = found.group(1), found.end()
+    _check_key(key, "")
+    if negated or position == len(text) or text[position] == ",":
+        return Requirement(key=key, operator="absent" if negated else "exists"), position
+    listed = _SET_OF.match(text, position)
+    if listed is not None:
+        values = frozenset(value.strip() for value in listed.group(2).split(","))
+        for value in values:
+            _check_value(value, "")
+        requirement = Requirement(key=key, operator=listed.group(1), values=values)
+        return requirement, _skip_space(text, listed.end())
+    compared = _COMPARED.match(text, position)
+    if compared is None:
+        raise SelectorError(
+            f"unable to parse requirement: found {text[position:]!r}, expected: "
+            "in, notin, =, ==, !=, gt, lt"
+        )
+    operator, value = compared.groups()
+    end = _skip_space(text, compared.end())
+    if operator in ("<", ">"):
+        return Requirement(
+            key=key, operator="gt" if operator == ">" else "lt", bound=_bound(value, "")
+        ), end
+    _check_value(value, "")
+    name = "notin" if operator == "!=" else "in"
+    return Requirement(key=key, operator=name, values=frozenset((value,))), end
+
+
+def _skip_space(text: str, position: int) -> int:
+    while position < len(text) and text[position].isspace():
+        position += 1
+    return position
+
+
+def _split_unescaped(text: str) -> list[str]:
+    """The comma-separated terms; a comma after a backslash does not separate."""
+    terms, start, position = [], 0, 0
+    while position < len(text):
+        if text[position] == "\\":
+            position += 2
+            continue
+        if text[position] == ",":
+            terms.append(text[start:position])
+            start = position + 1
+        position += 1
+    terms.append(text[start:])
+    return terms
+
+
+def _expression_requirement(tree: JsonView, path: str = "") -> Requirement:
+    key = json_tree.text(tree, "key")
+    written = json_tree.text(tree, "operator")
+    values = json_tree.texts(tree, "values")
+    operator = _OPERATORS.get(written)
+    if operator is None:
+        raise SelectorError(_at(path, "operator", f'"{written}" is not a valid selector operator'))
+    _check_key(key, path)
+    if operator in ("in", "notin") and not values:
+        raise SelectorError(
+            _at(path, "values", "for 'in', 'notin' operators, values set can't be empty")
+        )
+    if operator in ("exists", "absent") and values:
+        raise SelectorError(
+            _at(path, "values", "values set must be empty for exists and does not exist")
+        )
+    if operator in ("gt", "lt"):
+        if len(values) != 1:
+            raise SelectorError(
+                _at(path, "values", "for 'Gt', 'Lt' operators, exactly one value is required")
+            )
+        return Requirement(key=key, operator=operator, bound=_bound(values[0], path))
+    for value in values:
+        _check_value(value, path)
+    return Requirement(key=key, operator=operator, values=frozenset(values))
+
+
+def _node_field(tree: JsonView, path: str) -> FieldRequirement:
+    operator = json_tree.text(tree, "operator")
+    values = json_tree.texts(tree, "values")
+    if operator not in ("In", "NotIn"):
+        raise SelectorError(_at(path, "operator", f'"{operator}" is not a valid selector operator'))
+    if len(values) != 1:
+        raise SelectorError(_at(path, "values", "must have one element"))
+    return FieldRequirement(
+        field=json_tree.text(tree, "key"), value=values[0], equal=operator == "In"
+    )
+
+
+def _bound(text: str, path: str) -> int:
+    if not _INTEGER.fullmatch(text):
+        raise SelectorError(
+            _at(path, "values", "for 'Gt', 'Lt' operators, the value must be an integer")
+        )
+    return int(text)
+
+
+def _check_key(key: str, path: str) -> None:
+    domain, slash, name = key.rpartition("/")
+    named = len(name) <= 63 and _PART.fullmatch(name) is not None
+    if not named or (slash and (len(domain) > 253 or not _DOMAIN.fullmatch(domain))):
+        raise SelectorError(_at(path, "key", f"{key!r} is not a qualified name"))
+
+
+def _check_value(value: str, path: str) -> None:
+    if value and (len(value) > 63 or not _PART.fullmatch(value)):
+        raise SelectorError(_at(path, "values", f"{value!r} is not a label value"))
+
+
+def _at(path: str, field: str, problem: str) -> str:
+    return f"{path}.{field}: Invalid value: {problem}" if path else problem
