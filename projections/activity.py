@@ -1,0 +1,135 @@
+"""How busy the cluster was: events and decisions counted per minute of cluster time.
+
+Minutes are counted since 1970, so that gaps in a recorded history stay visible. Rates are these
+counts divided by sixty seconds; SQL and the pages that draw them do that.
+"""
+
+import msgspec
+
+from app.domain.log import Event, EventType, Revision
+from app.domain.log.projection import Column, Row, RowKey, Table
+from app.domain.values import json_tree
+from app.domain.values.timestamps import SECOND
+from projections.row_changes import RowChanges
+
+MINUTE = 60 * SECOND
+"""Microseconds in a minute."""
+
+ACTIVITY = Table(
+    name="view_activity",
+    key=("minute", "type", "api_group", "resource", "verb", "actor"),
+    columns=(
+        Column(name="minute", type="instant", description="start of the minute"),
+        Column(name="type", type="text", description="event type, such as ObjectCreated"),
+        Column(name="api_group", type="text", description="empty for core"),
+        Column(name="resource", type="text"),
+        Column(name="verb", type="text"),
+        Column(name="actor", type="text", description="user name"),
+        Column(name="events", type="integer"),
+        Column(name="bytes", type="integer", description="sum of the sizes of the bodies"),
+    ),
+    description="Events per minute of cluster time, by kind, verb and actor",
+)
+OUTCOMES = Table(
+    name="view_outcomes",
+    key=("minute", "controller", "outcome"),
+    columns=(
+        Column(name="minute", type="instant", description="start of the minute"),
+        Column(name="controller", type="text"),
+        Column(name="outcome", type="text"),
+        Column(name="decisions", type="integer"),
+    ),
+    description="Decisions per minute of cluster time, by controller and outcome",
+)
+
+
+class ActivityProjection:
+    """Folds every event into two tables of counts.
+
+    Example: two claims created by alice within one minute: one row of `view_activity` with
+    events 2.
+    """
+
+    name = "activity"
+    version = 1
+
+    def __init__(self) -> None:
+        self.revision = Revision(0)
+        self._events: dict[RowKey, list[int]] = {}
+        self._outcomes: dict[RowKey, int] = {}
+        self._changes = RowChanges((ACTIVITY, OUTCOMES), self._compute)
+        self._touched = self._changes.touched(ACTIVITY.name)
+        self._touched_outcomes = self._changes.touched(OUTCOMES.name)
+
+    def fold(self, event: Event) -> None:
+        """Count the event."""
+        self.revision = event.revision
+        stamp = event.stamp
+        minute = stamp.time - stamp.time % MINUTE
+        group, resource, _, _ = event.key
+        key = (minute, _TYPES[event.type], group, resource, stamp.verb, stamp.actor.user)
+        counts = self._events.get(key)
+        if counts is None:
+            counts = self._events[key] = [0, 0]
+        counts[0] += 1
+        counts[1] += len(event.body)
+        self._touched.add(key)
+        if event.type is EventType.DECISION_RECORDED:
+            self._count_outcome(minute, event)
+
+    def tables(self) -> tuple[Table, ...]:
+        """Events and decisions per minute."""
+        return (ACTIVITY, OUTCOMES)
+
+    def take_changed(self) -> dict[str, set[RowKey]]:
+        """Keys of the counts that moved since the last call."""
+        return self._changes.take()
+
+    def row(self, table: str, key: RowKey) -> Row | None:
+        """One row of counts."""
+        return self._changes.row(table, key)
+
+    def state_hash(self) -> str:
+        """The hash over all rows."""
+        return self._changes.state_hash()
+
+    def dump(self) -> bytes:
+        """All counts, sorted by key."""
+        events = sorted((key, *counts) for key, counts in self._events.items())
+        return _encoder.encode((self.revision, events, sorted(self._outcomes.items())))
+
+    def load(self, state: bytes) -> None:
+        """Become what was dumped; the view must be empty."""
+        self.revision, events, outcomes = _snapshot.decode(state)
+        for key, count, size in events:
+            self._events[key] = [count, size]
+        self._outcomes.update(outcomes)
+        self._touched.update(self._events)
+        self._touched_outcomes.update(self._outcomes)
+
+    def _count_outcome(self, minute: int, event: Event) -> None:
+        body = event.object if isinstance(event.object, dict) else {}
+        key = (minute, json_tree.text(body, "controller"), json_tree.text(body, "outcome"))
+        self._outcomes[key] = self._outcomes.get(key, 0) + 1
+        self._touched_outcomes.add(key)
+
+    def _compute(self, table: str, key: RowKey) -> Row | None:
+        if table == OUTCOMES.name:
+            decisions = self._outcomes.get(key)
+            if decisions is None:
+                return None
+            return {**dict(zip(OUTCOMES.key, key, strict=True)), "decisions": decisions}
+        counts = self._events.get(key)
+        if counts is None:
+            return None
+        events, size = counts
+        return {**dict(zip(ACTIVITY.key, key, strict=True)), "events": events, "bytes": size}
+
+
+_TYPES = {kind: kind.value for kind in EventType}
+"""Plain texts: rows hold JSON values, not members of an enumeration."""
+
+_encoder = msgspec.msgpack.Encoder()
+_Count = tuple[tuple[int, str, str, str, str, str], int, int]
+_Outcome = tuple[tuple[int, str, str], int]
+_snapshot = msgspec.msgpack.Decoder(tuple[Revision, list[_Count], list[_Outcome]])

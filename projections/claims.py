@@ -1,0 +1,369 @@
+"""Claims: what they ask for, what they got, who uses them.
+
+Two tables: one row per claim, one per device share that a claim holds. A claim's row also names the
+pods that use it, so pod events touch the rows of the claims they name, and only when the node, the
+phase or the names changed.
+"""
+
+import msgspec
+
+from app.domain.log import Event, EventType, Revision
+from app.domain.log.projection import Column, Row, RowKey, Table
+from app.domain.values import json_tree
+from app.domain.values.json_tree import JsonObject, JsonView
+from projections.row_changes import RowChanges
+
+GROUP = "resource.k8s.io"
+
+CLAIMS = Table(
+    name="view_claims",
+    key=("namespace", "name"),
+    columns=(
+        Column(name="namespace", type="text"),
+        Column(name="name", type="text"),
+        Column(name="uid", type="text"),
+        Column(name="state", type="text", description="pending, allocated or reserved"),
+        Column(name="deleting", type="boolean", description="deletion was asked for"),
+        Column(name="created", type="instant", description="cluster time of the creation"),
+        Column(name="owner", type="text", description="pod for which it was generated"),
+        Column(name="requests", type="json", description="what is asked, with devices given"),
+        Column(name="devices", type="json", description="driver/pool/device of each share held"),
+        Column(name="node", type="text", description="the node to which the allocation is bound"),
+        Column(name="allocated", type="instant", description="when it got its devices"),
+        Column(name="allocated_revision", type="integer", description="the event that says so"),
+        Column(name="reserved_for", type="json", description="resource, name and uid of consumers"),
+        Column(name="pods", type="json", description="pods that name it: name, uid, node, phase"),
+    ),
+    description="Every ResourceClaim",
+)
+CLAIM_DEVICES = Table(
+    name="view_claim_devices",
+    key=("namespace", "claim", "position"),
+    columns=(
+        Column(name="namespace", type="text"),
+        Column(name="claim", type="text"),
+        Column(name="position", type="integer", description="in the allocation, from 0"),
+        Column(name="request", type="text", description="name, or main/sub for an alternative"),
+        Column(name="driver", type="text"),
+        Column(name="pool", type="text"),
+        Column(name="device", type="text"),
+        Column(name="share_id", type="text", description="empty for a dedicated device"),
+        Column(name="admin_access", type="boolean"),
+        Column(name="consumed_capacity", type="json", description="capacity name to quantity"),
+        Column(name="tolerations", type="json"),
+        Column(name="conditions", type="json", description="as reported by the driver"),
+    ),
+    description="Every device share that a claim holds",
+)
+
+
+class _Claim(msgspec.Struct, gc=False, array_like=True):
+    """A claim as stored last, and what its present state does not say."""
+
+    body: bytes
+    created: int
+    devices: int = 0
+    allocated: int | None = None
+    allocated_revision: int | None = None
+
+
+class _Pod(msgspec.Struct, frozen=True, gc=False, array_like=True):
+    """What claims show of a pod."""
+
+    uid: str
+    node: str
+    phase: str
+    deleting: bool
+    claims: tuple[str, ...]
+
+
+class ClaimsProjection:
+    """Folds ResourceClaims, and Pods as far as they name claims.
+
+    Example: claim `a` allocated at 5 and reserved for pod `p`, bound to `n1` at 6: its row says
+    reserved, allocated_revision 5, pods `[{"name": "p", "node": "n1", …}]`.
+    """
+
+    name = "claims"
+    version = 1
+
+    def __init__(self) -> None:
+        self.revision = Revision(0)
+        self._claims: dict[tuple[str, str], _Claim] = {}
+        self._pods: dict[tuple[str, str], _Pod] = {}
+        self._users: dict[tuple[str, str], set[str]] = {}
+        self._changes = RowChanges((CLAIMS, CLAIM_DEVICES), self._compute)
+        self._touched = self._changes.touched(CLAIMS.name)
+        self._touched_devices = self._changes.touched(CLAIM_DEVICES.name)
+
+    def fold(self, event: Event) -> None:
+        """Take over a claim or what a pod says of its claims."""
+        self.revision = event.revision
+        group, resource, namespace, name = event.key
+        if not event.is_about_object:
+            return
+        if resource == "pods" and group == "":
+            self._fold_pod((namespace, name), event)
+        elif resource == "resourceclaims" and group == GROUP:
+            self._fold_claim((namespace, name), event)
+
+    def tables(self) -> tuple[Table, ...]:
+        """Claims and the devices they hold."""
+        return (CLAIMS, CLAIM_DEVICES)
+
+    def take_changed(self) -> dict[str, set[RowKey]]:
+        """Keys of rows touched since the last call."""
+        return self._changes.take()
+
+    def row(self, table: str, key: RowKey) -> Row | None:
+        """The row of a claim or of one of its devices."""
+        return self._changes.row(table, key)
+
+    def state_hash(self) -> str:
+        """The hash over all rows."""
+        return self._changes.state_hash()
+
+    def dump(self) -> bytes:
+        """All claims and the pods that name any, sorted by key."""
+        state = (self.revision, sorted(self._claims.items()), sorted(self._pods.items()))
+        return _encoder.encode(state)
+
+    def load(self, state: bytes) -> None:
+        """Become what was dumped; the view must be empty."""
+        self.revision, claims, pods = _snapshot.decode(state)
+        for key, claim in claims:
+            self._claims[key] = claim
+            self._touched.add(key)
+            self._touched_devices.update((*key, number) for number in range(claim.devices))
+        for key, pod in pods:
+            self._set_pod(key, pod)
+
+    def _fold_claim(self, key: tuple[str, str], event: Event) -> None:
+        self._touched.add(key)
+        old = self._claims.get(key)
+        if event.type is EventType.OBJECT_DELETED:
+            if old is not None:
+                del self._claims[key]
+                self._touch_devices(key, old.devices)
+            return
+        fresh = old is None or event.type is EventType.OBJECT_CREATED
+        time = event.stamp.time
+        claim = _Claim(event.body, time if fresh or old is None else old.created)
+        status = event.object.get("status")
+        allocation = status.get("allocation") if isinstance(status, dict) else None
+        if isinstance(allocation, dict):
+            claim.devices = len(json_tree.objects(allocation, "devices", "results"))
+            if old is None or fresh or old.allocated is None:
+                claim.allocated, claim.allocated_revision = time, event.revision
+            else:
+                claim.allocated = old.allocated
+                claim.allocated_revision = old.allocated_revision
+        self._claims[key] = claim
+        self._touch_devices(key, max(claim.devices, old.devices if old is not None else 0))
+
+    def _touch_devices(self, key: tuple[str, str], count: int) -> None:
+        for number in range(count):
+            self._touched_devices.add((*key, number))
+
+    def _fold_pod(self, key: tuple[str, str], event: Event) -> None:
+        deleted = event.type is EventType.OBJECT_DELETED
+        pod = None if deleted else _read_pod(event.object, event.uid)
+        old = self._pods.get(key)
+        if pod != old:
+            if old is not None:
+                self._drop_pod(key, old)
+            if pod is not None:
+                self._set_pod(key, pod)
+
+    def _set_pod(self, key: tuple[str, str], pod: _Pod) -> None:
+        self._pods[key] = pod
+        namespace, name = key
+        for claim in pod.claims:
+            place = (namespace, claim)
+            self._users.setdefault(place, set()).add(name)
+            self._touched.add(place)
+
+    def _drop_pod(self, key: tuple[str, str], pod: _Pod) -> None:
+        del self._pods[key]
+        namespace, name = key
+        for claim in pod.claims:
+            place = (namespace, claim)
+            self._touched.add(place)
+            users = self._users[place]
+            users.discard(name)
+            if not users:
+                del self._users[place]
+
+    def _compute(self, table: str, key: RowKey) -> Row | None:
+        namespace, name = str(key[0]), str(key[1])
+        claim = self._claims.get((namespace, name))
+        if claim is None:
+            return None
+        tree: JsonObject = _decoder.decode(claim.body)
+        if table == CLAIM_DEVICES.name:
+            return _device_row(namespace, name, int(key[2]), tree)
+        return self._claim_row(namespace, name, claim, tree)
+
+    def _claim_row(self, namespace: str, name: str, claim: _Claim, tree: JsonObject) -> Row:
+        results = json_tree.objects(tree, "status", "allocation", "devices", "results")
+        reserved = json_tree.objects(tree, "status", "reservedFor")
+        state = "pending" if claim.allocated is None else "reserved" if reserved else "allocated"
+        pods = []
+        for pod_name in sorted(self._users.get((namespace, name), ())):
+            pod = self._pods[(namespace, pod_name)]
+            pods.append(
+                {
+                    "name": pod_name,
+                    "uid": pod.uid,
+                    "node": pod.node,
+                    "phase": pod.phase,
+                    "deleting": pod.deleting,
+                }
+            )
+        return {
+            "namespace": namespace,
+            "name": name,
+            "uid": json_tree.text(tree, "metadata", "uid"),
+            "state": state,
+            "deleting": json_tree.text(tree, "metadata", "deletionTimestamp") != "",
+            "created": claim.created,
+            "owner": _owner(tree),
+            "requests": _requests(tree, results),
+            "devices": [_device_id(result) for result in results],
+            "node": _node(tree),
+            "allocated": claim.allocated,
+            "allocated_revision": claim.allocated_revision,
+            "reserved_for": [
+                {part: json_tree.text(consumer, part) for part in ("resource", "name", "uid")}
+                for consumer in reserved
+            ],
+            "pods": pods,
+        }
+
+
+def _read_pod(tree: JsonObject, uid: str) -> _Pod | None:
+    """What claims show of a pod, None for a pod that names none."""
+    spec = tree.get("spec")
+    if not isinstance(spec, dict):
+        return None
+    entries = spec.get("resourceClaims")
+    status = tree.get("status")
+    if not isinstance(status, dict):
+        status = {}
+    extended = status.get("extendedResourceClaimStatus")
+    if not entries and not extended:
+        return None
+    generated = {
+        json_tree.text(entry, "name"): json_tree.text(entry, "resourceClaimName")
+        for entry in json_tree.objects(status, "resourceClaimStatuses")
+    }
+    names = []
+    for entry in json_tree.objects(spec, "resourceClaims"):
+        named = json_tree.text(entry, "resourceClaimName")
+        names.append(named or generated.get(json_tree.text(entry, "name"), ""))
+    names.append(json_tree.text(status, "extendedResourceClaimStatus", "resourceClaimName"))
+    return _Pod(
+        uid,
+        json_tree.text(spec, "nodeName"),
+        json_tree.text(status, "phase"),
+        json_tree.text(tree, "metadata", "deletionTimestamp") != "",
+        tuple(sorted({name for name in names if name})),
+    )
+
+
+def _device_row(namespace: str, claim: str, position: int, tree: JsonObject) -> Row | None:
+    results = json_tree.objects(tree, "status", "allocation", "devices", "results")
+    if not 0 <= position < len(results):
+        return None
+    result = results[position]
+    identity = tuple(json_tree.text(result, part) for part in _IDENTITY)
+    reported = [
+        device
+        for device in json_tree.objects(tree, "status", "devices")
+        if tuple(json_tree.text(device, part) for part in _IDENTITY) == identity
+    ]
+    return {
+        "namespace": namespace,
+        "claim": claim,
+        "position": position,
+        "request": json_tree.text(result, "request"),
+        "driver": identity[0],
+        "pool": identity[1],
+        "device": identity[2],
+        "share_id": identity[3],
+        "admin_access": json_tree.flag(result, "adminAccess"),
+        "consumed_capacity": dict(json_tree.mapping(result, "consumedCapacity")),
+        "tolerations": json_tree.objects(result, "tolerations"),
+        "conditions": json_tree.objects(reported[0], "conditions") if reported else [],
+    }
+
+
+def _requests(tree: JsonObject, results: list[JsonObject]) -> list[JsonObject]:
+    """Each request with the devices it got; `chosen` is the alternative that was taken."""
+    rows: list[JsonObject] = []
+    for request in json_tree.objects(tree, "spec", "devices", "requests"):
+        name = json_tree.text(request, "name")
+        asked = [("", json_tree.mapping(request, "exactly"))]
+        alternatives = json_tree.objects(request, "firstAvailable")
+        if alternatives:
+            asked = [(json_tree.text(sub, "name"), sub) for sub in alternatives]
+        given = [
+            result for result in results if json_tree.text(result, "request").split("/")[0] == name
+        ]
+        chosen = {json_tree.text(result, "request").partition("/")[2] for result in given}
+        rows.append(
+            {
+                "name": name,
+                "asks": [_ask(sub, ask) for sub, ask in asked],
+                "chosen": max(chosen, default=""),
+                "devices": [_device_id(result) for result in given],
+            }
+        )
+    return rows
+
+
+def _ask(name: str, ask: JsonView) -> JsonObject:
+    return {
+        "name": name,
+        "device_class": json_tree.text(ask, "deviceClassName"),
+        "mode": json_tree.text(ask, "allocationMode"),
+        "count": json_tree.integer(ask, "count"),
+        "admin_access": json_tree.flag(ask, "adminAccess"),
+    }
+
+
+def _owner(tree: JsonObject) -> str:
+    """The name of the pod that controls the claim, empty when there is none."""
+    for owner in json_tree.objects(tree, "metadata", "ownerReferences"):
+        if json_tree.flag(owner, "controller") and json_tree.text(owner, "kind") == "Pod":
+            return json_tree.text(owner, "name")
+    return ""
+
+
+def _node(tree: JsonObject) -> str:
+    """The node that the allocation's selector names; empty when it leaves a choice.
+
+    Parity: allocator.md 10.3, a node-local device gives one term with one field.
+    """
+    terms = json_tree.objects(tree, "status", "allocation", "nodeSelector", "nodeSelectorTerms")
+    if len(terms) != 1:
+        return ""
+    for field in json_tree.objects(terms[0], "matchFields"):
+        values = json_tree.texts(field, "values")
+        is_name = json_tree.text(field, "key") == "metadata.name"
+        if is_name and json_tree.text(field, "operator") == "In" and len(values) == 1:
+            return values[0]
+    return ""
+
+
+def _device_id(result: JsonObject) -> str:
+    return "/".join(json_tree.text(result, part) for part in _IDENTITY[:3])
+
+
+_IDENTITY = ("driver", "pool", "device", "shareID")
+_ClaimPlace = tuple[str, str]
+_encoder = msgspec.msgpack.Encoder()
+_decoder = msgspec.json.Decoder()
+_snapshot = msgspec.msgpack.Decoder(
+    tuple[Revision, list[tuple[_ClaimPlace, _Claim]], list[tuple[_ClaimPlace, _Pod]]]
+)

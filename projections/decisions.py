@@ -1,0 +1,162 @@
+"""What the controllers decided, and why: one row per decision in the log.
+
+A decision never changes, so rows are only appended. The body stays as bytes and is decoded when a
+row is asked for.
+"""
+
+from typing import Any
+
+import msgspec
+
+from app.domain.log import Event, EventType, Revision
+from app.domain.log.projection import Column, Row, RowKey, Table
+from app.domain.values import json_tree
+from app.domain.values.json_tree import JsonObject
+from projections.row_changes import AppendedRows
+
+TABLE = Table(
+    name="view_decisions",
+    key=("revision",),
+    columns=(
+        Column(name="revision", type="integer", description="of the decision in the log"),
+        Column(name="time", type="instant", description="cluster time"),
+        Column(name="controller", type="text"),
+        Column(name="resource", type="text", description="plural of the subject's kind"),
+        Column(name="namespace", type="text"),
+        Column(name="name", type="text"),
+        Column(name="outcome", type="text", description="one word, such as Unschedulable"),
+        Column(name="observed", type="integer", description="revision that was looked at"),
+        Column(name="cause", type="integer", description="revision that provoked it"),
+        Column(name="actor", type="text"),
+        Column(name="commands", type="integer", description="length of the plan"),
+        Column(name="plan", type="text", description="digest of the plan's commands"),
+        Column(name="inputs", type="json", description="volatile values that took part"),
+        Column(name="summary", type="json", description="bounded reasons"),
+    ),
+    description="Every recorded decision of a controller",
+)
+
+
+class _Decided(msgspec.Struct, frozen=True, gc=False, array_like=True):
+    """One decision: what the stamp says, and the body as stored."""
+
+    revision: Revision
+    time: int
+    namespace: str
+    name: str
+    observed: int
+    cause: int
+    actor: str
+    body: bytes
+
+
+class DecisionsProjection:
+    """Folds `DecisionRecorded` events.
+
+    Example: after a decision about pod `default/a` at 7 and one at 9, `about("default", "a")` is
+    `[7, 9]` and the table has the rows 7 and 9.
+    """
+
+    name = "decisions"
+    version = 1
+
+    def __init__(self) -> None:
+        self.revision = Revision(0)
+        self._decided: list[_Decided] = []
+        self._numbers: dict[Revision, int] = {}
+        self._about: dict[tuple[str, str], list[Revision]] = {}
+        self._changes = AppendedRows(TABLE.name, self._key, self._row)
+
+    def fold(self, event: Event) -> None:
+        """Take a decision over; other events only move the revision."""
+        self.revision = event.revision
+        if event.type is not EventType.DECISION_RECORDED:
+            return
+        stamp = event.stamp
+        self._append(
+            _Decided(
+                event.revision,
+                stamp.time,
+                event.key.namespace,
+                event.key.name,
+                stamp.observed,
+                stamp.cause,
+                stamp.actor.user,
+                event.body,
+            )
+        )
+
+    def about(self, namespace: str, name: str) -> list[Revision]:
+        """Revisions of the decisions about that subject, in order."""
+        return list(self._about.get((namespace, name), ()))
+
+    def revisions(self) -> list[Revision]:
+        """Revisions of all decisions, in order."""
+        return [decided.revision for decided in self._decided]
+
+    def tables(self) -> tuple[Table, ...]:
+        """One row per decision."""
+        return (TABLE,)
+
+    def take_changed(self) -> dict[str, set[RowKey]]:
+        """Keys of the decisions that were added since the last call."""
+        return self._changes.take(len(self._decided))
+
+    def row(self, table: str, key: RowKey) -> Row | None:
+        """The row of the decision at that revision."""
+        number = self._numbers.get(Revision(int(key[0])))
+        if number is None or table != TABLE.name:
+            return None
+        return self._row(number)
+
+    def state_hash(self) -> str:
+        """The hash over all rows."""
+        return self._changes.state_hash(len(self._decided))
+
+    def dump(self) -> bytes:
+        """All decisions, in order."""
+        return _encoder.encode((self.revision, self._decided))
+
+    def load(self, state: bytes) -> None:
+        """Become what was dumped; the view must be empty."""
+        revision, decided = _snapshot.decode(state)
+        for one in decided:
+            self._append(one)
+        self.revision = revision
+
+    def _append(self, decided: _Decided) -> None:
+        self._numbers[decided.revision] = len(self._decided)
+        self._decided.append(decided)
+        self._about.setdefault((decided.namespace, decided.name), []).append(decided.revision)
+
+    def _key(self, number: int) -> RowKey:
+        return (self._decided[number].revision,)
+
+    def _row(self, number: int) -> Row:
+        decided = self._decided[number]
+        body = _body(decided.body)
+        return {
+            "revision": decided.revision,
+            "time": decided.time,
+            "controller": json_tree.text(body, "controller"),
+            "resource": json_tree.text(body, "resource"),
+            "namespace": decided.namespace,
+            "name": decided.name,
+            "outcome": json_tree.text(body, "outcome"),
+            "observed": decided.observed,
+            "cause": decided.cause,
+            "actor": decided.actor,
+            "commands": json_tree.integer(body, "commands"),
+            "plan": json_tree.text(body, "plan"),
+            "inputs": dict(json_tree.mapping(body, "inputs")),
+            "summary": dict(json_tree.mapping(body, "summary")),
+        }
+
+
+def _body(text: bytes) -> JsonObject:
+    tree: Any = msgspec.json.decode(text)
+    return tree if isinstance(tree, dict) else {}
+
+
+_encoder = msgspec.msgpack.Encoder()
+_snapshot = msgspec.msgpack.Decoder(tuple[Revision, list[_Decided]])

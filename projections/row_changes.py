@@ -1,0 +1,90 @@
+"""Bookkeeping that every view shares: which rows changed, and the hash over all of them.
+
+Not a view itself. A view marks the keys that an event touches; rows are computed when somebody
+takes them, so that a row touched a hundred times between two takes is computed once.
+"""
+
+from collections.abc import Callable
+
+from app.domain.log.projection import Row, RowKey, RowSetHash, Table, hash_rows
+
+
+class RowChanges:
+    """Changed keys by table, and the state hash.
+
+    `compute` gives the row of a key, None when it is gone. Example: `touch(t, k)` twice, then
+    `take()` gives `{t: {k}}`, a second `take()` nothing; `row(t, k)` computes the row and counts it
+    into the hash; `state_hash()` computes only those rows that were never asked for.
+    """
+
+    def __init__(
+        self, tables: tuple[Table, ...], compute: Callable[[str, RowKey], Row | None]
+    ) -> None:
+        self._compute = compute
+        self._changed: dict[str, set[RowKey]] = {table.name: set() for table in tables}
+        self._unhashed: dict[str, set[RowKey]] = {table.name: set() for table in tables}
+        self._hash = RowSetHash()
+
+    def touched(self, table: str) -> set[RowKey]:
+        """The set to which a view adds the keys of touched rows; always the same object."""
+        return self._changed[table]
+
+    def take(self) -> dict[str, set[RowKey]]:
+        """Keys touched since the last call, by table; tables without any are left out."""
+        taken: dict[str, set[RowKey]] = {}
+        for table, keys in self._changed.items():
+            if keys:
+                taken[table] = set(keys)
+                self._unhashed[table] |= keys
+                keys.clear()
+        return taken
+
+    def row(self, table: str, key: RowKey) -> Row | None:
+        """The present row; a row that is asked for after `take` is hashed on the way."""
+        row = self._compute(table, key)
+        waiting = self._unhashed.get(table)
+        if waiting is not None and key in waiting:
+            self._hash.put(table, key, row)
+            waiting.discard(key)
+        return row
+
+    def state_hash(self) -> str:
+        """The hash over all rows as they are now."""
+        for table, changed in self._changed.items():
+            waiting = self._unhashed[table]
+            for key in changed | waiting:
+                self._hash.put(table, key, self._compute(table, key))
+            waiting.clear()
+        return self._hash.text()
+
+
+class AppendedRows:
+    """The same for a view whose rows are only ever appended and never change.
+
+    Rows are numbered in the order of appending. Only two positions and a sum are kept, so a
+    million rows cost nothing beyond themselves.
+    """
+
+    def __init__(self, table: str, key: Callable[[int], RowKey], row: Callable[[int], Row]) -> None:
+        self._table = table
+        self._key = key
+        self._row = row
+        self._taken = 0
+        self._hashed = 0
+        self._sum = 0
+
+    def take(self, count: int) -> dict[str, set[RowKey]]:
+        """Keys of the rows appended since the last call, when there are `count` by now."""
+        if self._taken == count:
+            return {}
+        keys = {self._key(number) for number in range(self._taken, count)}
+        self._taken = count
+        return {self._table: keys}
+
+    def state_hash(self, count: int) -> str:
+        """The hash over the first `count` rows, which are all there are; equals RowSetHash's."""
+        for number in range(self._hashed, count):
+            part = hash_rows([(self._table, self._key(number), self._row(number))])
+            self._sum = (self._sum + int(part.removeprefix("sha256:"), 16)) % (1 << 256)
+        self._hashed = count
+        return f"sha256:{self._sum:064x}"
