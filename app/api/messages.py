@@ -1,0 +1,199 @@
+"""A request as handlers see it, and what they answer with; the thinnest layer over ASGI."""
+
+import zlib
+from collections.abc import AsyncIterator, Awaitable, Callable, MutableMapping
+from dataclasses import dataclass, field
+from typing import Any, TypeAlias
+from urllib.parse import parse_qsl
+
+import anyio
+
+from app.domain.errors import BadRequest, TooLarge
+
+Scope: TypeAlias = MutableMapping[str, Any]
+Message: TypeAlias = MutableMapping[str, Any]
+Receive: TypeAlias = Callable[[], Awaitable[Message]]
+Send: TypeAlias = Callable[[Message], Awaitable[None]]
+Header: TypeAlias = tuple[bytes, bytes]
+
+JSON = b"application/json"
+TEXT = b"text/plain; charset=utf-8"
+
+_CACHE_CONTROL: Header = (b"cache-control", b"no-cache, private")
+_CHUNK = 256 * 1024
+
+
+class ClientGone(Exception):
+    """The client closed the connection before its request was complete; nobody hears an answer."""
+
+
+class Request:
+    """One HTTP request. Headers and query are taken apart on first use."""
+
+    __slots__ = ("_headers", "_query", "method", "path", "receive", "scope")
+
+    def __init__(self, scope: Scope, receive: Receive) -> None:
+        self.scope = scope
+        self.receive = receive
+        self.method: str = scope["method"]
+        self.path: str = scope["path"]
+        self._headers: dict[bytes, bytes] | None = None
+        self._query: dict[str, list[str]] | None = None
+
+    def header(self, name: bytes) -> str:
+        """The value of a header (lower-case name); empty when it is absent."""
+        headers = self._headers
+        if headers is None:
+            headers = self._headers = dict(self.scope["headers"])
+        return headers.get(name, b"").decode("latin-1")
+
+    def header_list(self, name: bytes) -> list[str]:
+        """All values of a header that may be repeated."""
+        return [value.decode("latin-1") for key, value in self.scope["headers"] if key == name]
+
+    @property
+    def query(self) -> dict[str, list[str]]:
+        """The query parameters; a parameter without `=` is an empty text."""
+        found = self._query
+        if found is None:
+            found = self._query = _parse_query(self.scope["query_string"])
+        return found
+
+    def parameter(self, name: str) -> str:
+        """The first value of a query parameter; empty when it is absent."""
+        values = self.query.get(name)
+        return values[0] if values else ""
+
+    def flag(self, name: str) -> bool:
+        """A boolean parameter: absent, `0` and `false` are false, all else is true."""
+        values = self.query.get(name)
+        return values is not None and values[0].lower() not in ("0", "false")
+
+    async def body(self, *, bytes_max: int, seconds_max: float) -> bytes:
+        """The whole body. Raises TooLarge, BadRequest (too slow) or ClientGone."""
+        declared = self.header(b"content-length")
+        if declared.isdigit() and int(declared) > bytes_max:
+            raise _too_large(bytes_max)
+        message = await self._receive_part(seconds_max)
+        body: bytes = message.get("body", b"")
+        if not message.get("more_body", False):
+            return _bounded(body, bytes_max)
+        parts, size = [body], len(body)
+        while message.get("more_body", False):
+            message = await self._receive_part(seconds_max)
+            part: bytes = message.get("body", b"")
+            parts.append(part)
+            size += len(part)
+            if size > bytes_max:
+                raise _too_large(bytes_max)
+        return b"".join(parts)
+
+    async def _receive_part(self, seconds_max: float) -> Message:
+        with anyio.move_on_after(seconds_max):
+            message = await self.receive()
+            if message["type"] == "http.disconnect":
+                raise ClientGone
+            return message
+        raise BadRequest("the body did not arrive in time")
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """A complete response."""
+
+    body: bytes
+    status: int = 200
+    content_type: bytes = JSON
+    headers: tuple[Header, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Stream:
+    """A response whose chunks come one by one; ends when the iterator does or the client goes."""
+
+    chunks: AsyncIterator[bytes]
+    content_type: bytes = JSON
+    headers: tuple[Header, ...] = field(default=())
+
+
+def warning(text: str) -> Header:
+    """A Warning header that kubectl prints. Parity: api-surface.md 1."""
+    escaped = text.replace("\\", "\\\\").replace('"', '\\"')
+    safe = "".join(letter if letter.isprintable() else " " for letter in escaped)
+    return (b"warning", f'299 - "{safe}"'.encode("utf-8", "replace"))
+
+
+async def send_answer(answer: Answer, request: Request, send: Send, *, compress_from: int) -> None:
+    """Send a complete response, compressed when it is large and the client accepts that."""
+    body = answer.body
+    headers = [
+        (b"content-type", answer.content_type),
+        *answer.headers,
+    ]
+    if not any(name == b"cache-control" for name, _ in answer.headers):
+        headers.append(_CACHE_CONTROL)
+    if answer.status >= 400:
+        headers.append((b"x-content-type-options", b"nosniff"))
+    if 0 < compress_from <= len(body) and "gzip" in request.header(b"accept-encoding"):
+        body = await anyio.to_thread.run_sync(_gzip, body)
+        headers.append((b"content-encoding", b"gzip"))
+    if answer.status not in (204, 304):
+        headers.append((b"content-length", b"%d" % len(body)))
+    await send({"type": "http.response.start", "status": answer.status, "headers": headers})
+    if request.method == "HEAD":
+        body = b""
+    await send({"type": "http.response.body", "body": body})
+
+
+async def send_stream(stream: Stream, request: Request, send: Send, *, seconds_max: float) -> None:
+    """Send chunks until they end, the client goes, or one chunk is not taken in `seconds_max`."""
+    headers = [(b"content-type", stream.content_type), _CACHE_CONTROL, *stream.headers]
+    await send({"type": "http.response.start", "status": 200, "headers": headers})
+
+    async def wait_for_departure() -> None:
+        while True:
+            message = await request.receive()
+            if message["type"] == "http.disconnect":
+                break
+        tasks.cancel_scope.cancel()
+
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(wait_for_departure)
+        ended = False
+        async for chunk in stream.chunks:
+            ended = True
+            with anyio.move_on_after(seconds_max):
+                await send({"type": "http.response.body", "body": chunk, "more_body": True})
+                ended = False
+            if ended:
+                break
+        if not ended:
+            await send({"type": "http.response.body", "body": b""})
+        tasks.cancel_scope.cancel()
+
+
+def _parse_query(raw: bytes) -> dict[str, list[str]]:
+    found: dict[str, list[str]] = {}
+    if raw:
+        try:
+            pairs = parse_qsl(raw.decode("latin-1"), keep_blank_values=True, max_num_fields=1_000)
+        except ValueError as problem:
+            raise BadRequest("the query has too many parameters") from problem
+        for name, value in pairs:
+            found.setdefault(name, []).append(value)
+    return found
+
+
+def _bounded(body: bytes, bytes_max: int) -> bytes:
+    if len(body) > bytes_max:
+        raise _too_large(bytes_max)
+    return body
+
+
+def _too_large(bytes_max: int) -> TooLarge:
+    return TooLarge(f"Request entity too large: limit is {bytes_max}")
+
+
+def _gzip(body: bytes) -> bytes:
+    packer = zlib.compressobj(1, zlib.DEFLATED, 31)
+    return packer.compress(body) + packer.flush()

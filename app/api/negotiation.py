@@ -1,0 +1,120 @@
+"""Which representation a client gets: the Accept header, walked in order.
+
+Parity: api-surface.md 1 and 6. The first alternative that can be served wins; weights are ignored
+except zero, because the real server walks the list in order too.
+"""
+
+from dataclasses import dataclass
+from enum import StrEnum
+from functools import lru_cache
+
+from app.domain.errors import NotAcceptable
+
+
+class Shape(StrEnum):
+    """What of an object is shown."""
+
+    OBJECT = "object"
+    TABLE = "Table"
+    METADATA = "PartialObjectMetadata"
+
+
+class Encoding(StrEnum):
+    """How it is written; the values are the media types."""
+
+    JSON = "application/json"
+    YAML = "application/yaml"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Form:
+    """The chosen representation. `version` is that of the meta group for tables and metadata."""
+
+    shape: Shape = Shape.OBJECT
+    encoding: Encoding = Encoding.JSON
+    version: str = "v1"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MediaRange:
+    """One alternative of an Accept header."""
+
+    type: str
+    parameters: tuple[tuple[str, str], ...]
+
+    def parameter(self, name: str) -> str:
+        """The value of a parameter; empty when it is absent."""
+        return next((value for key, value in self.parameters if key == name), "")
+
+
+PLAIN = Form()
+
+_JSON_RANGES = frozenset({"application/json", "*/*", "application/*"})
+_META_VERSIONS = ("v1", "v1beta1")
+
+
+@lru_cache(maxsize=512)
+def parse(accept: str) -> tuple[MediaRange, ...]:
+    """The alternatives of an Accept header, in order; none of weight zero."""
+    found = []
+    for part in accept.split(","):
+        name, *rest = (piece.strip() for piece in part.split(";"))
+        parameters = []
+        for piece in rest:
+            key, _, value = piece.partition("=")
+            parameters.append((key.strip().lower(), value.strip().strip('"')))
+        if name and ("q", "0") not in parameters:
+            found.append(MediaRange(type=name.lower(), parameters=tuple(parameters)))
+    return tuple(found)
+
+
+@lru_cache(maxsize=512)
+def choose(accept: str) -> Form:
+    """The form in which objects and lists are answered. Raises NotAcceptable."""
+    if not accept:
+        return PLAIN
+    for alternative in parse(accept):
+        form = _form(alternative)
+        if form is not None:
+            return form
+    raise NotAcceptable(
+        "only the following media types are accepted: application/json, application/yaml"
+    )
+
+
+@lru_cache(maxsize=64)
+def wants_aggregated_discovery(accept: str) -> bool:
+    """Whether the first servable alternative is the aggregated discovery document."""
+    for alternative in parse(accept):
+        if alternative.type not in _JSON_RANGES:
+            continue
+        wanted = alternative.parameter("as")
+        if not wanted:
+            return False
+        if (
+            wanted == "APIGroupDiscoveryList"
+            and alternative.parameter("g") == "apidiscovery.k8s.io"
+            and alternative.parameter("v") == "v2"
+        ):
+            return True
+    return False
+
+
+def _form(alternative: MediaRange) -> Form | None:
+    if alternative.type in _JSON_RANGES:
+        encoding = Encoding.JSON
+    elif alternative.type == "application/yaml":
+        encoding = Encoding.YAML
+    else:
+        return None
+    wanted = alternative.parameter("as")
+    if not wanted:
+        return Form(encoding=encoding)
+    version = alternative.parameter("v")
+    if alternative.parameter("g") != "meta.k8s.io" or version not in _META_VERSIONS:
+        return None
+    if wanted == "Table":
+        return Form(shape=Shape.TABLE, encoding=encoding, version=version)
+    if wanted in ("PartialObjectMetadata", "PartialObjectMetadataList"):
+        return Form(shape=Shape.METADATA, encoding=encoding, version=version)
+    return None

@@ -1,0 +1,93 @@
+"""Taking request paths apart.
+
+`/h/<history>/…` and `/h/<history>@<moment>/…` come before everything else; what follows is a
+Kubernetes path. Parity: api-surface.md 2.
+"""
+
+from dataclasses import dataclass
+from urllib.parse import unquote
+
+DEFAULT_HISTORY = "default"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Place:
+    """Which timeline a request is about: `moment` is empty for the present, else as written."""
+
+    history: str
+    moment: str
+    prefix: str
+    path: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ResourcePath:
+    """A path below a group-version. `resource` is empty for the group-version itself."""
+
+    group: str
+    version: str
+    namespace: str = ""
+    resource: str = ""
+    name: str = ""
+    subresource: str = ""
+    is_watch: bool = False
+
+
+def split_history(path: str, default: str = DEFAULT_HISTORY) -> Place | None:
+    """The history that a path names and the rest; None when the history part is malformed.
+
+    Example: `/h/night@42/api/v1/pods` is history `night`, moment `42`, path `/api/v1/pods`.
+    """
+    if not path.startswith("/h/"):
+        return Place(history=default, moment="", prefix="", path=path)
+    named, slash, rest = path[3:].partition("/")
+    history, at, moment = named.partition("@")
+    if not history or (at and not moment):
+        return None
+    return Place(
+        history=history, moment=unquote(moment), prefix=f"/h/{named}", path=slash + rest or "/"
+    )
+
+
+def parse_resource(path: str) -> ResourcePath | None:
+    """The parts of a path under `/api/v1` or `/apis/<group>/<version>`; None for any other.
+
+    Example: `/api/v1/namespaces/a/pods/p/status` has namespace a, resource pods, name p,
+    subresource status; `/api/v1/namespaces/a/status` is the status of namespace a.
+    """
+    parts = path.split("/")
+    if parts[-1] == "" and len(parts) > 2:
+        parts.pop()
+    if parts[1] == "api":
+        if len(parts) < 3:
+            return None
+        group, version, rest = "", parts[2], parts[3:]
+    elif parts[1] == "apis":
+        if len(parts) < 4:
+            return None
+        group, version, rest = parts[2], parts[3], parts[4:]
+    else:
+        return None
+    is_watch = bool(rest) and rest[0] == "watch"
+    if is_watch:
+        rest = rest[1:]
+    if "" in rest:
+        return None
+    namespace = ""
+    if len(rest) >= 3 and rest[0] == "namespaces" and not _is_of_namespace(rest):
+        namespace, rest = rest[1], rest[2:]
+    padded = (*rest, "", "", "")
+    return ResourcePath(
+        group=group,
+        version=version,
+        namespace=namespace,
+        resource=padded[0],
+        name=padded[1],
+        subresource="/".join(rest[2:]),
+        is_watch=is_watch,
+    )
+
+
+def _is_of_namespace(rest: list[str]) -> bool:
+    """Whether `namespaces/x/…` is about the namespace object itself."""
+    return len(rest) == 3 and rest[2] in ("status", "finalize")

@@ -1,0 +1,53 @@
+"""Durations and ages as kubectl's users read them: two units at most. Parity: api-surface.md 6."""
+
+from app.domain.values import json_tree, timestamps
+from app.domain.values.json_tree import JsonView
+from app.domain.values.timestamps import SECOND, Instant, TimestampError
+
+UNKNOWN = "<unknown>"
+
+
+def duration_text(micros: int) -> str:
+    """`90s`, `5m30s`, `90m`, `3h20m`, `30h`, `3d4h`, `100d`, `2y30d`, `9y`."""
+    if micros < 0:
+        return "0s" if micros > -2 * SECOND else "<invalid>"
+    seconds = micros // SECOND
+    minutes, hours, days = seconds // 60, seconds // 3600, seconds // 86_400
+    if seconds < 120:
+        return f"{seconds}s"
+    if minutes < 10:
+        return _two(minutes, "m", seconds % 60, "s")
+    if minutes < 180:
+        return f"{minutes}m"
+    if hours < 8:
+        return _two(hours, "h", minutes % 60, "m")
+    if hours < 48:
+        return f"{hours}h"
+    if days < 8:
+        return _two(days, "d", hours % 24, "h")
+    if days < 730:
+        return f"{days}d"
+    if days < 2_920:
+        return _two(days // 365, "y", days % 365, "d")
+    return f"{days // 365}y"
+
+
+def age_text(moment: str, now: Instant) -> str:
+    """The time from an RFC 3339 moment until now; `<unknown>` when there is none."""
+    if not moment:
+        return UNKNOWN
+    try:
+        return duration_text(now - timestamps.parse(moment))
+    except TimestampError:
+        return UNKNOWN
+
+
+def age_of(tree: JsonView, now: Instant, *path: str) -> str:
+    """The age of the moment at `path`."""
+    return age_text(json_tree.text(tree, *path), now)
+
+
+def _two(large: int, large_unit: str, small: int, small_unit: str) -> str:
+    if small == 0:
+        return f"{large}{large_unit}"
+    return f"{large}{large_unit}{small}{small_unit}"
