@@ -1,0 +1,115 @@
+"""Which Kubernetes release is imitated: feature gates and the group-versions it serves.
+
+Parity: allocator.md 15, controllers.md 0 and 10, objects.md 1. A gate that a release does not know
+counts as off. What no release ships (`ResourceSlicePatch`, KEP-5027) has its gate on here.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TypeAlias
+
+from app.domain.errors import InputError
+from app.domain.values.json_tree import JsonObject
+
+VERSIONS = ("1.34", "1.35", "1.36", "1.37")
+"""The releases that can be imitated, oldest first."""
+
+DEFAULT_VERSION = VERSIONS[-1]
+
+Minor: TypeAlias = int
+
+_ALWAYS = (True, True, True, True)
+_NEVER = (False, False, False, False)
+_FROM_35 = (False, True, True, True)
+_FROM_36 = (False, False, True, True)
+_FROM_37 = (False, False, False, True)
+
+GATES: Mapping[str, tuple[bool, bool, bool, bool]] = {
+    # name: on by default in 1.34, 1.35, 1.36, 1.37
+    "ClearingNominatedNodeNameAfterBinding": _ALWAYS,
+    "DRAAdminAccess": _ALWAYS,
+    "DRAAdminControlledDeviceAttributes": _ALWAYS,
+    "DRAConsumableCapacity": _FROM_36,
+    "DRADeviceBindingConditions": _FROM_36,
+    "DRADeviceTaintRules": _FROM_37,
+    "DRADeviceTaints": _FROM_36,
+    "DRAExtendedResource": _FROM_36,
+    "DRAFractionalCapacityRange": _NEVER,
+    "DRAListTypeAttributes": _NEVER,
+    "DRANodeAllocatableResources": _NEVER,
+    "DRAOptionalNodeOperations": _NEVER,
+    "DRAPartitionableDevices": _FROM_36,
+    "DRAPartitionableDevicesType": _NEVER,
+    "DRAPrioritizedList": _ALWAYS,
+    "DRAResourceClaimDeviceStatus": _ALWAYS,
+    "DRAResourceClaimGranularStatusAuthorization": _FROM_36,
+    "DRAResourcePoolStatus": _NEVER,
+    "DRASchedulerFilterTimeout": _ALWAYS,
+    "DRAWorkloadResourceClaims": _NEVER,
+    "DynamicResourceAllocation": _ALWAYS,
+    "GangScheduling": _NEVER,
+    "GenericWorkload": _NEVER,
+    "NominatedNodeNameForExpectation": _FROM_35,
+    "PodTopologyLabelsAdmission": _FROM_35,
+    "SchedulerAsyncAPICalls": _NEVER,
+    "SchedulerPopFromBackoffQ": _ALWAYS,
+    "SchedulerQueueingHints": _ALWAYS,
+}
+"""Every gate that changes something here, with its default per release of `VERSIONS`."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Profile:
+    """One release and the gates that were set by hand.
+
+    `version` is one of `VERSIONS`, `gates` holds deviations from its defaults. Raises InputError
+    for a release or gate that is not known.
+    """
+
+    version: str = DEFAULT_VERSION
+    gates: Mapping[str, bool] = field(default_factory=dict)
+    _on: frozenset[str] = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        if self.version not in VERSIONS:
+            raise InputError(
+                f"there is no profile {self.version!r}", cure=f"choose one of {', '.join(VERSIONS)}"
+            )
+        unknown = sorted(set(self.gates) - set(GATES))
+        if unknown:
+            raise InputError(
+                f"there is no feature gate {unknown[0]!r}",
+                cure=f"the known ones are {', '.join(GATES)}",
+            )
+        place = VERSIONS.index(self.version)
+        on = {name for name, defaults in GATES.items() if defaults[place]}
+        on = {name for name in on if self.gates.get(name, True)}
+        on |= {name for name, wanted in self.gates.items() if wanted}
+        object.__setattr__(self, "_on", frozenset(on))
+
+    @property
+    def minor(self) -> Minor:
+        """The second number of the release: 37 for 1.37."""
+        return int(self.version.partition(".")[2])
+
+    def enabled(self, gate: str) -> bool:
+        """True when the gate is on; unknown names are our mistake."""
+        assert gate in GATES, gate
+        return gate in self._on
+
+    def all_enabled(self, *gates: str) -> bool:
+        """True when each of the gates is on."""
+        return self._on.issuperset(gates)
+
+    def settings(self) -> JsonObject:
+        """The profile as JSON, for the settings of a history."""
+        return {"profile": self.version, "gates": dict(sorted(self.gates.items()))}
+
+
+def from_settings(settings: Mapping[str, object]) -> Profile:
+    """The profile that `Profile.settings` wrote; what is absent has its default."""
+    version = settings.get("profile", DEFAULT_VERSION)
+    gates = settings.get("gates", {})
+    if not isinstance(version, str) or not isinstance(gates, Mapping):
+        raise InputError("the settings of a history hold no readable profile")
+    return Profile(version=version, gates={str(name): on is True for name, on in gates.items()})
