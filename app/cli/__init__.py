@@ -1,4 +1,20 @@
 """The command line: commands, their help and output.
 
-Does not belong here: logic. Heavy imports happen inside the commands.
+Belongs here: arguments, texts, tables, exit codes. Does not belong here: logic. Heavy imports
+happen inside the commands, so that `redra --help` is quick. Nobody imports this package.
+
+Exit codes: 0 done and as expected; 1 done, and the answer is no (a difference, a violation, a
+refusal by the server), or the work failed; 2 the input cannot be used.
 """
+
+import sys
+
+from app.cli.application import application
+
+
+def main() -> None:
+    """The console script `redra`."""
+    sys.exit(application(sys.argv[1:]))
+
+
+__all__ = ["main"]

@@ -84,7 +84,7 @@ class Histories:
                 tasks.cancel_scope.cancel()
                 self._tasks = None
 
-    async def list(self) -> list[HistoryInfo]:
+    async def all(self) -> list[HistoryInfo]:
         """All histories, by name."""
         return await self._ports.log.histories()
 

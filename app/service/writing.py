@@ -338,7 +338,7 @@ class GroupWriter:
             except Rejected as refusal:
                 request.fail(refusal)
                 continue
-            except Exception as mistake:  # noqa: BLE001 - ours; its caller hears it, others go on
+            except Exception as mistake:
                 request.fail(mistake)
                 continue
             request.events, request.outcomes = made, outcomes

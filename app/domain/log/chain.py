@@ -55,6 +55,22 @@ def canonical_bytes(event: Event, stamp: bytes | None = None) -> bytes:
     )
 
 
+def event_json(event: Event) -> JsonObject:
+    """An event as people read it: the fields of the bundle's lines (history-formats.md 16)."""
+    key = event.key
+    payload: JsonObject = {"group": key.group, "resource": key.resource}
+    payload |= {"namespace": key.namespace, "name": key.name, "uid": event.uid}
+    stamp: JsonObject = msgspec.to_builtins(event.stamp)
+    stamp["time"] = timestamps.micro_text(event.stamp.time)
+    return {
+        "revision": event.revision,
+        "type": str(event.type),
+        "stamp": stamp,
+        "payload": payload | {"format": event.format, "object": event.object},
+        "hash": f"sha256:{event.hash.hex()}",
+    }
+
+
 def seal(draft: Draft, revision: Revision, previous: bytes) -> Event:
     """The event that a draft becomes at `revision`, after the event whose hash is `previous`."""
     tree = draft.tree

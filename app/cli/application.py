@@ -1,0 +1,74 @@
+"""All commands under one name, and the one place where errors become sentences and exit codes."""
+
+from collections.abc import Sequence
+
+import click
+import typer
+
+from app.cli import (
+    allocating,
+    console,
+    explaining,
+    importing,
+    listing,
+    replaying,
+    serving,
+    storing,
+)
+from app.domain.errors import InputError, LogError, Rejected
+
+root = typer.Typer(
+    name="redra",
+    no_args_is_help=True,
+    add_completion=False,
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+    help="Re-run Kubernetes Dynamic Resource Allocation: replay, explain, verify.",
+)
+for _module in (serving, storing, listing, importing, replaying, explaining, allocating):
+    _module.register(root)
+
+
+def application(arguments: Sequence[str]) -> int:
+    """Run one command line; returns the exit code."""
+    try:
+        result = typer.main.get_command(root).main(
+            args=list(arguments), prog_name="redra", standalone_mode=False
+        )
+    except click.exceptions.Exit as done:
+        return done.exit_code
+    except click.exceptions.Abort:
+        return 130
+    except click.ClickException as problem:
+        problem.show()
+        return 2
+    except (InputError, LogError, Rejected) as problem:
+        return _report(problem)
+    except BaseExceptionGroup as group:
+        known = _first_known(group)
+        if known is None:
+            raise
+        return _report(known)
+    except KeyboardInterrupt:
+        return 130
+    except BrokenPipeError:
+        # The reader of our output has gone, as with `redra log | head`.
+        console.silence()
+        return 0
+    return result if isinstance(result, int) else 0
+
+
+def _report(problem: BaseException) -> int:
+    console.complain(str(problem))
+    return 2 if isinstance(problem, InputError) else 1
+
+
+def _first_known(group: BaseExceptionGroup) -> BaseException | None:
+    for problem in group.exceptions:
+        if isinstance(problem, BaseExceptionGroup):
+            found = _first_known(problem)
+            if found is not None:
+                return found
+        elif isinstance(problem, (InputError, LogError, Rejected)):
+            return problem
+    return None

@@ -1,0 +1,103 @@
+"""How commands write: text or JSON to standard output, the rest to standard error."""
+
+import os
+import sys
+from collections.abc import Awaitable, Callable, Iterable, Sequence
+from enum import StrEnum
+from typing import Annotated, Any, TypeVar
+
+import msgspec
+import typer
+
+
+class Output(StrEnum):
+    """The two forms of every answer."""
+
+    TEXT = "text"
+    JSON = "json"
+
+
+OutputOption = Annotated[Output, typer.Option("--output", "-o", help="Form of the answer.")]
+
+Answer = TypeVar("Answer")
+
+
+def say(text: str = "") -> None:
+    """One line of the answer."""
+    sys.stdout.write(text + "\n")
+
+
+def say_json(value: Any) -> None:
+    """The answer as JSON, indented, keys sorted."""
+    text = msgspec.json.encode(value, order="sorted")
+    say(msgspec.json.format(text, indent=2).decode())
+
+
+def say_json_line(value: Any) -> None:
+    """One JSON document on one line."""
+    sys.stdout.write(msgspec.json.encode(value).decode() + "\n")
+
+
+def note(text: str) -> None:
+    """Something about the work rather than its answer."""
+    sys.stderr.write(text + "\n")
+
+
+def complain(text: str) -> None:
+    """Why the command ends without its answer: one sentence."""
+    sys.stderr.write(f"redra: {text}\n")
+
+
+def table(headings: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
+    """Columns as kubectl prints them: upper-case headings, three blanks between."""
+    lines = [[str(heading).upper() for heading in headings]]
+    lines += [["" if cell is None else str(cell) for cell in row] for row in rows]
+    widths = [max(len(line[column]) for line in lines) for column in range(len(headings))]
+    for line in lines:
+        say(
+            "   ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip()
+        )
+
+
+def silence() -> None:
+    """Stop writing to a standard output that nobody reads any more."""
+    devnull = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(devnull, sys.stdout.fileno())
+
+
+def run(work: Callable[[], Awaitable[Answer]]) -> Answer:
+    """Run async work to its end on the fast event loop."""
+    import anyio
+
+    return anyio.run(work, backend_options={"use_uvloop": sys.platform != "win32"})
+
+
+class Progress:
+    """A bar on standard error for long work; silent when that is not a terminal."""
+
+    def __init__(self, label: str, total: int | None = None) -> None:
+        self._label = label
+        self._total = total
+        self._done = 0
+        self._bar: Any = None
+        self._task: Any = None
+
+    def __enter__(self) -> "Progress":
+        if sys.stderr.isatty():
+            from rich.console import Console
+            from rich.progress import Progress as Bar
+
+            self._bar = Bar(console=Console(stderr=True), transient=True)
+            self._bar.start()
+            self._task = self._bar.add_task(self._label, total=self._total)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._bar is not None:
+            self._bar.stop()
+
+    def to(self, done: int, total: int | None = None) -> None:
+        """So much is done."""
+        self._done = done
+        if self._bar is not None:
+            self._bar.update(self._task, completed=done, total=total or self._total)

@@ -1,0 +1,95 @@
+"""`redra histories`, `redra log`: what there is and what happened."""
+
+from typing import Annotated
+
+import typer
+
+from app.cli import console
+from app.cli.console import Output, OutputOption
+from app.cli.serving import DataOption
+from app.domain.log import Event, Revision
+from app.domain.log.chain import event_json
+from app.domain.values import timestamps
+
+
+def register(root: typer.Typer) -> None:
+    """Add the commands of this module."""
+    root.command("histories")(histories)
+    root.command("log")(log)
+
+
+def histories(data: DataOption = None, output: OutputOption = Output.TEXT) -> None:
+    """List the histories of the database."""
+    from app import bootstrap
+
+    settings = bootstrap.settings(data=data)
+
+    async def read() -> list[dict[str, object]]:
+        async with bootstrap.open_store(settings) as store:
+            rows: list[dict[str, object]] = []
+            for info in await store.log.histories():
+                head = await store.log.head(info.id)
+                rows.append(
+                    {
+                        "name": info.name,
+                        "revision": head.revision,
+                        "time": timestamps.micro_text(head.time) if head.revision else None,
+                        "profile": info.settings.get("profile"),
+                        "head": f"sha256:{head.hash.hex()}",
+                    }
+                )
+            return rows
+
+    rows = console.run(read)
+    if output is Output.JSON:
+        console.say_json(rows)
+        return
+    console.table(
+        ("name", "revision", "time", "profile"),
+        [(row["name"], row["revision"], row["time"], row["profile"]) for row in rows],
+    )
+
+
+def log(
+    history: Annotated[str, typer.Argument(help="Name of the history.")] = "default",
+    follow: Annotated[
+        bool, typer.Option("--follow", "-f", help="Go on with what happens next.")
+    ] = False,
+    after: Annotated[int, typer.Option(help="Begin after this revision.")] = 0,
+    limit: Annotated[int, typer.Option(help="End after so many events; 0: no limit.")] = 0,
+    data: DataOption = None,
+) -> None:
+    """Print the events of a history as JSON lines."""
+    from app import bootstrap
+
+    settings = bootstrap.settings(data=data)
+
+    async def read() -> None:
+        printed = 0
+
+        def show(events: list[Event]) -> bool:
+            nonlocal printed
+            for event in events:
+                console.say_json_line(event_json(event))
+                printed += 1
+                if limit and printed >= limit:
+                    return False
+            return True
+
+        async with bootstrap.open_store(settings) as store:
+            info = await bootstrap.find_history(store, history)
+            position = Revision(after)
+            async with store.ports.wake_up.listen(info.id) as listener:
+                while True:
+                    events = await store.log.read(info.id, after=position, limit=5_000)
+                    if events:
+                        position = events[-1].revision
+                        if not show(events):
+                            return
+                    elif not follow:
+                        return
+                    else:
+                        typer.get_text_stream("stdout").flush()
+                        await listener.wait(settings.poll_seconds)
+
+    console.run(read)

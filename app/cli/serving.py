@@ -1,0 +1,76 @@
+"""`redra up`, `redra work`: the processes that stay."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from app.cli import console
+
+DataOption = Annotated[
+    Path | None,
+    typer.Option("--data", help="Folder of the embedded server [default: .redra, REDRA_DATA]."),
+]
+
+
+def register(root: typer.Typer) -> None:
+    """Add the commands of this module."""
+    root.command("up")(up)
+    root.command("work")(work)
+
+
+def up(
+    listen: Annotated[
+        str | None, typer.Option(help="Address and port of the API [default: 127.0.0.1:8080].")
+    ] = None,
+    data: DataOption = None,
+    workers: Annotated[bool, typer.Option(help="Run the controllers in this process.")] = True,
+    profile: Annotated[
+        str | None, typer.Option(help="Kubernetes version that a new default history imitates.")
+    ] = None,
+) -> None:
+    """Serve: embedded database, migrations, API and controllers in one process.
+
+    Prints the URL when ready and writes DIR/kubeconfig. Stops cleanly on SIGTERM and SIGINT.
+    """
+    from app import bootstrap
+
+    settings = bootstrap.settings(listen=listen, data=data, profile=profile)
+
+    def ready(url: str, kubeconfig: Path) -> None:
+        console.say(f"redra serves at {url}")
+        console.say(f"try: kubectl --kubeconfig {kubeconfig} get resourceslices")
+        typer.get_text_stream("stdout").flush()
+
+    async def serve() -> None:
+        await bootstrap.serve(settings, workers=workers, ready=ready)
+
+    console.run(serve)
+
+
+def work(
+    only: Annotated[
+        list[str] | None, typer.Option(help="Run just this controller; may be repeated.")
+    ] = None,
+    history: Annotated[
+        list[str] | None, typer.Option(help="Work on just this history; may be repeated.")
+    ] = None,
+    data: DataOption = None,
+) -> None:
+    """Run controllers beside an API server, on the same database.
+
+    Each controller of a history has one leader; a second process takes over when it ends.
+    """
+    from app import bootstrap
+
+    settings = bootstrap.settings(data=data)
+
+    async def run() -> None:
+        await bootstrap.work(
+            settings,
+            only=tuple(only or ()),
+            names=tuple(history or ()),
+            ready=lambda text: console.note(text),
+        )
+
+    console.run(run)

@@ -1,0 +1,77 @@
+"""`redra migrate`, `redra rebuild`: the database and the views in it."""
+
+from typing import Annotated
+
+import typer
+
+from app.cli import console
+from app.cli.console import Output, OutputOption, Progress
+from app.cli.serving import DataOption
+
+
+def register(root: typer.Typer) -> None:
+    """Add the commands of this module."""
+    root.command("migrate")(migrate)
+    root.command("rebuild")(rebuild)
+
+
+def migrate(
+    revision: Annotated[str, typer.Argument(help="Schema revision to go to.")] = "head",
+    data: DataOption = None,
+) -> None:
+    """Bring the schema of the database to this program's version, or to another one."""
+    from app import bootstrap
+
+    settings = bootstrap.settings(data=data)
+
+    async def run() -> tuple[str, str]:
+        return await bootstrap.migrate(settings, revision)
+
+    before, after = console.run(run)
+    console.say(
+        f"schema {after} (was {before or 'empty'})" if before != after else f"schema {after}"
+    )
+
+
+def rebuild(
+    history: Annotated[str, typer.Argument(help="Name of the history.")],
+    data: DataOption = None,
+    output: OutputOption = Output.TEXT,
+) -> None:
+    """Drop the materialised views of a history, fold the log again and compare the state hashes.
+
+    Exit code 1 when a view differs from what was there.
+    """
+    from app import bootstrap
+
+    settings = bootstrap.settings(data=data)
+
+    async def run() -> list[dict[str, object]]:
+        async with bootstrap.open_store(settings) as store:
+            with Progress(f"folding {history}") as progress:
+                return await bootstrap.rebuild(store, history, progress.to)
+
+    rows = console.run(run)
+    if output is Output.JSON:
+        console.say_json(rows)
+    else:
+        console.table(
+            ("view", "version", "revision", "before", "after", "same"),
+            [
+                (
+                    row["projection"],
+                    row["version"],
+                    row["revision"],
+                    _short(row["before"]),
+                    _short(row["after"]),
+                    "yes" if row["same"] else "NO",
+                )
+                for row in rows
+            ],
+        )
+    if not all(row["same"] for row in rows):
+        raise typer.Exit(1)
+
+
+def _short(state_hash: object) -> str:
+    return str(state_hash)[:19] if state_hash else "-"

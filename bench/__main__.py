@@ -1,0 +1,41 @@
+"""Runs every measurement, or those named: `python -m bench [NAME…]`."""
+
+import importlib
+import os
+import platform
+import sys
+
+MEASUREMENTS = ("log", "writer", "folding", "importing", "startup", "allocation", "cel", "api")
+
+
+def machine() -> str:
+    """One line that says on what the figures were taken."""
+    model = "unknown processor"
+    try:
+        with open("/proc/cpuinfo", encoding="utf-8") as lines:
+            model = next(line.split(":", 1)[1].strip() for line in lines if "model name" in line)
+    except (OSError, StopIteration):
+        pass
+    return f"{os.cpu_count()} cores ({model}), Python {platform.python_version()}"
+
+
+def main() -> None:
+    """Run the measurements one after the other."""
+    print(f"machine: {machine()}\n")
+    for name in sys.argv[1:] or MEASUREMENTS:
+        if name not in MEASUREMENTS:
+            raise SystemExit(f"no measurement {name!r}; there are {', '.join(MEASUREMENTS)}")
+        try:
+            module = importlib.import_module(f"bench.{name}")
+        except ModuleNotFoundError as problem:
+            if problem.name != f"bench.{name}":
+                raise
+            print(f"## {name}: not written yet\n")
+            continue
+        print(f"## {name}")
+        module.main()
+        print()
+
+
+if __name__ == "__main__":
+    main()

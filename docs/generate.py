@@ -1,0 +1,79 @@
+"""Makes the reference pages from the code they describe; a test compares them."""
+
+from pathlib import Path
+
+import click
+import typer
+
+from app.cli.application import root
+from app.settings import Settings
+from projections import all_projections
+
+FOLDER = Path(__file__).resolve().parent / "reference"
+
+
+def settings_page() -> str:
+    """Every setting with its default."""
+    lines = [
+        "# Settings",
+        "",
+        "Each is an environment variable. Command-line options win over them.",
+        "",
+        "| variable | default | meaning |",
+        "|---|---|---|",
+    ]
+    for name, field in Settings.model_fields.items():
+        default = "" if field.default in ("", None) else f"`{field.default}`"
+        lines.append(f"| `REDRA_{name.upper()}` | {default} | {field.description} |")
+    return "\n".join(lines) + "\n"
+
+
+def commands_page() -> str:
+    """Every command with its own help."""
+    lines = ["# Commands", ""]
+    group = typer.main.get_command(root)
+    assert isinstance(group, click.Group)
+    for name in sorted(group.commands):
+        command = group.commands[name]
+        context = click.Context(command, info_name=f"redra {name}", terminal_width=98)
+        lines += [f"## redra {name}", "", "```text", command.get_help(context).rstrip(), "```", ""]
+    return "\n".join(lines)
+
+
+def views_page() -> str:
+    """Every table that SQL users may read."""
+    lines = [
+        "# View tables",
+        "",
+        "Made by folding the log; every table also begins with the column `history`. Instants are",
+        "microseconds since 1970 in UTC.",
+        "",
+    ]
+    for projection in all_projections():
+        for table in projection.tables():
+            lines += [f"## {table.name}", "", f"{table.description}. Projection `{projection.name}`,"]
+            lines += [f"version {projection.version}; key: {', '.join(table.key)}.", ""]
+            lines += ["| column | type | meaning |", "|---|---|---|"]
+            lines += [f"| {c.name} | {c.type} | {c.description} |" for c in table.columns]
+            lines.append("")
+    return "\n".join(lines)
+
+
+def pages() -> dict[str, str]:
+    """Name of each generated page and its text."""
+    return {
+        "settings.md": settings_page(),
+        "commands.md": commands_page(),
+        "views.md": views_page(),
+    }
+
+
+def main() -> None:
+    """Write all pages."""
+    FOLDER.mkdir(parents=True, exist_ok=True)
+    for name, text in pages().items():
+        (FOLDER / name).write_text(text)
+
+
+if __name__ == "__main__":
+    main()

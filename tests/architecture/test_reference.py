@@ -1,0 +1,10 @@
+"""The generated pages say what the code says."""
+
+import pytest
+
+from docs import generate
+
+
+@pytest.mark.parametrize("page", ["settings.md", "commands.md", "views.md"])
+def test_reference_page_is_up_to_date(page: str) -> None:
+    assert (generate.FOLDER / page).read_text() == generate.pages()[page], "run `make docs`"
