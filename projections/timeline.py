@@ -1,0 +1,184 @@
+"""What happened, to whom, by whom and why: one row per interesting event.
+
+An event is interesting when it changes something a person follows: a pod is placed, a claim gets
+devices, a slice loses one, a rule begins to evict. Heartbeats, managed fields and repeated status
+writes are not. What counts is in the tables of `timeline_kinds`; this module keeps what each object
+looked like last, asks there what the change is called, and appends it.
+"""
+
+from bisect import bisect_left
+
+import msgspec
+
+from app.domain.log import Event, EventType, ObjectKey, Revision
+from app.domain.log.projection import Column, Row, RowKey, Table
+from projections import timeline_kinds
+from projections.row_changes import AppendedRows
+from projections.timeline_kinds import State
+
+TABLE = Table(
+    name="view_timeline",
+    key=("revision",),
+    columns=(
+        Column(name="revision", type="integer"),
+        Column(name="time", type="instant", description="cluster time"),
+        Column(name="kind", type="text", description="one word, such as PodScheduled"),
+        Column(name="api_group", type="text", description="empty for core"),
+        Column(name="resource", type="text"),
+        Column(name="namespace", type="text"),
+        Column(name="name", type="text"),
+        Column(name="text", type="text", description="what happened, without the subject"),
+        Column(name="actor", type="text", description="user name"),
+        Column(name="verb", type="text"),
+        Column(name="cause", type="integer", description="revision that provoked it, 0 for none"),
+        Column(name="because", type="text", description="what that revision was"),
+    ),
+    description="What happened, in order",
+)
+
+
+class _Entry(msgspec.Struct, frozen=True, gc=False, array_like=True):
+    """One row; its subject is the event's key, or the object that a Kubernetes Event is about."""
+
+    revision: Revision
+    time: int
+    kind: str
+    subject: ObjectKey
+    text: str
+    actor: str
+    verb: str
+    cause: int
+
+
+class TimelineProjection:
+    """Folds every event that a person would want to be told.
+
+    Example: a pod is created at 3 and bound to n1 at 8 because claim `c` got devices at 7: rows
+    3 `PodCreated`, 7 `ClaimAllocated`, 8 `PodScheduled` with text `to n1`.
+    """
+
+    name = "timeline"
+    version = 1
+
+    def __init__(self) -> None:
+        self.revision = Revision(0)
+        self._entries: list[_Entry] = []
+        self._states: dict[ObjectKey, State] = {}
+        self._changes = AppendedRows(TABLE.name, self._key, self._row)
+
+    def fold(self, event: Event) -> None:
+        """Append what the event means to a person, if anything."""
+        self.revision = event.revision
+        key = event.key
+        if not event.is_about_object:
+            told = timeline_kinds.tell_fact(event)
+            if told is not None:
+                self._append(event, timeline_kinds.subject_of_fact(event), told)
+            return
+        if key.resource == "events":
+            told = timeline_kinds.tell_event_object(event)
+            if told is not None:
+                self._append(event, timeline_kinds.subject_of_event_object(event), told)
+            return
+        kind = timeline_kinds.kind_of(key)
+        if kind is None:
+            return
+        if event.type is EventType.OBJECT_DELETED:
+            self._states.pop(key, None)
+            self._append(event, key, (f"{kind.word}Deleted", ""))
+            return
+        old = self._states.get(key)
+        new = kind.read(event.object)
+        if new != old:
+            self._states[key] = new
+            told = kind.tell(old, new)
+            if told is not None:
+                self._append(event, key, told)
+
+    def tables(self) -> tuple[Table, ...]:
+        """One row per interesting event."""
+        return (TABLE,)
+
+    def take_changed(self) -> dict[str, set[RowKey]]:
+        """Keys of the rows appended since the last call."""
+        return self._changes.take(len(self._entries))
+
+    def row(self, table: str, key: RowKey) -> Row | None:
+        """The row of the event at that revision, None when it is not interesting."""
+        number = self._find(int(key[0]))
+        return None if number is None or table != TABLE.name else self._row(number)
+
+    def state_hash(self) -> str:
+        """The hash over all rows."""
+        return self._changes.state_hash(len(self._entries))
+
+    def dump(self) -> bytes:
+        """All entries in order and what each object looks like, sorted by key."""
+        return _encoder.encode(
+            (self.revision, self._entries, sorted(self._states.items(), key=_first))
+        )
+
+    def load(self, state: bytes) -> None:
+        """Become what was dumped; the view must be empty."""
+        self.revision, self._entries, states = _snapshot.decode(state)
+        self._states = dict(states)
+
+    def _append(self, event: Event, subject: ObjectKey, told: tuple[str, str]) -> None:
+        stamp = event.stamp
+        entry = _Entry(
+            event.revision,
+            stamp.time,
+            told[0],
+            subject,
+            told[1],
+            stamp.actor.user,
+            stamp.verb,
+            stamp.cause,
+        )
+        self._entries.append(entry)
+
+    def _find(self, revision: int) -> int | None:
+        number = bisect_left(self._entries, revision, key=_revision)
+        if number < len(self._entries) and self._entries[number].revision == revision:
+            return number
+        return None
+
+    def _key(self, number: int) -> RowKey:
+        return (self._entries[number].revision,)
+
+    def _row(self, number: int) -> Row:
+        entry = self._entries[number]
+        subject = entry.subject
+        return {
+            "revision": entry.revision,
+            "time": entry.time,
+            "kind": entry.kind,
+            "api_group": subject.group,
+            "resource": subject.resource,
+            "namespace": subject.namespace,
+            "name": subject.name,
+            "text": entry.text,
+            "actor": entry.actor,
+            "verb": entry.verb,
+            "cause": entry.cause,
+            "because": self._because(entry.cause),
+        }
+
+    def _because(self, cause: int) -> str:
+        number = self._find(cause) if cause else None
+        if number is None:
+            return ""
+        entry = self._entries[number]
+        return f"{entry.kind} {entry.subject}"
+
+
+def _revision(entry: _Entry) -> int:
+    return entry.revision
+
+
+def _first(item: tuple[ObjectKey, State]) -> ObjectKey:
+    return item[0]
+
+
+_encoder = msgspec.msgpack.Encoder()
+_snapshot = msgspec.msgpack.Decoder(tuple[Revision, list[_Entry], list[tuple[ObjectKey, State]]])
