@@ -1,0 +1,135 @@
+"""From a ResourceSlice object to a compiled Slice.
+
+Nothing is validated beyond what is needed to count: objects come from an API that has validated
+them, or from test vectors that break its rules on purpose. A quantity that cannot be read is an
+InputError naming its path.
+"""
+
+from collections.abc import Mapping
+
+from app.domain.devices import nodes, taints
+from app.domain.devices.model import (
+    Capacity,
+    CapacityPolicy,
+    Consumption,
+    Device,
+    Slice,
+)
+from app.domain.errors import InputError
+from app.domain.values import json_tree, quantity
+from app.domain.values.json_tree import JsonObject, JsonView
+from app.domain.values.quantity import Quantity, QuantityError
+
+
+def slice_of(tree: JsonObject, key: str | None = None) -> Slice:
+    """The compiled slice, as published: no rules and no patches merged in.
+
+    `key` tells slices apart and orders them; it is the object's name unless given.
+    """
+    name = json_tree.text(tree, "metadata", "name")
+    spec = json_tree.mapping(tree, "spec")
+    pool = (json_tree.text(spec, "driver"), json_tree.text(spec, "pool", "name"))
+    place = f"ResourceSlice {name}: spec"
+    return Slice(
+        key=name if key is None else key,
+        name=name,
+        pool=pool,
+        generation=json_tree.integer(spec, "pool", "generation") or 0,
+        slice_count=json_tree.integer(spec, "pool", "resourceSliceCount") or 0,
+        node=nodes.choice_of(spec),
+        per_device=json_tree.flag(spec, "perDeviceNodeSelection"),
+        mentions_per_device=spec.get("perDeviceNodeSelection") is not None,
+        devices=tuple(
+            device_of(pool, found, f"{place}.devices[{index}]")
+            for index, found in enumerate(json_tree.objects(spec, "devices"))
+        ),
+        counter_sets=tuple(
+            (
+                json_tree.text(found, "name"),
+                counters_of(found, f"{place}.sharedCounters[{index}]"),
+            )
+            for index, found in enumerate(json_tree.objects(spec, "sharedCounters"))
+        ),
+        tree=tree,
+    )
+
+
+def device_of(pool: tuple[str, str], tree: JsonView, place: str) -> Device:
+    """The compiled device, as published."""
+    capacity_tree = json_tree.mapping(tree, "capacity")
+    return Device(
+        id=(*pool, json_tree.text(tree, "name")),
+        attributes=json_tree.mapping(tree, "attributes"),
+        capacity_tree=capacity_tree,
+        capacity=capacity_of(capacity_tree, f"{place}.capacity"),
+        allow_multiple=json_tree.flag(tree, "allowMultipleAllocations"),
+        consumes=_consumption(tree, place),
+        taints=tuple(taints.taint_of(found) for found in json_tree.objects(tree, "taints")),
+        binding_conditions=tuple(json_tree.texts(tree, "bindingConditions")),
+        binding_failure_conditions=tuple(json_tree.texts(tree, "bindingFailureConditions")),
+        binds_to_node=json_tree.flag(tree, "bindsToNode"),
+        node=nodes.choice_of(tree),
+        tree=tree,
+    )
+
+
+def capacity_of(tree: JsonView, place: str) -> Mapping[str, Capacity]:
+    """The capacities by name, in order of name so that everything that follows is ordered."""
+    return {
+        name: Capacity(
+            value=read_quantity(json_tree.get(tree, name, "value"), f"{place}[{name}].value"),
+            policy=policy_of(tree[name], f"{place}[{name}].requestPolicy"),
+        )
+        for name in sorted(tree)
+    }
+
+
+def policy_of(capacity: JsonView, place: str) -> CapacityPolicy | None:
+    """The request policy of a capacity, None when it has none."""
+    if not isinstance(json_tree.get(capacity, "requestPolicy"), Mapping):
+        return None
+    policy = json_tree.mapping(capacity, "requestPolicy")
+    within = json_tree.mapping(policy, "validRange")
+    values = policy.get("validValues")
+
+    def optional(tree: JsonView, field: str) -> Quantity | None:
+        found = tree.get(field)
+        return None if found is None else read_quantity(found, f"{place}.{field}")
+
+    return CapacityPolicy(
+        default=optional(policy, "default"),
+        ranged=isinstance(policy.get("validRange"), Mapping),
+        minimum=optional(within, "min"),
+        maximum=optional(within, "max"),
+        step=optional(within, "step"),
+        valid_values=tuple(read_quantity(found, f"{place}.validValues") for found in values)
+        if isinstance(values, list)
+        else None,
+    )
+
+
+def counters_of(tree: JsonView, place: str) -> Mapping[str, int]:
+    """The counters of a set or of a device's consumption, in nanos."""
+    return {
+        name: read_quantity(found.get("value"), f"{place}.counters[{name}].value").nanos
+        for name, found in json_tree.mapping(tree, "counters").items()
+        if isinstance(found, Mapping)
+    }
+
+
+def read_quantity(found: object, place: str) -> Quantity:
+    """The quantity at `place`; InputError when it is none."""
+    try:
+        return quantity.from_json(found)
+    except QuantityError as problem:
+        raise InputError(str(problem), place=place) from problem
+
+
+def _consumption(tree: JsonView, place: str) -> Consumption:
+    return tuple(
+        (
+            json_tree.text(found, "counterSet"),
+            tuple(counters_of(found, f"{place}.consumesCounters[{index}]").items()),
+        )
+        for index, found in enumerate(json_tree.objects(tree, "consumesCounters"))
+    )

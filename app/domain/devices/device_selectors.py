@@ -1,0 +1,40 @@
+"""CEL selectors asked about devices; the one place where devices meet the CEL package.
+
+`SelectorCompiler` is what patches and the allocator need of CEL: an expression becomes a
+`DeviceSelector`, or SelectorCompileError with upstream's text. A selector sees the device's driver,
+attributes, capacity and flag, and nothing else. Parity: allocator.md 5.1 and 11.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from app.domain.devices.model import Device
+
+
+class SelectorCompileError(Exception):
+    """An expression that does not compile; the message is the detail of the API's error text."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Verdict:
+    """What a selector says of one device: a match, or not, or the text of a run-time error."""
+
+    match: bool
+    error: str = ""
+
+
+class DeviceSelector(Protocol):
+    """A compiled selector."""
+
+    def judge(self, devices: Sequence[Device]) -> Sequence[Verdict]:
+        """The verdict for each device, in order. Pure; may remember by device."""
+        ...
+
+
+class SelectorCompiler(Protocol):
+    """Turns expressions into selectors; compiling the same text again is cheap."""
+
+    def compile(self, expression: str) -> DeviceSelector:
+        """The compiled selector. Raises SelectorCompileError."""
+        ...

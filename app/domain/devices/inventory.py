@@ -1,0 +1,423 @@
+"""All devices of a cluster, kept up to date slice by slice.
+
+The inventory holds the published slices, the rules and patches that change them, and what follows:
+effective slices and the pools each node sees. A change touches the pools concerned; pools of other
+nodes keep their identity, so whatever was computed from a `NodeView` stays valid as long as the
+view is the same object.
+
+**Invariant**: everything derived depends only on the present slices, rules, patches and classes,
+not on the order in which they came. Slices are ordered by key (their name).
+"""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from enum import StrEnum
+
+from app.domain.devices import compiling, patches, pools, taints
+from app.domain.devices.device_selectors import SelectorCompiler
+from app.domain.devices.model import Device, PatchProblem, PoolId, Slice, Taint
+from app.domain.devices.nodes import Node
+from app.domain.devices.patches import ClassFilter, SlicePatch
+from app.domain.devices.pools import Pool, Reading
+from app.domain.devices.taints import TaintRule
+from app.domain.values import json_tree
+from app.domain.values.json_tree import JsonObject
+
+
+class ChangeType(StrEnum):
+    """What happened to a merged slice."""
+
+    ADD = "add"
+    UPDATE = "update"
+    DELETE = "delete"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SliceChange:
+    """A merged slice before and after an event. Parity: allocator.md 13, events."""
+
+    type: ChangeType
+    old: Slice | None
+    new: Slice | None
+
+
+@dataclass(slots=True, kw_only=True, eq=False)
+class NodeView:
+    """The pools of one node in search order, and its devices flattened in the same order.
+
+    `pool_index[i]` is the position in `usable` of the pool of device i, `slices[i]` its slice.
+    Compared by identity: the inventory returns the same view until something in it changes.
+    """
+
+    node: Node
+    pools: tuple[Pool, ...]
+    usable: tuple[Pool, ...]
+    devices: tuple[Device, ...]
+    slices: tuple[Slice, ...]
+    pool_index: tuple[int, ...]
+    memory: dict[object, object] = field(default_factory=dict)
+
+
+@dataclass(slots=True, kw_only=True)
+class _CachedView:
+    labels: Mapping[str, str]
+    stamps: tuple[int, int]
+    view: NodeView
+
+
+class Inventory:
+    """The devices of one cluster at one moment.
+
+    `compiler` reads the CEL of patches; without one, patches are not accepted. `with_rules` and
+    `with_patches` are the gates of the two merges: off, slices are used as published.
+    """
+
+    def __init__(
+        self,
+        *,
+        compiler: SelectorCompiler | None = None,
+        with_rules: bool = True,
+        with_patches: bool = True,
+        rules_without_selector_match: bool = True,
+    ) -> None:
+        self._compiler = compiler
+        self._with_rules = with_rules
+        self._with_patches = with_patches
+        self._q14 = rules_without_selector_match
+        self._published: dict[str, Slice] = {}
+        self._effective: dict[str, Slice] = {}
+        self._by_pool: dict[PoolId, dict[str, None]] = {}
+        self._local: dict[str, dict[str, None]] = {}
+        self._shared: dict[str, None] = {}
+        self._rules: dict[str, TaintRule] = {}
+        self._patches: dict[str, SlicePatch] = {}
+        self._classes: dict[str, ClassFilter] = {}
+        self._node_stamps: dict[str, int] = {}
+        self._shared_stamp = 0
+        self._views: dict[tuple[str, Reading], _CachedView] = {}
+
+    @classmethod
+    def of_slices(cls, trees: Iterable[JsonObject]) -> "Inventory":
+        """The inventory of a list whose order counts and whose names may repeat (vectors)."""
+        made = cls()
+        for index, tree in enumerate(trees):
+            made.put_slice(tree, key=f"{index:08d}")
+        return made
+
+    def copy(self) -> "Inventory":
+        """An independent inventory of the same content; values are shared, not copied."""
+        made = Inventory(
+            compiler=self._compiler,
+            with_rules=self._with_rules,
+            with_patches=self._with_patches,
+            rules_without_selector_match=self._q14,
+        )
+        made._published = dict(self._published)
+        made._effective = dict(self._effective)
+        made._by_pool = {pool: dict(keys) for pool, keys in self._by_pool.items()}
+        made._local = {node: dict(keys) for node, keys in self._local.items()}
+        made._shared = dict(self._shared)
+        made._rules = dict(self._rules)
+        made._patches = dict(self._patches)
+        made._classes = dict(self._classes)
+        made._node_stamps = dict(self._node_stamps)
+        made._shared_stamp = self._shared_stamp
+        made._views = dict(self._views)
+        return made
+
+    def put_slice(self, tree: JsonObject, *, key: str | None = None) -> tuple[SliceChange, ...]:
+        """Add or replace a ResourceSlice. Raises InputError for an unreadable quantity."""
+        new = compiling.slice_of(tree, key)
+        old = self._effective_or_none(new.key)
+        if new.key in self._published:
+            self._forget(self._published[new.key])
+        self._published[new.key] = new
+        self._by_pool.setdefault(new.pool, {})[new.key] = None
+        if new.node.name:
+            self._local.setdefault(new.node.name, {})[new.key] = None
+        else:
+            self._shared[new.key] = None
+        self._touch_pool(new.pool)
+        kind = ChangeType.ADD if old is None else ChangeType.UPDATE
+        return (SliceChange(type=kind, old=old, new=self.slice(new.key)),)
+
+    def remove_slice(self, name: str) -> tuple[SliceChange, ...]:
+        """Remove a ResourceSlice; nothing happens when there is none of that name."""
+        old = self._effective_or_none(name)
+        if old is None:
+            return ()
+        self._forget(self._published[name])
+        del self._published[name]
+        return (SliceChange(type=ChangeType.DELETE, old=old, new=None),)
+
+    def put_rule(self, tree: JsonObject) -> tuple[SliceChange, ...]:
+        """Add or replace a DeviceTaintRule; slices whose merged taints change are returned."""
+        rule = taints.rule_of(tree)
+        before = self._rules.get(rule.name)
+        affected = self._slices_under(rule)
+        if before is not None:
+            affected |= self._slices_under(before)
+        self._rules[rule.name] = rule
+        return self._remerge(affected) if self._with_rules else ()
+
+    def remove_rule(self, name: str) -> tuple[SliceChange, ...]:
+        """Remove a DeviceTaintRule; slices whose merged taints change are returned."""
+        rule = self._rules.pop(name, None)
+        if rule is None or not self._with_rules:
+            return ()
+        return self._remerge(self._slices_under(rule))
+
+    def put_patch(self, tree: JsonObject) -> tuple[SliceChange, ...]:
+        """Add or replace a ResourceSlicePatch; slices that change are returned.
+
+        Raises InputError for an unreadable quantity.
+        """
+        assert self._compiler is not None, "patches need a compiler of selectors"
+        patch = patches.patch_of(tree, self._compiler)
+        before = self._patches.get(patch.name)
+        self._patches[patch.name] = patch
+        concerned = [patch] if before is None else [patch, before]
+        return self._remerge(self._slices_patched_by(concerned)) if self._with_patches else ()
+
+    def remove_patch(self, name: str) -> tuple[SliceChange, ...]:
+        """Remove a ResourceSlicePatch; slices that change are returned."""
+        patch = self._patches.pop(name, None)
+        if patch is None or not self._with_patches:
+            return ()
+        return self._remerge(self._slices_patched_by([patch]))
+
+    def put_class(self, tree: JsonObject) -> tuple[SliceChange, ...]:
+        """Add or replace a DeviceClass, which filters of patches may name."""
+        if self._compiler is None:
+            return ()
+        name = json_tree.text(tree, "metadata", "name")
+        self._classes[name] = patches.class_filter_of(tree, self._compiler)
+        return self._class_changed(name)
+
+    def remove_class(self, name: str) -> tuple[SliceChange, ...]:
+        """Remove a DeviceClass; patches that name it match nothing from now on."""
+        if self._classes.pop(name, None) is None:
+            return ()
+        return self._class_changed(name)
+
+    def slice(self, key: str) -> Slice:
+        """The effective slice: published devices with rules and patches merged in."""
+        found = self._effective.get(key)
+        if found is None:
+            found = self._merged(self._published[key])
+            self._effective[key] = found
+        return found
+
+    def slices(self) -> Iterator[Slice]:
+        """All effective slices in order of key."""
+        for key in sorted(self._published):
+            yield self.slice(key)
+
+    def slices_of(self, pool: PoolId) -> Sequence[Slice]:
+        """The effective slices of a pool, of all nodes and generations, in order of key."""
+        return [self.slice(key) for key in sorted(self._by_pool.get(pool, ()))]
+
+    def pool_ids(self) -> Sequence[PoolId]:
+        """All pools that have a slice, by driver and name."""
+        return sorted(self._by_pool)
+
+    def pool(self, pool: PoolId) -> Pool | None:
+        """The pool as the whole cluster sees it, None when it has no slice."""
+        everywhere = self.slices_of(pool)
+        return pools.survey(pool, everywhere) if everywhere else None
+
+    def rules(self) -> Mapping[str, TaintRule]:
+        """The DeviceTaintRules by name."""
+        return self._rules
+
+    def patch_problems(self) -> Iterator[PatchProblem]:
+        """Every patch that was passed over for a device because a selector failed on it."""
+        for found in self.slices():
+            yield from found.patch_problems
+
+    def node_view(self, node: Node, reading: Reading) -> NodeView:
+        """What the node sees. The same object until a slice of one of its pools changes.
+
+        Raises NodeSelectionError with the text of the API.
+        """
+        key = (node.name, reading)
+        stamps = (self._node_stamps.get(node.name, 0), self._shared_stamp)
+        cached = self._views.get(key)
+        if (
+            cached is not None
+            and cached.stamps == stamps
+            and (cached.labels is node.labels or cached.labels == node.labels)
+        ):
+            return cached.view
+        gathered = pools.gather(node, self._candidates(node, reading), self.slices_of, reading)
+        view = _view(node, gathered)
+        self._views[key] = _CachedView(labels=node.labels, stamps=stamps, view=view)
+        return view
+
+    def forget_node(self, name: str) -> None:
+        """Drop what is remembered for a node that is gone."""
+        for key in [key for key in self._views if key[0] == name]:
+            del self._views[key]
+
+    def _candidates(self, node: Node, reading: Reading) -> list[Slice]:
+        """The node's own slices, then the shared ones; the stable variant takes all in order."""
+        if reading.counter_slices_everywhere:
+            return list(self.slices())
+        keys = sorted(self._local.get(node.name, ())) if node.name else []
+        return [self.slice(key) for key in (*keys, *sorted(self._shared))]
+
+    def _effective_or_none(self, key: str) -> Slice | None:
+        return self.slice(key) if key in self._published else None
+
+    def _forget(self, old: Slice) -> None:
+        """Take a published slice out of every index."""
+        self._touch_pool(old.pool)
+        self._effective.pop(old.key, None)
+        keys = self._by_pool[old.pool]
+        del keys[old.key]
+        if not keys:
+            del self._by_pool[old.pool]
+        if old.node.name:
+            del self._local[old.node.name][old.key]
+        else:
+            del self._shared[old.key]
+
+    def _touch_pool(self, pool: PoolId) -> None:
+        """Make the views of all nodes that see the pool out of date."""
+        for key in self._by_pool.get(pool, ()):
+            name = self._published[key].node.name
+            if not name or self._published[key].counter_sets:
+                self._shared_stamp += 1
+                return
+            self._node_stamps[name] = self._node_stamps.get(name, 0) + 1
+
+    def _merged(self, published: Slice) -> Slice:
+        rules: Sequence[TaintRule] = ()
+        if self._with_rules and self._rules:
+            rules = [self._rules[name] for name in sorted(self._rules)]
+        applied = self._patches.values() if self._with_patches else ()
+        if not rules and not applied:
+            return published
+        problems: list[PatchProblem] = []
+        devices: list[Device] = []
+        for device in published.devices:
+            effective = device
+            if applied:
+                effective, found = patches.merge(device, applied, self._classes)
+                problems.extend(found)
+            added = tuple(
+                rule.taint for rule in rules if rule.matches(device.id, without_selector=self._q14)
+            )
+            if added:
+                effective = replace(effective, taints=(*effective.taints, *added))
+            devices.append(effective)
+        unchanged = all(a is b for a, b in zip(devices, published.devices, strict=True))
+        if unchanged and not problems:
+            return published
+        return replace(published, devices=tuple(devices), patch_problems=tuple(problems))
+
+    def _slices_under(self, rule: TaintRule) -> set[str]:
+        """The slices that have a device which the rule taints."""
+        if not rule.selects:
+            return set(self._published)
+        if rule.driver is not None and rule.pool is not None:
+            keys: Iterable[str] = self._by_pool.get((rule.driver, rule.pool), ())
+        else:
+            keys = self._published
+        return {
+            key
+            for key in keys
+            if any(rule.matches(device.id) for device in self._published[key].devices)
+        }
+
+    def _slices_patched_by(self, concerned: Iterable[SlicePatch]) -> set[str]:
+        return {
+            key
+            for key, found in self._published.items()
+            if any(patch.names(device.id) for patch in concerned for device in found.devices)
+        }
+
+    def _class_changed(self, name: str) -> tuple[SliceChange, ...]:
+        concerned = [patch for patch in self._patches.values() if patch.class_name == name]
+        return self._remerge(self._slices_patched_by(concerned)) if concerned else ()
+
+    def _remerge(self, keys: Iterable[str]) -> tuple[SliceChange, ...]:
+        """Merge the slices again and report those that changed."""
+        changes = []
+        for key in sorted(keys):
+            old = self._effective.pop(key, None)
+            new = self.slice(key)
+            if old is None:
+                old = self._published[key]
+            if _same_devices(old, new):
+                self._effective[key] = old
+                continue
+            self._touch_pool(new.pool)
+            changes.append(SliceChange(type=ChangeType.UPDATE, old=old, new=new))
+        return tuple(changes)
+
+
+def merged_tree(found: Slice) -> JsonObject:
+    """The slice as an API object, with the taints of rules and the values of patches merged in."""
+    originals = json_tree.objects(found.tree, "spec", "devices")
+    changed: dict[int, JsonObject] = {}
+    for index, device in enumerate(found.devices):
+        added = [taint for taint in device.taints if taint.rule]
+        if not added and not device.patches:
+            continue
+        tree = dict(originals[index])
+        if device.patches:
+            tree["attributes"] = dict(device.attributes)
+            tree["capacity"] = dict(device.capacity_tree)
+        if added:
+            tree["taints"] = [
+                *json_tree.objects(tree, "taints"),
+                *(_taint_object(taint) for taint in added),
+            ]
+        changed[index] = tree
+    if not changed:
+        return found.tree
+    spec = dict(found.tree["spec"])
+    spec["devices"] = [changed.get(index, tree) for index, tree in enumerate(originals)]
+    return {**found.tree, "spec": spec}
+
+
+def _taint_object(taint: Taint) -> JsonObject:
+    written = {
+        "key": taint.key,
+        "value": taint.value,
+        "effect": taint.effect,
+        "timeAdded": taint.time_added,
+    }
+    return {name: value for name, value in written.items() if value}
+
+
+def _same_devices(old: Slice, new: Slice) -> bool:
+    """Whether merging again made no difference."""
+    return old.patch_problems == new.patch_problems and all(
+        before.taints == after.taints
+        and before.patches == after.patches
+        and before.attributes == after.attributes
+        and before.capacity_tree == after.capacity_tree
+        for before, after in zip(old.devices, new.devices, strict=True)
+    )
+
+
+def _view(node: Node, gathered: tuple[Pool, ...]) -> NodeView:
+    usable = tuple(pool for pool in gathered if pool.usable)
+    devices: list[Device] = []
+    slices: list[Slice] = []
+    pool_index: list[int] = []
+    for index, pool in enumerate(usable):
+        for found, device in pool.devices():
+            devices.append(device)
+            slices.append(found)
+            pool_index.append(index)
+    return NodeView(
+        node=node,
+        pools=gathered,
+        usable=usable,
+        devices=tuple(devices),
+        slices=tuple(slices),
+        pool_index=tuple(pool_index),
+    )

@@ -1,0 +1,141 @@
+"""Devices and slices as the allocator sees them: parsed, frozen, made once.
+
+The published object stays at hand (`tree`) and is never changed; what rules and patches add is in
+the compiled value. Amounts of counters are integers in units of 10**-9 (`Quantity.nanos`).
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from app.domain.devices.nodes import NodeChoice
+from app.domain.values.json_tree import JsonObject, JsonView
+from app.domain.values.quantity import Quantity
+
+DeviceId: TypeAlias = tuple[str, str, str]
+"""Driver, pool and device name."""
+
+PoolId: TypeAlias = tuple[str, str]
+"""Driver and pool name."""
+
+CounterSets: TypeAlias = Mapping[str, Mapping[str, int]]
+"""Counter set name to counter name to nanos."""
+
+Consumption: TypeAlias = tuple[tuple[str, tuple[tuple[str, int], ...]], ...]
+"""What a device consumes: per counter set its counters with nanos, as published."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Taint:
+    """One taint of a device; `rule` names the DeviceTaintRule it comes from, if any."""
+
+    key: str
+    value: str
+    effect: str
+    time_added: str = ""
+    rule: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Toleration:
+    """One toleration of a request; `tree` is copied to the result unchanged."""
+
+    key: str
+    operator: str
+    value: str
+    effect: str
+    tree: JsonView
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CapacityPolicy:
+    """How much of a capacity a request may consume.
+
+    `ranged` tells whether `validRange` is there at all; `valid_values` is None when it is absent.
+    """
+
+    default: Quantity | None
+    ranged: bool
+    minimum: Quantity | None
+    maximum: Quantity | None
+    step: Quantity | None
+    valid_values: tuple[Quantity, ...] | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Capacity:
+    """One capacity of a device."""
+
+    value: Quantity
+    policy: CapacityPolicy | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AppliedPatch:
+    """One attribute or capacity that a ResourceSlicePatch changed, and by which patch."""
+
+    patch: str
+    field: str
+    name: str
+    removed: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PatchProblem:
+    """A patch that was passed over for one device because a selector failed on it."""
+
+    patch: str
+    device: DeviceId
+    problem: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Device:
+    """One device with its effective attributes, capacity and taints.
+
+    `attributes` and `capacity_tree` are API maps (patches merged in); `tree` is as published.
+    `node` is what the device says of its own nodes, looked at only when its slice selects nodes per
+    device. Compared by identity: a changed device is a new value.
+    """
+
+    id: DeviceId
+    attributes: JsonView
+    capacity_tree: JsonView
+    capacity: Mapping[str, Capacity]
+    allow_multiple: bool
+    consumes: Consumption
+    taints: tuple[Taint, ...]
+    binding_conditions: tuple[str, ...]
+    binding_failure_conditions: tuple[str, ...]
+    binds_to_node: bool
+    node: NodeChoice
+    tree: JsonView
+    patches: tuple[AppliedPatch, ...] = ()
+
+    @property
+    def text(self) -> str:
+        """`driver/pool/device`, as error texts name it."""
+        return "/".join(self.id)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Slice:
+    """One ResourceSlice, compiled.
+
+    `per_device` is true when nodes are selected per device; `mentions_per_device` when the field is
+    there at all. `counter_sets` keeps duplicates, which make the pool invalid. `tree` is the
+    published object.
+    """
+
+    key: str
+    name: str
+    pool: PoolId
+    generation: int
+    slice_count: int
+    node: NodeChoice
+    per_device: bool
+    mentions_per_device: bool
+    devices: tuple[Device, ...]
+    counter_sets: tuple[tuple[str, Mapping[str, int]], ...]
+    tree: JsonObject
+    patch_problems: tuple[PatchProblem, ...] = ()

@@ -1,0 +1,81 @@
+"""Which nodes a slice or a device is for. Parity: allocator.md 2.1."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from app.domain.values import json_tree, selectors
+from app.domain.values.json_tree import JsonView
+from app.domain.values.selectors import NodeSelector, SelectorError
+
+
+class NodeSelectionError(Exception):
+    """A node selector that cannot be parsed; raised only when it is asked. Ends the attempt."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Node:
+    """The node an allocation is for."""
+
+    name: str
+    labels: Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NodeChoice:
+    """The triple name, all nodes, selector; `tree` is the published selector.
+
+    `problem` holds the text of a selector that cannot be parsed, until somebody asks.
+    """
+
+    name: str = ""
+    all_nodes: bool = False
+    selector: NodeSelector | None = None
+    tree: JsonView | None = None
+    problem: str = ""
+
+    @property
+    def is_set(self) -> bool:
+        """True when one of the three is given."""
+        return bool(self.name) or self.all_nodes or self.tree is not None
+
+    def matches(self, node: Node) -> bool:
+        """Whether the node is meant. Raises NodeSelectionError for an unreadable selector."""
+        if self.name:
+            return self.name == node.name
+        if self.all_nodes:
+            return True
+        if self.problem:
+            raise NodeSelectionError(self.problem)
+        return self.selector is not None and self.selector.matches(node.name, node.labels)
+
+
+NOWHERE = NodeChoice()
+"""A choice that names nothing and so matches no node."""
+
+
+def node_of(tree: JsonView) -> Node:
+    """The node of an API object."""
+    return Node(
+        name=json_tree.text(tree, "metadata", "name"),
+        labels=json_tree.labels(tree, "metadata", "labels"),
+    )
+
+
+def choice_of(tree: JsonView) -> NodeChoice:
+    """The choice in a slice's spec or in a device."""
+    name = json_tree.text(tree, "nodeName")
+    all_nodes = json_tree.flag(tree, "allNodes")
+    found = json_tree.get(tree, "nodeSelector")
+    if not isinstance(found, Mapping):
+        return NodeChoice(name=name, all_nodes=all_nodes) if name or all_nodes else NOWHERE
+    try:
+        selector = selectors.node_selector_of(found)
+    except SelectorError as problem:
+        text = selectors.node_selector_text(found)
+        return NodeChoice(
+            name=name,
+            all_nodes=all_nodes,
+            tree=found,
+            problem=f"failed to parse node selector {text}: {problem}",
+        )
+    return NodeChoice(name=name, all_nodes=all_nodes, selector=selector, tree=found)

@@ -1,0 +1,186 @@
+"""ResourceSlicePatches (KEP-5027): administrators overrule attributes and capacity of devices.
+
+Selectors see the device as its driver published it. Precedence is decided per attribute and per
+capacity: higher priority, then older patch, then smaller name; a removal counts like a value.
+Parity: objects.md 9.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from app.domain.devices import compiling
+from app.domain.devices.device_selectors import (
+    DeviceSelector,
+    SelectorCompileError,
+    SelectorCompiler,
+)
+from app.domain.devices.model import AppliedPatch, Device, DeviceId, PatchProblem
+from app.domain.values import json_tree
+from app.domain.values.json_tree import JsonObject, JsonView
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SlicePatch:
+    """A ResourceSlicePatch, compiled.
+
+    `attributes` and `capacity` map qualified names to API values; `{"null": …}` removes.
+    `selectors` are the filter's own; `problem` is the text of one that does not compile.
+    """
+
+    name: str
+    precedence: tuple[int, str, str]
+    class_name: str
+    driver: str
+    pool: str
+    device: str
+    selectors: tuple[DeviceSelector, ...]
+    problem: str
+    attributes: JsonView
+    capacity: JsonView
+
+    def names(self, device: DeviceId) -> bool:
+        """Whether the names in the filter allow the device; selectors are asked elsewhere."""
+        return (
+            (not self.driver or self.driver == device[0])
+            and (not self.pool or self.pool == device[1])
+            and (not self.device or self.device == device[2])
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClassFilter:
+    """The selectors of a DeviceClass, or the reason why they cannot be asked."""
+
+    selectors: tuple[DeviceSelector, ...]
+    problem: str
+
+
+def patch_of(tree: JsonObject, compiler: SelectorCompiler) -> SlicePatch:
+    """The compiled patch of an API object. Raises InputError for an unreadable quantity."""
+    spec = json_tree.mapping(tree, "spec", "devices")
+    chosen = json_tree.mapping(spec, "filter")
+    name = json_tree.text(tree, "metadata", "name")
+    capacity = json_tree.mapping(spec, "capacity")
+    compiling.capacity_of(capacity, f"ResourceSlicePatch {name}: spec.devices.capacity")
+    selectors, problem = _compiled(json_tree.objects(chosen, "selectors"), compiler)
+    return SlicePatch(
+        name=name,
+        precedence=(
+            -(json_tree.integer(spec, "priority") or 0),
+            json_tree.text(tree, "metadata", "creationTimestamp"),
+            name,
+        ),
+        class_name=json_tree.text(chosen, "deviceClassName"),
+        driver=json_tree.text(chosen, "driver"),
+        pool=json_tree.text(chosen, "pool"),
+        device=json_tree.text(chosen, "device"),
+        selectors=selectors,
+        problem=problem,
+        attributes=json_tree.mapping(spec, "attributes"),
+        capacity=capacity,
+    )
+
+
+def class_filter_of(tree: JsonView, compiler: SelectorCompiler) -> ClassFilter:
+    """The selectors of a DeviceClass object."""
+    selectors, problem = _compiled(json_tree.objects(tree, "spec", "selectors"), compiler)
+    return ClassFilter(selectors=selectors, problem=problem)
+
+
+def merge(
+    device: Device, patches: Iterable[SlicePatch], classes: Mapping[str, ClassFilter]
+) -> tuple[Device, tuple[PatchProblem, ...]]:
+    """The device with all matching patches applied, and the patches that failed on it."""
+    matching: list[SlicePatch] = []
+    problems: list[PatchProblem] = []
+    for patch in sorted(patches, key=lambda found: found.precedence):
+        if not patch.names(device.id):
+            continue
+        matches, problem = _selects(device, patch, classes)
+        if problem:
+            problems.append(PatchProblem(patch=patch.name, device=device.id, problem=problem))
+        elif matches:
+            matching.append(patch)
+    if not matching:
+        return device, tuple(problems)
+    attributes = dict(device.attributes)
+    capacity = dict(device.capacity_tree)
+    applied: list[AppliedPatch] = []
+    decided: set[tuple[str, str]] = set()
+    for patch in matching:
+        for field, target, changes in (
+            ("attributes", attributes, patch.attributes),
+            ("capacity", capacity, patch.capacity),
+        ):
+            for name, value in changes.items():
+                if (field, name) not in decided:
+                    decided.add((field, name))
+                    applied.append(_apply(device, patch, field, target, name, value))
+    changed = replace(
+        device,
+        attributes=attributes,
+        capacity_tree=capacity,
+        capacity=compiling.capacity_of(capacity, f"device {device.text}: capacity"),
+        patches=tuple(applied),
+    )
+    return changed, tuple(problems)
+
+
+def _apply(
+    device: Device,
+    patch: SlicePatch,
+    field: str,
+    target: JsonObject,
+    name: str,
+    value: JsonView,
+) -> AppliedPatch:
+    """Set or remove one entry; a name of the driver's domain replaces its short spelling."""
+    domain, _, short = name.partition("/")
+    spellings = [name, short] if domain == device.id[0] else [name]
+    present = [spelling for spelling in spellings if spelling in target]
+    removed = field == "attributes" and "null" in value
+    old = target.get(present[0]) if present else None
+    for spelling in present:
+        if removed or spelling != present[0]:
+            del target[spelling]
+    if not removed:
+        written = dict(value)
+        if field == "capacity" and isinstance(old, Mapping) and "requestPolicy" in old:
+            written["requestPolicy"] = old["requestPolicy"]
+        target[present[0] if present else name] = written
+    return AppliedPatch(patch=patch.name, field=field, name=name, removed=removed)
+
+
+def _selects(
+    device: Device, patch: SlicePatch, classes: Mapping[str, ClassFilter]
+) -> tuple[bool, str]:
+    selectors: Sequence[DeviceSelector] = ()
+    if patch.class_name:
+        found = classes.get(patch.class_name)
+        if found is None:
+            return False, ""
+        if found.problem:
+            return False, f"class {patch.class_name}: {found.problem}"
+        selectors = found.selectors
+    if patch.problem:
+        return False, patch.problem
+    for selector in (*selectors, *patch.selectors):
+        verdict = selector.judge((device,))[0]
+        if verdict.error:
+            return False, verdict.error
+        if not verdict.match:
+            return False, ""
+    return True, ""
+
+
+def _compiled(
+    trees: Iterable[JsonView], compiler: SelectorCompiler
+) -> tuple[tuple[DeviceSelector, ...], str]:
+    selectors = []
+    for index, tree in enumerate(trees):
+        expression = json_tree.text(tree, "cel", "expression")
+        try:
+            selectors.append(compiler.compile(expression))
+        except SelectorCompileError as problem:
+            return (), f"selector #{index}: CEL compile error: {problem}"
+    return tuple(selectors), ""

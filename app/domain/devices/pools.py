@@ -1,0 +1,227 @@
+"""Pools as one node sees them: grouping, generation, completeness, validity, order.
+
+Parity: allocator.md 2.2 to 2.6, with the differences of the `stable` variant (15).
+"""
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+
+from app.domain.devices.model import CounterSets, Device, PoolId, Slice
+from app.domain.devices.nodes import Node, NodeSelectionError
+
+
+class PoolState(StrEnum):
+    """Whether the devices of a pool may be looked at."""
+
+    USABLE = "usable"
+    INCOMPLETE = "incomplete"
+    INVALID = "invalid"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Pool:
+    """A pool as one node sees it. One that is not usable has neither slices nor devices.
+
+    `slices` are the device slices in search order; `others` are devices of slices that are not for
+    this node and count only for counters. `problem` says why the pool is not usable.
+    """
+
+    id: PoolId
+    generation: int
+    state: PoolState
+    problem: str = ""
+    slices: tuple[Slice, ...] = ()
+    others: tuple[Slice, ...] = ()
+    counters: CounterSets
+    has_binding_conditions: bool = False
+
+    @property
+    def text(self) -> str:
+        """`driver/pool`, as error texts name it."""
+        return "/".join(self.id)
+
+    @property
+    def usable(self) -> bool:
+        """True when devices of the pool can be allocated."""
+        return self.state is PoolState.USABLE
+
+    def devices(self) -> Iterable[tuple[Slice, Device]]:
+        """The devices with their slices, in search order."""
+        for found in self.slices:
+            for device in found.devices:
+                yield found, device
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reading:
+    """How slices are read: which gates and which variant decide.
+
+    `partitionable` is the PartitionableDevices feature; `counter_slices_everywhere` is true for
+    the stable variant, for which a slice with counters is relevant on every node.
+    """
+
+    partitionable: bool
+    counter_slices_everywhere: bool = False
+
+
+SlicesOfPool = Callable[[PoolId], Sequence[Slice]]
+
+
+def gather(
+    node: Node, candidates: Iterable[Slice], all_of: SlicesOfPool, reading: Reading
+) -> tuple[Pool, ...]:
+    """The pools of a node in search order.
+
+    `candidates` are the node's own slices followed by the shared ones; `all_of` gives every slice
+    of a pool whatever its node. Raises NodeSelectionError with the whole text of the API.
+    """
+    grouped: dict[PoolId, list[Slice]] = {}
+    for found in candidates:
+        try:
+            relevant = is_relevant(found, node, reading)
+        except NodeSelectionError as problem:
+            raise NodeSelectionError(f"gather pool information: {problem}") from problem
+        if not relevant:
+            continue
+        kept = grouped.setdefault(found.pool, [])
+        if not kept or kept[0].generation == found.generation:
+            kept.append(found)
+        elif kept[0].generation < found.generation:
+            grouped[found.pool] = [found]
+    made = (build(pool, kept, all_of(pool), reading) for pool, kept in grouped.items())
+    return in_search_order(pool for pool in made if pool is not None)
+
+
+def in_search_order(pools: Iterable[Pool]) -> tuple[Pool, ...]:
+    """Pools without binding conditions first, then by driver and name. Quirk Q15."""
+    return tuple(sorted(pools, key=lambda pool: (pool.has_binding_conditions, pool.id)))
+
+
+def is_relevant(found: Slice, node: Node, reading: Reading) -> bool:
+    """Whether the slice is for the node. Raises NodeSelectionError."""
+    if found.counter_sets or found.mentions_per_device:
+        if not reading.partitionable:
+            return False
+        if found.counter_sets and reading.counter_slices_everywhere:
+            return True
+    if found.node.is_set:
+        try:
+            return found.node.matches(node)
+        except NodeSelectionError as problem:
+            raise NodeSelectionError(
+                f"failed to perform node selection for slice {found.name}: {problem}"
+            ) from problem
+    if not found.per_device:
+        return False
+    for device in found.devices:
+        try:
+            if device.node.matches(node):
+                return True
+        except NodeSelectionError as problem:
+            raise NodeSelectionError(
+                f"failed to perform node selection for device {device.id[2]} "
+                f"in slice {found.name}: {problem}"
+            ) from problem
+    return False
+
+
+def build(
+    pool: PoolId, kept: Sequence[Slice], everywhere: Sequence[Slice], reading: Reading
+) -> Pool | None:
+    """The pool of the relevant slices of its newest relevant generation; None when obsolete.
+
+    Parity: allocator.md 2.4 and 2.5. When the relevant slices are as many as the first one
+    announces, newer generations elsewhere are not noticed (quirk Q12).
+    """
+    first = kept[0]
+    collected: Sequence[Slice] = ()
+    if len(kept) != first.slice_count:
+        if any(found.generation > first.generation for found in everywhere):
+            return None
+        collected = [found for found in everywhere if found.generation == first.generation]
+        if len(collected) != first.slice_count:
+            return Pool(
+                id=pool,
+                generation=first.generation,
+                state=PoolState.INCOMPLETE,
+                problem=f"{len(collected)} of {first.slice_count} slices are there",
+                counters={},
+            )
+    ordered = sorted(kept, key=lambda found: found.name)
+    counter_slices = [s for s in ordered if s.counter_sets] if reading.partitionable else []
+    slices = [s for s in ordered if not (reading.partitionable and s.counter_sets)]
+    others: list[Slice] = []
+    if len(collected) > len(kept):
+        names = {found.name for found in kept}
+        for found in collected:
+            if found.name not in names:
+                counting = reading.partitionable and found.counter_sets
+                (counter_slices if counting else others).append(found)
+    problem = invalidity(slices, counter_slices, others, reading)
+    if problem:
+        return Pool(
+            id=pool,
+            generation=first.generation,
+            state=PoolState.INVALID,
+            problem=problem,
+            counters={},
+        )
+    return Pool(
+        id=pool,
+        generation=first.generation,
+        state=PoolState.USABLE,
+        slices=tuple(slices),
+        others=tuple(others),
+        counters={name: counters for s in counter_slices for name, counters in s.counter_sets},
+        has_binding_conditions=any(
+            device.binding_conditions for found in slices for device in found.devices
+        ),
+    )
+
+
+def invalidity(
+    slices: Iterable[Slice],
+    counter_slices: Iterable[Slice],
+    others: Iterable[Slice],
+    reading: Reading,
+) -> str:
+    """Why a complete pool is invalid, empty when it is valid. Parity: allocator.md 2.5."""
+    names: set[str] = set()
+    targeting = tuple(slices)
+    for found in targeting:
+        for device in found.devices:
+            if device.id[2] in names:
+                return f"duplicate device name {device.id[2]}"
+            names.add(device.id[2])
+    if not reading.partitionable:
+        return ""
+    sets: dict[str, object] = {}
+    known: dict[str, set[str]] = {}
+    for found in counter_slices:
+        for name, counters in found.counter_sets:
+            if name in sets:
+                return f"duplicate counter set name {name}"
+            sets[name] = counters
+            known[name] = set(counters)
+    for found in (*targeting, *others):
+        for device in found.devices:
+            for name, counters_used in device.consumes:
+                if name not in known:
+                    return f"counter set {name} not found"
+                for counter, _ in counters_used:
+                    if counter not in known[name]:
+                        return f"counter {counter} not found in counter set {name}"
+    return ""
+
+
+def survey(pool: PoolId, everywhere: Sequence[Slice]) -> Pool:
+    """The pool as the whole cluster sees it: its newest generation, whatever the nodes.
+
+    For people and projections; the allocator asks `gather`.
+    """
+    newest = max(found.generation for found in everywhere)
+    kept = [found for found in everywhere if found.generation == newest]
+    made = build(pool, kept, kept, Reading(partitionable=True))
+    assert made is not None, "the newest generation cannot be obsolete"
+    return made

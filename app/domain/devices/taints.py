@@ -1,0 +1,110 @@
+"""Taints, tolerations and the rules that taint devices. Parity: allocator.md 9 and 13."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from app.domain.devices.model import DeviceId, Taint, Toleration
+from app.domain.values import json_tree
+from app.domain.values.json_tree import JsonObject, JsonView
+
+BLOCKING_EFFECTS = frozenset(("NoSchedule", "NoExecute"))
+"""Effects that keep a device from being allocated; all others are ignored."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TaintRule:
+    """A DeviceTaintRule, compiled.
+
+    A rule without selector (`selects` false) taints every device for allocation and none for
+    eviction (quirk Q14); the caller of `matches` says which of the two it wants.
+    """
+
+    name: str
+    selects: bool
+    driver: str | None
+    pool: str | None
+    device: str | None
+    taint: Taint
+    tree: JsonObject
+
+    def matches(self, device: DeviceId, *, without_selector: bool = True) -> bool:
+        """Whether the rule taints the device; `without_selector` is the answer of Q14."""
+        if not self.selects:
+            return without_selector
+        return (
+            (self.driver is None or self.driver == device[0])
+            and (self.pool is None or self.pool == device[1])
+            and (self.device is None or self.device == device[2])
+        )
+
+
+def tolerates(toleration: Toleration, taint: Taint) -> bool:
+    """Whether the toleration matches the taint."""
+    if toleration.effect and toleration.effect != taint.effect:
+        return False
+    if toleration.key and toleration.key != taint.key:
+        return False
+    if toleration.operator in ("", "Equal"):
+        return toleration.value == taint.value
+    return toleration.operator == "Exists"
+
+
+def untolerated(taints: Iterable[Taint], tolerations: Iterable[Toleration]) -> Taint | None:
+    """The first blocking taint that no toleration matches."""
+    known = tuple(tolerations)
+    for taint in taints:
+        if taint.effect in BLOCKING_EFFECTS and not any(
+            tolerates(toleration, taint) for toleration in known
+        ):
+            return taint
+    return None
+
+
+def taint_of(tree: JsonView, rule: str = "") -> Taint:
+    """The taint of an API object."""
+    return Taint(
+        key=json_tree.text(tree, "key"),
+        value=json_tree.text(tree, "value"),
+        effect=json_tree.text(tree, "effect"),
+        time_added=json_tree.text(tree, "timeAdded"),
+        rule=rule,
+    )
+
+
+def toleration_of(tree: JsonView) -> Toleration:
+    """The toleration of an API object."""
+    return Toleration(
+        key=json_tree.text(tree, "key"),
+        operator=json_tree.text(tree, "operator"),
+        value=json_tree.text(tree, "value"),
+        effect=json_tree.text(tree, "effect"),
+        tree=tree,
+    )
+
+
+def rule_of(tree: JsonObject) -> TaintRule:
+    """The compiled rule of a DeviceTaintRule object."""
+    name = json_tree.text(tree, "metadata", "name")
+    selector = json_tree.get(tree, "spec", "deviceSelector")
+
+    def criterion(field: str) -> str | None:
+        found = json_tree.get(tree, "spec", "deviceSelector", field)
+        return found if isinstance(found, str) else None
+
+    return TaintRule(
+        name=name,
+        selects=isinstance(selector, dict),
+        driver=criterion("driver"),
+        pool=criterion("pool"),
+        device=criterion("device"),
+        taint=taint_of(json_tree.mapping(tree, "spec", "taint"), name),
+        tree=tree,
+    )
+
+
+def taint_tree(rule: TaintRule) -> JsonObject:
+    """The taint as it is appended to a device: key, value, effect and time added."""
+    written = json_tree.mapping(rule.tree, "spec", "taint")
+    return {
+        name: written[name] for name in ("key", "value", "effect", "timeAdded") if name in written
+    }
