@@ -1,0 +1,81 @@
+"""The one home of the present: the system's clock, and a clock that jumps."""
+
+import heapq
+import time
+
+import anyio
+
+from app.domain.values.timestamps import SECOND, Instant
+
+
+class SystemClock:
+    """Wall-clock time that never goes backwards, nor behind what it has been shown.
+
+    `observe(head.time)` after opening a log keeps a machine with a slow clock behind no event.
+    """
+
+    SLICE_SECONDS = 60.0
+    """A longer wait looks at the clock this often, because wall-clock time may be adjusted."""
+
+    def __init__(self) -> None:
+        self._last = Instant(0)
+
+    def now(self) -> Instant:
+        """The present instant, or the latest one known when that is later."""
+        self._last = Instant(max(self._last, time.time_ns() // 1_000))
+        return self._last
+
+    def observe(self, instant: Instant) -> None:
+        """Never answer an instant before this one."""
+        self._last = Instant(max(self._last, instant))
+
+    async def wait_until(self, instant: Instant) -> None:
+        """Return at or after `instant`."""
+        while (left := instant - time.time_ns() // 1_000) > 0:  # noqa: ASYNC110 (time, not an event)
+            await anyio.sleep(min(left / SECOND, self.SLICE_SECONDS))
+
+
+class VirtualClock:
+    """Time that stands still until it is advanced; for replays, simulations and tests."""
+
+    def __init__(self, start: Instant = Instant(0)) -> None:
+        self._now = start
+        self._number = 0
+        self._waiting: list[tuple[Instant, int, anyio.Event]] = []
+
+    def now(self) -> Instant:
+        """The instant to which the clock was last advanced."""
+        return self._now
+
+    def advance_to(self, instant: Instant) -> None:
+        """Move forward and wake those whose instant has come; an earlier instant moves nothing."""
+        self._now = Instant(max(self._now, instant))
+        while self._waiting and self._waiting[0][0] <= self._now:
+            heapq.heappop(self._waiting)[2].set()
+
+    def due(self) -> Instant | None:
+        """The earliest instant that somebody waits for."""
+        return self._waiting[0][0] if self._waiting else None
+
+    def jump(self) -> bool:
+        """Advance to the next instant that is waited for; False when nobody waits."""
+        instant = self.due()
+        if instant is None:
+            return False
+        self.advance_to(instant)
+        return True
+
+    async def wait_until(self, instant: Instant) -> None:
+        """Return once the clock has been advanced to `instant` or beyond."""
+        if instant <= self._now:
+            return
+        self._number += 1
+        reached = anyio.Event()
+        entry = (instant, self._number, reached)
+        heapq.heappush(self._waiting, entry)
+        try:
+            await reached.wait()
+        finally:
+            if entry in self._waiting:
+                self._waiting.remove(entry)
+                heapq.heapify(self._waiting)

@@ -1,0 +1,14 @@
+"""The store in memory: log, wake-up, leases and views with the full contract of the ports.
+
+Belongs here: plain data structures that behave as PostgreSQL does towards the service; used by
+tests, by `redra allocate` and by replays that need no database. Does not belong here: durability,
+and anything that only a test would ask for. Imported by bootstrap and tests.
+"""
+
+from app.adapters.memory.leases import MemoryLeases
+from app.adapters.memory.log import MemoryLog
+from app.adapters.memory.store import MemoryStore
+from app.adapters.memory.views import MemoryViewStore
+from app.adapters.memory.wakeup import MemoryWakeUp
+
+__all__ = ["MemoryLeases", "MemoryLog", "MemoryStore", "MemoryViewStore", "MemoryWakeUp"]

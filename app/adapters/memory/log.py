@@ -1,0 +1,166 @@
+"""The event log in memory."""
+
+from bisect import bisect_right
+from collections.abc import Callable, Sequence
+
+from app.adapters.memory.store import History, MemoryStore
+from app.domain.errors import AlreadyExists, ChainBroken, HeadMoved, StaleLease
+from app.domain.log import (
+    Event,
+    EventType,
+    Head,
+    HistoryId,
+    HistoryInfo,
+    LeaseToken,
+    ObjectKey,
+    Revision,
+)
+from app.domain.values.json_tree import JsonObject
+from app.domain.values.timestamps import Instant
+
+
+class MemoryLog:
+    """An EventLog. `grown` is told of each history that got events, after the fact."""
+
+    def __init__(
+        self, store: MemoryStore, grown: Callable[[HistoryId], None] | None = None
+    ) -> None:
+        self._store = store
+        self._grown = grown
+
+    async def create_history(
+        self,
+        name: str,
+        *,
+        seed: int,
+        settings: JsonObject,
+        created: Instant,
+        parent: HistoryId | None = None,
+        parent_revision: Revision = Revision(0),
+    ) -> HistoryInfo:
+        """Make an empty history. Raises AlreadyExists; NotFound for an unknown parent."""
+        if name in self._store.by_name:
+            raise AlreadyExists(
+                f'histories "{name}" already exists', resource="histories", name=name
+            )
+        if parent is not None:
+            self._store.history(parent)
+        info = HistoryInfo(
+            id=HistoryId(len(self._store.by_id) + 1),
+            name=name,
+            seed=seed,
+            settings=settings,
+            created=created,
+            parent=parent,
+            parent_revision=parent_revision,
+        )
+        history = History(info=info)
+        self._store.by_id[info.id] = self._store.by_name[name] = history
+        return info
+
+    async def histories(self) -> list[HistoryInfo]:
+        """All histories, sorted by name."""
+        return [self._store.by_name[name].info for name in sorted(self._store.by_name)]
+
+    async def find_history(self, name: str) -> HistoryInfo | None:
+        """The history of that name."""
+        found = self._store.by_name.get(name)
+        return None if found is None else found.info
+
+    async def head(self, history: HistoryId) -> Head:
+        """The end of the history."""
+        return self._store.history(history).head
+
+    async def append(
+        self,
+        history: HistoryId,
+        *,
+        expected: Head,
+        events: Sequence[Event],
+        leases: Sequence[LeaseToken] = (),
+    ) -> Head:
+        """Append all or none; see the port. Raises HeadMoved, StaleLease, ChainBroken."""
+        found = self._store.history(history)
+        head = found.head
+        if head.revision != expected.revision:
+            raise HeadMoved(expected.revision, head.revision)
+        if head.hash != expected.hash:
+            raise ChainBroken(head.revision, "the log holds another event than this program read")
+        for token in leases:
+            lease = found.leases.get(token.name)
+            if lease is None or lease.token.epoch != token.epoch:
+                raise StaleLease(token.name, token.epoch)
+        if not events:
+            return head
+        first = expected.revision + 1
+        assert all(event.revision == first + place for place, event in enumerate(events))
+        clock = head.time
+        for event in events:
+            clock = max(clock, event.stamp.time)
+            found.events.append(event)
+            found.clocks.append(clock)
+            found.by_key.setdefault(event.key, []).append(event)
+        last = events[-1]
+        found.head = Head(revision=last.revision, epoch=head.epoch, hash=last.hash, time=clock)
+        if self._grown is not None:
+            self._grown(history)
+        return found.head
+
+    async def read(
+        self, history: HistoryId, *, after: Revision, limit: int, until: Revision | None = None
+    ) -> list[Event]:
+        """Events above `after`, in order."""
+        events = self._store.history(history).events
+        end = len(events) if until is None else min(until, len(events))
+        return events[after : min(after + limit, end)]
+
+    async def read_object(
+        self, history: HistoryId, key: ObjectKey, *, until: Revision, limit: int
+    ) -> list[Event]:
+        """The newest events of one key, newest first."""
+        events = self._store.history(history).by_key.get(key, [])
+        end = bisect_right(events, until, key=_revision)
+        return events[max(0, end - limit) : end][::-1]
+
+    async def objects_at(
+        self,
+        history: HistoryId,
+        revision: Revision,
+        *,
+        group: str | None = None,
+        resource: str | None = None,
+        after: ObjectKey | None = None,
+        limit: int,
+    ) -> list[Event]:
+        """The last event of each object that existed at `revision`, sorted by key."""
+        by_key = self._store.history(history).by_key
+        keys = sorted(
+            key
+            for key in by_key
+            if (group is None or key.group == group)
+            and (resource is None or key.resource == resource)
+            and (after is None or key > after)
+        )
+        found: list[Event] = []
+        for key in keys:
+            last = _last_about_object(by_key[key], revision)
+            if last is not None and last.type is not EventType.OBJECT_DELETED:
+                found.append(last)
+                if len(found) == limit:
+                    break
+        return found
+
+    async def revision_at(self, history: HistoryId, instant: Instant) -> Revision:
+        """The last revision at which the cluster's clock was not after `instant`."""
+        return Revision(bisect_right(self._store.history(history).clocks, instant))
+
+
+def _revision(event: Event) -> Revision:
+    return event.revision
+
+
+def _last_about_object(events: list[Event], revision: Revision) -> Event | None:
+    for event in reversed(events[: bisect_right(events, revision, key=_revision)]):
+        if event.is_about_object:
+            return event
+    return None

@@ -1,0 +1,42 @@
+"""What log, leases and wake-up share: the histories, their events and who leads."""
+
+from dataclasses import dataclass, field
+
+from app.domain.errors import NotFound
+from app.domain.log import Event, Head, HistoryId, HistoryInfo, LeaseToken, ObjectKey
+from app.domain.values.timestamps import Instant
+
+
+@dataclass(slots=True, kw_only=True)
+class Lease:
+    """Who holds a lease, in which epoch and until when."""
+
+    token: LeaseToken
+    until: Instant
+
+
+@dataclass(slots=True, kw_only=True)
+class History:
+    """One history: its events by revision and by key, and the greatest time up to each event."""
+
+    info: HistoryInfo
+    head: Head = Head()
+    events: list[Event] = field(default_factory=list)
+    clocks: list[Instant] = field(default_factory=list)
+    by_key: dict[ObjectKey, list[Event]] = field(default_factory=dict)
+    leases: dict[str, Lease] = field(default_factory=dict)
+
+
+class MemoryStore:
+    """The shared state; give one to each adapter that is to see the same histories."""
+
+    def __init__(self) -> None:
+        self.by_id: dict[HistoryId, History] = {}
+        self.by_name: dict[str, History] = {}
+
+    def history(self, history: HistoryId) -> History:
+        """The history of that number. Raises NotFound."""
+        found = self.by_id.get(history)
+        if found is None:
+            raise NotFound(f"history {history} not found", resource="histories", name=str(history))
+        return found

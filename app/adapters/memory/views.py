@@ -1,0 +1,115 @@
+"""Materialised views in memory; for replays without a database and for tests."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from app.domain.log import HistoryId, Revision
+from app.domain.log.projection import Table
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MemoryCheckpoint:
+    """How far a projection has come."""
+
+    projection: str
+    version: int
+    revision: Revision
+    state_hash: str
+
+
+_Key = tuple[object, ...]
+
+
+class MemoryViewStore:
+    """A ViewStore for the tables of `projections`: projection name to its declared tables."""
+
+    def __init__(self, projections: Mapping[str, Sequence[Table]]) -> None:
+        self._projections = {name: tuple(tables) for name, tables in projections.items()}
+        self._tables = {
+            table.name: table for tables in self._projections.values() for table in tables
+        }
+        self._rows: dict[tuple[HistoryId, str], dict[_Key, dict[str, object]]] = {}
+        self._checkpoints: dict[tuple[HistoryId, str, int], MemoryCheckpoint] = {}
+        self._snapshots: dict[tuple[HistoryId, str, int], dict[Revision, bytes]] = {}
+
+    async def checkpoint(
+        self, history: HistoryId, projection: str, version: int
+    ) -> MemoryCheckpoint | None:
+        """The checkpoint of this version of a projection."""
+        return self._checkpoints.get((history, projection, version))
+
+    async def checkpoints(self, history: HistoryId) -> list[MemoryCheckpoint]:
+        """All checkpoints of a history, sorted by projection and version."""
+        return [
+            self._checkpoints[place] for place in sorted(self._checkpoints) if place[0] == history
+        ]
+
+    async def write(
+        self,
+        history: HistoryId,
+        projection: str,
+        version: int,
+        *,
+        after: Revision,
+        revision: Revision,
+        state_hash: str,
+        upserts: Mapping[str, Sequence[Mapping[str, object]]],
+        deletes: Mapping[str, Sequence[tuple[object, ...]]],
+    ) -> bool:
+        """Write rows and advance the checkpoint; False when it is not at `after`.
+
+        The first write of a version (`after` 0) replaces what other versions had written.
+        """
+        place = (history, projection, version)
+        found = self._checkpoints.get(place)
+        if (0 if found is None else found.revision) != after:
+            return False
+        if found is None:
+            self._remove(history, projection)
+        for name, keys in deletes.items():
+            rows = self._rows_of(history, name)
+            for key in keys:
+                rows.pop(tuple(key), None)
+        for name, changed in upserts.items():
+            rows = self._rows_of(history, name)
+            key_columns = self._tables[name].key
+            for row in changed:
+                rows[tuple(row[column] for column in key_columns)] = dict(row)
+        self._checkpoints[place] = MemoryCheckpoint(
+            projection=projection, version=version, revision=revision, state_hash=state_hash
+        )
+        return True
+
+    async def clear(self, history: HistoryId, projection: str, version: int) -> None:
+        """Remove checkpoint and snapshots of this version, and the rows if it wrote them."""
+        self._snapshots.pop((history, projection, version), None)
+        if self._checkpoints.pop((history, projection, version), None) is not None:
+            self._remove(history, projection)
+
+    async def rows(self, history: HistoryId, table: str) -> list[dict[str, object]]:
+        """All rows of one view table, sorted by key."""
+        rows = self._rows_of(history, table)
+        return [dict(rows[key]) for key in sorted(rows)]
+
+    async def save_snapshot(
+        self, history: HistoryId, projection: str, version: int, revision: Revision, state: bytes
+    ) -> None:
+        """Keep a folded state."""
+        self._snapshots.setdefault((history, projection, version), {})[revision] = state
+
+    async def load_snapshot(
+        self, history: HistoryId, projection: str, version: int, *, until: Revision
+    ) -> tuple[Revision, bytes] | None:
+        """The newest kept state that is not after `until`."""
+        kept = self._snapshots.get((history, projection, version), {})
+        newest = max((revision for revision in kept if revision <= until), default=None)
+        return None if newest is None else (newest, kept[newest])
+
+    def _rows_of(self, history: HistoryId, table: str) -> dict[_Key, dict[str, object]]:
+        return self._rows.setdefault((history, self._tables[table].name), {})
+
+    def _remove(self, history: HistoryId, projection: str) -> None:
+        for table in self._projections.get(projection, ()):
+            self._rows.pop((history, table.name), None)
+        for place in [place for place in self._checkpoints if place[:2] == (history, projection)]:
+            del self._checkpoints[place]

@@ -1,0 +1,30 @@
+"""The one home of fresh identities: random ones, and ones derived from a seed."""
+
+import hashlib
+import uuid
+
+
+class RandomUids:
+    """Uids as a real API server draws them."""
+
+    def uid(self) -> str:
+        """A random (version 4) uid."""
+        return str(uuid.uuid4())
+
+
+class DerivedUids:
+    """Uids that depend on (seed, counter) alone: the same replay gives the same uids.
+
+    Example: `DerivedUids(7)` and another `DerivedUids(7)` give equal sequences; `DerivedUids(7,
+    counter=2)` continues where the first stands after two calls.
+    """
+
+    def __init__(self, seed: int, *, counter: int = 0) -> None:
+        self.seed = seed
+        self.counter = counter
+
+    def uid(self) -> str:
+        """The next uid, in the form of version 4."""
+        text = f"redra uid {self.seed} {self.counter}".encode()
+        self.counter += 1
+        return str(uuid.UUID(bytes=hashlib.sha256(text).digest()[:16], version=4))
