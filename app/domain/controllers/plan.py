@@ -20,8 +20,8 @@ class Decision:
     """Why a plan is as it is, bounded in size, ready for the log.
 
     `subject` is namespace and name of the object decided about, `outcome` one word
-    (`Scheduled`, `Unschedulable`, `Evicted`, `Cancelled`, …), `inputs` the volatile values that took
-    part (attempt number, start index), `summary` the reasons.
+    (`Scheduled`, `Unschedulable`, `Evicted`, `Cancelled`, …), `inputs` the volatile values that
+    took part (attempt number, start index), `summary` the reasons.
     """
 
     controller: str
@@ -62,12 +62,16 @@ class Views(Protocol):
 class Reconciler(Protocol):
     """One controller.
 
-    `fold` is called for every event in order, before or after a plan of its own was appended.
+    `fold` is called for every event in order, the own ones too. `views` show the event's revision
+    or a later one.
     `step` returns the plan for the next key that is ready at `now`, or None when nothing is ready;
     a plan without commands and decision means: looked, nothing to do (bounded work, call again).
     `settled` tells the fate of the last plan: its events were appended (and have been folded), or
     it was refused with `problem` and is to be retried by the controller's own back-off.
     `due` is the earliest instant at which `step` could have something to do without a new event.
+    `redecide` makes the plan of a recorded decision again, without touching the queue: the
+    reconciler and `views` must have been folded up to the revision that the decision observed.
+    It returns None when the plan cannot be made from there.
     """
 
     @property
@@ -80,3 +84,5 @@ class Reconciler(Protocol):
     def settled(self, plan: Plan, problem: str | None, now: Instant) -> None: ...
 
     def due(self) -> Instant | None: ...
+
+    def redecide(self, views: Views, decision: Event) -> Plan | None: ...

@@ -1,0 +1,138 @@
+"""One look at one claim: reservations to drop, allocation to clear, finalizer, deletion.
+
+Parity: controllers.md 2.3. The cache here is the present, so the live read and the list of recently
+deleted pods that upstream needs against a late cache have nothing to do.
+"""
+
+from dataclasses import dataclass
+
+from app.domain.controllers import pods
+from app.domain.controllers.resources import PROTECTION_FINALIZER, claim_key, pod_key
+from app.domain.log import ObjectKey
+from app.domain.objects.commands import Command, DeleteObject, UpdateObject, WriteOptions
+from app.domain.objects.reader import ObjectsReader
+from app.domain.values import json_tree
+from app.domain.values.json_tree import JsonObject, JsonView
+
+MANAGER = WriteOptions(field_manager="kube-controller-manager")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Release:
+    """What is to be done about a claim, and why."""
+
+    commands: tuple[Command, ...]
+    outcome: str
+    removed: tuple[JsonObject, ...] = ()
+    kept: int = 0
+
+
+def release(objects: ObjectsReader, namespace: str, name: str) -> Release | None:
+    """The writes that the claim needs; None when it is as it should be."""
+    key = claim_key(namespace, name)
+    claim = objects.get(key)
+    if claim is None:
+        return None
+    reserved = json_tree.objects(claim, "status", "reservedFor")
+    remaining, removed = _sort_out(objects, namespace, reserved)
+    has_finalizer = PROTECTION_FINALIZER in json_tree.texts(claim, "metadata", "finalizers")
+    is_deleting = "deletionTimestamp" in json_tree.mapping(claim, "metadata")
+    allocated = pods.is_allocated(claim)
+    clears = allocated and not remaining and has_finalizer and (bool(removed) or is_deleting)
+    commands: list[Command] = []
+    if removed or clears:
+        commands.append(_status_update(claim, remaining, clears=clears))
+    free = not allocated or clears
+    unfinalizes = has_finalizer and free and (bool(removed) or (is_deleting and not remaining))
+    if unfinalizes:
+        commands.append(_finalizer_update(claim, is_first=not commands))
+    if not remaining and not is_deleting and _owner_is_done(objects, claim):
+        commands.append(DeleteObject(key=key, version="v1", options=MANAGER))
+    if not commands:
+        return None
+    return Release(
+        commands=tuple(commands),
+        outcome=_outcome(commands, clears=clears, is_deleting=is_deleting),
+        removed=tuple(removed),
+        kept=len(remaining),
+    )
+
+
+def _sort_out(
+    objects: ObjectsReader, namespace: str, reserved: list[JsonObject]
+) -> tuple[list[JsonObject], list[JsonObject]]:
+    remaining: list[JsonObject] = []
+    removed: list[JsonObject] = []
+    for reference in reserved:
+        why = _why_dropped(objects, namespace, reference)
+        if why:
+            name, uid = json_tree.text(reference, "name"), json_tree.text(reference, "uid")
+            removed.append({"name": name, "uid": uid, "why": why})
+        else:
+            remaining.append(reference)
+    return remaining, removed
+
+
+def _why_dropped(objects: ObjectsReader, namespace: str, reference: JsonView) -> str:
+    if reference.get("apiGroup") or reference.get("resource") != "pods":
+        return ""  # consumers of other kinds are never removed
+    tree = objects.get(pod_key(namespace, json_tree.text(reference, "name")))
+    if tree is None:
+        return "pod is gone"
+    pod = pods.facts(tree)
+    if pod.uid != json_tree.text(reference, "uid"):
+        return "pod was replaced"
+    if pod.is_done:
+        return f"pod is {pod.phase}" if pod.phase in ("Succeeded", "Failed") else "pod was deleted"
+    return ""
+
+
+def _status_update(claim: JsonObject, remaining: list[JsonObject], *, clears: bool) -> UpdateObject:
+    tree = json_tree.copy(claim)
+    status = tree["status"]
+    if remaining:
+        status["reservedFor"] = json_tree.copy(remaining)
+    else:
+        status.pop("reservedFor", None)
+    if clears:
+        status.pop("allocation", None)
+    return UpdateObject(
+        key=_key_of(claim), version="v1", tree=tree, subresource="status", options=MANAGER
+    )
+
+
+def _finalizer_update(claim: JsonObject, *, is_first: bool) -> UpdateObject:
+    tree = json_tree.copy(claim)
+    metadata = tree["metadata"]
+    left = [f for f in json_tree.texts(metadata, "finalizers") if f != PROTECTION_FINALIZER]
+    if left:
+        metadata["finalizers"] = left
+    else:
+        metadata.pop("finalizers", None)
+    if not is_first:
+        # The write before it in the same append has moved the version; that one was checked.
+        metadata.pop("resourceVersion", None)
+    return UpdateObject(key=_key_of(claim), version="v1", tree=tree, options=MANAGER)
+
+
+def _owner_is_done(objects: ObjectsReader, claim: JsonView) -> bool:
+    owner = pods.controller_of(claim)
+    if owner.get("kind") != "Pod":
+        return False
+    namespace = json_tree.text(claim, "metadata", "namespace")
+    tree = objects.get(pod_key(namespace, json_tree.text(owner, "name")))
+    if tree is None:
+        return False  # left to garbage collection
+    pod = pods.facts(tree)
+    return pod.uid != json_tree.text(owner, "uid") or pod.is_done
+
+
+def _outcome(commands: list[Command], *, clears: bool, is_deleting: bool) -> str:
+    if is_deleting or isinstance(commands[-1], DeleteObject):
+        return "Deleted"
+    return "Deallocated" if clears else "Released"
+
+
+def _key_of(claim: JsonView) -> ObjectKey:
+    metadata = json_tree.mapping(claim, "metadata")
+    return claim_key(json_tree.text(metadata, "namespace"), json_tree.text(metadata, "name"))

@@ -1,0 +1,218 @@
+"""One look at one pod: claims to create, names to write into its status, reservations to add.
+
+Parity: controllers.md 2.1 and 2.2.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from app.domain.controllers import pods
+from app.domain.controllers.claims import templates
+from app.domain.controllers.gates import Gates
+from app.domain.controllers.pods import ClaimEntry, PodFacts
+from app.domain.controllers.quirks import ControllerQuirks
+from app.domain.controllers.resources import (
+    CLAIMS,
+    ENTRY_ANNOTATION,
+    TEMPLATES,
+    claim_key,
+    is_of,
+    pod_key,
+)
+from app.domain.log import ObjectKey
+from app.domain.objects.commands import (
+    Command,
+    CreateObject,
+    PatchObject,
+    PatchType,
+    UpdateObject,
+    WriteOptions,
+)
+from app.domain.objects.reader import ObjectsReader
+from app.domain.values import json_tree
+from app.domain.values.json_tree import JsonObject, JsonView
+
+RESERVED_MAX = 256
+"""How many consumers a claim can have (controllers.md 6.2)."""
+
+MANAGER = WriteOptions(field_manager="kube-controller-manager")
+APPLIER = WriteOptions(field_manager="ResourceClaimController", force=True)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Write:
+    """One write that the pod needs next."""
+
+    command: Command
+    entry: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Failure:
+    """The pod cannot be served; the text goes into an Event."""
+
+    entry: str
+    text: str
+
+
+Step: TypeAlias = Write | Failure | None
+
+
+def needs_work(
+    objects: ObjectsReader, pod: PodFacts, quirks: ControllerQuirks = ControllerQuirks()
+) -> bool:
+    """True when syncing the pod could do something (controllers.md 2.1)."""
+    if pod.is_deleting or _is_left_alone(pod, quirks):
+        return False
+    for entry in pod.entries:
+        found = pods.entry_claim(pod, entry)
+        if found.problem:
+            if entry.template:
+                return True
+            continue
+        if found.name is None:
+            continue
+        claim = objects.get(claim_key(pod.namespace, found.name))
+        if claim is None:
+            if entry.template:
+                return True
+            continue
+        if found.needs_owner and not pods.is_for_pod(claim, pod):
+            continue
+        if pod.node and _lacks_reservation(claim, pod):
+            return True
+    return False
+
+
+def next_step(
+    objects: ObjectsReader, pod: PodFacts, gates: Gates, quirks: ControllerQuirks
+) -> Step:
+    """The next write for the pod, why there can be none, or None: all is as it should be."""
+    if pod.is_deleting or _is_left_alone(pod, quirks):
+        return None
+    fresh: list[tuple[str, str]] = []
+    for entry in pod.entries:
+        if not entry.template or _is_settled(objects, pod, entry):
+            continue
+        orphan = _find_orphan(objects, pod, entry)
+        if orphan:
+            fresh.append((entry.name, orphan))
+            continue
+        return _create(objects, pod, entry, gates)
+    if fresh:
+        return Write(command=_apply_names(pod, fresh, quirks))
+    if pod.node:
+        return next(_reservations(objects, pod), None)
+    return None
+
+
+def claims_made_for(
+    objects: ObjectsReader, pod: PodFacts, entry: ClaimEntry
+) -> Iterator[ObjectKey]:
+    """Claims that this pod controls and that were made for this entry."""
+    for key in objects.dependents(pod.uid):
+        if not is_of(key, CLAIMS):
+            continue
+        claim = objects.get(key)
+        if claim is None or pods.controller_uid(claim) != pod.uid:
+            continue
+        if json_tree.text(claim, "metadata", "annotations", ENTRY_ANNOTATION) == entry.name:
+            yield key
+
+
+def _is_left_alone(pod: PodFacts, quirks: ControllerQuirks) -> bool:
+    # Upstream does not look at the phase (C8, C22), which makes it race with itself.
+    return pod.is_done and not (quirks.c8 or quirks.c22)
+
+
+def _is_settled(objects: ObjectsReader, pod: PodFacts, entry: ClaimEntry) -> bool:
+    for name, claim_name in pod.generated:
+        if name != entry.name:
+            continue
+        if claim_name is None:
+            return True
+        claim = objects.get(claim_key(pod.namespace, claim_name))
+        return claim is not None and pods.is_for_pod(claim, pod)
+    return False
+
+
+def _find_orphan(objects: ObjectsReader, pod: PodFacts, entry: ClaimEntry) -> str:
+    return next((key.name for key in claims_made_for(objects, pod, entry)), "")
+
+
+def _create(objects: ObjectsReader, pod: PodFacts, entry: ClaimEntry, gates: Gates) -> Step:
+    template = objects.get(ObjectKey(*TEMPLATES, pod.namespace, entry.template))
+    if template is None:
+        text = (
+            f'resource claim template "{entry.template}": '
+            f'resourceclaimtemplate.resource.k8s.io "{entry.template}" not found'
+        )
+        return Failure(entry=entry.name, text=text)
+    if disabled := templates.disabled_feature(template, gates):
+        return Failure(entry=entry.name, text=disabled)
+    command = CreateObject(
+        key=claim_key(pod.namespace, ""),
+        version="v1",
+        tree=templates.claim_from(template, pod, entry),
+        options=MANAGER,
+    )
+    return Write(command=command, entry=entry.name)
+
+
+def _apply_names(
+    pod: PodFacts, fresh: list[tuple[str, str]], quirks: ControllerQuirks
+) -> PatchObject:
+    # Parity: upstream applies only the new names, which may drop earlier ones (C9). All names of
+    # entries that still exist are sent here, unless the switch asks for the drop.
+    names = dict(fresh)
+    if not quirks.c9:
+        known = {name for name, _ in fresh}
+        entries = {entry.name for entry in pod.entries}
+        kept = [(n, c) for n, c in pod.generated if c and n in entries and n not in known]
+        names = dict(kept) | names
+    order = [entry.name for entry in pod.entries if entry.name in names]
+    body: JsonObject = {
+        "kind": "Pod",
+        "apiVersion": "v1",
+        "metadata": {"name": pod.name, "namespace": pod.namespace},
+        "status": {
+            "resourceClaimStatuses": [
+                {"name": name, "resourceClaimName": names[name]} for name in order
+            ]
+        },
+    }
+    return PatchObject(
+        key=pod_key(pod.namespace, pod.name),
+        version="v1",
+        type=PatchType.APPLY,
+        body=body,
+        subresource="status",
+        options=APPLIER,
+    )
+
+
+def _lacks_reservation(claim: JsonView, pod: PodFacts) -> bool:
+    return (
+        pods.is_allocated(claim)
+        and not pods.is_reserved_for(claim, pod.uid)
+        and len(json_tree.objects(claim, "status", "reservedFor")) < RESERVED_MAX
+    )
+
+
+def _reservations(objects: ObjectsReader, pod: PodFacts) -> Iterator[Write]:
+    for found in pods.named_claims(pod):
+        key = claim_key(pod.namespace, found.name or "")
+        claim = objects.get(key)
+        if claim is None or (found.needs_owner and not pods.is_for_pod(claim, pod)):
+            continue
+        if not _lacks_reservation(claim, pod):
+            continue
+        tree = json_tree.copy(claim)
+        tree["status"].setdefault("reservedFor", []).append(
+            {"resource": "pods", "name": pod.name, "uid": pod.uid}
+        )
+        command = UpdateObject(
+            key=key, version="v1", tree=tree, subresource="status", options=MANAGER
+        )
+        yield Write(command=command, entry=found.entry.name)

@@ -1,0 +1,265 @@
+"""The queue of the ResourceClaim controller: which pods and claims to look at after which event.
+
+Claim keys come before pod keys (controllers.md 7.1). One step is one write of pod sync or all
+writes of claim sync; a pod that needs several claims is looked at again after each.
+"""
+
+from app.domain.controllers import pods
+from app.domain.controllers.claims import claim_sync, pod_sync
+from app.domain.controllers.event_objects import Reporter, reference
+from app.domain.controllers.gates import EverythingOn, Gates
+from app.domain.controllers.plan import Decision, Plan, Views
+from app.domain.controllers.pods import PodFacts
+from app.domain.controllers.quirks import ControllerQuirks
+from app.domain.controllers.resources import CLAIMS, PODS, TEMPLATES, is_of, pod_key
+from app.domain.controllers.work_queue import WorkQueue
+from app.domain.log import Event, EventType, Revision
+from app.domain.objects.commands import Command, CreateObject
+from app.domain.objects.reader import ObjectsReader
+from app.domain.values import json_tree
+from app.domain.values.timestamps import Instant
+
+NAME = "claims"
+
+REMOVED_MAX = 20
+"""How many dropped reservations a decision names; the rest is counted."""
+
+_Place = tuple[str, str]
+
+
+class ClaimsReconciler:
+    """Folds pods, claims and templates into two work queues.
+
+    Parity: controllers.md 2.1. An event on a claim looks at the claim and at the pods that name it;
+    an event on a pod at the claims it needs no longer, or at the pod itself.
+    """
+
+    name = NAME
+
+    def __init__(
+        self,
+        gates: Gates = EverythingOn(),
+        quirks: ControllerQuirks = ControllerQuirks(),
+    ) -> None:
+        self._gates = gates
+        self._quirks = quirks
+        self._pods: dict[_Place, PodFacts] = {}
+        self._by_claim: dict[_Place, set[str]] = {}
+        self._by_template: dict[_Place, set[str]] = {}
+        self._claim_queue: WorkQueue[_Place] = WorkQueue()
+        self._pod_queue: WorkQueue[_Place] = WorkQueue()
+        self._broken: dict[_Place, pod_sync.Failure] = {}
+        self._made: dict[tuple[str, str], int] = {}
+        self._reporter = Reporter("resource_claim")
+        self._sent: dict[_Place, pod_sync.Step] = {}
+
+    def fold(self, event: Event, views: Views) -> None:
+        """Queue what the event makes worth looking at."""
+        key = event.key
+        if is_of(key, PODS):
+            self._fold_pod(event, views.objects)
+        elif is_of(key, CLAIMS):
+            self._fold_claim(event, views.objects)
+        elif is_of(key, TEMPLATES):
+            if event.type is not EventType.OBJECT_DELETED:
+                for name in sorted(self._by_template.get((key.namespace, key.name), ())):
+                    self._look_at_pod((key.namespace, name), views.objects, event.revision)
+        elif event.type is EventType.CONTROLLER_RESTARTED:
+            self._broken.clear()
+        else:
+            self._reporter.fold(event)
+
+    def step(self, views: Views, now: Instant) -> Plan | None:
+        """Sync one claim, or when there is none, one pod."""
+        if found := self._claim_queue.take(now):
+            place, cause = found
+            return self._plan_claim(views, place, now, cause)
+        if found := self._pod_queue.take(now):
+            place, cause = found
+            return self._plan_pod(views, place, now, cause)
+        return None
+
+    def settled(self, plan: Plan, problem: str | None, now: Instant) -> None:
+        """After a success look again; after a refusal report it (pods) and retry with back-off."""
+        kind, _, text = plan.key.partition(":")
+        namespace, _, name = text.partition("/")
+        place = (namespace, name)
+        if kind == "claim":
+            if problem is None:
+                self._claim_queue.forget(place)
+            else:
+                self._claim_queue.retry(place, now)
+            return
+        sent = self._sent.pop(place, None)
+        match sent:
+            case pod_sync.Failure():
+                self._broken.pop(place, None)
+                self._pod_queue.retry(place, now)
+            case pod_sync.Write(entry=entry, command=CreateObject()) if problem is not None:
+                text = f"create ResourceClaim : {problem}"
+                self._broken[place] = pod_sync.Failure(entry=entry, text=text)
+                self._pod_queue.add(place, plan.observed)
+            case pod_sync.Write() if problem is not None:
+                self._pod_queue.retry(place, now)
+            case pod_sync.Write():
+                self._pod_queue.forget(place)
+                self._pod_queue.add(place, plan.observed)
+            case None:
+                pass
+
+    def due(self) -> Instant | None:
+        """When the next retry is due."""
+        instants = [d for d in (self._claim_queue.due(), self._pod_queue.due()) if d is not None]
+        return min(instants, default=None)
+
+    def redecide(self, views: Views, decision: Event) -> Plan | None:
+        """Make the plan of a recorded decision again; only releases are recorded."""
+        body = decision.object
+        place = (json_tree.text(body, "namespace"), json_tree.text(body, "name"))
+        now = Instant(json_tree.integer(body, "inputs", "now") or decision.stamp.time)
+        return self._plan_claim(views, place, now, Revision(decision.stamp.cause))
+
+    def _fold_pod(self, event: Event, objects: ObjectsReader) -> None:
+        place = (event.key.namespace, event.key.name)
+        old = self._pods.get(place)
+        pod = pods.facts(event.object)
+        if not pod.uses_claims:
+            if old is not None:
+                self._forget_pod(place, old)
+            return
+        if old is not None and (old.entries, old.generated) != (pod.entries, pod.generated):
+            self._forget_pod(place, old)
+        if event.type is EventType.OBJECT_DELETED:
+            self._forget_pod(place, pod)
+            self._broken.pop(place, None)
+            self._queue_claims(pod, event.revision)
+            return
+        self._pods[place] = pod
+        self._index(pod)
+        self._look_at_pod(place, objects, event.revision)
+
+    def _fold_claim(self, event: Event, objects: ObjectsReader) -> None:
+        place = (event.key.namespace, event.key.name)
+        if event.type is not EventType.OBJECT_DELETED:
+            self._claim_queue.add(place, event.revision)
+        if event.type is EventType.OBJECT_CREATED and self._quirks.c22:
+            self._count_made(event)
+        for name in sorted(self._by_claim.get(place, ())):
+            self._look_at_pod((place[0], name), objects, event.revision)
+
+    def _look_at_pod(self, place: _Place, objects: ObjectsReader, revision: Revision) -> None:
+        pod = self._pods[place]
+        if pod.is_done:
+            self._queue_claims(pod, revision)
+        if pod_sync.needs_work(objects, pod, self._quirks) and self._may_make_another(pod):
+            self._pod_queue.add(place, revision)
+
+    def _queue_claims(self, pod: PodFacts, revision: Revision) -> None:
+        for found in pods.named_claims(pod):
+            self._claim_queue.add((pod.namespace, found.name or ""), revision)
+        if pod.extended_claim:
+            self._claim_queue.add((pod.namespace, pod.extended_claim), revision)
+
+    def _plan_claim(self, views: Views, place: _Place, now: Instant, cause: Revision) -> Plan:
+        namespace, name = place
+        key = f"claim:{namespace}/{name}"
+        found = claim_sync.release(views.objects, namespace, name)
+        if found is None:
+            self._claim_queue.forget(place)
+            return Plan(controller=NAME, key=key)
+        decision = Decision(
+            controller=NAME,
+            resource="resourceclaims",
+            namespace=namespace,
+            name=name,
+            outcome=found.outcome,
+            inputs={"now": now},
+            summary={
+                "removed": list(found.removed[:REMOVED_MAX]),
+                "removedCount": len(found.removed),
+                "kept": found.kept,
+            },
+        )
+        return Plan(
+            controller=NAME,
+            key=key,
+            commands=found.commands,
+            decision=decision,
+            cause=cause,
+            observed=views.objects.revision,
+        )
+
+    def _plan_pod(self, views: Views, place: _Place, now: Instant, cause: Revision) -> Plan:
+        key = f"pod:{place[0]}/{place[1]}"
+        pod = self._pods.get(place)
+        step: pod_sync.Step = self._broken.get(place)
+        if pod is not None and step is None:
+            step = pod_sync.next_step(views.objects, pod, self._gates, self._quirks)
+        command: Command | None = None
+        match step:
+            case pod_sync.Write():
+                command = step.command
+            case pod_sync.Failure():
+                command = self._report(views.objects, place, step, now)
+            case None:
+                pass
+        if command is None:
+            self._pod_queue.forget(place)
+            self._broken.pop(place, None)
+            return Plan(controller=NAME, key=key)
+        self._sent[place] = step
+        observed = views.objects.revision
+        return Plan(controller=NAME, key=key, commands=(command,), cause=cause, observed=observed)
+
+    def _report(
+        self, objects: ObjectsReader, place: _Place, failure: pod_sync.Failure, now: Instant
+    ) -> Command | None:
+        tree = objects.get(pod_key(*place))
+        if tree is None:
+            return None
+        return self._reporter.report(
+            objects,
+            now,
+            reference(tree, kind="Pod", with_revision=True),
+            kind="Warning",
+            reason="FailedResourceClaimCreation",
+            message=f"PodResourceClaim {failure.entry}: {failure.text}",
+        )
+
+    def _index(self, pod: PodFacts) -> None:
+        for found in pods.named_claims(pod):
+            self._by_claim.setdefault((pod.namespace, found.name or ""), set()).add(pod.name)
+        for entry in pod.entries:
+            if entry.template:
+                place = (pod.namespace, entry.template)
+                self._by_template.setdefault(place, set()).add(pod.name)
+
+    def _forget_pod(self, place: _Place, pod: PodFacts) -> None:
+        self._pods.pop(place, None)
+        for found in pods.named_claims(pod):
+            _discard(self._by_claim, (pod.namespace, found.name or ""), pod.name)
+        for entry in pod.entries:
+            _discard(self._by_template, (pod.namespace, entry.template), pod.name)
+
+    def _count_made(self, event: Event) -> None:
+        entry = json_tree.text(
+            event.object, "metadata", "annotations", "resource.kubernetes.io/pod-claim-name"
+        )
+        owner = pods.controller_uid(event.object)
+        if entry and owner:
+            self._made[(owner, entry)] = self._made.get((owner, entry), 0) + 1
+
+    def _may_make_another(self, pod: PodFacts) -> bool:
+        # Parity: C22, a finished pod gets a second claim at most once per entry.
+        if not (self._quirks.c22 and pod.is_done):
+            return True
+        return all(self._made.get((pod.uid, entry.name), 0) < 2 for entry in pod.entries)
+
+
+def _discard(index: dict[_Place, set[str]], place: _Place, name: str) -> None:
+    held = index.get(place)
+    if held is None:
+        return
+    held.discard(name)
+    if not held:
+        del index[place]

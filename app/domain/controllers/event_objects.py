@@ -1,0 +1,153 @@
+"""Kubernetes Event objects as the controllers of the controller manager write them.
+
+The first report of a fact creates a core/v1 Event, a repetition patches count, lastTimestamp and
+message of the same object. What was said before is folded from the log, so a restart goes on
+counting. Parity: controllers.md 11.1.
+"""
+
+from collections.abc import Mapping
+
+from app.domain.controllers.resources import EVENT_OBJECTS, is_of
+from app.domain.log import Event, EventType, ObjectKey
+from app.domain.objects.commands import (
+    Command,
+    CreateObject,
+    PatchObject,
+    PatchType,
+    WriteOptions,
+)
+from app.domain.objects.reader import ObjectsReader
+from app.domain.values import json_tree, timestamps
+from app.domain.values.json_tree import JsonObject, JsonView
+from app.domain.values.timestamps import Instant
+
+MANAGER = WriteOptions(field_manager="kube-controller-manager")
+
+REMEMBERED_MAX = 4096
+"""How many facts a reporter counts; the oldest are forgotten first, as upstream's cache does."""
+
+_Fact = tuple[str, str, str, str, str, str]
+
+
+class Reporter:
+    """What one component has said about whom."""
+
+    def __init__(self, component: str) -> None:
+        self.component = component
+        self._said: dict[_Fact, tuple[ObjectKey, int]] = {}
+
+    def fold(self, event: Event) -> None:
+        """Take note of the component's own Event objects."""
+        if not is_of(event.key, EVENT_OBJECTS):
+            return
+        tree = event.object
+        if json_tree.text(tree, "source", "component") != self.component:
+            return
+        fact = _fact_of(tree)
+        if event.type is EventType.OBJECT_DELETED:
+            self._said.pop(fact, None)
+            return
+        self._said.pop(fact, None)
+        self._said[fact] = (event.key, json_tree.integer(tree, "count") or 1)
+        if len(self._said) > REMEMBERED_MAX:
+            del self._said[next(iter(self._said))]
+
+    def report(
+        self,
+        objects: ObjectsReader,
+        now: Instant,
+        subject: JsonObject,
+        *,
+        kind: str,
+        reason: str,
+        message: str,
+    ) -> Command:
+        """The command that reports `message` about `subject` (an object reference)."""
+        text = timestamps.seconds_text(now)
+        fact: _Fact = (
+            json_tree.text(subject, "uid"),
+            json_tree.text(subject, "name"),
+            json_tree.text(subject, "resourceVersion"),
+            kind,
+            reason,
+            message,
+        )
+        known = self._said.get(fact)
+        if known is not None and objects.get(known[0]) is not None:
+            key, count = known
+            return PatchObject(
+                key=key,
+                version="v1",
+                type=PatchType.STRATEGIC,
+                body={"count": count + 1, "lastTimestamp": text, "message": message},
+                options=MANAGER,
+            )
+        key = fresh_key(objects, subject, now)
+        return CreateObject(
+            key=key,
+            version="v1",
+            tree={
+                "kind": "Event",
+                "apiVersion": "v1",
+                "metadata": {"name": key.name, "namespace": key.namespace},
+                "involvedObject": subject,
+                "reason": reason,
+                "message": message,
+                "source": {"component": self.component},
+                "firstTimestamp": text,
+                "lastTimestamp": text,
+                "count": 1,
+                "type": kind,
+                "eventTime": None,
+                "reportingComponent": self.component,
+                "reportingInstance": "",
+            },
+            options=MANAGER,
+        )
+
+
+def reference(
+    tree: JsonView, *, kind: str, api_version: str = "v1", with_revision: bool = False
+) -> JsonObject:
+    """An object reference as Events carry it."""
+    metadata = json_tree.mapping(tree, "metadata")
+    found: JsonObject = {"kind": kind}
+    if namespace := json_tree.text(metadata, "namespace"):
+        found["namespace"] = namespace
+    found["name"] = json_tree.text(metadata, "name")
+    found["uid"] = json_tree.text(metadata, "uid")
+    found["apiVersion"] = api_version
+    if with_revision:
+        found["resourceVersion"] = json_tree.text(metadata, "resourceVersion")
+    return found
+
+
+def fresh_key(
+    objects: ObjectsReader,
+    subject: Mapping[str, object],
+    now: Instant,
+    taken: frozenset[ObjectKey] = frozenset(),
+) -> ObjectKey:
+    """`<object>.<16 hex digits of nanoseconds>`, one nanosecond later while the name is taken.
+
+    Upstream's clock never gives the same nanosecond twice; ours may, in virtual time.
+    """
+    namespace = str(subject.get("namespace") or "default")
+    nanos = now * 1000
+    while True:
+        key = ObjectKey(*EVENT_OBJECTS, namespace, f"{subject.get('name')}.{nanos:016x}")
+        if key not in taken and objects.event(key) is None:
+            return key
+        nanos += 1
+
+
+def _fact_of(tree: JsonView) -> _Fact:
+    subject = json_tree.mapping(tree, "involvedObject")
+    return (
+        json_tree.text(subject, "uid"),
+        json_tree.text(subject, "name"),
+        json_tree.text(subject, "resourceVersion"),
+        json_tree.text(tree, "type"),
+        json_tree.text(tree, "reason"),
+        json_tree.text(tree, "message"),
+    )

@@ -1,0 +1,295 @@
+"""The queue of pods to evict: due instants, cancellations, executions.
+
+State per pod uid, derived from the log:
+
+    (none) --eviction set--> scheduled --due--> evicted
+                 ^              |
+                 '--none again--'   (Cancelling deletion)
+
+A decision in the log ends the entry it was about, so a restarted process evicts nobody twice.
+Parity: controllers.md 1.4 and 1.5.
+"""
+
+from app.domain.controllers.event_objects import MANAGER, Reporter
+from app.domain.controllers.eviction.state import Changes, TaintState
+from app.domain.controllers.eviction.taints import Eviction
+from app.domain.controllers.plan import Decision, Plan, Views
+from app.domain.controllers.quirks import ControllerQuirks
+from app.domain.controllers.resources import pod_key
+from app.domain.controllers.work_queue import WorkQueue
+from app.domain.log import DECISION, Event, EventType, Revision
+from app.domain.objects.commands import (
+    Command,
+    DeleteObject,
+    PatchObject,
+    PatchType,
+)
+from app.domain.objects.reader import ObjectsReader
+from app.domain.values import json_tree, timestamps
+from app.domain.values.json_tree import JsonObject
+from app.domain.values.timestamps import Instant
+
+NAME = "eviction"
+COMPONENT = "device-taint-eviction-controller"
+EVENT_REASON = "DeviceTaintManagerEviction"
+
+EVICTED_MAX = 500
+"""How many evicted pods are remembered, newest last; upstream's bound."""
+
+REASONS_MAX = 20
+"""How many reasons a decision names; the rest is counted."""
+
+ENDED = frozenset({"Evicted", "AlreadyTerminating"})
+"""Outcomes after which a pod is not looked at again (C5)."""
+
+_PodId = tuple[str, str, str]
+
+
+class EvictionReconciler:
+    """Schedules and executes evictions."""
+
+    name = NAME
+
+    def __init__(self, quirks: ControllerQuirks = ControllerQuirks()) -> None:
+        self._quirks = quirks
+        self.state = TaintState(quirks)
+        self._delete_at: dict[_PodId, Eviction] = {}
+        self._evicted: dict[str, None] = {}
+        self._queue: WorkQueue[_PodId] = WorkQueue()
+        self._cancelled: WorkQueue[_PodId] = WorkQueue()
+        self._reporter = Reporter(COMPONENT)
+
+    def fold(self, event: Event, views: Views) -> None:
+        """Follow pods, claims, slices and rules; end what decisions have ended."""
+        if event.type is EventType.DECISION_RECORDED:
+            if event.key.resource == DECISION.resource:
+                self._fold_decision(event)
+            return
+        if not event.is_about_object:
+            return
+        self._reporter.fold(event)
+        changes = self.state.fold(event)
+        if event.type is EventType.OBJECT_DELETED and event.key.resource == "pods":
+            # Parity: a pod that is gone leaves without a word (controllers.md 1.4).
+            self._delete_at.pop((event.key.namespace, event.key.name, event.uid), None)
+        self._look_at(changes, event.revision)
+
+    def step(self, views: Views, now: Instant) -> Plan | None:
+        """Report one cancellation, or evict one pod that is due."""
+        if found := self._cancelled.take(now):
+            pod_id, cause = found
+            return self._plan_cancel(views.objects, pod_id, now, cause)
+        while found := self._queue.take(now):
+            pod_id, cause = found
+            eviction = self._delete_at.get(pod_id)
+            if eviction is None or pod_id[2] in self._evicted:
+                continue
+            if eviction.time > now:
+                self._queue.add_at(pod_id, eviction.time, cause)
+                continue
+            plan = self._plan_evict(views.objects, pod_id, eviction, now, cause)
+            if plan is not None:
+                return plan
+            del self._delete_at[pod_id]
+        return None
+
+    def settled(self, plan: Plan, problem: str | None, now: Instant) -> None:
+        """A refused plan is tried again with back-off; a success was folded already."""
+        if plan.decision is None:
+            return
+        inputs = plan.decision.inputs
+        pod_id = (plan.decision.namespace, plan.decision.name, json_tree.text(inputs, "uid"))
+        queue = self._cancelled if plan.decision.outcome == "Cancelled" else self._queue
+        if problem is None:
+            queue.forget(pod_id)
+        else:
+            queue.retry(pod_id, now)
+
+    def due(self) -> Instant | None:
+        """When the next pod is to be evicted."""
+        found = [d for d in (self._queue.due(), self._cancelled.due()) if d is not None]
+        return min(found, default=None)
+
+    def redecide(self, views: Views, decision: Event) -> Plan | None:
+        """The plan again, from the state as folded up to what the decision observed."""
+        body = decision.object
+        inputs = json_tree.mapping(body, "inputs")
+        place = (json_tree.text(body, "namespace"), json_tree.text(body, "name"))
+        pod_id = (*place, json_tree.text(inputs, "uid"))
+        now = Instant(json_tree.integer(inputs, "now") or decision.stamp.time)
+        cause = Revision(decision.stamp.cause)
+        if json_tree.text(body, "outcome") == "Cancelled":
+            return self._plan_cancel(views.objects, pod_id, now, cause)
+        # Parity: C20, a pod may have been put back by a later look; then its stored eviction holds.
+        eviction = self._delete_at.get(pod_id) or self.state.pod_eviction(place)
+        if eviction is None:
+            return None
+        return self._plan_evict(views.objects, pod_id, eviction, now, cause)
+
+    def _look_at(self, changes: Changes, revision: Revision) -> None:
+        for place in changes.pods:
+            pod = self.state.pods.get(place)
+            if pod is None:
+                continue
+            pod_id = (*place, pod.uid)
+            eviction = self.state.pod_eviction(place)
+            if eviction is not None:
+                self._delete_at[pod_id] = eviction
+                self._queue.add_at(pod_id, eviction.time, revision)
+            elif self._delete_at.pop(pod_id, None) is not None:
+                self._cancelled.add(pod_id, revision)
+
+    def _fold_decision(self, event: Event) -> None:
+        body = event.object
+        if body.get("controller") != NAME:
+            return
+        uid = json_tree.text(body, "inputs", "uid")
+        pod_id = (json_tree.text(body, "namespace"), json_tree.text(body, "name"), uid)
+        observed = Revision(event.stamp.observed)
+        if body.get("outcome") == "Cancelled":
+            self._cancelled.drop(pod_id, observed)
+            return
+        if body.get("outcome") in ENDED:
+            self._delete_at.pop(pod_id, None)
+            self._queue.drop(pod_id, observed)
+            self._evicted[uid] = None
+            if len(self._evicted) > EVICTED_MAX:
+                del self._evicted[next(iter(self._evicted))]
+
+    def _plan_evict(
+        self,
+        objects: ObjectsReader,
+        pod_id: _PodId,
+        eviction: Eviction,
+        now: Instant,
+        cause: Revision,
+    ) -> Plan | None:
+        namespace, name, uid = pod_id
+        tree = objects.get(pod_key(namespace, name))
+        if tree is None or json_tree.text(tree, "metadata", "uid") != uid:
+            return None
+        outcome = "Evicted"
+        counts = True
+        commands: tuple[Command, ...] = ()
+        if "deletionTimestamp" in json_tree.mapping(tree, "metadata"):
+            outcome = "AlreadyTerminating"
+            counts = self._quirks.c5
+        else:
+            commands = self._evict_commands(objects, tree, pod_id, now)
+        decision = Decision(
+            controller=NAME,
+            resource="pods",
+            namespace=namespace,
+            name=name,
+            outcome=outcome,
+            inputs={
+                "now": now,
+                "uid": uid,
+                "due": eviction.time,
+                "rules": [
+                    [reason.rule, reason.rule_uid]
+                    for reason in eviction.reasons
+                    if counts and not reason.is_slice
+                ],
+            },
+            summary={
+                "due": timestamps.micro_text(eviction.time),
+                "reasons": [reason.json() for reason in eviction.reasons[:REASONS_MAX]],
+                "reasonsCount": len(eviction.reasons),
+            },
+        )
+        return Plan(
+            controller=NAME,
+            key=f"evict:{namespace}/{name}",
+            commands=commands,
+            decision=decision,
+            cause=cause,
+            observed=objects.revision,
+        )
+
+    def _evict_commands(
+        self, objects: ObjectsReader, tree: JsonObject, pod_id: _PodId, now: Instant
+    ) -> tuple[Command, ...]:
+        key = pod_key(pod_id[0], pod_id[1])
+        commands: list[Command] = [
+            self._reporter.report(
+                objects,
+                now,
+                _reference(pod_id),
+                kind="Normal",
+                reason=EVENT_REASON,
+                message="Marking for deletion",
+            )
+        ]
+        condition = disruption_condition(tree, now)
+        if condition is not None:
+            commands.append(
+                PatchObject(
+                    key=key,
+                    version="v1",
+                    type=PatchType.STRATEGIC,
+                    body={"metadata": {"uid": pod_id[2]}, "status": {"conditions": [condition]}},
+                    subresource="status",
+                    options=MANAGER,
+                )
+            )
+        commands.append(DeleteObject(key=key, uid=pod_id[2], options=MANAGER))
+        return tuple(commands)
+
+    def _plan_cancel(
+        self, objects: ObjectsReader, pod_id: _PodId, now: Instant, cause: Revision
+    ) -> Plan:
+        namespace, name, uid = pod_id
+        command = self._reporter.report(
+            objects,
+            now,
+            _reference(pod_id),
+            kind="Normal",
+            reason=EVENT_REASON,
+            message="Cancelling deletion",
+        )
+        decision = Decision(
+            controller=NAME,
+            resource="pods",
+            namespace=namespace,
+            name=name,
+            outcome="Cancelled",
+            inputs={"now": now, "uid": uid},
+            summary={},
+        )
+        return Plan(
+            controller=NAME,
+            key=f"cancel:{namespace}/{name}",
+            commands=(command,),
+            decision=decision,
+            cause=cause,
+            observed=objects.revision,
+        )
+
+
+def disruption_condition(pod: JsonObject, now: Instant) -> JsonObject | None:
+    """The condition to write before the delete; None when the pod has it already."""
+    wanted = {
+        "type": "DisruptionTarget",
+        "status": "True",
+        "reason": "DeletionByDeviceTaintManager",
+        "message": "Device Taint manager: deleting due to NoExecute taint",
+    }
+    since = timestamps.seconds_text(now)
+    for condition in json_tree.objects(pod, "status", "conditions"):
+        if condition.get("type") == wanted["type"]:
+            if all(condition.get(name) == value for name, value in wanted.items()):
+                return None
+            if condition.get("status") == "True":
+                since = json_tree.text(condition, "lastTransitionTime") or since
+    return {**wanted, "lastProbeTime": None, "lastTransitionTime": since}
+
+
+def _reference(pod_id: _PodId) -> JsonObject:
+    return {
+        "kind": "Pod",
+        "namespace": pod_id[0],
+        "name": pod_id[1],
+        "uid": pod_id[2],
+        "apiVersion": "v1",
+    }

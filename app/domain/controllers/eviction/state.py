@@ -1,0 +1,307 @@
+"""What eviction knows: taints of pools, rules, allocated claims with their eviction, pods.
+
+Folded from the log. Eviction is a function of this state; the queue of pods lies with the
+reconciler. Worked example: slice `s` of pool (d, p) gains a NoExecute taint on device `v`; the
+pool's effective taints change for `v`, the claims that hold `v` are recomputed, and the pods of the
+claims whose eviction is now another one are to be looked at.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from app.domain.controllers import pods
+from app.domain.controllers.eviction import taints
+from app.domain.controllers.eviction.taints import (
+    NO_EXECUTE,
+    Eviction,
+    Reason,
+    Result,
+    Rule,
+    Taint,
+)
+from app.domain.controllers.pods import PodFacts
+from app.domain.controllers.quirks import ControllerQuirks
+from app.domain.controllers.resources import CLAIMS, PODS, RULES, SLICES, is_of
+from app.domain.log import Event, EventType
+from app.domain.values import json_tree
+from app.domain.values.json_tree import JsonObject
+
+Place = tuple[str, str]
+"""Namespace and name, or driver and pool."""
+
+_Device = tuple[str, str, str]
+
+
+@dataclass(slots=True, kw_only=True)
+class PoolTaints:
+    """The tainted devices of a pool's slices, and those of the newest generation."""
+
+    slices: dict[str, tuple[int, dict[str, tuple[tuple[int, Taint], ...]]]] = field(
+        default_factory=dict
+    )
+    effective: dict[str, tuple[tuple[int, Taint], ...]] = field(default_factory=dict)
+
+    def refresh(self) -> set[str]:
+        """Compute what is in force now; returns the devices for which it changed."""
+        newest = max((generation for generation, _ in self.slices.values()), default=0)
+        found: dict[str, tuple[tuple[int, Taint], ...]] = {}
+        for name in sorted(self.slices):
+            generation, devices = self.slices[name]
+            if generation == newest:
+                for device, held in devices.items():
+                    found.setdefault(device, held)
+        before, self.effective = self.effective, found
+        if before == found:
+            return set()
+        return {d for d in before.keys() | found.keys() if before.get(d) != found.get(d)}
+
+
+@dataclass(slots=True, kw_only=True)
+class TrackedClaim:
+    """An allocated claim and the eviction that its devices' taints ask for."""
+
+    namespace: str
+    name: str
+    uid: str
+    owner_uid: str
+    results: tuple[Result, ...]
+    reserved: tuple[tuple[str, str], ...]
+    eviction: Eviction | None = None
+
+
+@dataclass(slots=True, kw_only=True)
+class Changes:
+    """What an event has changed: pods to look at again, and a rule that is new or different."""
+
+    pods: dict[Place, None] = field(default_factory=dict)
+    rule: Rule | None = None
+    gone_rule_uid: str = ""
+
+
+class TaintState:
+    """The caches of controllers.md 1.1, folded."""
+
+    def __init__(self, quirks: ControllerQuirks = ControllerQuirks()) -> None:
+        self._quirks = quirks
+        self.rules: dict[str, Rule] = {}
+        self.claims: dict[Place, TrackedClaim] = {}
+        self.pods: dict[Place, PodFacts] = {}
+        self._pools: dict[Place, PoolTaints] = {}
+        self._slice_pool: dict[str, Place] = {}
+        self._users: dict[_Device, set[Place]] = {}
+
+    def fold(self, event: Event) -> Changes:
+        """Take the event over; says which pods may have got another eviction."""
+        changes = Changes()
+        key = event.key
+        is_gone = event.type is EventType.OBJECT_DELETED
+        if is_of(key, PODS):
+            self._fold_pod(event, changes, is_gone=is_gone)
+        elif is_of(key, CLAIMS):
+            self._fold_claim(event, changes, is_gone=is_gone)
+        elif is_of(key, SLICES):
+            self._fold_slice(event, changes, is_gone=is_gone)
+        elif is_of(key, RULES):
+            self._fold_rule(event, changes, is_gone=is_gone)
+        return changes
+
+    def pod_eviction(self, place: Place) -> Eviction | None:
+        """When and why this pod is to be evicted; None when it is not (controllers.md 1.3)."""
+        pod = self.pods.get(place)
+        if pod is None or not pod.node:
+            return None
+        if not self._quirks.c4 and pod.is_done:
+            return None
+        return taints.earliest(
+            claim.eviction for claim in self.claims_of(pod) if claim.eviction is not None
+        )
+
+    def claims_of(self, pod: PodFacts) -> Iterator[TrackedClaim]:
+        """The allocated claims that the pod uses and that are reserved for it."""
+        names = [(found.name or "", found.needs_owner) for found in pods.named_claims(pod)]
+        if not self._quirks.c3 and pod.extended_claim:
+            names.append((pod.extended_claim, True))
+        for name, needs_owner in names:
+            claim = self.claims.get((pod.namespace, name))
+            if claim is None or (needs_owner and claim.owner_uid != pod.uid):
+                continue
+            if any(uid == pod.uid for _, uid in claim.reserved):
+                yield claim
+
+    def claim_eviction(
+        self, results: tuple[Result, ...], rules: dict[str, Rule] | None = None
+    ) -> Eviction | None:
+        """The eviction that taints on these devices ask for."""
+        evictions: list[Eviction] = []
+        for result in results:
+            for reason, taint in self._taints_of(result, self.rules if rules is None else rules):
+                time = taints.eviction_time(
+                    taint, result.tolerations, empty_effect_counts=not self._quirks.c2
+                )
+                if time is not None:
+                    evictions.append(Eviction(time=time, reasons=(reason,)))
+        return taints.earliest(evictions)
+
+    def _taints_of(self, result: Result, rules: dict[str, Rule]) -> Iterator[tuple[Reason, Taint]]:
+        for name in sorted(rules):
+            rule = rules[name]
+            if rule.effect == NO_EXECUTE and self._selects(rule, result):
+                yield Reason(is_slice=False, rule=name, rule_uid=rule.uid), rule.taint
+        pool = self._pools.get((result.driver, result.pool))
+        if pool is None:
+            return
+        for index, taint in pool.effective.get(result.device, ()):
+            reason = Reason(
+                is_slice=True,
+                driver=result.driver,
+                pool=result.pool,
+                device=result.device,
+                index=index,
+            )
+            yield reason, taint
+
+    def _selects(self, rule: Rule, result: Result) -> bool:
+        if rule.selector is None:
+            return not self._quirks.c1
+        return rule.selects(result.driver, result.pool, result.device)
+
+    def _fold_pod(self, event: Event, changes: Changes, *, is_gone: bool) -> None:
+        place = (event.key.namespace, event.key.name)
+        old = self.pods.get(place)
+        if is_gone:
+            self.pods.pop(place, None)
+            return
+        pod = pods.facts(event.object)
+        if not pod.uses_claims:
+            self.pods.pop(place, None)
+            return
+        self.pods[place] = pod
+        seen = None if old is None or old.uid != pod.uid else (old.node, old.generated)
+        if seen != (pod.node, pod.generated):
+            changes.pods[place] = None
+
+    def _fold_claim(self, event: Event, changes: Changes, *, is_gone: bool) -> None:
+        place = (event.key.namespace, event.key.name)
+        tree = event.object
+        old = self.claims.get(place)
+        new: TrackedClaim | None = None
+        if not is_gone and pods.is_allocated(tree):
+            new = self._track(event, tree, old)
+        if old is None and new is None:
+            return
+        if old is not None and (new is None or new.uid != old.uid):
+            del self.claims[place]
+            self._note_users(old, add=False)
+        if new is not None:
+            if old is None or new.uid != old.uid:
+                self._note_users(new, add=True)
+            self.claims[place] = new
+        before = () if old is None else old.reserved
+        after = () if new is None else new.reserved
+        for name, _ in (*before, *after):
+            changes.pods[(place[0], name)] = None
+
+    def _track(self, event: Event, tree: JsonObject, old: TrackedClaim | None) -> TrackedClaim:
+        reserved = tuple(
+            (json_tree.text(ref, "name"), json_tree.text(ref, "uid"))
+            for ref in json_tree.objects(tree, "status", "reservedFor")
+            if ref.get("resource") == "pods"
+        )
+        same = old is not None and old.uid == event.uid
+        results = old.results if old is not None and same else taints.read_results(tree)
+        return TrackedClaim(
+            namespace=event.key.namespace,
+            name=event.key.name,
+            uid=event.uid,
+            owner_uid=pods.controller_uid(tree),
+            results=results,
+            reserved=reserved,
+            eviction=old.eviction if old is not None and same else self.claim_eviction(results),
+        )
+
+    def _note_users(self, claim: TrackedClaim, *, add: bool) -> None:
+        place = (claim.namespace, claim.name)
+        for result in claim.results:
+            device = (result.driver, result.pool, result.device)
+            if add:
+                self._users.setdefault(device, set()).add(place)
+            elif (held := self._users.get(device)) is not None:
+                held.discard(place)
+                if not held:
+                    del self._users[device]
+
+    def _fold_slice(self, event: Event, changes: Changes, *, is_gone: bool) -> None:
+        name = event.key.name
+        tree = event.object
+        spec = json_tree.mapping(tree, "spec")
+        place = (json_tree.text(spec, "driver"), json_tree.text(spec, "pool", "name"))
+        before = self._slice_pool.get(name)
+        if before is not None and (is_gone or before != place):
+            self._pools[before].slices.pop(name, None)
+            self._slice_pool.pop(name)
+            self._refresh_pool(before, changes)
+        if is_gone:
+            return
+        generation = json_tree.integer(spec, "pool", "generation") or 0
+        devices: dict[str, tuple[tuple[int, Taint], ...]] = {}
+        for device in json_tree.objects(spec, "devices"):
+            if device.get("taints"):
+                held = _no_execute(device)
+                if held:
+                    devices[json_tree.text(device, "name")] = held
+        self._slice_pool[name] = place
+        pool = self._pools.setdefault(place, PoolTaints())
+        if pool.slices.get(name) == (generation, devices):
+            return
+        pool.slices[name] = (generation, devices)
+        self._refresh_pool(place, changes)
+
+    def _refresh_pool(self, place: Place, changes: Changes) -> None:
+        pool = self._pools[place]
+        for device in sorted(pool.refresh()):
+            for user in sorted(self._users.get((*place, device), ())):
+                self._recompute(user, changes)
+        if not pool.slices:
+            del self._pools[place]
+
+    def _fold_rule(self, event: Event, changes: Changes, *, is_gone: bool) -> None:
+        name = event.key.name
+        old = self.rules.get(name)
+        if is_gone:
+            if old is not None:
+                del self.rules[name]
+                changes.gone_rule_uid = old.uid
+                self._recompute_all(old, None, changes)
+            return
+        rule = taints.read_rule(event.object)
+        self.rules[name] = rule
+        if old is not None and old.uid == rule.uid and old.spec == rule.spec:
+            return
+        changes.rule = rule
+        self._recompute_all(old, rule, changes)
+
+    def _recompute_all(self, old: Rule | None, new: Rule | None, changes: Changes) -> None:
+        concerned = [rule for rule in (old, new) if rule and rule.effect == NO_EXECUTE]
+        if not concerned:
+            return
+        for place in sorted(self.claims):
+            claim = self.claims[place]
+            if any(self._selects(rule, r) for rule in concerned for r in claim.results):
+                self._recompute(place, changes)
+
+    def _recompute(self, place: Place, changes: Changes) -> None:
+        claim = self.claims[place]
+        eviction = self.claim_eviction(claim.results)
+        if eviction == claim.eviction:
+            return
+        claim.eviction = eviction
+        for name, _ in claim.reserved:
+            changes.pods[(place[0], name)] = None
+
+
+def _no_execute(device: JsonObject) -> tuple[tuple[int, Taint], ...]:
+    return tuple(
+        (index, taints.read_taint(taint))
+        for index, taint in enumerate(json_tree.objects(device, "taints"))
+        if taint.get("effect") == NO_EXECUTE
+    )

@@ -1,0 +1,198 @@
+"""Device taints and tolerations as eviction reads them, and the instant they give.
+
+Parity: controllers.md 1.2 and 1.3; the match itself is that of allocator.md 9.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from app.domain.values import json_tree, timestamps
+from app.domain.values.json_tree import JsonObject, JsonView
+from app.domain.values.timestamps import SECOND, Instant, TimestampError
+
+NO_EXECUTE = "NoExecute"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Taint:
+    """A taint with effect NoExecute."""
+
+    key: str
+    value: str
+    time_added: Instant
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, order=True)
+class Reason:
+    """A taint that is a reason for an eviction, with its place.
+
+    Sorts as upstream lists reasons: rules by name first, then slice taints by driver, pool, device
+    and position. For a rule only `rule` and `rule_uid` are set, for a slice taint the others.
+    """
+
+    is_slice: bool
+    rule: str = ""
+    rule_uid: str = ""
+    driver: str = ""
+    pool: str = ""
+    device: str = ""
+    index: int = 0
+
+    def json(self) -> JsonObject:
+        """For the summary of a decision."""
+        if not self.is_slice:
+            return {"rule": self.rule}
+        return {
+            "driver": self.driver,
+            "pool": self.pool,
+            "device": self.device,
+            "taint": self.index,
+        }
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Eviction:
+    """When something is to be evicted, and all reasons, sorted and without duplicates."""
+
+    time: Instant
+    reasons: tuple[Reason, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Selector:
+    """The `deviceSelector` of a rule; None matches any value."""
+
+    driver: str | None = None
+    pool: str | None = None
+    device: str | None = None
+
+    def matches(self, driver: str, pool: str, device: str) -> bool:
+        """True when all set fields are equal."""
+        return (
+            (self.driver is None or self.driver == driver)
+            and (self.pool is None or self.pool == pool)
+            and (self.device is None or self.device == device)
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rule:
+    """A DeviceTaintRule. `selector` is None when the rule has none, and then it selects nothing."""
+
+    name: str
+    uid: str
+    generation: int
+    effect: str
+    taint: Taint
+    selector: Selector | None
+    spec: JsonView
+
+    def selects(self, driver: str, pool: str, device: str) -> bool:
+        """True when the rule is about this device."""
+        return self.selector is not None and self.selector.matches(driver, pool, device)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Result:
+    """One allocated device with the tolerations that the scheduler copied into the result."""
+
+    driver: str
+    pool: str
+    device: str
+    tolerations: tuple[JsonObject, ...] = ()
+
+
+def read_taint(tree: JsonView, default: Instant = Instant(0)) -> Taint:
+    """A taint of a slice or rule; stored objects always have `timeAdded`."""
+    return Taint(
+        key=json_tree.text(tree, "key"),
+        value=json_tree.text(tree, "value"),
+        time_added=_instant(json_tree.text(tree, "timeAdded"), default),
+    )
+
+
+def read_rule(tree: JsonObject) -> Rule:
+    """A DeviceTaintRule in the storage version."""
+    spec = json_tree.mapping(tree, "spec")
+    selector = spec.get("deviceSelector")
+    return Rule(
+        name=json_tree.text(tree, "metadata", "name"),
+        uid=json_tree.text(tree, "metadata", "uid"),
+        generation=json_tree.integer(tree, "metadata", "generation") or 0,
+        effect=json_tree.text(spec, "taint", "effect"),
+        taint=read_taint(json_tree.mapping(spec, "taint")),
+        selector=_read_selector(selector) if isinstance(selector, dict) else None,
+        spec=spec,
+    )
+
+
+def read_results(claim: JsonView) -> tuple[Result, ...]:
+    """The allocated devices of a claim, in order."""
+    return tuple(
+        Result(
+            driver=json_tree.text(result, "driver"),
+            pool=json_tree.text(result, "pool"),
+            device=json_tree.text(result, "device"),
+            tolerations=tuple(json_tree.objects(result, "tolerations")),
+        )
+        for result in json_tree.objects(claim, "status", "allocation", "devices", "results")
+    )
+
+
+def eviction_time(
+    taint: Taint, tolerations: Sequence[JsonObject], *, empty_effect_counts: bool = False
+) -> Instant | None:
+    """When this taint evicts a pod with these tolerations; None when it never does.
+
+    One matching toleration without seconds means never; otherwise the smallest number of seconds
+    counts. Example: matching tolerations of 60 s and 30 s give `time_added` + 30 s. Parity: a
+    toleration with an empty effect does not count here (C2).
+    """
+    seconds: int | None = None
+    for toleration in tolerations:
+        effect = toleration.get("effect") or ""
+        if effect != NO_EXECUTE and not (empty_effect_counts and effect == ""):
+            continue
+        if not matches(toleration, taint):
+            continue
+        limit = toleration.get("tolerationSeconds")
+        if limit is None:
+            return None
+        seconds = max(0, limit) if seconds is None else min(seconds, max(0, limit))
+    return Instant(taint.time_added + (seconds or 0) * SECOND)
+
+
+def matches(toleration: JsonView, taint: Taint) -> bool:
+    """True when key, operator and value of the toleration fit; effects are the caller's affair."""
+    key = toleration.get("key") or ""
+    if key not in ("", taint.key):
+        return False
+    operator = toleration.get("operator") or "Equal"
+    if operator == "Exists":
+        return True
+    return operator == "Equal" and (toleration.get("value") or "") == taint.value
+
+
+def earliest(evictions: Iterable[Eviction]) -> Eviction | None:
+    """The union of several evictions: the earliest instant, all reasons."""
+    time: Instant | None = None
+    reasons: set[Reason] = set()
+    for eviction in evictions:
+        time = eviction.time if time is None else min(time, eviction.time)
+        reasons.update(eviction.reasons)
+    return None if time is None else Eviction(time=time, reasons=tuple(sorted(reasons)))
+
+
+def _read_selector(tree: JsonView) -> Selector:
+    def field(name: str) -> str | None:
+        found = tree.get(name)
+        return found if isinstance(found, str) else None
+
+    return Selector(driver=field("driver"), pool=field("pool"), device=field("device"))
+
+
+def _instant(text: str, default: Instant) -> Instant:
+    try:
+        return timestamps.parse(text)
+    except TimestampError:
+        return default

@@ -1,0 +1,160 @@
+"""What controllers need to know of a pod, and the rules that tie pods to claims.
+
+Parity: allocator.md 20 (claim helper functions) and controllers.md 2.1, 3.1.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from app.domain.values import json_tree
+from app.domain.values.json_tree import JsonView
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClaimEntry:
+    """One entry of `spec.resourceClaims`; at most one of `claim` and `template` is set."""
+
+    name: str
+    claim: str = ""
+    template: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PodFacts:
+    """The parts of a pod that decide what controllers do with it.
+
+    `generated` is `status.resourceClaimStatuses`: entry name to claim name, None for an entry that
+    needs no claim.
+    """
+
+    namespace: str
+    name: str
+    uid: str
+    node: str = ""
+    phase: str = ""
+    is_deleting: bool = False
+    entries: tuple[ClaimEntry, ...] = ()
+    generated: tuple[tuple[str, str | None], ...] = ()
+    extended_claim: str = ""
+
+    @property
+    def is_done(self) -> bool:
+        """True when the pod needs its claims no longer (controllers.md 2.1)."""
+        return self.phase in ("Succeeded", "Failed") or (self.is_deleting and not self.node)
+
+    @property
+    def uses_claims(self) -> bool:
+        """True when the claim controller has anything to do with it."""
+        return bool(self.entries or self.extended_claim)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EntryClaim:
+    """Which claim an entry of a pod stands for.
+
+    `name` is None when the entry needs none. `problem` is upstream's text when it cannot be told.
+    """
+
+    entry: ClaimEntry
+    name: str | None = None
+    needs_owner: bool = False
+    problem: str = ""
+
+
+def facts(tree: JsonView) -> PodFacts:
+    """Read a pod."""
+    metadata = json_tree.mapping(tree, "metadata")
+    spec = json_tree.mapping(tree, "spec")
+    status = json_tree.mapping(tree, "status")
+    entries: tuple[ClaimEntry, ...] = ()
+    generated: tuple[tuple[str, str | None], ...] = ()
+    if "resourceClaims" in spec:
+        entries = tuple(
+            ClaimEntry(
+                name=json_tree.text(entry, "name"),
+                claim=json_tree.text(entry, "resourceClaimName"),
+                template=json_tree.text(entry, "resourceClaimTemplateName"),
+            )
+            for entry in json_tree.objects(spec, "resourceClaims")
+        )
+    if "resourceClaimStatuses" in status:
+        generated = tuple(
+            (json_tree.text(item, "name"), json_tree.text(item, "resourceClaimName") or None)
+            for item in json_tree.objects(status, "resourceClaimStatuses")
+        )
+    return PodFacts(
+        namespace=json_tree.text(metadata, "namespace"),
+        name=json_tree.text(metadata, "name"),
+        uid=json_tree.text(metadata, "uid"),
+        node=json_tree.text(spec, "nodeName"),
+        phase=json_tree.text(status, "phase"),
+        is_deleting="deletionTimestamp" in metadata,
+        entries=entries,
+        generated=generated,
+        extended_claim=json_tree.text(status, "extendedResourceClaimStatus", "resourceClaimName"),
+    )
+
+
+def entry_claim(pod: PodFacts, entry: ClaimEntry) -> EntryClaim:
+    """The claim of one entry, or why it cannot be named (texts of controllers.md 3.1)."""
+    if entry.claim:
+        return EntryClaim(entry=entry, name=entry.claim)
+    place = f'pod "{pod.namespace}/{pod.name}"'
+    if not entry.template:
+        text = f'{place}, spec.resourceClaim "{entry.name}": none of the supported fields are set'
+        return EntryClaim(entry=entry, problem=text)
+    for name, claim in pod.generated:
+        if name == entry.name:
+            return EntryClaim(entry=entry, name=claim, needs_owner=True)
+    return EntryClaim(
+        entry=entry, needs_owner=True, problem=f"{place}: ResourceClaim not created yet"
+    )
+
+
+def named_claims(pod: PodFacts) -> Iterator[EntryClaim]:
+    """The entries whose claims can be named, in order."""
+    for entry in pod.entries:
+        found = entry_claim(pod, entry)
+        if found.name is not None:
+            yield found
+
+
+def controller_uid(tree: JsonView) -> str:
+    """The uid of the first owner reference with `controller: true`; empty when there is none."""
+    owner = controller_of(tree)
+    return json_tree.text(owner, "uid")
+
+
+def controller_of(tree: JsonView) -> JsonView:
+    """The first owner reference with `controller: true`; empty when there is none."""
+    for owner in json_tree.objects(tree, "metadata", "ownerReferences"):
+        if owner.get("controller") is True:
+            return owner
+    return json_tree.EMPTY
+
+
+def is_for_pod(claim: JsonView, pod: PodFacts) -> bool:
+    """True when a generated claim was made for this pod."""
+    namespace = json_tree.text(claim, "metadata", "namespace")
+    return namespace == pod.namespace and controller_uid(claim) == pod.uid
+
+
+def owner_problem(claim_namespace: str, claim_name: str, pod: PodFacts) -> str:
+    """Upstream's text for a generated claim that belongs to somebody else."""
+    return (
+        f"ResourceClaim {claim_namespace}/{claim_name} was not created for "
+        f"Pod {pod.namespace}/{pod.name} (Pod is not owner)"
+    )
+
+
+def is_reserved_for(claim: JsonView, pod_uid: str) -> bool:
+    """True when some reservation has this uid; resource and name are not looked at."""
+    return any(
+        json_tree.text(ref, "uid") == pod_uid
+        for ref in json_tree.objects(claim, "status", "reservedFor")
+    )
+
+
+def is_allocated(claim: JsonView) -> bool:
+    """True when `status.allocation` is set."""
+    return isinstance(json_tree.get(claim, "status", "allocation"), dict)

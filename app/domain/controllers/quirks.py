@@ -1,0 +1,42 @@
+"""Upstream behaviour that looks like a defect and decides outcomes, each behind a named switch.
+
+The numbers are those of controllers.md 9. `True` reproduces the released behaviour. Two switches
+are off by default because they have no single real outcome: they are races that the specification
+asks to leave out.
+"""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ControllerQuirks:
+    """One switch per quirk that the controllers here can show or leave out."""
+
+    c1: bool = True
+    """A rule without a selector evicts nothing, though scheduling honours it everywhere."""
+    c2: bool = True
+    """A toleration with an empty effect does not tolerate eviction."""
+    c3: bool = True
+    """Claims for extended resources are not evicted."""
+    c4: bool = True
+    """Finished pods that still hold a reservation are evicted too."""
+    c5: bool = True
+    """A pod that terminates already counts as evicted."""
+    c7: bool = True
+    """A restart of the controller forgets how many pods each rule evicted."""
+    c8: bool = False
+    """A finished pod is reserved again by pod sync and released by claim sync, repeatedly."""
+    c9: bool = False
+    """The apply of new claim names drops earlier names of the same pod."""
+    c12: bool = True
+    """Unavailable claims are not remembered on nodes where the other claims do not fit either."""
+    c15: bool = True
+    """Deleting a claim or a slice wakes no waiting pod."""
+    c16: bool = True
+    """An allocator error of one node ends the attempt for all nodes."""
+    c17: bool = True
+    """Equal totals are decided by the order of a heap, not at random."""
+    c22: bool = False
+    """A finished pod gets a second claim for a deleted one."""
+    c24: bool = False
+    """The released 1.36 schedulers do not see device taint rules."""

@@ -1,0 +1,39 @@
+"""Where the objects that controllers look at stand: group, resource and keys."""
+
+from app.domain.log import ObjectKey
+
+RESOURCE_GROUP = "resource.k8s.io"
+
+PODS = ("", "pods")
+NODES = ("", "nodes")
+NAMESPACES = ("", "namespaces")
+EVENT_OBJECTS = ("", "events")
+CLAIMS = (RESOURCE_GROUP, "resourceclaims")
+TEMPLATES = (RESOURCE_GROUP, "resourceclaimtemplates")
+SLICES = (RESOURCE_GROUP, "resourceslices")
+CLASSES = (RESOURCE_GROUP, "deviceclasses")
+RULES = (RESOURCE_GROUP, "devicetaintrules")
+
+PROTECTION_FINALIZER = "resource.kubernetes.io/delete-protection"
+"""Keeps an allocated claim in existence (controllers.md 11.4)."""
+
+ENTRY_ANNOTATION = "resource.kubernetes.io/pod-claim-name"
+"""On a generated claim: which entry of its pod it was made for."""
+
+EXTENDED_ANNOTATION = "resource.kubernetes.io/extended-resource-claim"
+"""On a claim that the scheduler made for extended resources."""
+
+
+def pod_key(namespace: str, name: str) -> ObjectKey:
+    """The key of a pod."""
+    return ObjectKey(*PODS, namespace, name)
+
+
+def claim_key(namespace: str, name: str) -> ObjectKey:
+    """The key of a claim."""
+    return ObjectKey(*CLAIMS, namespace, name)
+
+
+def is_of(key: ObjectKey, place: tuple[str, str]) -> bool:
+    """True when the key belongs to that group and resource."""
+    return key.resource == place[1] and key.group == place[0]

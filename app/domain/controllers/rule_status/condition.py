@@ -1,0 +1,155 @@
+"""The condition of a rule: status, reason and the exact message. Parity: controllers.md 1.6."""
+
+from dataclasses import dataclass
+
+from app.domain.controllers.eviction.state import Place, TaintState
+from app.domain.controllers.eviction.taints import NO_EXECUTE, Rule
+from app.domain.controllers.resources import SLICES
+from app.domain.objects.reader import ObjectsReader
+from app.domain.values import json_tree
+from app.domain.values.json_tree import JsonObject
+
+TYPE = "EvictionInProgress"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pending:
+    """Pods that a rule still has to evict, and in how many namespaces."""
+
+    pods: int
+    namespaces: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Verdict:
+    """A computed condition without its times."""
+
+    status: str
+    reason: str
+    message: str
+
+
+def compute(objects: ObjectsReader, state: TaintState, rule: Rule, evicted: int) -> Verdict:
+    """What the condition should say now."""
+    if rule.effect == NO_EXECUTE:
+        pending = pending_pods(state, rule)
+        if pending.pods:
+            need = "needs" if pending.pods == 1 else "need"
+            message = (
+                f"{_count(pending.pods, 'pod')} {need} to be evicted "
+                f"in {_namespaces(pending.namespaces)}."
+            )
+            verdict = Verdict(status="True", reason="PodsPendingEviction", message=message)
+        elif evicted:
+            verdict = Verdict(status="False", reason="Completed", message="")
+        else:
+            verdict = Verdict(status="False", reason="NotStarted", message="")
+    elif rule.effect == "None":
+        verdict = Verdict(status="False", reason="NoEffect", message=preview(objects, state, rule))
+    else:
+        message = "Eviction only happens for the NoExecute effect."
+        verdict = Verdict(status="False", reason="OtherEffect", message=message)
+    if not evicted:
+        return verdict
+    suffix = f"{_count(evicted, 'pod')} evicted since starting the controller."
+    message = f"{verdict.message} {suffix}" if verdict.message else suffix
+    return Verdict(status=verdict.status, reason=verdict.reason, message=message)
+
+
+def preview(objects: ObjectsReader, state: TaintState, rule: Rule) -> str:
+    """What a rule with effect None would do with effect NoExecute."""
+    published = published_devices(objects, rule)
+    allocated = sum(
+        rule.selects(result.driver, result.pool, result.device)
+        for claim in state.claims.values()
+        for result in claim.results
+    )
+    would = would_evict(state, rule)
+    return (
+        f"{_count(published, 'published device')} selected. "
+        f"{_count(allocated, 'allocated device')} selected. "
+        f"{_count(would.pods, 'pod')} would be evicted in {_namespaces(would.namespaces)} "
+        "if the effect was NoExecute. This information will not be updated again. "
+        "Recreate the DeviceTaintRule to trigger an update."
+    )
+
+
+def published_devices(objects: ObjectsReader, rule: Rule) -> int:
+    """Devices that the rule selects in the slices of each pool's newest generation."""
+    pools: dict[Place, tuple[int, int]] = {}
+    for key in objects.keys(*SLICES):
+        spec = json_tree.mapping(objects.get(key) or json_tree.EMPTY, "spec")
+        driver, pool = json_tree.text(spec, "driver"), json_tree.text(spec, "pool", "name")
+        generation = json_tree.integer(spec, "pool", "generation") or 0
+        newest, count = pools.get((driver, pool), (generation, 0))
+        if generation < newest:
+            continue
+        here = sum(
+            rule.selects(driver, pool, json_tree.text(device, "name"))
+            for device in json_tree.objects(spec, "devices")
+        )
+        pools[(driver, pool)] = (generation, here + (count if generation == newest else 0))
+    return sum(count for _, count in pools.values())
+
+
+def pending_pods(state: TaintState, rule: Rule) -> Pending:
+    """Pods, not yet terminating, whose eviction has this rule as a reason, whenever it is due."""
+    found: set[Place] = set()
+    for claim in state.claims.values():
+        if claim.eviction is None:
+            continue
+        if all(reason.rule_uid != rule.uid for reason in claim.eviction.reasons):
+            continue
+        for name, _ in claim.reserved:
+            place = (claim.namespace, name)
+            if place in found or place not in state.pods or state.pods[place].is_deleting:
+                continue
+            eviction = state.pod_eviction(place)
+            if eviction and any(reason.rule_uid == rule.uid for reason in eviction.reasons):
+                found.add(place)
+    return Pending(pods=len(found), namespaces=len({namespace for namespace, _ in found}))
+
+
+def would_evict(state: TaintState, rule: Rule) -> Pending:
+    """Pods that this rule would have to evict if it were the only taint and NoExecute."""
+    alone = {
+        rule.name: Rule(
+            name=rule.name,
+            uid=rule.uid,
+            generation=rule.generation,
+            effect=NO_EXECUTE,
+            taint=rule.taint,
+            selector=rule.selector,
+            spec=rule.spec,
+        )
+    }
+    found: set[Place] = set()
+    for claim in state.claims.values():
+        if not any(rule.selects(r.driver, r.pool, r.device) for r in claim.results):
+            continue
+        eviction = state.claim_eviction(claim.results, alone)
+        if eviction is None or all(r.rule_uid != rule.uid for r in eviction.reasons):
+            continue
+        for name, uid in claim.reserved:
+            pod = state.pods.get((claim.namespace, name))
+            if pod is None or pod.uid != uid or pod.is_deleting or not pod.node:
+                continue
+            if any(used is claim for used in state.claims_of(pod)):
+                found.add((pod.namespace, pod.name))
+    return Pending(pods=len(found), namespaces=len({namespace for namespace, _ in found}))
+
+
+def stored(rule: JsonObject) -> JsonObject | None:
+    """The condition that the rule has."""
+    for condition in json_tree.objects(rule, "status", "conditions"):
+        if condition.get("type") == TYPE:
+            return condition
+    return None
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+
+
+def _namespaces(number: int) -> str:
+    return "1 namespace" if number == 1 else f"{number} different namespaces"

@@ -1,0 +1,97 @@
+"""A controller's keys that wait for work: ready ones in order, others with their due instant.
+
+A key stands in the queue once, however often it is added. Retries follow upstream's item back-off:
+5 ms doubling to 1000 s (controllers.md 1.1), without jitter and without the global bucket, whose
+only effect is on bursts beyond a hundred failures.
+"""
+
+import heapq
+from typing import Generic, TypeVar
+
+from app.domain.log import Revision
+from app.domain.values.timestamps import Instant
+
+RETRY_FIRST_MICROS = 5_000
+RETRY_MAX_MICROS = 1_000_000_000
+
+Key = TypeVar("Key", bound=tuple[str, ...])
+
+
+class WorkQueue(Generic[Key]):
+    """Ready keys in the order of adding, waiting keys in the order of (due, key).
+
+    Each key remembers the revision at which it was added last, so that a decision found in the log
+    removes exactly what it has dealt with.
+    """
+
+    def __init__(self) -> None:
+        self._ready: dict[Key, Revision] = {}
+        self._waiting: dict[Key, tuple[Instant, Revision]] = {}
+        self._heap: list[tuple[Instant, Key]] = []
+        self._failures: dict[Key, int] = {}
+
+    def __len__(self) -> int:
+        return len(self._ready) + len(self._waiting)
+
+    def add(self, key: Key, revision: Revision = Revision(0)) -> None:
+        """Make the key ready; one that is ready keeps its place."""
+        self._ready[key] = revision
+
+    def add_at(self, key: Key, due: Instant, revision: Revision = Revision(0)) -> None:
+        """Make the key ready at `due`, or earlier when it is already waiting for less."""
+        known = self._waiting.get(key)
+        if known is not None and known[0] <= due:
+            self._waiting[key] = (known[0], revision)
+            return
+        self._waiting[key] = (due, revision)
+        heapq.heappush(self._heap, (due, key))
+
+    def take(self, now: Instant) -> tuple[Key, Revision] | None:
+        """The next ready key, removed, with the revision that asked for it."""
+        self._promote(now)
+        for key, revision in self._ready.items():
+            del self._ready[key]
+            return key, revision
+        return None
+
+    def retry(self, key: Key, now: Instant) -> None:
+        """Put the key back after a failure, with its own growing delay."""
+        count = self._failures.get(key, 0)
+        self._failures[key] = count + 1
+        delay = min(RETRY_FIRST_MICROS << min(count, 30), RETRY_MAX_MICROS)
+        self.add_at(key, Instant(now + delay))
+
+    def forget(self, key: Key) -> None:
+        """The key was dealt with: its next failure starts at the shortest delay."""
+        self._failures.pop(key, None)
+
+    def drop(self, key: Key, until: Revision) -> None:
+        """Remove what was added at or before revision `until`."""
+        if self._ready.get(key, until + 1) <= until:
+            del self._ready[key]
+        waiting = self._waiting.get(key)
+        if waiting is not None and waiting[1] <= until:
+            del self._waiting[key]
+
+    def clear(self) -> None:
+        """Forget everything, as a restart does."""
+        self._ready.clear()
+        self._waiting.clear()
+        self._heap.clear()
+        self._failures.clear()
+
+    def due(self) -> Instant | None:
+        """The earliest instant at which a waiting key becomes ready."""
+        while self._heap:
+            due, key = self._heap[0]
+            waiting = self._waiting.get(key)
+            if waiting is not None and waiting[0] == due:
+                return due
+            heapq.heappop(self._heap)
+        return None
+
+    def _promote(self, now: Instant) -> None:
+        while (due := self.due()) is not None and due <= now:
+            _, key = heapq.heappop(self._heap)
+            _, revision = self._waiting.pop(key)
+            self._ready.setdefault(key, revision)
