@@ -1,0 +1,342 @@
+"""Text to tree: JSON and YAML bodies, with bounds, and with the duplicate keys that they hold.
+
+YAML is read as kubectl's conversion to JSON reads it: times stay text, sexagesimal numbers are
+text, keys become text, anchors are expanded. Everything is bounded (`Bounds`); a body beyond a
+bound is refused with the bound in the message.
+"""
+
+import json
+import math
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from typing import Any, cast
+
+import msgspec
+import yaml
+
+from app.domain.errors import BadRequest, TooLarge
+from app.domain.values.json_tree import JsonObject
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Bounds:
+    """How much a body may ask of us.
+
+    `values_max` counts scalars, lists and objects after anchors were expanded.
+    """
+
+    bytes_max: int = 3 * 1024 * 1024
+    depth_max: int = 100
+    values_max: int = 2_000_000
+
+
+DEFAULT_BOUNDS = Bounds()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Decoded:
+    """A body. `problems` has one text per duplicate key: `duplicate field "metadata.name"`."""
+
+    value: Any
+    problems: tuple[str, ...] = ()
+
+
+def decode_json(text: bytes, bounds: Bounds = DEFAULT_BOUNDS) -> Decoded:
+    """The JSON value of `text`. Raises BadRequest for anything else, TooLarge beyond a bound."""
+    _check_size(text, bounds)
+    try:
+        value = msgspec.json.decode(text)
+    except (msgspec.DecodeError, RecursionError, UnicodeDecodeError) as problem:
+        raise BadRequest(f"the body is not JSON: {problem}") from problem
+    keys, depth = _measure(value)
+    if depth > bounds.depth_max:
+        raise TooLarge(f"the body is nested more than {bounds.depth_max} deep")
+    if _may_repeat_keys(text, keys):
+        return Decoded(value=value, problems=_duplicates(text))
+    return Decoded(value=value)
+
+
+def decode_yaml(text: bytes, bounds: Bounds = DEFAULT_BOUNDS) -> Decoded:
+    """The first YAML document of `text` as JSON; None for an empty text."""
+    for found in decode_yaml_documents(text, bounds):
+        return found
+    return Decoded(value=None)
+
+
+def decode_yaml_documents(text: bytes, bounds: Bounds = DEFAULT_BOUNDS) -> Iterator[Decoded]:
+    """Every YAML document of `text` as JSON, those that are empty left out.
+
+    Raises BadRequest naming line and column, TooLarge beyond a bound.
+    """
+    _check_size(text, bounds)
+    try:
+        loader = yaml.CSafeLoader(text)
+    except (yaml.YAMLError, UnicodeDecodeError) as problem:
+        raise BadRequest(f"the body is not YAML: {_one_line(problem)}") from problem
+    try:
+        while loader.check_event():
+            event = loader.get_event()
+            if isinstance(event, yaml.DocumentStartEvent):
+                found = _Builder(bounds).build(loader)
+                if found.value is not None:
+                    yield found
+    except (yaml.YAMLError, UnicodeDecodeError) as problem:
+        raise BadRequest(f"the body is not YAML: {_one_line(problem)}") from problem
+    finally:
+        loader.dispose()
+
+
+def decode(text: bytes, *, is_yaml: bool, bounds: Bounds = DEFAULT_BOUNDS) -> Decoded:
+    """A body that must be one object; `is_yaml` by its content type."""
+    found = decode_yaml(text, bounds) if is_yaml else decode_json(text, bounds)
+    if not isinstance(found.value, dict):
+        raise BadRequest("the body must be one object")
+    return found
+
+
+def as_object(decoded: Decoded) -> JsonObject:
+    """The value of a decoded body that is known to be an object."""
+    return cast(JsonObject, decoded.value)
+
+
+def _check_size(text: bytes, bounds: Bounds) -> None:
+    if len(text) > bounds.bytes_max:
+        raise TooLarge(f"the body has {len(text)} bytes; at most {bounds.bytes_max} are accepted")
+
+
+def _measure(value: Any) -> tuple[int, int]:
+    """How many keys and how deep; breadth by breadth, so that depth costs no stack."""
+    keys = depth = 0
+    level = [value]
+    while level:
+        depth += 1
+        deeper: list[Any] = []
+        for item in level:
+            if item.__class__ is dict:
+                keys += len(item)
+                inner: Iterable[Any] = item.values()
+            elif item.__class__ is list:
+                inner = item
+            else:
+                continue
+            deeper += [each for each in inner if each.__class__ is dict or each.__class__ is list]
+        level = deeper
+    return keys, depth
+
+
+_SPACED_COLONS = (b" :", b"\t:", b"\n:", b"\r:")
+
+
+def _may_repeat_keys(text: bytes, keys: int) -> bool:
+    """False when `text` surely has just `keys` keys, so that none was given twice.
+
+    A key ends in `":`; inside texts quotes are escaped. White space before a colon and escaped
+    backslashes would confuse the count, so with them the slow way is taken.
+    """
+    if any(spaced in text for spaced in _SPACED_COLONS) or b'\\\\"' in text:
+        return True
+    return text.count(b'":') - text.count(b'\\":') != keys
+
+
+class _Repeated(dict[str, Any]):
+    """An object of the slow way, with the keys that it had twice."""
+
+    repeated: tuple[str, ...] = ()
+
+
+def _pairs(pairs: list[tuple[str, Any]]) -> _Repeated:
+    found = _Repeated()
+    repeated = []
+    for key, value in pairs:
+        if key in found:
+            repeated.append(key)
+        found[key] = value
+    found.repeated = tuple(repeated)
+    return found
+
+
+def _duplicates(text: bytes) -> tuple[str, ...]:
+    problems: list[str] = []
+
+    def visit(value: Any, path: str) -> None:
+        if isinstance(value, _Repeated):
+            problems.extend(
+                f'duplicate field "{f"{path}.{key}".lstrip(".")}"' for key in value.repeated
+            )
+            for key, item in value.items():
+                visit(item, f"{path}.{key}")
+        elif isinstance(value, list):
+            for index, item in enumerate(value):
+                visit(item, f"{path}[{index}]")
+
+    visit(json.loads(text, object_pairs_hook=_pairs), "")
+    return tuple(problems)
+
+
+@dataclass(slots=True)
+class _Open:
+    """A collection under construction. `key` is the pending key of a mapping."""
+
+    value: Any
+    path: str
+    anchor: str | None
+    size: int = 1
+    key: str | None = None
+    merges: list[JsonObject] = field(default_factory=list)
+
+
+class _Builder:
+    """Builds one document from the parser's events, without recursion."""
+
+    def __init__(self, bounds: Bounds) -> None:
+        self.bounds = bounds
+        self.open: list[_Open] = []
+        self.anchors: dict[str, tuple[Any, int]] = {}
+        self.problems: list[str] = []
+        self.values = 0
+        self.result: Any = None
+
+    def build(self, loader: yaml.CSafeLoader) -> Decoded:
+        """Consume events until the end of the document."""
+        while not isinstance(event := loader.get_event(), yaml.DocumentEndEvent):
+            if isinstance(event, yaml.ScalarEvent):
+                self._add(_scalar(event, is_key=self._expects_key()), event, event.anchor)
+            elif isinstance(event, yaml.AliasEvent):
+                self._alias(event)
+            elif isinstance(event, yaml.MappingStartEvent):
+                self._start({}, event)
+            elif isinstance(event, yaml.SequenceStartEvent):
+                self._start([], event)
+            else:
+                self._end(event)
+        return Decoded(value=self.result, problems=tuple(self.problems))
+
+    def _expects_key(self) -> bool:
+        top = self.open[-1] if self.open else None
+        return top is not None and top.key is None and isinstance(top.value, dict)
+
+    def _start(self, value: Any, event: Any) -> None:
+        if self._expects_key():
+            raise BadRequest(f"the body is not JSON-like YAML: {_place(event)}: a key is not text")
+        if len(self.open) >= self.bounds.depth_max:
+            raise TooLarge(f"the body is nested more than {self.bounds.depth_max} deep")
+        self.open.append(_Open(value=value, path=self._path(), anchor=event.anchor))
+
+    def _path(self) -> str:
+        if not self.open:
+            return ""
+        top = self.open[-1]
+        if isinstance(top.value, list):
+            return f"{top.path}[{len(top.value)}]"
+        return f"{top.path}.{top.key}"
+
+    def _end(self, event: Any) -> None:
+        done = self.open.pop()
+        for merged in done.merges:
+            for key, value in merged.items():
+                done.value.setdefault(key, value)
+        self._add(done.value, event, done.anchor, size=done.size)
+
+    def _alias(self, event: Any) -> None:
+        if event.anchor not in self.anchors:
+            raise BadRequest(f"the body is not YAML: {_place(event)}: unknown alias")
+        value, size = self.anchors[event.anchor]
+        self._add(value, event, None, size=size)
+
+    def _add(self, value: Any, event: Any, anchor: str | None, *, size: int = 1) -> None:
+        if anchor is not None:
+            self.anchors[anchor] = (value, size)
+        if not self.open:
+            self.result = value
+            self._count(size)
+            return
+        top = self.open[-1]
+        top.size += size
+        self._count(top.size if len(self.open) == 1 else size)
+        if isinstance(top.value, list):
+            top.value.append(value)
+        elif top.key is None:
+            self._take_key(top, value, event)
+        elif top.key == "<<" and isinstance(value, dict | list):
+            top.merges.extend(value if isinstance(value, list) else [value])
+            top.key = None
+        else:
+            top.value[top.key] = value
+            top.key = None
+
+    def _take_key(self, top: _Open, value: Any, event: Any) -> None:
+        if not isinstance(value, str):
+            raise BadRequest(f"the body is not JSON-like YAML: {_place(event)}: a key is not text")
+        if value in top.value:
+            path = f"{top.path}.{value}".lstrip(".")
+            self.problems.append(f'duplicate field "{path}"')
+        top.key = value
+
+    def _count(self, size: int) -> None:
+        if size > self.bounds.values_max:
+            raise TooLarge(
+                f"the body has more than {self.bounds.values_max} values after aliases are expanded"
+            )
+
+
+_NULLS = frozenset({"", "~", "null", "Null", "NULL"})
+_TRUE = frozenset({"true", "True", "TRUE", "yes", "Yes", "YES", "on", "On", "ON"})
+_FALSE = frozenset({"false", "False", "FALSE", "no", "No", "NO", "off", "Off", "OFF"})
+_INTEGER = re.compile(r"[-+]?(?:0b[01_]+|0o?[0-7_]+|0x[0-9a-fA-F_]+|0|[1-9][0-9_]*)")
+_FLOAT = re.compile(r"[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?")
+_INFINITE = re.compile(r"[-+]?\.(?:inf|Inf|INF)|\.(?:nan|NaN|NAN)")
+_DIGITS_MAX = 4_000
+
+
+def _scalar(event: Any, *, is_key: bool) -> Any:
+    """The JSON value of a scalar. Keys are always text, as written."""
+    text = cast(str, event.value)
+    tag = event.tag
+    if is_key or tag in ("tag:yaml.org,2002:str", "!"):
+        return text
+    if tag == "tag:yaml.org,2002:binary":
+        return "".join(text.split())
+    if event.style or (tag is None and not event.implicit[0]):
+        return text
+    return _plain(text, event)
+
+
+def _plain(text: str, event: Any) -> Any:
+    if text in _NULLS:
+        return None
+    if text in _TRUE:
+        return True
+    if text in _FALSE:
+        return False
+    if text[0] not in "+-.0123456789" or len(text) > _DIGITS_MAX:
+        return text
+    if _INTEGER.fullmatch(text):
+        return _integer(text)
+    if _FLOAT.fullmatch(text):
+        value = float(text)
+        if math.isinf(value):
+            raise BadRequest(f"the body is not JSON: {_place(event)}: {text} is too large")
+        # Written as JSON, a whole float has no point: it fits integer fields.
+        return int(value) if value.is_integer() and abs(value) < 1e21 else value
+    if _INFINITE.fullmatch(text):
+        raise BadRequest(f"the body is not JSON: {_place(event)}: {text} has no JSON form")
+    return text
+
+
+def _integer(text: str) -> int:
+    digits = text.replace("_", "")
+    sign = -1 if digits[0] == "-" else 1
+    digits = digits.lstrip("+-")
+    if len(digits) > 1 and digits[0] == "0" and digits[1] in "01234567":
+        return sign * int(digits, 8)
+    return sign * int(digits, 0)
+
+
+def _place(event: Any) -> str:
+    mark = event.start_mark
+    return f"line {mark.line + 1}, column {mark.column + 1}"
+
+
+def _one_line(problem: Exception) -> str:
+    return " ".join(str(problem).split())

@@ -1,0 +1,165 @@
+"""What the published schemas lack: our extension kind, defaults of list keys, fields always shown.
+
+Names are as published; `short` names are the last three parts (`core.v1.Container`).
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+from app.domain.values.json_tree import JsonObject
+
+LOOSE = "redra.Loose"
+"""The definition of an object of which only the metadata is known."""
+
+_META_REF = {"$ref": "#/$defs/io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"}
+_QUANTITY_REF = {"$ref": "#/$defs/io.k8s.apimachinery.pkg.api.resource.Quantity"}
+_PACKAGE = "io.k8s.api.resource.v1alpha3."
+
+
+def _ours(name: str) -> JsonObject:
+    return {"$ref": f"#/$defs/{_PACKAGE}{name}"}
+
+
+def _text(description: str) -> JsonObject:
+    return {"type": "string", "description": description}
+
+
+def _object(description: str, required: tuple[str, ...] = (), **properties: Any) -> JsonObject:
+    return {
+        "type": "object",
+        "description": description,
+        "properties": properties,
+        "required": list(required),
+    }
+
+
+_API_VERSION = _text("The group and version in which the object is written.")
+_KIND = _text("The kind of the object.")
+
+DEFINITIONS: Mapping[str, JsonObject] = {
+    LOOSE: _object(
+        "An object of a kind whose schema this release does not publish.",
+        apiVersion=_API_VERSION,
+        kind=_KIND,
+        metadata=_META_REF,
+        spec={},
+        status={},
+        data={},
+    ),
+    _PACKAGE + "ResourceSlicePatch": {
+        **_object(
+            "ResourceSlicePatch changes attributes and capacity of published devices (KEP-5027). "
+            "No release ships it.",
+            ("spec",),
+            apiVersion=_API_VERSION,
+            kind=_KIND,
+            metadata=_META_REF,
+            spec=_ours("ResourceSlicePatchSpec"),
+        ),
+        "x-kubernetes-group-version-kind": [
+            {"group": "resource.k8s.io", "kind": "ResourceSlicePatch", "version": "v1alpha3"}
+        ],
+    },
+    _PACKAGE + "ResourceSlicePatchSpec": _object(
+        "What to change, and on which devices.",
+        ("devices",),
+        devices=_ours("DevicePatch"),
+    ),
+    _PACKAGE + "DevicePatch": _object(
+        "One set of changes to all devices that the filter lets through.",
+        filter=_ours("DevicePatchFilter"),
+        priority={
+            "type": "integer",
+            "format": "int32",
+            "description": "The higher priority wins; 0 when unset, then the older patch wins.",
+        },
+        attributes={
+            "type": "object",
+            "description": "Attributes to set or remove, by their fully qualified name.",
+            "additionalProperties": _ours("DevicePatchAttribute"),
+        },
+        capacity={
+            "type": "object",
+            "description": "Capacities to set, by their fully qualified name.",
+            "additionalProperties": _ours("DevicePatchCapacity"),
+        },
+    ),
+    _PACKAGE + "DevicePatchFilter": _object(
+        "Which devices are changed; everything that is given must fit. Empty: all devices.",
+        deviceClassName=_text("Devices that this class selects."),
+        driver=_text("Devices of this driver."),
+        pool=_text("Devices of the pool of this name."),
+        device=_text("The device of this name."),
+        selectors={
+            "type": "array",
+            "description": "Expressions that must all be true for the device.",
+            "items": {"$ref": "#/$defs/io.k8s.api.resource.v1.DeviceSelector"},
+            "x-kubernetes-list-type": "atomic",
+        },
+    ),
+    _PACKAGE + "DevicePatchAttribute": _object(
+        "The new value of an attribute, or null to remove it. Exactly one field is set.",
+        int={"type": "integer", "format": "int64", "description": "A whole number."},
+        bool={"type": "boolean", "description": "True or false."},
+        string=_text("A text of at most 64 bytes."),
+        version=_text("A semantic version of at most 64 bytes."),
+        null={
+            "type": "object",
+            "properties": {},
+            "description": "Removes the attribute.",
+        },
+    ),
+    _PACKAGE + "DevicePatchCapacity": _object(
+        "The new amount of a capacity.", ("value",), value=_QUANTITY_REF
+    ),
+}
+
+DEFAULTS: Mapping[str, Any] = {}
+"""Defaults of whole definitions."""
+
+FIELDS: Mapping[str, Mapping[str, Mapping[str, Any]]] = {
+    "core.v1.ContainerPort": {"protocol": {"default": "TCP"}},
+    "core.v1.ServicePort": {"protocol": {"default": "TCP"}},
+}
+"""By short name and field: schema keys to add. The defaults take part in associative list keys."""
+
+_TIMES = {"firstTimestamp": None, "lastTimestamp": None}
+
+ALWAYS: Mapping[str, Mapping[str, Any]] = {
+    "apps.v1.DaemonSet": {"spec": {}, "status": {}},
+    "apps.v1.Deployment": {"spec": {}, "status": {}},
+    "apps.v1.ReplicaSet": {"spec": {}, "status": {}},
+    "apps.v1.StatefulSet": {"spec": {}, "status": {}},
+    "core.v1.Container": {"resources": {}},
+    "core.v1.ContainerStatus": {"lastState": {}, "state": {}},
+    "core.v1.EphemeralContainer": {"resources": {}},
+    "core.v1.Event": {
+        **_TIMES,
+        "eventTime": None,
+        "involvedObject": {},
+        "reportingComponent": "",
+        "reportingInstance": "",
+        "source": {},
+    },
+    "core.v1.Namespace": {"spec": {}, "status": {}},
+    "core.v1.Node": {"spec": {}, "status": {}},
+    "core.v1.Pod": {"spec": {}, "status": {}},
+    "core.v1.PodCondition": {"lastProbeTime": None, "lastTransitionTime": None},
+    "core.v1.PodTemplateSpec": {"metadata": {}, "spec": {}},
+    "resource.v1.DeviceClass": {"spec": {}},
+    "resource.v1.DeviceTaintRule": {"status": {}},
+    "resource.v1.ResourceClaim": {"spec": {}, "status": {}},
+    "resource.v1.ResourceClaimSpec": {"devices": {}},
+    "resource.v1.ResourceClaimTemplateSpec": {"metadata": {}, "spec": {}},
+}
+"""By short name of the storage version: fields that are shown also when unset, with that value.
+
+They are structs without a pointer in the Go types. Time fields show as null. Checked against
+recorded objects.
+"""
+
+KEEPS_EMPTY: Mapping[str, frozenset[str]] = {
+    "DeviceAttribute": frozenset({"bools", "ints", "strings", "versions"}),
+    "ResourceSliceSpec": frozenset({"devices", "sharedCounters"}),
+}
+"""By type: lists that mean something when they are present and empty, so validation sees them."""
