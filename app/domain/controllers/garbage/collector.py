@@ -1,0 +1,227 @@
+"""Garbage collection through owner references.
+
+Background: when an owner is gone, dependents without another living owner are deleted; with one,
+only the dangling reference is taken off. Foreground: an owner that carries the finalizer waits
+until the dependents that block it are gone. Orphan: references come off first, then the finalizer.
+Parity: controllers.md 6.6.
+"""
+
+from collections.abc import Iterator
+
+from app.domain.controllers.event_objects import MANAGER
+from app.domain.controllers.plan import Plan, Views
+from app.domain.controllers.work_queue import WorkQueue
+from app.domain.log import Event, EventType, ObjectKey, Revision
+from app.domain.objects import registry
+from app.domain.objects.commands import (
+    Command,
+    DeleteObject,
+    PatchObject,
+    PatchType,
+    Propagation,
+    UpdateObject,
+)
+from app.domain.objects.reader import ObjectsReader
+from app.domain.values import json_tree
+from app.domain.values.json_tree import JsonObject, JsonView
+from app.domain.values.timestamps import Instant
+
+NAME = "garbage"
+
+FOREGROUND_FINALIZER = "foregroundDeletion"
+ORPHAN_FINALIZER = "orphan"
+
+DEPENDENTS_MAX = 100
+"""How many dependents one step deals with; the owner is looked at again afterwards."""
+
+
+class GarbageReconciler:
+    """Collects what has lost its owners."""
+
+    name = NAME
+
+    def __init__(self) -> None:
+        self._queue: WorkQueue[ObjectKey] = WorkQueue()
+
+    def fold(self, event: Event, views: Views) -> None:
+        """Queue dependents of what is gone, objects with dangling owners, owners that wait."""
+        if not event.is_about_object:
+            return
+        objects = views.objects
+        tree = event.object
+        owners = json_tree.objects(tree, "metadata", "ownerReferences")
+        if event.type is EventType.OBJECT_DELETED:
+            for key in objects.dependents(event.uid):
+                self._queue.add(key, event.revision)
+            for owner in owners:
+                self._queue_waiting_owner(objects, owner, event.revision)
+            return
+        if "deletionTimestamp" in tree["metadata"] and _policy_finalizer(tree):
+            self._queue.add(event.key, event.revision)
+        if any(_is_dangling(objects, owner) for owner in owners):
+            self._queue.add(event.key, event.revision)
+
+    def step(self, views: Views, now: Instant) -> Plan | None:
+        """Deal with one object."""
+        while found := self._queue.take(now):
+            key, cause = found
+            tree = views.objects.get(key)
+            commands = () if tree is None else tuple(_commands(views.objects, key, tree))
+            if commands:
+                return Plan(
+                    controller=NAME,
+                    key="/".join(key),
+                    commands=commands,
+                    cause=cause,
+                    observed=views.objects.revision,
+                )
+        return None
+
+    def settled(self, plan: Plan, problem: str | None, now: Instant) -> None:
+        """Look again after a refusal; after a success when more dependents may remain."""
+        key = ObjectKey(*plan.key.split("/", 3))
+        if problem is not None:
+            self._queue.retry(key, now)
+            return
+        self._queue.forget(key)
+        if len(plan.commands) >= DEPENDENTS_MAX:
+            self._queue.add(key, plan.observed)
+
+    def due(self) -> Instant | None:
+        """When the next retry is due."""
+        return self._queue.due()
+
+    def redecide(self, views: Views, decision: Event) -> Plan | None:
+        """Collection records no decisions: its plans follow from the objects alone."""
+        return None
+
+    def _queue_waiting_owner(
+        self, objects: ObjectsReader, owner: JsonView, revision: Revision
+    ) -> None:
+        key = objects.by_uid(json_tree.text(owner, "uid"))
+        tree = None if key is None else objects.get(key)
+        if key is not None and tree is not None and _policy_finalizer(tree):
+            self._queue.add(key, revision)
+
+
+def _commands(objects: ObjectsReader, key: ObjectKey, tree: JsonObject) -> Iterator[Command]:
+    is_deleting = "deletionTimestamp" in tree["metadata"]
+    if is_deleting:
+        finalizer = _policy_finalizer(tree)
+        if finalizer == ORPHAN_FINALIZER:
+            yield from _orphan(objects, key, tree)
+        elif finalizer == FOREGROUND_FINALIZER:
+            yield from _delete_dependents(objects, key, tree)
+        return
+    owners = json_tree.objects(tree, "metadata", "ownerReferences")
+    dangling = [owner for owner in owners if _is_dangling(objects, owner)]
+    if not dangling:
+        return
+    solid = [owner for owner in owners if owner not in dangling]
+    if solid:
+        yield _owners_patch(key, tree, solid)
+        return
+    yield DeleteObject(
+        key=key,
+        uid=json_tree.text(tree, "metadata", "uid"),
+        propagation=_propagation(tree),
+        options=MANAGER,
+    )
+
+
+def _orphan(objects: ObjectsReader, key: ObjectKey, tree: JsonObject) -> Iterator[Command]:
+    uid = json_tree.text(tree, "metadata", "uid")
+    dependents = list(objects.dependents(uid))[:DEPENDENTS_MAX]
+    for dependent in dependents:
+        found = objects.get(dependent)
+        if found is not None:
+            owners = json_tree.objects(found, "metadata", "ownerReferences")
+            yield _owners_patch(dependent, found, [o for o in owners if o.get("uid") != uid])
+    if len(dependents) < DEPENDENTS_MAX:
+        yield _without_finalizer(key, tree, ORPHAN_FINALIZER)
+
+
+def _delete_dependents(
+    objects: ObjectsReader, key: ObjectKey, tree: JsonObject
+) -> Iterator[Command]:
+    uid = json_tree.text(tree, "metadata", "uid")
+    blocking = 0
+    sent = 0
+    for dependent in objects.dependents(uid):
+        found = objects.get(dependent)
+        if found is None:
+            continue
+        owners = json_tree.objects(found, "metadata", "ownerReferences")
+        if any(o.get("uid") == uid and o.get("blockOwnerDeletion") is True for o in owners):
+            blocking += 1
+        if "deletionTimestamp" in found["metadata"] or sent >= DEPENDENTS_MAX:
+            continue
+        others = [o for o in owners if o.get("uid") != uid and not _is_dangling(objects, o)]
+        sent += 1
+        if others:
+            yield _owners_patch(dependent, found, others)
+        else:
+            yield DeleteObject(
+                key=dependent,
+                uid=json_tree.text(found, "metadata", "uid"),
+                propagation=Propagation.FOREGROUND,
+                options=MANAGER,
+            )
+    if not blocking:
+        yield _without_finalizer(key, tree, FOREGROUND_FINALIZER)
+
+
+def _is_dangling(objects: ObjectsReader, owner: JsonView) -> bool:
+    """True when the owner cannot exist any more. Kinds that are not served may live elsewhere."""
+    group, version = registry.split_api_version(json_tree.text(owner, "apiVersion"))
+    if registry.find_kind(group, version, json_tree.text(owner, "kind")) is None:
+        return False
+    return objects.by_uid(json_tree.text(owner, "uid")) is None
+
+
+def _policy_finalizer(tree: JsonView) -> str:
+    finalizers = json_tree.texts(tree, "metadata", "finalizers")
+    for name in (ORPHAN_FINALIZER, FOREGROUND_FINALIZER):
+        if name in finalizers:
+            return name
+    return ""
+
+
+def _propagation(tree: JsonView) -> Propagation:
+    match _policy_finalizer(tree):
+        case "orphan":
+            return Propagation.ORPHAN
+        case "foregroundDeletion":
+            return Propagation.FOREGROUND
+        case _:
+            return Propagation.BACKGROUND
+
+
+def _owners_patch(key: ObjectKey, tree: JsonView, owners: list[JsonObject]) -> PatchObject:
+    return PatchObject(
+        key=key,
+        version=_version_of(key),
+        type=PatchType.MERGE,
+        body={
+            "metadata": {
+                "uid": json_tree.text(tree, "metadata", "uid"),
+                "ownerReferences": owners or None,
+            }
+        },
+        options=MANAGER,
+    )
+
+
+def _without_finalizer(key: ObjectKey, tree: JsonObject, finalizer: str) -> UpdateObject:
+    changed = json_tree.copy(tree)
+    left = [f for f in json_tree.texts(changed, "metadata", "finalizers") if f != finalizer]
+    if left:
+        changed["metadata"]["finalizers"] = left
+    else:
+        changed["metadata"].pop("finalizers", None)
+    return UpdateObject(key=key, version=_version_of(key), tree=changed, options=MANAGER)
+
+
+def _version_of(key: ObjectKey) -> str:
+    kind = registry.find(key.group, key.resource)
+    return "v1" if kind is None else kind.storage_version

@@ -1,0 +1,220 @@
+"""Deletion of namespaces: contents first, then the namespace itself.
+
+Five seconds after the DELETE the contents are deleted, pods before everything else; the namespace
+waits until they are gone (claims in use wait for their pods), its status tells what remains, and
+the update of `finalize` with an empty list ends it. Parity: controllers.md 5.5.
+"""
+
+from collections.abc import Iterator
+
+from app.domain.controllers.event_objects import MANAGER
+from app.domain.controllers.plan import Plan, Views
+from app.domain.controllers.resources import NAMESPACES, PODS, is_of
+from app.domain.controllers.work_queue import WorkQueue
+from app.domain.log import Event, EventType, ObjectKey
+from app.domain.objects import registry
+from app.domain.objects.commands import Command, DeleteObject, Propagation, UpdateObject
+from app.domain.objects.reader import ObjectsReader
+from app.domain.values import json_tree, timestamps
+from app.domain.values.json_tree import JsonObject
+from app.domain.values.timestamps import SECOND, Instant
+
+NAME = "namespaces"
+
+GRACE = 5 * SECOND
+"""How long after the DELETE of a namespace its contents are left alone."""
+
+DELETED_MAX = 200
+"""How many objects one step deletes."""
+
+_ORDER = (
+    PODS,
+    ("", "events"),
+    ("events.k8s.io", "events"),
+    ("apps", "deployments"),
+    ("apps", "daemonsets"),
+    ("resource.k8s.io", "resourceclaimtemplates"),
+    ("apps", "statefulsets"),
+    ("resource.k8s.io", "resourceclaims"),
+    ("apps", "replicasets"),
+)
+
+_Conditions = tuple[tuple[str, str, str, str], ...]
+
+
+class NamespaceReconciler:
+    """Empties and ends namespaces."""
+
+    name = NAME
+
+    def __init__(self) -> None:
+        self._queue: WorkQueue[tuple[str]] = WorkQueue()
+        self._ending: set[str] = set()
+        self._started: set[str] = set()
+
+    def fold(self, event: Event, views: Views) -> None:
+        """Follow namespaces that end and what disappears from them."""
+        if not event.is_about_object:
+            return
+        key = event.key
+        if is_of(key, NAMESPACES):
+            if event.type is EventType.OBJECT_DELETED:
+                self._ending.discard(key.name)
+                self._started.discard(key.name)
+            elif "deletionTimestamp" in event.object["metadata"] and key.name not in self._ending:
+                self._ending.add(key.name)
+                self._queue.add_at((key.name,), Instant(event.stamp.time + GRACE), event.revision)
+        elif key.namespace in self._started:
+            self._queue.add((key.namespace,), event.revision)
+
+    def step(self, views: Views, now: Instant) -> Plan | None:
+        """Delete what is left in one namespace, tell what remains, or end it."""
+        while found := self._queue.take(now):
+            (name,), cause = found
+            namespace = views.objects.get(ObjectKey(*NAMESPACES, "", name))
+            if namespace is None:
+                continue
+            self._started.add(name)
+            commands = tuple(_commands(views.objects, namespace, name, now))
+            if commands:
+                return Plan(
+                    controller=NAME,
+                    key=name,
+                    commands=commands,
+                    cause=cause,
+                    observed=views.objects.revision,
+                )
+        return None
+
+    def settled(self, plan: Plan, problem: str | None, now: Instant) -> None:
+        """Go on after a success, back off after a refusal."""
+        if problem is None:
+            self._queue.forget((plan.key,))
+            self._queue.add((plan.key,), plan.observed)
+        else:
+            self._queue.retry((plan.key,), now)
+
+    def due(self) -> Instant | None:
+        """When the next namespace is to be emptied."""
+        return self._queue.due()
+
+    def redecide(self, views: Views, decision: Event) -> Plan | None:
+        """Namespace deletion records no decisions."""
+        return None
+
+
+def contents(objects: ObjectsReader, namespace: str) -> Iterator[ObjectKey]:
+    """Everything in the namespace, in the order in which upstream deletes it."""
+    kinds = [(kind.group, kind.plural) for kind in registry.kinds() if kind.namespaced]
+    first = [place for place in _ORDER if place in kinds]
+    for group, resource in (*first, *(place for place in kinds if place not in _ORDER)):
+        yield from objects.keys(group, resource, namespace)
+
+
+def _commands(
+    objects: ObjectsReader, namespace: JsonObject, name: str, now: Instant
+) -> Iterator[Command]:
+    remaining = [key for key in contents(objects, name) if objects.get(key) is not None]
+    doomed: list[ObjectKey] = []
+    for key in remaining:
+        tree = objects.get(key)
+        if tree is not None and "deletionTimestamp" not in tree["metadata"]:
+            doomed.append(key)
+    for key in doomed[:DELETED_MAX]:
+        kind = registry.find(key.group, key.resource)
+        yield DeleteObject(
+            key=key,
+            version="v1" if kind is None else kind.storage_version,
+            propagation=Propagation.BACKGROUND,
+            options=MANAGER,
+        )
+    if doomed:
+        return
+    if update := _status_update(objects, namespace, name, remaining, now):
+        yield update
+        return
+    if not remaining:
+        tree = json_tree.copy(namespace)
+        tree.setdefault("spec", {})["finalizers"] = []
+        yield UpdateObject(
+            key=ObjectKey(*NAMESPACES, "", name),
+            version="v1",
+            tree=tree,
+            subresource="finalize",
+            options=MANAGER,
+        )
+
+
+def _status_update(
+    objects: ObjectsReader,
+    namespace: JsonObject,
+    name: str,
+    remaining: list[ObjectKey],
+    now: Instant,
+) -> UpdateObject | None:
+    tree = json_tree.copy(namespace)
+    status = tree.setdefault("status", {})
+    status["phase"] = "Terminating"
+    held = {c.get("type"): c for c in json_tree.objects(namespace, "status", "conditions")}
+    conditions: list[JsonObject] = []
+    for kind, state, reason, message in _conditions(objects, name, remaining):
+        old = held.get(kind)
+        since = timestamps.seconds_text(now)
+        if old is not None and old.get("status") == state:
+            since = json_tree.text(old, "lastTransitionTime")
+        conditions.append(
+            {
+                "type": kind,
+                "status": state,
+                "lastTransitionTime": since,
+                "reason": reason,
+                "message": message,
+            }
+        )
+    status["conditions"] = conditions
+    if status == namespace.get("status"):
+        return None
+    return UpdateObject(
+        key=ObjectKey(*NAMESPACES, "", name),
+        version="v1",
+        tree=tree,
+        subresource="status",
+        options=MANAGER,
+    )
+
+
+def _conditions(objects: ObjectsReader, name: str, remaining: list[ObjectKey]) -> _Conditions:
+    pods_left = any(is_of(key, PODS) for key in remaining)
+    finalizers: dict[str, int] = {}
+    counts: dict[str, int] = {}
+    for key in remaining:
+        place = f"{key.resource}.{key.group}"
+        counts[place] = counts.get(place, 0) + 1
+        tree = objects.get(key)
+        for finalizer in [] if tree is None else json_tree.texts(tree, "metadata", "finalizers"):
+            finalizers[finalizer] = finalizers.get(finalizer, 0) + 1
+    content = ("False", "ContentDeleted")
+    text = "All content successfully deleted, may be waiting on finalization"
+    if pods_left:
+        content = ("True", "ContentDeletionFailed")
+        text = (
+            "Failed to delete all resource types, 1 remaining: unexpected items still remain "
+            f"in namespace: {name} for gvr: /v1, Resource=pods"
+        )
+    left = ", ".join(f"{place} has {n} resource instances" for place, n in sorted(counts.items()))
+    held = ", ".join(f"{f} in {n} resource instances" for f, n in sorted(finalizers.items()))
+    discovered = "All resources successfully discovered"
+    parsed = "All legacy kube types successfully parsed"
+    remain = ("False", "ContentRemoved", "All content successfully removed")
+    if counts and not pods_left:
+        remain = ("True", "SomeResourcesRemain", f"Some resources are remaining: {left}")
+    waits = ("False", "ContentHasNoFinalizers", "All content-preserving finalizers finished")
+    if finalizers and not pods_left:
+        waits = ("True", "SomeFinalizersRemain", f"Some content in the namespace has {held}")
+    return (
+        ("NamespaceDeletionDiscoveryFailure", "False", "ResourcesDiscovered", discovered),
+        ("NamespaceDeletionGroupVersionParsingFailure", "False", "ParsedGroupVersions", parsed),
+        ("NamespaceDeletionContentFailure", *content, text),
+        ("NamespaceContentRemaining", *remain),
+        ("NamespaceFinalizersRemaining", *waits),
+    )
