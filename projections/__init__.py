@@ -1,6 +1,43 @@
 """Pure folds over the log, one module per view, each named and versioned.
 
 Belongs here: how an event changes a view, which rows of the view's tables changed, the state hash.
-Does not belong here: queries, I/O, other projections (they do not import each other). Imported by
-the service; imports only the domain.
+Does not belong here: queries, I/O, other projections (they do not import each other; what several
+need is in `row_changes`, what only one needs beside it). Imported by the service; imports only the
+domain.
 """
+
+from app.domain.devices.device_selectors import SelectorCompiler
+from app.domain.log.projection import Projection
+from projections.activity import ActivityProjection
+from projections.claims import ClaimsProjection
+from projections.counters import CountersProjection
+from projections.decisions import DecisionsProjection
+from projections.inventory import InventoryProjection
+from projections.objects import ObjectsProjection
+from projections.taints import TaintsProjection
+from projections.timeline import TimelineProjection
+
+__all__ = ["all_projections"]
+
+
+def all_projections(
+    *,
+    compiler: SelectorCompiler | None = None,
+    with_rules: bool = True,
+    with_patches: bool = True,
+) -> tuple[Projection, ...]:
+    """Fresh, empty instances of every view.
+
+    `compiler` reads the CEL of ResourceSlicePatches; `with_rules` and `with_patches` are the gates
+    by which DeviceTaintRules and patches act on devices.
+    """
+    return (
+        ObjectsProjection(),
+        InventoryProjection(compiler=compiler, with_rules=with_rules, with_patches=with_patches),
+        CountersProjection(),
+        TaintsProjection(),
+        ClaimsProjection(),
+        DecisionsProjection(),
+        TimelineProjection(),
+        ActivityProjection(),
+    )

@@ -1,0 +1,283 @@
+"""Shared counters: how much each pool has, how much is taken, and by whom.
+
+Only slices that publish or consume counters are looked at. A device that any claim holds consumes
+its counters once, however many shares of it exist; administrative access consumes nothing. Only
+the newest generation of a pool counts. Parity: allocator.md 1.1 and 7.
+"""
+
+import msgspec
+
+from app.domain.devices.inventory import Inventory, SliceChange
+from app.domain.devices.model import Device, DeviceId, PoolId
+from app.domain.errors import InputError
+from app.domain.log import Event, EventType, Revision
+from app.domain.log.projection import Column, Row, RowKey, Table
+from app.domain.values import json_tree
+from app.domain.values.json_tree import JsonObject
+from projections.row_changes import RowChanges
+
+GROUP = "resource.k8s.io"
+
+COUNTERS = Table(
+    name="view_counters",
+    key=("driver", "pool", "counter_set", "counter"),
+    columns=(
+        Column(name="driver", type="text"),
+        Column(name="pool", type="text"),
+        Column(name="counter_set", type="text"),
+        Column(name="counter", type="text"),
+        Column(name="capacity", type="decimal", description="as published"),
+        Column(name="used", type="decimal", description="consumed by devices that claims hold"),
+        Column(name="free", type="decimal", description="below zero when overdrawn"),
+        Column(name="holders", type="json", description="device, amount and claims, by device"),
+    ),
+    description="Every counter of every pool",
+)
+
+_Claim = tuple[str, str]
+_SliceName = str
+_Place = tuple[str, str, int]
+"""Driver, pool and the pool's generation, as a slice says."""
+
+
+class CountersProjection:
+    """Folds ResourceSlices and the allocations of ResourceClaims.
+
+    Example: set `gpu-0` has 80 units; claim `a` holds a partition of 40: capacity 80, used 40, free
+    40, holders `[{"device": "mig-1", "amount": "40", "claims": ["default/a"]}]`.
+    """
+
+    name = "counters"
+    version = 1
+
+    def __init__(self) -> None:
+        self.revision = Revision(0)
+        self._slices: dict[_SliceName, bytes] = {}
+        self._pending: dict[_SliceName, bytes | None] = {}
+        self._places: dict[_SliceName, _Place] = {}
+        self._generations: dict[PoolId, dict[_SliceName, int]] = {}
+        self._claims: dict[_Claim, tuple[DeviceId, ...]] = {}
+        self._holders: dict[PoolId, dict[str, set[_Claim]]] = {}
+        self._dirty: set[PoolId] = set()
+        self._inventory = Inventory(with_rules=False, with_patches=False)
+        self._rows: dict[PoolId, dict[RowKey, Row]] = {}
+        self._changes = RowChanges((COUNTERS,), self._compute)
+        self._touched = self._changes.touched(COUNTERS.name)
+
+    def fold(self, event: Event) -> None:
+        """Note a slice, or the devices that a claim holds now."""
+        self.revision = event.revision
+        group, resource, namespace, name = event.key
+        if group != GROUP or not event.is_about_object:
+            return
+        deleted = event.type is EventType.OBJECT_DELETED
+        if resource == "resourceclaims":
+            held = () if deleted else _held_devices(event.object)
+            if held != self._claims.get((namespace, name), ()):
+                self._set_claim((namespace, name), held)
+        elif resource == "resourceslices":
+            self._note_slice(name, None if deleted else event)
+
+    def tables(self) -> tuple[Table, ...]:
+        """Counters."""
+        return (COUNTERS,)
+
+    def take_changed(self) -> dict[str, set[RowKey]]:
+        """Keys of rows that changed since the last call."""
+        self._catch_up()
+        return self._changes.take()
+
+    def row(self, table: str, key: RowKey) -> Row | None:
+        """The row of one counter."""
+        self._catch_up()
+        return self._changes.row(table, key)
+
+    def state_hash(self) -> str:
+        """The hash over all rows."""
+        self._catch_up()
+        return self._changes.state_hash()
+
+    def dump(self) -> bytes:
+        """Slices with counters, where all slices belong, what claims hold; each sorted."""
+        parts = (self._slices, self._places, self._claims)
+        return _encoder.encode((self.revision, *(sorted(part.items()) for part in parts)))
+
+    def load(self, state: bytes) -> None:
+        """Become what was dumped; the view must be empty."""
+        self.revision, slices, places, claims = _snapshot.decode(state)
+        self._slices = dict(slices)
+        self._pending = dict(slices)
+        for name, place in places:
+            self._set_place(name, place)
+        for claim, held in claims:
+            self._set_claim(claim, held)
+
+    def _note_slice(self, name: _SliceName, event: Event | None) -> None:
+        place = None if event is None else _place(event.object)
+        if place != self._places.get(name):
+            self._set_place(name, place)
+        if event is not None and _has_counters(event.object):
+            self._slices[name] = self._pending[name] = event.body
+        elif self._slices.pop(name, None) is not None:
+            self._pending[name] = None
+
+    def _set_place(self, name: _SliceName, place: _Place | None) -> None:
+        """Every slice counts for the newest generation of its pool, with counters or without."""
+        old = self._places.pop(name, None)
+        if old is not None:
+            generations = self._generations[old[:2]]
+            del generations[name]
+            if not generations:
+                del self._generations[old[:2]]
+            self._dirty.add(old[:2])
+        if place is not None:
+            self._places[name] = place
+            self._generations.setdefault(place[:2], {})[name] = place[2]
+            self._dirty.add(place[:2])
+
+    def _set_claim(self, claim: _Claim, held: tuple[DeviceId, ...]) -> None:
+        for driver, pool, device in self._claims.pop(claim, ()):
+            devices = self._holders[(driver, pool)]
+            devices[device].discard(claim)
+            if not devices[device]:
+                del devices[device]
+                if not devices:
+                    del self._holders[(driver, pool)]
+            self._dirty.add((driver, pool))
+        if held:
+            self._claims[claim] = held
+        for driver, pool, device in held:
+            devices = self._holders.setdefault((driver, pool), {})
+            devices.setdefault(device, set()).add(claim)
+            self._dirty.add((driver, pool))
+
+    def _catch_up(self) -> None:
+        """Compute the rows of all pools of which something was noted."""
+        pending, self._pending = self._pending, {}
+        for name, body in pending.items():
+            changes = self._inventory.remove_slice(name) if body is None else self._put(name, body)
+            for change in changes:
+                self._dirty.update(
+                    side.pool for side in (change.old, change.new) if side is not None
+                )
+        dirty, self._dirty = self._dirty, set()
+        for pool in dirty:
+            before = self._rows.pop(pool, {})
+            after = self._pool_rows(pool)
+            if after:
+                self._rows[pool] = after
+            for key in before.keys() | after.keys():
+                if before.get(key) != after.get(key):
+                    self._touched.add(key)
+
+    def _put(self, name: _SliceName, body: bytes) -> tuple[SliceChange, ...]:
+        tree: JsonObject = _decoder.decode(body)
+        try:
+            return self._inventory.put_slice(tree, key=name)
+        except (InputError, TypeError, ValueError, AttributeError):
+            # An unreadable slice counts as absent, as in the inventory view, which names it.
+            return self._inventory.remove_slice(name)
+
+    def _pool_rows(self, pool: PoolId) -> dict[RowKey, Row]:
+        newest = max(self._generations.get(pool, {}).values(), default=0)
+        slices = self._inventory.slices_of(pool)
+        current = [found for found in slices if found.generation == newest]
+        capacity = {
+            (set_name, counter): amount
+            for found in current
+            for set_name, counters in found.counter_sets
+            for counter, amount in counters.items()
+        }
+        if not capacity:
+            return {}
+        devices: dict[str, Device] = {}
+        for found in current:
+            for device in found.devices:
+                devices.setdefault(device.id[2], device)
+        used = dict.fromkeys(capacity, 0)
+        holders: dict[tuple[str, str], list[JsonObject]] = {place: [] for place in capacity}
+        for name, claims in sorted(self._holders.get(pool, {}).items()):
+            known = devices.get(name)
+            for set_name, counters in known.consumes if known is not None else ():
+                for counter, amount in counters:
+                    place = (set_name, counter)
+                    if place in used:
+                        used[place] += amount
+                        named = [f"{namespace}/{claim}" for namespace, claim in sorted(claims)]
+                        holders[place].append(
+                            {"device": name, "amount": decimal_text(amount), "claims": named}
+                        )
+        return {
+            (*pool, *place): {
+                "driver": pool[0],
+                "pool": pool[1],
+                "counter_set": place[0],
+                "counter": place[1],
+                "capacity": decimal_text(amount),
+                "used": decimal_text(used[place]),
+                "free": decimal_text(amount - used[place]),
+                "holders": holders[place],
+            }
+            for place, amount in capacity.items()
+        }
+
+    def _compute(self, table: str, key: RowKey) -> Row | None:
+        if table != COUNTERS.name:
+            return None
+        return self._rows.get((str(key[0]), str(key[1])), {}).get(key)
+
+
+def decimal_text(nanos: int) -> str:
+    """An amount in units of 10**-9 as a decimal number: 1500000000 is `1.5`."""
+    sign = "-" if nanos < 0 else ""
+    whole, part = divmod(abs(nanos), 10**9)
+    return f"{sign}{whole}.{part:09d}".rstrip("0") if part else f"{sign}{whole}"
+
+
+def _held_devices(tree: JsonObject) -> tuple[DeviceId, ...]:
+    """The devices that a claim's allocation holds, without those for administrative access."""
+    status = tree.get("status")
+    if not isinstance(status, dict) or "allocation" not in status:
+        return ()
+    held = {
+        (
+            json_tree.text(result, "driver"),
+            json_tree.text(result, "pool"),
+            json_tree.text(result, "device"),
+        )
+        for result in json_tree.objects(status, "allocation", "devices", "results")
+        if not json_tree.flag(result, "adminAccess")
+    }
+    return tuple(sorted(held))
+
+
+def _place(tree: JsonObject) -> _Place:
+    return (
+        json_tree.text(tree, "spec", "driver"),
+        json_tree.text(tree, "spec", "pool", "name"),
+        json_tree.integer(tree, "spec", "pool", "generation") or 0,
+    )
+
+
+def _has_counters(tree: JsonObject) -> bool:
+    spec = tree.get("spec")
+    if not isinstance(spec, dict):
+        return False
+    if spec.get("sharedCounters"):
+        return True
+    devices = spec.get("devices")
+    if not isinstance(devices, list):
+        return False
+    return any(isinstance(device, dict) and "consumesCounters" in device for device in devices)
+
+
+_decoder = msgspec.json.Decoder()
+_encoder = msgspec.msgpack.Encoder()
+_snapshot = msgspec.msgpack.Decoder(
+    tuple[
+        Revision,
+        list[tuple[_SliceName, bytes]],
+        list[tuple[_SliceName, _Place]],
+        list[tuple[_Claim, tuple[DeviceId, ...]]],
+    ]
+)

@@ -1,0 +1,350 @@
+"""What exists: pools with their state, and their devices with everything that acts on them.
+
+An event about a slice, rule, patch or class is only noted; objects are compiled when somebody asks
+for rows or for the inventory, so that a slice published ten times between two takes is compiled
+once. An object that cannot be read counts as absent and is named in `unreadable`.
+"""
+
+from typing import Any
+
+import msgspec
+
+from app.domain.devices.device_selectors import SelectorCompiler
+from app.domain.devices.inventory import Inventory, SliceChange
+from app.domain.devices.model import Device, PoolId, Slice
+from app.domain.devices.nodes import NodeChoice
+from app.domain.devices.pools import PoolState
+from app.domain.devices.taints import BLOCKING_EFFECTS
+from app.domain.errors import InputError
+from app.domain.log import Event, EventType, Revision
+from app.domain.log.projection import Column, Row, RowKey, Table
+from app.domain.values import json_tree
+from app.domain.values.json_tree import JsonObject
+from projections.row_changes import RowChanges
+
+GROUP = "resource.k8s.io"
+
+POOLS = Table(
+    name="view_pools",
+    key=("driver", "pool"),
+    columns=(
+        Column(name="driver", type="text"),
+        Column(name="pool", type="text"),
+        Column(name="generation", type="integer", description="the newest published"),
+        Column(name="slices_expected", type="integer", description="as the first slice says"),
+        Column(name="slices_present", type="integer", description="of the newest generation"),
+        Column(name="slices_obsolete", type="integer", description="of older generations"),
+        Column(name="state", type="text", description="usable, incomplete or invalid"),
+        Column(name="complete", type="boolean"),
+        Column(name="valid", type="boolean", description="not known to be invalid"),
+        Column(name="problem", type="text", description="why devices of the pool are not used"),
+        Column(name="placement", type="text", description="node, all, selector, device or mixed"),
+        Column(name="node", type="text", description="when all slices are of one node"),
+        Column(name="devices", type="integer", description="in the newest generation"),
+        Column(name="counter_sets", type="integer"),
+        Column(name="slices", type="json", description="names of the newest generation's slices"),
+    ),
+    description="Every pool, as the whole cluster sees it",
+)
+DEVICES = Table(
+    name="view_devices",
+    key=("driver", "pool", "device"),
+    columns=(
+        Column(name="driver", type="text"),
+        Column(name="pool", type="text"),
+        Column(name="device", type="text"),
+        Column(name="slice", type="text"),
+        Column(name="generation", type="integer", description="of the pool"),
+        Column(name="node", type="text", description="empty when more than one may use it"),
+        Column(name="attributes", type="json", description="effective values by name"),
+        Column(name="capacity", type="json", description="effective quantities by name"),
+        Column(name="counters", type="json", description="what it consumes, as published"),
+        Column(name="shared", type="boolean", description="several claims may hold a share"),
+        Column(name="binding_conditions", type="json"),
+        Column(name="taints", type="json", description="effective; each with the rule, if any"),
+        Column(name="blocked", type="boolean", description="a taint refuses intolerant requests"),
+        Column(name="patches", type="json", description="what ResourceSlicePatches changed"),
+        Column(name="patch_problems", type="json", description="patches that failed on it"),
+    ),
+    description="Every device of the newest generation of its pool",
+)
+
+_Place = tuple[str, str]
+"""Resource and name of a cluster-scoped object."""
+
+_Placed = dict[str, tuple[Slice, Device]]
+"""Device name to the slice that holds it and the device."""
+
+
+class InventoryProjection:
+    """Folds ResourceSlices, DeviceTaintRules, ResourceSlicePatches and DeviceClasses.
+
+    `compiler` reads the CEL of patches; without one patches are passed over. Example: slice `a` of
+    pool `d/p` (1 of 2 slices) makes the row `d/p` with complete false and the rows of its devices;
+    slice `b` touches that row and adds its own devices, those of `a` stay untouched.
+    """
+
+    name = "inventory"
+    version = 1
+
+    def __init__(
+        self,
+        *,
+        compiler: SelectorCompiler | None = None,
+        with_rules: bool = True,
+        with_patches: bool = True,
+    ) -> None:
+        self.revision = Revision(0)
+        self.unreadable: dict[_Place, str] = {}
+        self._bodies: dict[_Place, bytes] = {}
+        self._pending: dict[_Place, bytes | None] = {}
+        self._has_compiler = compiler is not None
+        self._inventory = Inventory(
+            compiler=compiler, with_rules=with_rules, with_patches=with_patches
+        )
+        self._placed: dict[PoolId, _Placed] = {}
+        self._changes = RowChanges((POOLS, DEVICES), self._compute)
+        self._touched_pools = self._changes.touched(POOLS.name)
+        self._touched_devices = self._changes.touched(DEVICES.name)
+
+    def fold(self, event: Event) -> None:
+        """Note the object's present state."""
+        self.revision = event.revision
+        group, resource, _, name = event.key
+        if group != GROUP or resource not in _RESOURCES or not event.is_about_object:
+            return
+        place = (resource, name)
+        if event.type is EventType.OBJECT_DELETED:
+            self._bodies.pop(place, None)
+            self._pending[place] = None
+        else:
+            self._bodies[place] = self._pending[place] = event.body
+
+    @property
+    def inventory(self) -> Inventory:
+        """The devices at `revision`. Shared: readers do not change it."""
+        self._catch_up()
+        return self._inventory
+
+    def tables(self) -> tuple[Table, ...]:
+        """Pools and devices."""
+        return (POOLS, DEVICES)
+
+    def take_changed(self) -> dict[str, set[RowKey]]:
+        """Keys of rows touched since the last call."""
+        self._catch_up()
+        return self._changes.take()
+
+    def row(self, table: str, key: RowKey) -> Row | None:
+        """The row of a pool or of a device."""
+        self._catch_up()
+        return self._changes.row(table, key)
+
+    def state_hash(self) -> str:
+        """The hash over all rows."""
+        self._catch_up()
+        return self._changes.state_hash()
+
+    def dump(self) -> bytes:
+        """The present objects, sorted; everything else follows from them."""
+        return _encoder.encode((self.revision, sorted(self._bodies.items())))
+
+    def load(self, state: bytes) -> None:
+        """Become what was dumped; the view must be empty."""
+        self.revision, bodies = _snapshot.decode(state)
+        self._bodies = dict(bodies)
+        self._pending = dict(bodies)
+
+    def _catch_up(self) -> None:
+        """Take the noted objects into the inventory and touch the rows that follow from them."""
+        if not self._pending:
+            return
+        pending, self._pending = self._pending, {}
+        pools: set[PoolId] = set()
+        for place, body in pending.items():
+            for change in self._take_over(place, body):
+                pools.update(side.pool for side in (change.old, change.new) if side is not None)
+        for pool in pools:
+            self._touch_pool(pool)
+
+    def _take_over(self, place: _Place, body: bytes | None) -> tuple[SliceChange, ...]:
+        resource, name = place
+        self.unreadable.pop(place, None)
+        if body is not None:
+            tree: JsonObject = _decoder.decode(body)
+            try:
+                return self._put(resource, name, tree)
+            except (InputError, TypeError, ValueError, AttributeError) as problem:
+                # The log holds what was imported, readable or not; folding must go on.
+                self.unreadable[place] = str(problem)
+        return self._remove(resource, name)
+
+    def _put(self, resource: str, name: str, tree: JsonObject) -> tuple[SliceChange, ...]:
+        match resource:
+            case "resourceslices":
+                return self._inventory.put_slice(tree, key=name)
+            case "devicetaintrules":
+                return self._inventory.put_rule(tree)
+            case "deviceclasses":
+                return self._inventory.put_class(tree)
+            case _:
+                if not self._has_compiler:
+                    return ()
+                _check_patch(tree)
+                return self._inventory.put_patch(tree)
+
+    def _remove(self, resource: str, name: str) -> tuple[SliceChange, ...]:
+        match resource:
+            case "resourceslices":
+                return self._inventory.remove_slice(name)
+            case "devicetaintrules":
+                return self._inventory.remove_rule(name)
+            case "deviceclasses":
+                return self._inventory.remove_class(name)
+            case _:
+                return self._inventory.remove_patch(name)
+
+    def _touch_pool(self, pool: PoolId) -> None:
+        """The pool's row changes, and the rows of devices that are no longer the same value."""
+        self._touched_pools.add(pool)
+        before = self._placed.get(pool, {})
+        after = _place_devices(self._newest(pool))
+        for name in before.keys() | after.keys():
+            old, new = before.get(name), after.get(name)
+            if old is None or new is None or old[1] is not new[1] or _differs(old[0], new[0]):
+                self._touched_devices.add((*pool, name))
+        if after:
+            self._placed[pool] = after
+        else:
+            self._placed.pop(pool, None)
+
+    def _newest(self, pool: PoolId) -> list[Slice]:
+        slices = self._inventory.slices_of(pool)
+        generation = max((found.generation for found in slices), default=0)
+        return [found for found in slices if found.generation == generation]
+
+    def _compute(self, table: str, key: RowKey) -> Row | None:
+        pool = (str(key[0]), str(key[1]))
+        if table == POOLS.name:
+            return self._pool_row(pool)
+        found = self._placed.get(pool, {}).get(str(key[2]))
+        return None if found is None else _device_row(*found)
+
+    def _pool_row(self, pool: PoolId) -> Row | None:
+        surveyed = self._inventory.pool(pool)
+        if surveyed is None:
+            return None
+        newest = self._newest(pool)
+        nodes = {found.node.name for found in newest}
+        placements = {_placement(found) for found in newest}
+        return {
+            "driver": pool[0],
+            "pool": pool[1],
+            "generation": surveyed.generation,
+            "slices_expected": newest[0].slice_count,
+            "slices_present": len(newest),
+            "slices_obsolete": len(self._inventory.slices_of(pool)) - len(newest),
+            "state": surveyed.state.value,
+            "complete": surveyed.state is not PoolState.INCOMPLETE,
+            "valid": surveyed.state is not PoolState.INVALID,
+            "problem": surveyed.problem,
+            "placement": placements.pop() if len(placements) == 1 else "mixed",
+            "node": nodes.pop() if len(nodes) == 1 else "",
+            "devices": sum(len(found.devices) for found in newest),
+            "counter_sets": sum(len(found.counter_sets) for found in newest),
+            "slices": [found.name for found in newest],
+        }
+
+
+def _place_devices(slices: list[Slice]) -> _Placed:
+    """Where each device is; of several with one name (an invalid pool) the first slice's."""
+    placed: _Placed = {}
+    for found in slices:
+        for device in found.devices:
+            placed.setdefault(device.id[2], (found, device))
+    return placed
+
+
+def _differs(old: Slice, new: Slice) -> bool:
+    """Whether the slice says something else about the same device."""
+    return old is not new and (
+        old.name != new.name or old.node != new.node or old.patch_problems != new.patch_problems
+    )
+
+
+def _device_row(found: Slice, device: Device) -> Row:
+    chosen = device.node if found.per_device else found.node
+    return {
+        "driver": device.id[0],
+        "pool": device.id[1],
+        "device": device.id[2],
+        "slice": found.name,
+        "generation": found.generation,
+        "node": chosen.name,
+        "attributes": {name: _value(held) for name, held in device.attributes.items()},
+        "capacity": {
+            name: json_tree.get(held, "value") for name, held in device.capacity_tree.items()
+        },
+        "counters": json_tree.objects(device.tree, "consumesCounters"),
+        "shared": device.allow_multiple,
+        "binding_conditions": list(device.binding_conditions),
+        "taints": [
+            {
+                "key": taint.key,
+                "value": taint.value,
+                "effect": taint.effect,
+                "time_added": taint.time_added,
+                "rule": taint.rule,
+            }
+            for taint in device.taints
+        ],
+        "blocked": any(taint.effect in BLOCKING_EFFECTS for taint in device.taints),
+        "patches": [
+            {
+                "patch": applied.patch,
+                "field": applied.field,
+                "name": applied.name,
+                "removed": applied.removed,
+            }
+            for applied in device.patches
+        ],
+        "patch_problems": [
+            {"patch": failed.patch, "problem": failed.problem}
+            for failed in found.patch_problems
+            if failed.device == device.id
+        ],
+    }
+
+
+def _value(held: Any) -> Any:
+    """The value of an attribute without its type: `{"string": "a"}` is `a`."""
+    if isinstance(held, dict) and len(held) == 1:
+        return next(iter(held.values()))
+    return held
+
+
+def _placement(found: Slice) -> str:
+    if found.per_device:
+        return "device"
+    choice: NodeChoice = found.node
+    if choice.name:
+        return "node"
+    if choice.all_nodes:
+        return "all"
+    return "selector" if choice.tree is not None else "none"
+
+
+def _check_patch(tree: JsonObject) -> None:
+    """Refuse values that merging could not read; what is left raises InputError by itself."""
+    for part in ("attributes", "capacity"):
+        for name, value in json_tree.mapping(tree, "spec", "devices", part).items():
+            if not isinstance(value, dict):
+                raise InputError(f"{part} {name} is not an object")
+
+
+_RESOURCES = frozenset(
+    ("resourceslices", "devicetaintrules", "resourceslicepatches", "deviceclasses")
+)
+_decoder = msgspec.json.Decoder()
+_encoder = msgspec.msgpack.Encoder()
+_snapshot = msgspec.msgpack.Decoder(tuple[Revision, list[tuple[_Place, bytes]]])

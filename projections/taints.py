@@ -1,0 +1,435 @@
+"""Taints in force, and what each DeviceTaintRule concerns.
+
+One row per taint of a device: its own first, then those of rules by name. One row per rule: what it
+matches, which claims and pods are concerned, who tolerates it. Whether a rule is merged into
+devices is a matter of the history's gates; this view shows rules as if they were. A rule without
+selector taints every device for allocation and none for eviction (quirk Q14). Only devices of the
+newest generation of their pool count. Parity: allocator.md 9 and 13, controllers.md 1.2 and 1.3.
+"""
+
+from collections.abc import Iterable, Iterator
+
+import msgspec
+
+from app.domain.devices import taints
+from app.domain.devices.model import DeviceId, PoolId, Taint
+from app.domain.devices.taints import TaintRule
+from app.domain.log import Event, EventType, Revision
+from app.domain.log.projection import Column, Row, RowKey, Table
+from app.domain.values import json_tree
+from app.domain.values.json_tree import JsonObject
+from projections.row_changes import RowChanges
+
+GROUP = "resource.k8s.io"
+
+NAMED_MAX = 100
+"""How many devices or claims a rule's row names; all are counted."""
+
+TAINTS = Table(
+    name="view_taints",
+    key=("driver", "pool", "device", "position"),
+    columns=(
+        Column(name="driver", type="text"),
+        Column(name="pool", type="text"),
+        Column(name="device", type="text"),
+        Column(name="position", type="integer", description="in the merged list, from 0"),
+        Column(name="taint_key", type="text"),
+        Column(name="taint_value", type="text"),
+        Column(name="effect", type="text"),
+        Column(name="time_added", type="text"),
+        Column(name="rule", type="text", description="empty for a taint of the slice itself"),
+        Column(name="claims", type="json", description="claims on the device; who tolerates it"),
+    ),
+    description="Every taint in force",
+)
+RULES = Table(
+    name="view_taint_rules",
+    key=("rule",),
+    columns=(
+        Column(name="rule", type="text"),
+        Column(name="taint_key", type="text"),
+        Column(name="taint_value", type="text"),
+        Column(name="effect", type="text"),
+        Column(name="time_added", type="text"),
+        Column(name="selects", type="boolean", description="false when it has no selector"),
+        Column(name="driver", type="text", description="empty for any"),
+        Column(name="pool", type="text", description="empty for any"),
+        Column(name="device", type="text", description="empty for any"),
+        Column(name="devices", type="integer", description="published devices that it taints"),
+        Column(name="device_names", type="json", description="the first of them"),
+        Column(name="allocated", type="integer", description="allocation results it concerns"),
+        Column(name="tolerated", type="integer", description="of these, tolerated"),
+        Column(name="claims", type="json", description="the first claims concerned"),
+        Column(name="pods", type="integer", description="pods for which these are reserved"),
+        Column(name="conditions", type="json", description="as in its status"),
+    ),
+    description="Every DeviceTaintRule",
+)
+
+
+class _Held(msgspec.Struct, frozen=True, array_like=True):
+    """One result of a claim's allocation: the device and the tolerations copied to it."""
+
+    device: DeviceId
+    request: str
+    tolerations: tuple[JsonObject, ...]
+
+
+class _Claim(msgspec.Struct, frozen=True, array_like=True):
+    """What a claim holds, and the names of the pods for which it is reserved."""
+
+    held: tuple[_Held, ...]
+    pods: tuple[str, ...]
+
+
+class _Slice(msgspec.Struct, frozen=True, array_like=True):
+    """A slice's pool and generation, its device names and the taints of those that have any."""
+
+    driver: str
+    pool: str
+    generation: int
+    devices: tuple[str, ...]
+    tainted: tuple[tuple[str, tuple[JsonObject, ...]], ...]
+
+
+_ClaimName = tuple[str, str]
+_Merged = dict[str, tuple[JsonObject, ...]]
+"""Device name to its own taints, for one pool."""
+
+
+class TaintsProjection:
+    """Folds ResourceSlices, DeviceTaintRules and the allocations of ResourceClaims.
+
+    Example: rule `r` with effect NoExecute on pool `d/p` of two devices, claim `a` holds one of
+    them: three rows, two of `view_taints` (one naming claim `a`) and one of `view_taint_rules`
+    with devices 2 and allocated 1.
+    """
+
+    name = "taints"
+    version = 1
+
+    def __init__(self) -> None:
+        self.revision = Revision(0)
+        self._slices: dict[str, _Slice] = {}
+        self._by_pool: dict[PoolId, set[str]] = {}
+        self._merged: dict[PoolId, _Merged] = {}
+        self._rules: dict[str, TaintRule] = {}
+        self._claims: dict[_ClaimName, _Claim] = {}
+        self._holders: dict[DeviceId, set[_ClaimName]] = {}
+        self._rows: dict[DeviceId, int] = {}
+        self._dirty_pools: set[PoolId] = set()
+        self._dirty_devices: set[DeviceId] = set()
+        self._dirty_rules: set[str] = set()
+        self._changes = RowChanges((TAINTS, RULES), self._compute)
+        self._touched = self._changes.touched(TAINTS.name)
+        self._touched_rules = self._changes.touched(RULES.name)
+
+    def fold(self, event: Event) -> None:
+        """Take over a slice, a rule, or what a claim holds."""
+        self.revision = event.revision
+        group, resource, namespace, name = event.key
+        if group != GROUP or not event.is_about_object:
+            return
+        deleted = event.type is EventType.OBJECT_DELETED
+        if resource == "resourceclaims":
+            claim = None if deleted else _read_claim(event.object)
+            self._set_claim((namespace, name), claim)
+        elif resource == "resourceslices":
+            self._set_slice(name, None if deleted else _read_slice(event.object))
+        elif resource == "devicetaintrules":
+            self._set_rule(name, None if deleted else taints.rule_of(event.object))
+
+    def tables(self) -> tuple[Table, ...]:
+        """Taints and rules."""
+        return (TAINTS, RULES)
+
+    def take_changed(self) -> dict[str, set[RowKey]]:
+        """Keys of rows touched since the last call."""
+        self._catch_up()
+        return self._changes.take()
+
+    def row(self, table: str, key: RowKey) -> Row | None:
+        """The row of a taint or of a rule."""
+        self._catch_up()
+        return self._changes.row(table, key)
+
+    def state_hash(self) -> str:
+        """The hash over all rows."""
+        self._catch_up()
+        return self._changes.state_hash()
+
+    def dump(self) -> bytes:
+        """Slices, rules and claims with allocations, sorted."""
+        rules = [(name, rule.tree) for name, rule in sorted(self._rules.items())]
+        slices, claims = sorted(self._slices.items()), sorted(self._claims.items(), key=_first)
+        return _encoder.encode((self.revision, slices, rules, claims))
+
+    def load(self, state: bytes) -> None:
+        """Become what was dumped; the view must be empty."""
+        self.revision, slices, rules, claims = _snapshot.decode(state)
+        for name, found in slices:
+            self._set_slice(name, found)
+        for name, tree in rules:
+            self._set_rule(name, taints.rule_of(tree))
+        for place, claim in claims:
+            self._set_claim(place, claim)
+
+    def _set_claim(self, name: _ClaimName, claim: _Claim | None) -> None:
+        old = self._claims.get(name)
+        if claim == old:
+            return
+        if old is not None:
+            del self._claims[name]
+            for held in old.held:
+                holders = self._holders.get(held.device)
+                if holders is not None:
+                    holders.discard(name)
+                    if not holders:
+                        del self._holders[held.device]
+                self._dirty_devices.add(held.device)
+        if claim is not None:
+            self._claims[name] = claim
+            for held in claim.held:
+                self._holders.setdefault(held.device, set()).add(name)
+                self._dirty_devices.add(held.device)
+
+    def _set_slice(self, name: str, found: _Slice | None) -> None:
+        old = self._slices.get(name)
+        if found == old:
+            return
+        if old is not None:
+            del self._slices[name]
+            members = self._by_pool[(old.driver, old.pool)]
+            members.discard(name)
+            if not members:
+                del self._by_pool[(old.driver, old.pool)]
+            self._dirty_pools.add((old.driver, old.pool))
+        if found is not None:
+            self._slices[name] = found
+            self._by_pool.setdefault((found.driver, found.pool), set()).add(name)
+            self._dirty_pools.add((found.driver, found.pool))
+
+    def _set_rule(self, name: str, rule: TaintRule | None) -> None:
+        """Replace a rule; its devices are touched unless only its status changed."""
+        old = self._rules.pop(name, None)
+        if rule is not None:
+            self._rules[name] = rule
+        self._dirty_rules.add(name)
+        if old is None or rule is None or not _same_effect(old, rule):
+            for found in (old, rule):
+                if found is not None:
+                    self._dirty_devices.update(self._matched(found))
+
+    def _catch_up(self) -> None:
+        """Bring merged pools up to date, then touch the rows of devices and rules that follow."""
+        dirty_pools, self._dirty_pools = self._dirty_pools, set()
+        for pool in dirty_pools:
+            before, after = self._merged.pop(pool, {}), self._merge(pool)
+            if after:
+                self._merged[pool] = after
+            for name in before.keys() | after.keys():
+                if before.get(name) != after.get(name):
+                    self._dirty_devices.add((*pool, name))
+        devices, self._dirty_devices = self._dirty_devices, set()
+        for device in devices:
+            self._touch_device(device)
+        if devices:
+            for name, rule in self._rules.items():
+                if name not in self._dirty_rules and any(map(rule.matches, devices)):
+                    self._dirty_rules.add(name)
+        rules, self._dirty_rules = self._dirty_rules, set()
+        self._touched_rules.update((name,) for name in rules)
+
+    def _touch_device(self, device: DeviceId) -> None:
+        count = sum(1 for _ in self._taints_of(device))
+        before = self._rows.pop(device, 0)
+        if count:
+            self._rows[device] = count
+        for position in range(max(before, count)):
+            self._touched.add((*device, position))
+
+    def _merge(self, pool: PoolId) -> _Merged:
+        members = sorted(self._by_pool.get(pool, ()))
+        newest = max((self._slices[name].generation for name in members), default=0)
+        merged: _Merged = {}
+        for name in members:
+            found = self._slices[name]
+            if found.generation == newest:
+                tainted = dict(found.tainted)
+                for device in found.devices:
+                    merged.setdefault(device, tainted.get(device, ()))
+        return merged
+
+    def _taints_of(self, device: DeviceId) -> Iterator[Taint]:
+        """The merged taints of a device that is published now; none for others."""
+        own = self._merged.get(device[:2], {}).get(device[2])
+        if own is None:
+            return
+        for tree in own:
+            yield taints.taint_of(tree)
+        for name in sorted(self._rules):
+            if self._rules[name].matches(device):
+                yield self._rules[name].taint
+
+    def _matched(self, rule: TaintRule) -> Iterator[DeviceId]:
+        """Published devices that the rule taints, in order."""
+        if rule.driver is not None and rule.pool is not None:
+            pools: Iterable[PoolId] = [(rule.driver, rule.pool)]
+        else:
+            pools = sorted(self._merged)
+        for pool in pools:
+            if rule.driver is None or rule.driver == pool[0]:
+                for name in self._merged.get(pool, ()):
+                    if rule.matches((*pool, name)):
+                        yield (*pool, name)
+
+    def _compute(self, table: str, key: RowKey) -> Row | None:
+        if table == RULES.name:
+            rule = self._rules.get(str(key[0]))
+            return None if rule is None else self._rule_row(str(key[0]), rule)
+        device = (str(key[0]), str(key[1]), str(key[2]))
+        merged = list(self._taints_of(device))
+        position = int(key[3])
+        if not 0 <= position < len(merged):
+            return None
+        taint = merged[position]
+        return {
+            "driver": device[0],
+            "pool": device[1],
+            "device": device[2],
+            "position": position,
+            **_taint_columns(taint),
+            "rule": taint.rule,
+            "claims": [row for _, row in self._concerned(taint, (device,))],
+        }
+
+    def _rule_row(self, name: str, rule: TaintRule) -> Row:
+        matched = list(self._matched(rule))
+        allocated = (device for device in sorted(self._holders) if rule.matches(device))
+        concerned = list(self._concerned(rule.taint, allocated))
+        pods = {(claim[0], pod) for claim, row in concerned for pod in row["pods"]}
+        return {
+            "rule": name,
+            **_taint_columns(rule.taint),
+            "selects": rule.selects,
+            "driver": rule.driver or "",
+            "pool": rule.pool or "",
+            "device": rule.device or "",
+            "devices": len(matched),
+            "device_names": ["/".join(device) for device in sorted(matched)[:NAMED_MAX]],
+            "allocated": len(concerned),
+            "tolerated": sum(1 for _, row in concerned if row["tolerated"]),
+            "claims": [row for _, row in concerned[:NAMED_MAX]],
+            "pods": len(pods),
+            "conditions": json_tree.objects(rule.tree, "status", "conditions"),
+        }
+
+    def _concerned(
+        self, taint: Taint, devices: Iterable[DeviceId]
+    ) -> Iterator[tuple[_ClaimName, JsonObject]]:
+        """Each allocation result on one of the devices, with what it says to the taint."""
+        for device in devices:
+            for name in sorted(self._holders.get(device, ())):
+                claim = self._claims[name]
+                for held in claim.held:
+                    if held.device == device:
+                        yield name, _concern_row(name, claim, held, taint)
+
+
+def _concern_row(name: _ClaimName, claim: _Claim, held: _Held, taint: Taint) -> JsonObject:
+    """`tolerated` is what allocation asks; `evicted_after` the seconds eviction waits, or none.
+
+    Parity: for eviction a toleration must name the effect NoExecute itself (quirk C2), and one
+    without seconds beats all others (controllers.md 1.3).
+    """
+    known = [(tree, taints.toleration_of(tree)) for tree in held.tolerations]
+    matching = [tree for tree, toleration in known if taints.tolerates(toleration, taint)]
+    evicted_after: int | None = None
+    if taint.effect == "NoExecute":
+        exact = [tree for tree in matching if tree.get("effect") == "NoExecute"]
+        seconds = [json_tree.integer(tree, "tolerationSeconds") for tree in exact]
+        bounded = [max(0, found) for found in seconds if found is not None]
+        evicted_after = None if len(bounded) < len(seconds) else min(bounded, default=0)
+    return {
+        "claim": "/".join(name),
+        "device": "/".join(held.device),
+        "request": held.request,
+        "tolerated": bool(matching),
+        "evicted_after": evicted_after,
+        "pods": list(claim.pods),
+    }
+
+
+def _taint_columns(taint: Taint) -> Row:
+    return {
+        "taint_key": taint.key,
+        "taint_value": taint.value,
+        "effect": taint.effect,
+        "time_added": taint.time_added,
+    }
+
+
+def _same_effect(old: TaintRule, new: TaintRule) -> bool:
+    return (old.selects, old.driver, old.pool, old.device, old.taint) == (
+        new.selects,
+        new.driver,
+        new.pool,
+        new.device,
+        new.taint,
+    )
+
+
+def _read_claim(tree: JsonObject) -> _Claim | None:
+    """What the claim holds, None when it is not allocated."""
+    status = tree.get("status")
+    if not isinstance(status, dict) or not isinstance(status.get("allocation"), dict):
+        return None
+    held = tuple(
+        _Held(
+            (
+                json_tree.text(result, "driver"),
+                json_tree.text(result, "pool"),
+                json_tree.text(result, "device"),
+            ),
+            json_tree.text(result, "request"),
+            tuple(json_tree.objects(result, "tolerations")),
+        )
+        for result in json_tree.objects(status, "allocation", "devices", "results")
+    )
+    pods = (
+        json_tree.text(consumer, "name")
+        for consumer in json_tree.objects(status, "reservedFor")
+        if json_tree.text(consumer, "resource") == "pods"
+    )
+    return _Claim(held, tuple(pods))
+
+
+def _read_slice(tree: JsonObject) -> _Slice:
+    spec = json_tree.mapping(tree, "spec")
+    devices = json_tree.objects(spec, "devices")
+    return _Slice(
+        json_tree.text(spec, "driver"),
+        json_tree.text(spec, "pool", "name"),
+        json_tree.integer(spec, "pool", "generation") or 0,
+        tuple(json_tree.text(device, "name") for device in devices),
+        tuple(
+            (json_tree.text(device, "name"), tuple(json_tree.objects(device, "taints")))
+            for device in devices
+            if "taints" in device
+        ),
+    )
+
+
+def _first(item: tuple[_ClaimName, _Claim]) -> _ClaimName:
+    return item[0]
+
+
+_encoder = msgspec.msgpack.Encoder()
+_snapshot = msgspec.msgpack.Decoder(
+    tuple[
+        Revision,
+        list[tuple[str, _Slice]],
+        list[tuple[str, JsonObject]],
+        list[tuple[_ClaimName, _Claim]],
+    ]
+)
