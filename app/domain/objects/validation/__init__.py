@@ -1,0 +1,70 @@
+"""Which objects are right, in the words of the real server.
+
+Belongs here: the rules of objects.md 2 to 9 and 15, one module per family of kinds, each returning
+every broken rule with its path. Does not belong here: decoding, defaulting, dropping of gated
+fields (they ran before), and who may write what. Imported by the lifecycle through `Rules`.
+"""
+
+from collections.abc import Callable, Mapping
+from typing import TypeAlias
+
+from app.domain.objects.field_errors import FieldError
+from app.domain.objects.registry import Kind
+from app.domain.objects.validation import (
+    claims,
+    classes,
+    core,
+    metadata,
+    patches,
+    pool_requests,
+    slices,
+    taint_rules,
+)
+from app.domain.objects.validation.context import AdmissionProblem, Context
+from app.domain.values.json_tree import JsonView
+
+Create: TypeAlias = Callable[[JsonView, Context], list[FieldError]]
+Update: TypeAlias = Callable[[JsonView, JsonView, str, Context], list[FieldError]]
+
+_CREATE: Mapping[tuple[str, str], Create] = {
+    ("resource.k8s.io", "DeviceClass"): classes.create,
+    ("resource.k8s.io", "ResourceClaim"): claims.create,
+    ("resource.k8s.io", "ResourceClaimTemplate"): claims.create_template,
+    ("resource.k8s.io", "ResourceSlice"): slices.create,
+    ("resource.k8s.io", "DeviceTaintRule"): taint_rules.create,
+    ("resource.k8s.io", "ResourceSlicePatch"): patches.create,
+    ("resource.k8s.io", "ResourcePoolStatusRequest"): pool_requests.create,
+    ("", "Pod"): core.create_pod,
+    ("", "Node"): core.create_node,
+}
+
+_UPDATE: Mapping[tuple[str, str], Update] = {
+    ("resource.k8s.io", "DeviceClass"): classes.update,
+    ("resource.k8s.io", "ResourceClaim"): claims.update,
+    ("resource.k8s.io", "ResourceClaimTemplate"): claims.update_template,
+    ("resource.k8s.io", "ResourceSlice"): slices.update,
+    ("resource.k8s.io", "DeviceTaintRule"): taint_rules.update,
+    ("resource.k8s.io", "ResourceSlicePatch"): patches.update,
+    ("resource.k8s.io", "ResourcePoolStatusRequest"): pool_requests.update,
+    ("", "Pod"): core.update_pod,
+    ("", "Node"): core.update_node,
+}
+
+
+def validate_create(kind: Kind, tree: JsonView, context: Context) -> list[FieldError]:
+    """Every rule that a new object breaks; the tree is in the storage version, defaulted."""
+    errors = metadata.check(kind, tree)
+    check = _CREATE.get((kind.group, kind.kind))
+    return errors + (check(tree, context) if check is not None else [])
+
+
+def validate_update(
+    kind: Kind, tree: JsonView, old: JsonView, subresource: str, context: Context
+) -> list[FieldError]:
+    """Every rule that a change breaks; with `subresource` only its part was changed."""
+    errors = metadata.check(kind, tree) + metadata.check_update(tree, old)
+    check = _UPDATE.get((kind.group, kind.kind))
+    return errors + (check(tree, old, subresource, context) if check is not None else [])
+
+
+__all__ = ["AdmissionProblem", "Context", "validate_create", "validate_update"]

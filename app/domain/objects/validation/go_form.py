@@ -1,0 +1,143 @@
+"""How the real server prints a whole spec in an error: its own field names, every field present.
+
+Parity: objects.md 5.1, recorded with 1.36.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+from app.domain.values import json_tree
+from app.domain.values.json_tree import JsonObject, JsonView
+
+_REQUEST = (
+    "DeviceClassName",
+    "Selectors",
+    "AllocationMode",
+    "Count",
+    "AdminAccess",
+    "Tolerations",
+    "Capacity",
+)
+_ZERO: Mapping[str, Any] = {"DeviceClassName": "", "AllocationMode": "", "Count": 0, "Name": ""}
+_RESULT_TEXTS = ("Request", "Driver", "Pool", "Device")
+_RESULT = (
+    *_RESULT_TEXTS,
+    "AdminAccess",
+    "Tolerations",
+    "BindingConditions",
+    "BindingFailureConditions",
+    "ShareID",
+    "ConsumedCapacity",
+)
+_ACRONYMS = {"cel": "CEL", "uid": "UID", "shareID": "ShareID"}
+
+
+def claim_spec_in_go(spec: JsonView) -> JsonObject:
+    """A ResourceClaimSpec in the server's spelling."""
+    devices = json_tree.mapping(spec, "devices")
+    requests = devices.get("requests")
+    constraints = devices.get("constraints")
+    return {
+        "Devices": {
+            "Requests": _each(requests, _request),
+            "Constraints": _each(
+                constraints,
+                lambda item: {
+                    "Requests": item.get("requests"),
+                    "MatchAttribute": item.get("matchAttribute"),
+                    "DistinctAttribute": item.get("distinctAttribute"),
+                },
+            ),
+            "Config": _each(
+                devices.get("config"),
+                lambda item: {
+                    "Requests": item.get("requests"),
+                    "Opaque": _named(item.get("opaque")),
+                },
+            ),
+        }
+    }
+
+
+def allocation_in_go(allocation: JsonView | None) -> Any:
+    """An AllocationResult in the server's spelling."""
+    if allocation is None:
+        return None
+    devices = json_tree.mapping(allocation, "devices")
+    return {
+        "Devices": {
+            "Results": _each(devices.get("results"), _result) or [],
+            "Config": _each(devices.get("config"), _named),
+        },
+        "NodeSelector": _node_selector(allocation.get("nodeSelector")),
+        "AllocationTimestamp": allocation.get("allocationTimestamp"),
+    }
+
+
+def _result(item: JsonView) -> JsonObject:
+    return {
+        name: "" if name in _RESULT_TEXTS and item.get(key) is None else _named(item.get(key))
+        for name, key in ((name, name[0].lower() + name[1:]) for name in _RESULT)
+    }
+
+
+def _node_selector(selector: Any) -> Any:
+    if not isinstance(selector, Mapping):
+        return None
+    terms = _each(
+        selector.get("nodeSelectorTerms"),
+        lambda term: {
+            "MatchExpressions": _each(term.get("matchExpressions"), _requirement),
+            "MatchFields": _each(term.get("matchFields"), _requirement),
+        },
+    )
+    return {"NodeSelectorTerms": terms}
+
+
+def _requirement(item: JsonView) -> JsonObject:
+    return {
+        "Key": json_tree.text(item, "key"),
+        "Operator": json_tree.text(item, "operator"),
+        "Values": item.get("values"),
+    }
+
+
+def _request(item: JsonView) -> JsonObject:
+    exactly = item.get("exactly")
+    alternatives = item.get("firstAvailable")
+    return {
+        "Name": json_tree.text(item, "name"),
+        "Exactly": None if exactly is None else _fields(exactly, _REQUEST),
+        "FirstAvailable": _each(
+            alternatives,
+            lambda sub: _fields(
+                sub, ("Name", *(name for name in _REQUEST if name != "AdminAccess"))
+            ),
+        ),
+    }
+
+
+def _fields(tree: JsonView, names: tuple[str, ...]) -> JsonObject:
+    found: JsonObject = {}
+    for name in names:
+        value = tree.get(name[0].lower() + name[1:])
+        found[name] = _ZERO.get(name) if value is None else _named(value)
+    return found
+
+
+def _each(items: Any, make: Any) -> list[Any] | None:
+    if not isinstance(items, list):
+        return None
+    return [make(item) for item in items if isinstance(item, Mapping)]
+
+
+def _named(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return {_go_name(key): _named(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return [_named(item) for item in value]
+    return value
+
+
+def _go_name(key: str) -> str:
+    return _ACRONYMS.get(key, key[:1].upper() + key[1:])

@@ -1,0 +1,317 @@
+"""Rules that several kinds share: names, lists, selectors, taints, tolerations, configuration."""
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+import msgspec
+
+from app.domain.objects.field_errors import (
+    FieldError,
+    FieldErrorType,
+    duplicate,
+    forbidden,
+    invalid,
+    not_supported,
+    required,
+    too_long,
+    too_many,
+)
+from app.domain.objects.validation import formats
+from app.domain.objects.validation.context import Context
+from app.domain.values import json_tree
+from app.domain.values.json_tree import JsonView
+
+SELECTORS_MAX = 32
+EXPRESSION_BYTES_MAX = 10_240
+OPAQUE_BYTES_MAX = 10_240
+REQUEST_NAMES_MAX = 32
+
+TAINT_EFFECTS = ("NoExecute", "NoSchedule", "None")
+
+Check = Callable[[Any, str], list[FieldError]]
+
+
+def formatted(text: Any, path: str, check: Callable[[str], list[str]]) -> list[FieldError]:
+    """One error per detail that a format gives."""
+    return [invalid(path, text, detail) for detail in check(text if isinstance(text, str) else "")]
+
+
+def required_name(text: Any, path: str, check: Callable[[str], list[str]]) -> list[FieldError]:
+    """A name that must be there and have a format."""
+    return formatted(text, path, check) if text else [required(path)]
+
+
+def driver_name(text: Any, path: str) -> list[FieldError]:
+    """A driver name. Upper case is accepted, the format is checked in lower case."""
+    if not text:
+        return [required(path)]
+    errors: list[FieldError] = []
+    if len(text.encode()) > formats.DRIVER_MAX:
+        errors.append(too_long(path, formats.DRIVER_MAX))
+    lower = formats.subdomain(text.lower())
+    return errors + [invalid(path, text, detail) for detail in lower]
+
+
+def pool_name(text: Any, path: str) -> list[FieldError]:
+    """One or more DNS subdomains joined by `/`."""
+    if not text:
+        return [required(path)]
+    errors: list[FieldError] = []
+    if len(text.encode()) > formats.POOL_MAX:
+        errors.append(too_long(path, formats.POOL_MAX))
+    for part in text.split("/"):
+        errors += [invalid(path, part, detail) for detail in formats.subdomain(part)]
+    return errors
+
+
+def qualified_name(text: str, path: str) -> list[FieldError]:
+    """`id` or `domain/id`. Parity: objects.md 2.1."""
+    if not text:
+        return [required(path, "name required")]
+    parts = text.split("/")
+    if len(parts) == 1:
+        return identifier(parts[0], path)
+    if len(parts) > 2:
+        return [
+            invalid(
+                path,
+                text,
+                "must be either a single name or a domain and a name separated by a slash",
+            )
+        ]
+    domain, name = parts
+    errors: list[FieldError] = []
+    if not domain:
+        errors.append(required(path, "the domain must not be empty"))
+    else:
+        errors += domain_name(domain, path)
+    if not name:
+        errors.append(required(path, "the name must not be empty"))
+    else:
+        errors += identifier(name, path)
+    return errors
+
+
+def fully_qualified_name(text: Any, path: str) -> list[FieldError]:
+    """`domain/id`."""
+    if not text:
+        return [required(path)]
+    errors = qualified_name(text, path)
+    if not errors and "/" not in text:
+        errors.append(
+            invalid(
+                path,
+                text,
+                "a fully qualified name must be a domain and a name separated by a slash",
+            )
+        )
+    return errors
+
+
+def identifier(text: str, path: str) -> list[FieldError]:
+    """The identifier part of a qualified name."""
+    errors: list[FieldError] = []
+    if len(text.encode()) > formats.IDENTIFIER_MAX:
+        errors.append(too_long(path, formats.IDENTIFIER_MAX))
+    return errors + [invalid(path, text, detail) for detail in formats.identifier(text)]
+
+
+def domain_name(text: str, path: str) -> list[FieldError]:
+    """The domain part of a qualified name."""
+    errors: list[FieldError] = []
+    if len(text.encode()) > formats.DOMAIN_MAX:
+        errors.append(too_long(path, formats.DOMAIN_MAX))
+    return errors + [invalid(path, text, detail) for detail in formats.subdomain(text.lower())]
+
+
+def bounded(
+    items: Any,
+    path: str,
+    items_max: int,
+    check: Check,
+    *,
+    key: Callable[[Any], Any] | None = None,
+    key_path: str = "",
+) -> list[FieldError]:
+    """Check a list: above its limit only that is told; `key` finds duplicates."""
+    if not isinstance(items, list):
+        return []
+    if len(items) > items_max:
+        return [too_many(path, len(items), items_max)]
+    errors: list[FieldError] = []
+    seen: set[Any] = set()
+    for index, item in enumerate(items):
+        place = f"{path}[{index}]"
+        errors += check(item, place)
+        if key is None:
+            continue
+        found = key(item)
+        if found in seen:
+            errors.append(duplicate(f"{place}{key_path}", found))
+        seen.add(found)
+    return errors
+
+
+def bounded_map(
+    items: JsonView,
+    path: str,
+    items_max: int,
+    check_key: Callable[[str, str], list[FieldError]],
+    check: Check,
+) -> list[FieldError]:
+    """Check a map; errors about a key stand at the map with the key in brackets."""
+    if len(items) > items_max:
+        return [too_many(path, len(items), items_max)]
+    errors: list[FieldError] = []
+    for name in sorted(items):
+        place = f"{path}[{shortened(name)}]"
+        errors += check_key(name, place)
+        errors += check(items[name], place)
+    return errors
+
+
+def shortened(key: str, longest: int = formats.DOMAIN_MAX + 1 + formats.IDENTIFIER_MAX) -> str:
+    """A map key in a path; what is longer than it may be is cut in the middle."""
+    if len(key) <= longest:
+        return key
+    half = (longest - 3) // 2
+    return f"{key[:half]}...{key[-half:]}"
+
+
+def request_names(names: Any, path: str, known: frozenset[str] | None) -> list[FieldError]:
+    """References to requests in constraints and configurations. Parity: objects.md 5.1."""
+    return bounded(
+        names,
+        path,
+        REQUEST_NAMES_MAX,
+        lambda name, place: request_reference(name, place, known),
+        key=lambda name: name,
+    )
+
+
+def request_reference(name: Any, path: str, known: frozenset[str] | None) -> list[FieldError]:
+    """`main` or `main/sub`; `known` holds what may be named, None skips that check."""
+    text = name if isinstance(name, str) else ""
+    errors: list[FieldError] = []
+    parts = text.split("/")
+    for part in parts[:2]:
+        errors += formatted(part, path, formats.label)
+    if known is not None and text not in known:
+        errors.append(
+            invalid(
+                path,
+                name,
+                "must be the name of a request in the claim or the name of a request and a "
+                "subrequest separated by '/'",
+            )
+        )
+    return errors
+
+
+def selectors(
+    items: Any, path: str, context: Context, *, stored: Sequence[Any] | None = None
+) -> list[FieldError]:
+    """DeviceSelectors. When the stored list is equal, its expressions are taken as they are."""
+    unchanged = stored is not None and items == stored
+
+    def check(item: Any, place: str) -> list[FieldError]:
+        cel = json_tree.get(item, "cel") if isinstance(item, dict) else None
+        if cel is None:
+            return [required(f"{place}.cel")]
+        return [] if unchanged else expression(json_tree.text(cel, "expression"), place, context)
+
+    return bounded(items, path, SELECTORS_MAX, check)
+
+
+def expression(text: str, path: str, context: Context) -> list[FieldError]:
+    """One CEL expression: length, compilation, estimated cost."""
+    place = f"{path}.cel.expression"
+    if not text:
+        return [required(place)]
+    if len(text.encode()) > EXPRESSION_BYTES_MAX:
+        return [too_long(place, EXPRESSION_BYTES_MAX)]
+    problem = context.check_expression(text, context.profile)
+    if problem is None:
+        return []
+    match problem.kind:
+        case "too_long":
+            return [too_long(place, EXPRESSION_BYTES_MAX)]
+        case "too_costly":
+            return [forbidden(place, "too complex, exceeds cost limit")]
+        case _:
+            return [invalid(place, text, problem.detail)]
+
+
+def opaque(configuration: Any, path: str, *, unchanged: bool = False) -> list[FieldError]:
+    """`{opaque: {driver, parameters}}`. Parity: objects.md 4."""
+    found = json_tree.get(configuration, "opaque") if isinstance(configuration, dict) else None
+    place = f"{path}.opaque"
+    if found is None:
+        return [required(place)]
+    errors = driver_name(json_tree.text(found, "driver"), f"{place}.driver")
+    return errors + raw_object(
+        json_tree.get(found, "parameters"), f"{place}.parameters", unchanged=unchanged
+    )
+
+
+def raw_object(value: Any, path: str, *, unchanged: bool = False) -> list[FieldError]:
+    """A raw JSON object of bounded size."""
+    if value is None:
+        return [required(path)]
+    if not isinstance(value, dict):
+        return [
+            FieldError(
+                path=path,
+                type=FieldErrorType.INVALID,
+                value="<value omitted>",
+                detail="must be a valid JSON object",
+            )
+        ]
+    size = len(msgspec.json.encode(value))
+    return [too_long(path, OPAQUE_BYTES_MAX)] if size > OPAQUE_BYTES_MAX and not unchanged else []
+
+
+def taint(item: Any, path: str, *, accepted_effect: str = "") -> list[FieldError]:
+    """A DeviceTaint. `accepted_effect` is an unknown one that is stored already."""
+    tree = item if isinstance(item, dict) else {}
+    errors = required_name(json_tree.text(tree, "key"), f"{path}.key", formats.label_name)
+    value = json_tree.text(tree, "value")
+    if value:
+        errors += formatted(value, f"{path}.value", formats.label_value)
+    effect = json_tree.text(tree, "effect")
+    if not effect:
+        errors.append(required(f"{path}.effect"))
+    elif effect not in TAINT_EFFECTS and effect != accepted_effect:
+        errors.append(not_supported(f"{path}.effect", effect, TAINT_EFFECTS))
+    return errors
+
+
+def toleration(item: Any, path: str) -> list[FieldError]:
+    """A DeviceToleration. Parity: objects.md 5.3."""
+    tree = item if isinstance(item, dict) else {}
+    errors: list[FieldError] = []
+    key = json_tree.text(tree, "key")
+    if key:
+        errors += formatted(key, f"{path}.key", formats.label_name)
+    value = json_tree.text(tree, "value")
+    match json_tree.text(tree, "operator"):
+        case "Exists":
+            if value:
+                errors.append(
+                    invalid(f"{path}.value", value, "must be empty for operator `Exists`")
+                )
+        case "Equal":
+            errors += formatted(value, f"{path}.value", formats.label_value)
+        case "":
+            errors.append(required(f"{path}.operator"))
+        case other:
+            errors.append(not_supported(f"{path}.operator", other, ("Equal", "Exists")))
+    effect = json_tree.text(tree, "effect")
+    if effect and effect not in TAINT_EFFECTS:
+        errors.append(not_supported(f"{path}.effect", effect, TAINT_EFFECTS))
+    return errors
+
+
+def all_of(*groups: Iterable[FieldError]) -> list[FieldError]:
+    """The errors of all groups, in order."""
+    return [error for group in groups for error in group]

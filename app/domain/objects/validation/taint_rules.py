@@ -1,0 +1,40 @@
+"""DeviceTaintRule. Parity: objects.md 8."""
+
+from app.domain.objects.field_errors import FieldError, required, too_many
+from app.domain.objects.validation import formats, shared
+from app.domain.objects.validation.context import Context
+from app.domain.values import json_tree
+from app.domain.values.json_tree import JsonView
+
+CONDITIONS_MAX = 8
+
+
+def create(tree: JsonView, _context: Context) -> list[FieldError]:
+    """A new rule."""
+    return _spec(tree, "")
+
+
+def update(tree: JsonView, old: JsonView, subresource: str, _context: Context) -> list[FieldError]:
+    """A changed rule; an unknown effect that is stored already is tolerated."""
+    if subresource == "status":
+        conditions = json_tree.objects(tree, "status", "conditions")
+        if len(conditions) > CONDITIONS_MAX:
+            return [too_many("status.conditions", len(conditions), CONDITIONS_MAX)]
+        return []
+    return _spec(tree, json_tree.text(old, "spec", "taint", "effect"))
+
+
+def _spec(tree: JsonView, accepted_effect: str) -> list[FieldError]:
+    selector = json_tree.mapping(tree, "spec", "deviceSelector")
+    path = "spec.deviceSelector"
+    errors: list[FieldError] = []
+    if selector.get("driver") is not None:
+        errors += shared.driver_name(selector["driver"], f"{path}.driver")
+    if selector.get("pool") is not None:
+        errors += shared.pool_name(selector["pool"], f"{path}.pool")
+    if selector.get("device") is not None:
+        errors += shared.required_name(selector["device"], f"{path}.device", formats.label)
+    taint = json_tree.get(tree, "spec", "taint")
+    if taint is None:
+        return [*errors, required("spec.taint")]
+    return errors + shared.taint(taint, "spec.taint", accepted_effect=accepted_effect)

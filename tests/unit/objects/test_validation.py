@@ -1,0 +1,427 @@
+"""Rules of objects.md, each with the path and words of the real server."""
+
+from typing import Any
+
+import pytest
+
+from app.domain.objects import registry, validation
+from app.domain.objects.profile import Profile
+from app.domain.objects.validation import Context
+
+ADMIN = {"resource.kubernetes.io/admin-access": "true"}
+
+
+class Problem:
+    """A stand-in for what the CEL package answers."""
+
+    def __init__(self, kind: str, detail: str) -> None:
+        self.kind = kind
+        self.detail = detail
+
+
+def expression_check(text: str, _profile: Profile) -> Problem | None:
+    if text == "bad":
+        return Problem("invalid", "compilation failed: no")
+    return Problem("too_costly", "") if text == "costly" else None
+
+
+def context(**changes: Any) -> Context:
+    return Context(**{"profile": Profile(), "check_expression": expression_check} | changes)
+
+
+def tree(kind: str, spec: dict[str, Any], **more: Any) -> dict[str, Any]:
+    return {
+        "apiVersion": "resource.k8s.io/v1",
+        "kind": kind,
+        "metadata": {"name": "x"},
+        "spec": spec,
+    } | more
+
+
+def errors_of(kind: str, spec: dict[str, Any], **changes: Any) -> list[str]:
+    found = registry.find_kind("resource.k8s.io", "v1", kind) or registry.find_kind(
+        "resource.k8s.io", "v1alpha3", kind
+    )
+    assert found is not None, kind
+    errors = validation.validate_create(found, tree(kind, spec), context(**changes))
+    return [str(error) for error in errors]
+
+
+def claim(*requests: dict[str, Any], **more: Any) -> dict[str, Any]:
+    return {"devices": {"requests": list(requests)} | more}
+
+
+def exact(name: str = "r", **fields: Any) -> dict[str, Any]:
+    body = {"deviceClassName": "gpu", "allocationMode": "ExactCount", "count": 1} | fields
+    return {"name": name, "exactly": body}
+
+
+def slice_spec(*devices: dict[str, Any], **fields: Any) -> dict[str, Any]:
+    base = {
+        "driver": "d.example.com",
+        "pool": {"name": "p", "generation": 1, "resourceSliceCount": 1},
+        "nodeName": "n",
+    }
+    return base | ({"devices": list(devices)} if devices else {}) | fields
+
+
+CLAIM_ROWS = [
+    ("fine", claim(exact()), []),
+    ("no requests", claim(), []),
+    ("two names", claim(exact(), exact()), ['spec.devices.requests[1]: Duplicate value: "r"']),
+    (
+        "neither form",
+        claim({"name": "r"}),
+        [
+            "spec.devices.requests[0]: Required value: exactly one of `exactly` or "
+            "`firstAvailable` is required"
+        ],
+    ),
+    (
+        "both forms",
+        claim(exact() | {"firstAvailable": [{"name": "s", "deviceClassName": "gpu"}]}),
+        [
+            "spec.devices.requests[0]: Invalid value: null: exactly one of `exactly` or "
+            "`firstAvailable` is required, but multiple fields are set"
+        ],
+    ),
+    (
+        "no class",
+        claim(exact(deviceClassName="")),
+        ["spec.devices.requests[0].exactly.deviceClassName: Required value"],
+    ),
+    (
+        "count 0",
+        claim(exact(count=0)),
+        ["spec.devices.requests[0].exactly.count: Invalid value: 0: must be greater than zero"],
+    ),
+    (
+        "count with All",
+        claim(exact(allocationMode="All", count=3)),
+        [
+            "spec.devices.requests[0].exactly.count: Invalid value: 3: must not be specified when "
+            "allocationMode is 'All'"
+        ],
+    ),
+    (
+        "unknown mode",
+        claim(exact(allocationMode="Some")),
+        [
+            'spec.devices.requests[0].exactly.allocationMode: Unsupported value: "Some": supported '
+            'values: "All", "ExactCount"'
+        ],
+    ),
+    (
+        "selector without cel",
+        claim(exact(selectors=[{}])),
+        ["spec.devices.requests[0].exactly.selectors[0].cel: Required value"],
+    ),
+    (
+        "expression does not compile",
+        claim(exact(selectors=[{"cel": {"expression": "bad"}}])),
+        [
+            "spec.devices.requests[0].exactly.selectors[0].cel.expression: Invalid value: "
+            '"bad": compilation failed: no'
+        ],
+    ),
+    (
+        "expression too costly",
+        claim(exact(selectors=[{"cel": {"expression": "costly"}}])),
+        [
+            "spec.devices.requests[0].exactly.selectors[0].cel.expression: Forbidden: too complex, "
+            "exceeds cost limit"
+        ],
+    ),
+    (
+        "expression too long",
+        claim(exact(selectors=[{"cel": {"expression": "a" * 10_241}}])),
+        [
+            "spec.devices.requests[0].exactly.selectors[0].cel.expression: Too long: may not be "
+            "more than 10240 bytes"
+        ],
+    ),
+    (
+        "33 requests",
+        claim(*(exact(f"r{number}") for number in range(33))),
+        ["spec.devices.requests: Too many: 33: must have at most 32 items"],
+    ),
+    (
+        "constraint on an unknown request",
+        claim(exact(), constraints=[{"requests": ["q"], "matchAttribute": "a.b/c"}]),
+        [
+            'spec.devices.constraints[0].requests[0]: Invalid value: "q": must be the name of a '
+            "request in the claim or the name of a request and a subrequest separated by '/'"
+        ],
+    ),
+    (
+        "attribute without domain",
+        claim(exact(), constraints=[{"matchAttribute": "numa"}]),
+        [
+            'spec.devices.constraints[0].matchAttribute: Invalid value: "numa": a fully qualified '
+            "name must be a domain and a name separated by a slash"
+        ],
+    ),
+    (
+        "config without opaque",
+        claim(exact(), config=[{}]),
+        ["spec.devices.config[0].opaque: Required value"],
+    ),
+    (
+        "config parameters are a list",
+        claim(exact(), config=[{"opaque": {"driver": "d.example.com", "parameters": [1]}}]),
+        [
+            'spec.devices.config[0].opaque.parameters: Invalid value: "<value omitted>": must be a '
+            "valid JSON object"
+        ],
+    ),
+    (
+        "value with Exists",
+        claim(exact(tolerations=[{"operator": "Exists", "value": "x"}])),
+        [
+            "spec.devices.requests[0].exactly.tolerations[0].value: Invalid value: "
+            '"x": must be empty for operator `Exists`'
+        ],
+    ),
+    (
+        "admin access without the label",
+        claim(exact(adminAccess=True)),
+        [
+            "spec.devices.requests[0].adminAccess: Forbidden: admin access to devices requires the "
+            "`resource.kubernetes.io/admin-access: true` label on the containing namespace"
+        ],
+    ),
+]
+
+
+@pytest.mark.parametrize(("_name", "spec", "expected"), CLAIM_ROWS, ids=[r[0] for r in CLAIM_ROWS])
+def test_claim_is_judged_as_the_server_does(
+    _name: str, spec: dict[str, Any], expected: list[str]
+) -> None:
+    assert errors_of("ResourceClaim", spec) == expected
+
+
+def test_admin_access_is_allowed_where_the_namespace_says_so() -> None:
+    assert errors_of("ResourceClaim", claim(exact(adminAccess=True)), namespace_labels=ADMIN) == []
+
+
+def test_template_reports_admin_access_without_a_second_spec() -> None:
+    spec = {"spec": claim(exact(adminAccess=True))}
+    assert errors_of("ResourceClaimTemplate", spec)[0].startswith(
+        "spec.devices.requests[0].adminAccess: Forbidden"
+    )
+
+
+SLICE_ROWS = [
+    ("fine", slice_spec({"name": "d"}), []),
+    (
+        "no node selection",
+        slice_spec({"name": "d"}, nodeName=None),
+        [
+            "spec: Required value: exactly one of `nodeName`, `nodeSelector`, `allNodes`, "
+            "`perDeviceNodeSelection` is required"
+        ],
+    ),
+    (
+        "two node selections",
+        slice_spec({"name": "d"}, allNodes=True),
+        [
+            'spec: Invalid value: "{`nodeName`, `allNodes`}": exactly one of `nodeName`, '
+            "`nodeSelector`, `allNodes`, `perDeviceNodeSelection` is required, but multiple fields "
+            "are set"
+        ],
+    ),
+    (
+        "slice count 0",
+        slice_spec(pool={"name": "p", "generation": 0, "resourceSliceCount": 0}),
+        ["spec.pool.resourceSliceCount: Invalid value: 0: must be greater than zero"],
+    ),
+    (
+        "129 devices",
+        slice_spec(*({"name": f"d{number}"} for number in range(129))),
+        ["spec.devices: Too many: 129: must have at most 128 items"],
+    ),
+    (
+        "65 devices, one tainted",
+        slice_spec(
+            *({"name": f"d{number}"} for number in range(64)),
+            {"name": "t", "taints": [{"key": "k", "effect": "NoSchedule"}]},
+        ),
+        ["spec.devices: Too many: 65: must have at most 64 items"],
+    ),
+    (
+        "attribute with two values",
+        slice_spec({"name": "d", "attributes": {"a": {"int": 1, "string": "x"}}}),
+        [
+            'spec.devices[0].attributes[a]: Invalid value: {"int":1,"string":"x"}: exactly one '
+            "value must be specified"
+        ],
+    ),
+    (
+        "version that is none",
+        slice_spec({"name": "d", "attributes": {"a": {"version": "1.2"}}}),
+        [
+            'spec.devices[0].attributes[a].version: Invalid value: "1.2": must be a string '
+            "compatible with semver.org spec 2.0.0"
+        ],
+    ),
+    (
+        "policy on a dedicated device",
+        slice_spec(
+            {
+                "name": "d",
+                "capacity": {"m": {"value": "4Gi", "requestPolicy": {"default": "1Gi"}}},
+            }
+        ),
+        [
+            "spec.devices[0].capacity[m].requestPolicy: Forbidden: allowMultipleAllocations must "
+            "be true"
+        ],
+    ),
+    (
+        "default below min",
+        slice_spec(
+            {
+                "name": "d",
+                "allowMultipleAllocations": True,
+                "capacity": {
+                    "m": {
+                        "value": "8",
+                        "requestPolicy": {"default": "1", "validRange": {"min": "2"}},
+                    }
+                },
+            }
+        ),
+        [
+            "spec.devices[0].capacity[m].requestPolicy.default: Invalid value: "
+            '"1": default is less than min: 2'
+        ],
+    ),
+    (
+        "counters and devices",
+        slice_spec(
+            {"name": "d"}, sharedCounters=[{"name": "s", "counters": {"c": {"value": "1"}}}]
+        ),
+        ["spec: Invalid value: null: only one of `sharedCounters` or `devices` is allowed"],
+    ),
+    (
+        "taint without effect",
+        slice_spec({"name": "d", "taints": [{"key": "k"}]}),
+        ["spec.devices[0].taints[0].effect: Required value"],
+    ),
+    (
+        "device node in a node-local slice",
+        slice_spec({"name": "d", "allNodes": True}),
+        [
+            "spec.devices[0]: Invalid value: null: `nodeName`, `nodeSelector` and `allNodes` can "
+            "only be set if `perDeviceNodeSelection` is set to true in the ResourceSlice spec"
+        ],
+    ),
+    (
+        "binding conditions without failure conditions",
+        slice_spec({"name": "d", "bindingConditions": ["a.b/ready"]}),
+        [
+            "spec.devices[0].bindingFailureConditions: Invalid value: []: "
+            "bindingFailureConditions are required to use bindingConditions"
+        ],
+    ),
+    (
+        "same name twice",
+        slice_spec({"name": "d"}, {"name": "d"}),
+        ['spec.devices[1].name: Duplicate value: "d"'],
+    ),
+]
+
+
+@pytest.mark.parametrize(("_name", "spec", "expected"), SLICE_ROWS, ids=[r[0] for r in SLICE_ROWS])
+def test_slice_is_judged_as_the_server_does(
+    _name: str, spec: dict[str, Any], expected: list[str]
+) -> None:
+    given = {name: value for name, value in spec.items() if value is not None}
+    assert errors_of("ResourceSlice", given) == expected
+
+
+def change(kind_name: str, old: dict[str, Any], new: dict[str, Any], sub: str = "") -> list[str]:
+    kind = registry.find_kind("resource.k8s.io", "v1", kind_name)
+    assert kind is not None
+    return [str(error) for error in validation.validate_update(kind, new, old, sub, context())]
+
+
+def test_claim_spec_is_immutable_and_printed_in_the_servers_spelling() -> None:
+    old, new = (tree("ResourceClaim", claim(exact("h", count=number))) for number in (1, 2))
+    assert change("ResourceClaim", old, new) == [
+        'spec: Invalid value: {"Devices":{"Requests":[{"Name":"h","Exactly":{"DeviceClassName":'
+        '"gpu","Selectors":null,"AllocationMode":"ExactCount","Count":2,"AdminAccess":null,'
+        '"Tolerations":null,"Capacity":null},"FirstAvailable":null}],"Constraints":null,'
+        '"Config":null}}: field is immutable'
+    ]
+
+
+def status(**fields: Any) -> dict[str, Any]:
+    return tree("ResourceClaim", claim(exact()), status=fields)
+
+
+RESULT = {"request": "r", "driver": "d.example.com", "pool": "p", "device": "d"}
+ALLOCATION = {"devices": {"results": [RESULT]}}
+CONSUMER = {"resource": "pods", "name": "a", "uid": "u"}
+
+
+def test_reservation_needs_an_allocation() -> None:
+    assert change("ResourceClaim", status(), status(reservedFor=[CONSUMER]), "status") == [
+        "status.reservedFor: Forbidden: may not be specified when `allocated` is not set"
+    ]
+
+
+def test_the_257th_consumer_is_refused() -> None:
+    many = [CONSUMER | {"uid": f"u{number}"} for number in range(257)]
+    new = status(allocation=ALLOCATION, reservedFor=many)
+    assert change("ResourceClaim", status(allocation=ALLOCATION), new, "status") == [
+        "status.reservedFor: Too many: 257: must have at most 256 items"
+    ]
+
+
+def test_consumers_are_not_added_to_a_terminating_claim() -> None:
+    old = status(allocation=ALLOCATION, reservedFor=[CONSUMER])
+    new = status(allocation=ALLOCATION, reservedFor=[CONSUMER, CONSUMER | {"uid": "v"}])
+    new["metadata"] = {"name": "x", "deletionTimestamp": "2026-01-01T00:00:00Z"}
+    old["metadata"] = new["metadata"]
+    assert change("ResourceClaim", old, new, "status") == [
+        "status.reservedFor: Forbidden: new entries may not be added while "
+        "`deallocationRequested` or `deletionTimestamp` are set"
+    ]
+
+
+def test_an_allocation_may_not_become_another() -> None:
+    other = {"devices": {"results": [RESULT | {"device": "e"}]}}
+    found = change(
+        "ResourceClaim", status(allocation=ALLOCATION), status(allocation=other), "status"
+    )
+    assert len(found) == 1
+    assert found[0].startswith('status.allocation: Invalid value: {"Devices":{"Results":[')
+    assert found[0].endswith(": field is immutable")
+
+
+def test_device_status_needs_an_allocated_device() -> None:
+    new = status(
+        allocation=ALLOCATION,
+        devices=[{"driver": "d.example.com", "pool": "p", "device": "other"}],
+    )
+    assert change("ResourceClaim", status(allocation=ALLOCATION), new, "status") == [
+        'status.devices[0]: Invalid value: {"driver":"d.example.com","pool":"p","device":"other"}: '
+        "must be an allocated device in the claim"
+    ]
+
+
+def test_patch_key_must_have_a_domain() -> None:
+    spec = {"devices": {"attributes": {"health": {"string": "bad"}}}}
+    assert errors_of("ResourceSlicePatch", spec) == [
+        'spec.devices.attributes[health]: Invalid value: "health": must include a domain'
+    ]
+
+
+def test_unknown_taint_effect_that_is_stored_is_tolerated() -> None:
+    rule = tree("DeviceTaintRule", {"taint": {"key": "k", "effect": "Later"}})
+    assert change("DeviceTaintRule", rule, rule) == []
+    assert errors_of("DeviceTaintRule", rule["spec"]) == [
+        'spec.taint.effect: Unsupported value: "Later": supported values: "NoExecute", '
+        '"NoSchedule", "None"'
+    ]
