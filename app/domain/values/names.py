@@ -1,0 +1,149 @@
+"""Formats of names: each check returns the messages of the broken rules, an empty list when fine.
+
+Parity: objects.md 2.1. Lengths of labels and subdomains are part of the format; other limits
+belong to the field and are checked where the field is.
+"""
+
+import re
+from functools import lru_cache
+
+LABEL_MAX = 63
+SUBDOMAIN_MAX = 253
+C_IDENTIFIER_MAX = 32
+DRIVER_MAX = 63
+POOL_MAX = 253
+
+SUFFIX_ALPHABET = "bcdfghjklmnpqrstvwxz2456789"
+"""What generated suffixes are made of: no vowels, so that no words arise."""
+
+GENERATED_BASE_MAX = 58
+"""A generateName is cut to this length before the suffix of 5 is added."""
+
+_LABEL = "[a-z0-9]([-a-z0-9]*[a-z0-9])?"
+_SUBDOMAIN = rf"{_LABEL}(\.{_LABEL})*"
+_C_IDENTIFIER = "[A-Za-z_][A-Za-z0-9_]*"
+_QUALIFIED = "([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]"
+
+_is_label = re.compile(_LABEL).fullmatch
+_is_subdomain = re.compile(_SUBDOMAIN).fullmatch
+_is_c_identifier = re.compile(_C_IDENTIFIER).fullmatch
+_is_qualified = re.compile(_QUALIFIED).fullmatch
+_is_uid = re.compile("[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}").fullmatch
+
+LABEL_MESSAGE = (
+    "a lowercase RFC 1123 label must consist of lower case alphanumeric characters or '-', and "
+    "must start and end with an alphanumeric character (e.g. 'my-name',  or '123-abc', regex used "
+    f"for validation is '{_LABEL}')"
+)
+SUBDOMAIN_MESSAGE = (
+    "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or "
+    "'.', and must start and end with an alphanumeric character (e.g. 'example.com', regex used "
+    rf"for validation is '{_SUBDOMAIN}')"
+)
+C_IDENTIFIER_MESSAGE = (
+    "a valid C identifier must start with alphabetic character or '_', followed by a string of "
+    "alphanumeric characters or '_' (e.g. 'my_name',  or 'MY_NAME',  or 'MyName', regex used for "
+    f"validation is '{_C_IDENTIFIER}')"
+)
+QUALIFIED_MESSAGE = (
+    "must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an "
+    "alphanumeric character (e.g. 'MyName',  or 'my.name',  or '123-abc', regex used for "
+    f"validation is '{_QUALIFIED}')"
+)
+LABEL_VALUE_MESSAGE = (
+    "a valid label must be an empty string or consist of alphanumeric characters, '-', '_' or "
+    "'.', and must start and end with an alphanumeric character (e.g. 'MyValue',  or 'my_value',  "
+    f"or '12345', regex used for validation is '({_QUALIFIED})?')"
+)
+
+
+@lru_cache(maxsize=65_536)
+def label(text: str) -> tuple[str, ...]:
+    """DNS-1123 label: at most 63 of `[a-z0-9-]`, a letter or digit at both ends."""
+    problems = [] if len(text) <= LABEL_MAX else [_too_long(LABEL_MAX)]
+    if not _is_label(text):
+        problems.append(LABEL_MESSAGE)
+    return tuple(problems)
+
+
+@lru_cache(maxsize=65_536)
+def subdomain(text: str) -> tuple[str, ...]:
+    """DNS-1123 subdomain: labels joined by dots, at most 253 characters."""
+    problems = [] if len(text) <= SUBDOMAIN_MAX else [_too_long(SUBDOMAIN_MAX)]
+    if not _is_subdomain(text):
+        problems.append(SUBDOMAIN_MESSAGE)
+    return tuple(problems)
+
+
+@lru_cache(maxsize=65_536)
+def c_identifier(text: str) -> tuple[str, ...]:
+    """`[A-Za-z_][A-Za-z0-9_]*`; its length limit is the field's."""
+    return () if _is_c_identifier(text) else (C_IDENTIFIER_MESSAGE,)
+
+
+@lru_cache(maxsize=65_536)
+def label_name(text: str) -> tuple[str, ...]:
+    """An optional subdomain and slash, then at most 63 letters, digits, `-`, `_` or `.`."""
+    parts = text.split("/")
+    problems: list[str] = []
+    if len(parts) > 2:
+        return (
+            f"a qualified name {QUALIFIED_MESSAGE} with an optional DNS subdomain prefix and '/' "
+            "(e.g. 'example.com/MyName')",
+        )
+    if len(parts) == 2:
+        if not parts[0]:
+            problems.append("prefix part must be non-empty")
+        else:
+            problems.extend(f"prefix part {problem}" for problem in subdomain(parts[0]))
+    name = parts[-1]
+    if not name:
+        problems.append("name part must be non-empty")
+    elif len(name) > LABEL_MAX:
+        problems.append(f"name part {_too_long(LABEL_MAX)}")
+    if not _is_qualified(name):
+        problems.append(f"name part {QUALIFIED_MESSAGE}")
+    return tuple(problems)
+
+
+@lru_cache(maxsize=65_536)
+def label_value(text: str) -> tuple[str, ...]:
+    """Empty, or at most 63 letters, digits, `-`, `_` or `.` with a letter or digit at both ends."""
+    problems = [] if len(text) <= LABEL_MAX else [_too_long(LABEL_MAX)]
+    if text and not _is_qualified(text):
+        problems.append(LABEL_VALUE_MESSAGE)
+    return tuple(problems)
+
+
+@lru_cache(maxsize=65_536)
+def path_segment(text: str) -> tuple[str, ...]:
+    """A name that fits between slashes of a path; the rule of RBAC objects."""
+    if text in (".", ".."):
+        return (f"may not be '{text}'",)
+    return tuple(f"may not contain '{char}'" for char in "/%" if char in text)
+
+
+def is_uid(text: str) -> bool:
+    """36 characters, lower case, RFC 4122."""
+    return _is_uid(text) is not None
+
+
+def generated(base: str, uid: str, attempt: int) -> str:
+    """The name that a generateName gives: the base, cut, and five characters drawn from the uid.
+
+    The same uid and attempt give the same name, so a replay does too.
+    """
+    number = int.from_bytes(uid.encode(), "big") % _PRIME
+    number = (number * 1_000_003 + attempt * 7_919 + 12_345) % _PRIME
+    suffix = []
+    for _ in range(5):
+        number, digit = divmod(number, len(SUFFIX_ALPHABET))
+        suffix.append(SUFFIX_ALPHABET[digit])
+    return base[:GENERATED_BASE_MAX] + "".join(suffix)
+
+
+_PRIME = 2**61 - 1
+
+
+def _too_long(limit: int) -> str:
+    return f"must be no more than {limit} characters"

@@ -1,0 +1,362 @@
+"""Three ways to patch a JSON tree: operations (RFC 6902), merge (RFC 7386), strategic merge.
+
+All of them return a new tree; what did not change is shared with the old one, which is never
+touched. Parity: api-surface.md 8. Strategic merge needs to know which lists merge by which key;
+it asks a `StrategySchema`, which the schema tables of the objects provide.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Protocol
+
+from app.domain.values.json_tree import JsonObject, JsonView
+
+OPERATIONS_MAX = 10_000
+"""The most operations that one JSON patch may have."""
+
+
+class PatchError(ValueError):
+    """A patch that cannot be applied, or is none. The message says which part."""
+
+
+class StrategySchema(Protocol):
+    """What strategic merge must know about one place."""
+
+    @property
+    def fields(self) -> Mapping[str, "StrategySchema"]:
+        """The fields of an object; empty for other shapes."""
+        ...
+
+    @property
+    def items(self) -> "StrategySchema":
+        """What a list holds; asked only of lists."""
+        ...
+
+    @property
+    def merge_key(self) -> str:
+        """The key by which items are matched; empty for lists of scalars."""
+        ...
+
+    @property
+    def strategies(self) -> frozenset[str]:
+        """`merge`, `replace`, `retainKeys`, or none."""
+        ...
+
+
+def apply_operations(tree: JsonView, operations: Sequence[JsonView]) -> JsonObject:
+    """The tree after a JSON patch. Raises PatchError for the first operation that fails."""
+    found: Any = tree
+    for number, operation in enumerate(operations):
+        if not isinstance(operation, Mapping):
+            raise PatchError(f"operation {number} is not an object")
+        found = _apply_operation(found, operation, number)
+    if not isinstance(found, dict):
+        raise PatchError("the patch leaves no object")
+    return found
+
+
+def apply_merge(tree: Any, patch: Any) -> Any:
+    """The tree after a merge patch: objects merge, null removes, everything else replaces."""
+    if not isinstance(patch, Mapping):
+        return patch
+    found: JsonObject = dict(tree) if isinstance(tree, Mapping) else {}
+    for key, value in patch.items():
+        if value is None:
+            found.pop(key, None)
+        elif isinstance(value, Mapping):
+            found[key] = apply_merge(found.get(key), value)
+        else:
+            found[key] = value
+    return found
+
+
+def apply_strategic(tree: JsonView, patch: JsonView, schema: StrategySchema) -> JsonObject:
+    """The tree after a strategic merge patch. Raises PatchError for a bad directive."""
+    return _merge_object(tree, patch, schema)
+
+
+# ---- JSON patch
+
+
+def _apply_operation(tree: Any, operation: JsonView, number: int) -> Any:
+    name = operation.get("op")
+    path = _pointer(operation.get("path"), number)
+    match name:
+        case "add":
+            return _add(tree, path, _value(operation, number))
+        case "replace":
+            _get(tree, path)
+            return _replace(tree, path, _value(operation, number))
+        case "remove":
+            return _remove(tree, path)
+        case "test":
+            _test(tree, path, operation.get("value"))
+            return tree
+        case "move":
+            source = _pointer(operation.get("from"), number)
+            moved = _get(tree, source)
+            return _add(_remove(tree, source), path, moved)
+        case "copy":
+            return _add(tree, path, _get(tree, _pointer(operation.get("from"), number)))
+        case _:
+            raise PatchError(f"operation {number} has the unknown op {name!r}")
+
+
+def _pointer(text: Any, number: int) -> list[str]:
+    if not isinstance(text, str) or (text and not text.startswith("/")):
+        raise PatchError(f"operation {number} has no JSON pointer: {text!r}")
+    return [part.replace("~1", "/").replace("~0", "~") for part in text.split("/")[1:]]
+
+
+def _value(operation: JsonView, number: int) -> Any:
+    if "value" not in operation:
+        raise PatchError(f"operation {number} has no value")
+    return operation["value"]
+
+
+def _shown(path: Sequence[str]) -> str:
+    return "/" + "/".join(path)
+
+
+def _get(tree: Any, path: list[str]) -> Any:
+    found = tree
+    for depth, part in enumerate(path):
+        if isinstance(found, dict) and part in found:
+            found = found[part]
+        elif isinstance(found, list):
+            found = found[_index(found, part, path, end=False)]
+        else:
+            raise PatchError(f"{_shown(path[: depth + 1])} does not exist")
+    return found
+
+
+def _index(items: list[Any], part: str, path: Sequence[str], *, end: bool) -> int:
+    if part == "-" and end:
+        return len(items)
+    if not part.isdecimal() or (len(part) > 1 and part[0] == "0") or len(part) > 9:
+        raise PatchError(f"{part!r} in {_shown(path)} is not an index")
+    index = int(part)
+    if index > len(items) or (index == len(items) and not end):
+        raise PatchError(f"{_shown(path)} is beyond the end of the list")
+    return index
+
+
+def _changed(tree: Any, path: list[str], change: Any) -> Any:
+    """A copy of the containers along `path`, the last of which `change` has altered."""
+
+    def copied(node: Any, depth: int) -> Any:
+        if not isinstance(node, dict | list):
+            raise PatchError(f"{_shown(path[:depth])} holds nothing that could be changed")
+        fresh = dict(node) if isinstance(node, dict) else list(node)
+        part = path[depth]
+        if depth == len(path) - 1:
+            change(fresh, part)
+        elif isinstance(fresh, dict):
+            if part not in fresh:
+                raise PatchError(f"{_shown(path[: depth + 1])} does not exist")
+            fresh[part] = copied(fresh[part], depth + 1)
+        else:
+            index = _index(fresh, part, path, end=False)
+            fresh[index] = copied(fresh[index], depth + 1)
+        return fresh
+
+    return copied(tree, 0)
+
+
+def _add(tree: Any, path: list[str], value: Any) -> Any:
+    def change(container: Any, part: str) -> None:
+        if isinstance(container, dict):
+            container[part] = value
+        else:
+            container.insert(_index(container, part, path, end=True), value)
+
+    return _changed(tree, path, change) if path else value
+
+
+def _replace(tree: Any, path: list[str], value: Any) -> Any:
+    def change(container: Any, part: str) -> None:
+        if isinstance(container, dict):
+            container[part] = value
+        else:
+            container[_index(container, part, path, end=False)] = value
+
+    return _changed(tree, path, change) if path else value
+
+
+def _remove(tree: Any, path: list[str]) -> Any:
+    def change(container: Any, part: str) -> None:
+        if isinstance(container, list):
+            del container[_index(container, part, path, end=False)]
+        elif part in container:
+            del container[part]
+        else:
+            raise PatchError(f"{_shown(path)} does not exist")
+
+    if not path:
+        raise PatchError("the whole object cannot be removed")
+    return _changed(tree, path, change)
+
+
+def _test(tree: Any, path: list[str], expected: Any) -> None:
+    try:
+        found = _get(tree, path)
+    except PatchError:
+        # A test for null holds where there is nothing.
+        if expected is None:
+            return
+        raise
+    if found != expected or isinstance(found, bool) is not isinstance(expected, bool):
+        raise PatchError(f"the test of {_shown(path)} failed")
+
+
+# ---- strategic merge patch
+
+_DIRECTIVE = "$patch"
+_RETAIN = "$retainKeys"
+_DELETE_FROM = "$deleteFromPrimitiveList/"
+_ORDER = "$setElementOrder/"
+
+
+def _merge_object(tree: JsonView, patch: JsonView, schema: StrategySchema | None) -> JsonObject:
+    directive = patch.get(_DIRECTIVE)
+    if directive == "replace":
+        return {key: value for key, value in patch.items() if key != _DIRECTIVE}
+    if directive == "delete":
+        return {}
+    if directive not in (None, "merge"):
+        raise PatchError(f"unknown directive $patch: {directive!r}")
+    found = _retained(tree, patch)
+    fields = schema.fields if schema is not None else {}
+    for key, value in patch.items():
+        if key.startswith(_DELETE_FROM):
+            name = key.removeprefix(_DELETE_FROM)
+            gone = _list(value, key)
+            found[name] = [item for item in _list(found.get(name), name) if item not in gone]
+        elif not key.startswith("$"):
+            _merge_field(found, key, value, fields.get(key))
+    for key, order in patch.items():
+        if key.startswith(_ORDER):
+            name = key.removeprefix(_ORDER)
+            before = _list(tree.get(name), name)
+            merge_key = fields[name].merge_key if name in fields else ""
+            if isinstance(found.get(name), list):
+                found[name] = _ordered(found[name], _list(order, key), before, merge_key)
+    return found
+
+
+def _retained(tree: JsonView, patch: JsonView) -> JsonObject:
+    if _RETAIN not in patch:
+        return dict(tree)
+    kept = _list(patch[_RETAIN], _RETAIN)
+    for key, value in patch.items():
+        if not key.startswith("$") and value is not None and key not in kept:
+            raise PatchError(f"{_RETAIN} does not name {key!r}, which the patch sets")
+    return {key: value for key, value in tree.items() if key in kept}
+
+
+def _merge_field(found: JsonObject, key: str, value: Any, schema: StrategySchema | None) -> None:
+    if value is None:
+        found.pop(key, None)
+        return
+    old = found.get(key)
+    strategies = schema.strategies if schema is not None else frozenset()
+    if isinstance(value, dict):
+        if "replace" in strategies or not isinstance(old, dict):
+            old = {}
+        found[key] = _merge_object(old, value, schema)
+    elif isinstance(value, list) and "merge" in strategies and schema is not None:
+        found[key] = _merge_list(old if isinstance(old, list) else [], value, schema)
+    else:
+        found[key] = _without_directives(value)
+
+
+def _merge_list(old: list[Any], patch: list[Any], schema: StrategySchema) -> list[Any]:
+    merge_key = schema.merge_key
+    if not merge_key:
+        return old + [item for item in _unique(patch) if item not in old]
+    kept = list(old)
+    pending: list[JsonObject] = []
+    for item in patch:
+        if not isinstance(item, dict):
+            raise PatchError(f"an item of a list that merges by {merge_key!r} is not an object")
+        directive = item.get(_DIRECTIVE)
+        if directive == "replace":
+            kept = []
+        elif merge_key not in item:
+            raise PatchError(f"an item does not contain the declared merge key: {merge_key}")
+        elif directive == "delete":
+            kept = [each for each in kept if not _matches(each, merge_key, item[merge_key])]
+        elif directive in (None, "merge"):
+            pending.append(item)
+        else:
+            raise PatchError(f"unknown directive $patch: {directive!r}")
+    for item in pending:
+        for place, each in enumerate(kept):
+            if _matches(each, merge_key, item[merge_key]):
+                kept[place] = _merge_object(each, item, schema.items)
+                break
+        else:
+            kept.append(_merge_object({}, item, schema.items))
+    return kept
+
+
+def _matches(item: Any, merge_key: str, value: Any) -> bool:
+    return isinstance(item, dict) and bool(item.get(merge_key) == value)
+
+
+def _ordered(items: list[Any], wanted: list[Any], before: list[Any], merge_key: str) -> list[Any]:
+    """Items in the wanted order; those it does not name stay where they were among the others."""
+
+    def identity(item: Any) -> Any:
+        return item.get(merge_key) if merge_key and isinstance(item, dict) else item
+
+    order = [identity(item) for item in wanted]
+    places = [identity(item) for item in before]
+    named = sorted(
+        (item for item in items if identity(item) in order),
+        key=lambda item: order.index(identity(item)),
+    )
+    others = [item for item in items if identity(item) not in order]
+    others.sort(key=lambda item: _place(places, identity(item)))
+    found = []
+    while named and others:
+        left, right = _place(places, identity(others[0])), _place(places, identity(named[0]))
+        both = left < len(places) and right < len(places)
+        found.append(others.pop(0) if both and left < right else named.pop(0))
+    return found + named + others
+
+
+def _place(places: list[Any], identity: Any) -> int:
+    return places.index(identity) if identity in places else len(places)
+
+
+def _list(value: Any, name: str) -> list[Any]:
+    if value is None:
+        return []
+    if not isinstance(value, list):
+        raise PatchError(f"{name} is not a list")
+    return value
+
+
+def _unique(items: list[Any]) -> list[Any]:
+    found: list[Any] = []
+    for item in items:
+        if item not in found:
+            found.append(item)
+    return found
+
+
+def _without_directives(value: Any) -> Any:
+    """What a patch sets where nothing was: without directives and nulls in its objects."""
+    if isinstance(value, dict):
+        return {
+            key: _without_directives(item)
+            for key, item in value.items()
+            if item is not None and not key.startswith("$")
+        }
+    if isinstance(value, list):
+        return [
+            _without_directives(item)
+            for item in value
+            if not (isinstance(item, dict) and item.get(_DIRECTIVE) in ("delete", "replace"))
+        ]
+    return value
