@@ -1,0 +1,233 @@
+"""The ASGI application: one function from request to answer, errors translated once.
+
+Reading order of a path: health and metrics, `/redra/v1`, then an optional `/h/<history>[@moment]`,
+then what a Kubernetes server offers below it.
+"""
+
+from collections.abc import Callable
+
+import anyio
+
+from app.api import discovery, paths, reviews, status
+from app.api.authentication import Authenticator, Credentials
+from app.api.health import Health
+from app.api.limits import ApiLimits
+from app.api.lists import ListBounds, Lists
+from app.api.messages import (
+    TEXT,
+    Answer,
+    ClientGone,
+    Receive,
+    Request,
+    Scope,
+    Send,
+    Stream,
+    send_answer,
+    send_stream,
+)
+from app.api.metrics import RequestMeter
+from app.api.objects import Objects
+from app.api.openapi import Openapi
+from app.api.paths import Place
+from app.api.redra import RedraApi
+from app.api.representations import Representations, encode
+from app.api.timelines import Timeline, open_timeline
+from app.api.versions import version_document
+from app.api.watching import WatchBounds, Watching
+from app.domain.errors import RedraError
+from app.domain.log import Actor
+from app.domain.objects.profile import Profile
+from app.domain.objects.schema import Schemas
+from app.ports import Meter
+from app.service.histories import Histories
+
+SchemasOf = Callable[[str], Schemas]
+"""The schemas of a release such as `1.37`."""
+
+
+class Application:
+    """Answers HTTP. Use `create_app`."""
+
+    def __init__(
+        self,
+        histories: Histories,
+        *,
+        schemas: SchemasOf,
+        meter: Meter,
+        render_metrics: Callable[[], str] | None,
+        limits: ApiLimits,
+        credentials: Credentials,
+        default_history: str,
+    ) -> None:
+        self._histories = histories
+        self._schemas = schemas
+        self._meter = RequestMeter(meter, histories, render_metrics)
+        self._limits = limits
+        self._credentials = credentials
+        self._authenticator = Authenticator(credentials)
+        self._default = default_history
+        representations = Representations()
+        self._watching = Watching(representations, _watch_bounds(limits))
+        self._objects = Objects(
+            lists=Lists(representations, _list_bounds(limits)),
+            watching=self._watching,
+            representations=representations,
+            limits=limits,
+        )
+        self._health = Health(histories, default_history)
+        self._redra = RedraApi(histories, limits)
+        self._openapi: dict[bytes, Openapi] = {}
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Serve one connection event of the ASGI server."""
+        if scope["type"] == "lifespan":
+            await _live(receive, send)
+            return
+        if scope["type"] != "http":
+            await _refuse_websocket(receive, send)
+            return
+        request = Request(scope, receive)
+        started = anyio.current_time()
+        try:
+            answer = await self._answer(request)
+        except RedraError as problem:
+            answer = status.answer(problem)
+        except ClientGone:
+            return
+        except Exception as problem:
+            # The one place that hears of our own mistakes; the client is told, the log has more.
+            answer = status.unexpected(problem)
+        if isinstance(answer, Stream):
+            self._meter.watch_started(request, self._watching.running)
+            await send_stream(answer, request, send, seconds_max=self._limits.send_seconds_max)
+            return
+        self._meter.answered(request, answer.status, anyio.current_time() - started)
+        await send_answer(answer, request, send, compress_from=self._limits.compress_from_bytes)
+
+    async def _answer(self, request: Request) -> Answer | Stream:
+        path = request.path
+        if path in ("/healthz", "/livez", "/readyz") or path.startswith(("/livez/", "/readyz/")):
+            return await self._health.answer(path)
+        actor = self._authenticator.identify(request)
+        if path == "/metrics":
+            return self._meter.page()
+        if path.startswith("/redra/"):
+            return await self._redra.answer(request, actor)
+        place = paths.split_history(path, self._default)
+        if place is None:
+            return status.page_not_found()
+        return await self._kubernetes(request, place, actor)
+
+    async def _kubernetes(self, request: Request, place: Place, actor: Actor) -> Answer | Stream:
+        timeline = await open_timeline(self._histories, place)
+        resource = paths.parse_resource(place.path)
+        if resource is not None and resource.resource:
+            review = discovery.find_review(resource.group, resource.version, resource.resource)
+            if review is not None and request.method == "POST" and not resource.name:
+                return await reviews.answer(request, review, actor, self._credentials, self._limits)
+            return await self._objects.answer(request, timeline, resource, actor)
+        return self._document(request, place, timeline)
+
+    def _document(self, request: Request, place: Place, timeline: Timeline) -> Answer:
+        """Discovery, OpenAPI and version."""
+        profile = timeline.views.profile
+        path = place.path.rstrip("/") or "/"
+        found: Answer | None = None
+        if request.method not in ("GET", "HEAD"):
+            return status.page_not_found()
+        if path == "/version":
+            found = Answer(encode(version_document(profile)))
+        elif path.startswith("/openapi/"):
+            found = self._openapi_of(profile).answer(request, path, place.prefix)
+        elif path.startswith("/api"):
+            found = discovery.of_profile(profile).answer(request, path)
+        elif path == "/":
+            found = Answer(encode({"paths": _PATHS}))
+        elif path in ("/healthz", "/livez", "/readyz"):
+            found = Answer(b"ok", content_type=TEXT)
+        return found if found is not None else status.page_not_found()
+
+    def _openapi_of(self, profile: Profile) -> Openapi:
+        place = encode(profile.settings())
+        found = self._openapi.get(place)
+        if found is None:
+            found = self._openapi[place] = Openapi(profile, self._schemas(profile.version))
+        return found
+
+
+def create_app(
+    histories: Histories,
+    *,
+    schemas: SchemasOf,
+    meter: Meter,
+    limits: ApiLimits | None = None,
+    credentials: Credentials | None = None,
+    default_history: str = paths.DEFAULT_HISTORY,
+    render_metrics: Callable[[], str] | None = None,
+) -> Application:
+    """The ASGI application over running histories.
+
+    `schemas` gives the schemas of a release, `render_metrics` the text of `/metrics` (without it
+    the page is empty). The histories must be inside `running()` while requests are served.
+    """
+    return Application(
+        histories,
+        schemas=schemas,
+        meter=meter,
+        render_metrics=render_metrics,
+        limits=limits or ApiLimits(),
+        credentials=credentials or Credentials(),
+        default_history=default_history,
+    )
+
+
+_PATHS = [
+    "/api",
+    "/api/v1",
+    "/apis",
+    "/healthz",
+    "/livez",
+    "/metrics",
+    "/openapi/v2",
+    "/openapi/v3",
+    "/readyz",
+    "/redra/v1",
+    "/version",
+]
+
+
+async def _live(receive: Receive, send: Send) -> None:
+    """The server's own start and stop; ours is in the hands of bootstrap."""
+    while True:
+        message = await receive()
+        if message["type"] == "lifespan.startup":
+            await send({"type": "lifespan.startup.complete"})
+        elif message["type"] == "lifespan.shutdown":
+            await send({"type": "lifespan.shutdown.complete"})
+            return
+
+
+async def _refuse_websocket(receive: Receive, send: Send) -> None:
+    """exec, attach and port-forward are not emulated: closing makes the server answer 403."""
+    await receive()
+    await send({"type": "websocket.close", "code": 1000})
+
+
+def _watch_bounds(limits: ApiLimits) -> WatchBounds:
+    return WatchBounds(
+        watchers_max=limits.watchers_max,
+        seconds_min=limits.watch_seconds_min,
+        seconds_max=limits.watch_seconds_max,
+        bookmark_seconds=limits.bookmark_seconds,
+        revision_wait_seconds=limits.revision_wait_seconds,
+        frames_max=limits.frames_max,
+        retained_revisions=limits.retained_revisions,
+    )
+
+
+def _list_bounds(limits: ApiLimits) -> ListBounds:
+    return ListBounds(
+        snapshots_max=limits.snapshots_max,
+        revision_wait_seconds=limits.revision_wait_seconds,
+        retained_revisions=limits.retained_revisions,
+    )

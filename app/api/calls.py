@@ -1,0 +1,106 @@
+"""A request about a resource, taken apart: which kind, which verb, which timeline."""
+
+from dataclasses import dataclass, replace
+
+from app.api import discovery
+from app.api.messages import Answer, Header, Request, warning
+from app.api.negotiation import Form
+from app.api.paths import ResourcePath
+from app.api.representations import Target, check_include
+from app.api.timelines import Timeline
+from app.domain.errors import MethodNotAllowed, NotFound
+from app.domain.log import Actor, ObjectKey
+from app.domain.objects import registry
+from app.domain.objects.registry import Kind
+
+NOT_SERVED = "the server could not find the requested resource"
+NOT_ALLOWED = "the server does not allow this method on the requested resource"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Call:
+    """A request about a resource, with everything that was learned about it."""
+
+    request: Request
+    timeline: Timeline
+    path: ResourcePath
+    kind: Kind
+    actor: Actor
+
+    @property
+    def key(self) -> ObjectKey:
+        """The object that is named; without a name for a collection."""
+        kind, path = self.kind, self.path
+        return ObjectKey(kind.group, kind.plural, path.namespace, path.name)
+
+    def target(self, form: Form) -> Target:
+        """How the answer is to be shown."""
+        return Target(
+            history=self.timeline.runtime.info.id,
+            kind=self.kind,
+            group=self.path.group,
+            version=self.path.version,
+            form=form,
+            include=check_include(self.request.parameter("includeObject")),
+        )
+
+
+def find_served(timeline: Timeline, path: ResourcePath) -> Kind:
+    """The kind that a path names. Raises NotFound when it is not served so."""
+    kind = registry.find(path.group, path.resource)
+    profile = timeline.views.profile
+    if kind is None or not registry.is_served(kind, path.group, path.version, profile):
+        raise NotFound(NOT_SERVED)
+    if path.namespace and not kind.namespaced:
+        raise NotFound(NOT_SERVED)
+    if path.name and kind.namespaced and not path.namespace:
+        raise NotFound(NOT_SERVED)
+    if path.subresource and path.subresource not in discovery.served_subresources(kind):
+        raise NotFound(NOT_SERVED)
+    return kind
+
+
+def verb_of(request: Request, path: ResourcePath) -> str:
+    """The API verb of a request. Raises MethodNotAllowed."""
+    method = request.method
+    if method in ("GET", "HEAD"):
+        if path.subresource:
+            return "get"
+        if path.is_watch or (request.query and request.flag("watch")):
+            return "watch"
+        return "get" if path.name else "list"
+    if method == "POST" and (not path.name or path.subresource):
+        return "create"
+    if method == "PUT" and path.name:
+        return "update"
+    if method == "PATCH" and path.name:
+        return "patch"
+    if method == "DELETE" and not path.subresource:
+        return "delete" if path.name else "deletecollection"
+    raise MethodNotAllowed(NOT_ALLOWED, group=path.group, resource=path.resource)
+
+
+def deprecated(answer: Answer, timeline: Timeline, path: ResourcePath, kind: Kind) -> Answer:
+    """The answer with the warning that its version gets, if any."""
+    if path.version == "v1":
+        return answer
+    text = registry.deprecation(kind, path.version, timeline.views.profile)
+    if not text:
+        return answer
+    header: Header = warning(text)
+    return replace(answer, headers=(*answer.headers, header))
+
+
+def object_not_found(kind: Kind, name: str) -> NotFound:
+    """The error for an object that does not exist."""
+    return NotFound(
+        f'{kind.qualified_plural} "{name}" not found',
+        group=kind.group,
+        resource=kind.plural,
+        name=name,
+    )
+
+
+def not_allowed(kind: Kind) -> MethodNotAllowed:
+    """The error for a verb that a resource does not have."""
+    return MethodNotAllowed(NOT_ALLOWED, group=kind.group, resource=kind.plural)

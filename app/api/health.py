@@ -1,0 +1,34 @@
+"""Health pages: is the process alive, can it serve. Parity: api-surface.md 2."""
+
+from app.api.messages import TEXT, Answer
+from app.domain.errors import RedraError
+from app.service.histories import Histories
+
+_OK = Answer(b"ok", content_type=TEXT)
+
+
+class Health:
+    """Answers `/healthz`, `/livez` and `/readyz`."""
+
+    def __init__(self, histories: Histories, default_history: str) -> None:
+        self._histories = histories
+        self._default = default_history
+
+    async def answer(self, path: str) -> Answer:
+        """`ok`, or 503 with what is wrong."""
+        if path.startswith("/livez"):
+            return _OK
+        problems = [
+            f"{runtime.info.name}: {runtime.problem}"
+            for runtime in self._histories.open_runtimes()
+            if runtime.problem is not None
+        ]
+        if not problems:
+            try:
+                await self._histories.open(self._default)
+            except RedraError as problem:
+                problems.append(f"{self._default}: {problem}")
+        if problems:
+            text = "\n".join(problems) + "\n"
+            return Answer(text.encode(), status=503, content_type=TEXT)
+        return _OK

@@ -1,0 +1,160 @@
+"""Reading collections: one snapshot, page by page.
+
+A page carries a token with the snapshot's revision and the last key; the snapshot itself waits in
+memory for the next page and is rebuilt from the log when it was let go, at any later time.
+Parity: api-surface.md 6.
+"""
+
+import base64
+from collections import OrderedDict
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import anyio
+import anyio.lowlevel
+import msgspec
+
+from app.api.parameters import ListOptions
+from app.api.representations import Representations, Target, encode, join_list
+from app.api.selection import Selection
+from app.api.timelines import Timeline
+from app.domain.errors import BadRequest, Expired
+from app.domain.log import Event, ObjectKey
+from app.domain.values.json_tree import JsonObject
+from app.service.views import LiveViews
+
+_TOKEN_VERSION = "meta.k8s.io/v1"  # noqa: S105 - a format name, no secret
+_PORTION = 500
+
+
+class _Token(msgspec.Struct, frozen=True):
+    """What a continue token says: format, snapshot, and the last key that was sent."""
+
+    v: str
+    rv: int
+    after: tuple[str, str]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ListBounds:
+    """`snapshots_max` lists are kept for their next page; older ones are read from the log.
+
+    `retained_revisions` imitates compaction for tests of clients (0: everything is offered).
+    """
+
+    snapshots_max: int
+    revision_wait_seconds: float
+    retained_revisions: int = 0
+
+
+class Lists:
+    """Answers list requests."""
+
+    def __init__(self, representations: Representations, bounds: ListBounds) -> None:
+        self._representations = representations
+        self._bounds = bounds
+        self._snapshots: OrderedDict[tuple[int, int, Selection], list[Event]] = OrderedDict()
+
+    async def read(
+        self, timeline: Timeline, target: Target, selection: Selection, options: ListOptions
+    ) -> bytes:
+        """The list as bytes in the target's form. Raises BadRequest, Expired, RevisionTooLarge."""
+        after: ObjectKey | None = None
+        if options.continue_token:
+            if options.resource_version not in ("", "0"):
+                raise BadRequest("specifying resource version is not allowed when using continue")
+            token = _parse_token(options.continue_token)
+            revision = token.rv
+            kind = target.kind
+            after = ObjectKey(kind.group, kind.plural, *token.after)
+        else:
+            revision = await self._revision(timeline, options)
+        self.check_retained(timeline, revision, options.continue_token != "")
+        events = await self._snapshot(timeline, target, selection, revision)
+        metadata: JsonObject = {"resourceVersion": str(revision)}
+        if after is not None:
+            events = [event for event in events if event.key > after]
+        if options.limit and len(events) > options.limit:
+            rest = len(events) - options.limit
+            kept = (timeline.runtime.info.id, revision, selection)
+            self._keep(kept, events)
+            events = events[: options.limit]
+            metadata["continue"] = _token(revision, events[-1].key)
+            if not selection.selects_by_content:
+                metadata["remainingItemCount"] = rest
+        return await self._encode(events, target, timeline, metadata)
+
+    def check_retained(self, timeline: Timeline, revision: int, continued: bool) -> None:
+        """Raise Expired when compaction is imitated and the revision is too old."""
+        kept = self._bounds.retained_revisions
+        oldest = timeline.revision - kept
+        if not kept or revision >= oldest:
+            return
+        if continued:
+            raise Expired(
+                "The provided continue parameter is too old to display a consistent list result. "
+                "You can start a new list without the continue parameter."
+            )
+        raise Expired(f"too old resource version: {revision} ({oldest})")
+
+    async def _revision(self, timeline: Timeline, options: ListOptions) -> int:
+        """The revision that a first page shows."""
+        asked = options.revision
+        if asked == 0:
+            return timeline.revision
+        await timeline.wait_for(asked, self._bounds.revision_wait_seconds)
+        exact = options.resource_version_match == "Exact"
+        if exact or (not options.resource_version_match and options.limit):
+            return asked
+        return timeline.revision
+
+    async def _snapshot(
+        self, timeline: Timeline, target: Target, selection: Selection, revision: int
+    ) -> list[Event]:
+        kept = (timeline.runtime.info.id, revision, selection)
+        found = self._snapshots.get(kept)
+        if found is not None:
+            self._snapshots.move_to_end(kept)
+            return found
+        views: LiveViews = timeline.views
+        if revision != timeline.revision:
+            if revision > timeline.revision:
+                raise BadRequest("continue key is not valid: it names a later revision")
+            views = await timeline.at(revision)
+        return list(selection.select(views.objects, target.kind))
+
+    def _keep(self, place: tuple[int, int, Selection], events: list[Event]) -> None:
+        self._snapshots[place] = events
+        self._snapshots.move_to_end(place)
+        while len(self._snapshots) > self._bounds.snapshots_max:
+            self._snapshots.popitem(last=False)
+
+    async def _encode(
+        self, events: Sequence[Event], target: Target, timeline: Timeline, metadata: JsonObject
+    ) -> bytes:
+        """Do what takes long in portions, so that a long list does not hold up everybody else."""
+        made = self._representations
+        now = timeline.now
+        if len(events) <= _PORTION or target.is_plain:
+            return made.list_bytes(events, target, now, metadata=metadata)
+        rows: list[bytes] = []
+        for start in range(0, len(events), _PORTION):
+            rows += made.portion(events[start : start + _PORTION], target, now)
+            await anyio.lowlevel.checkpoint()
+        return join_list(rows, target, encode(metadata))
+
+
+def _token(revision: int, key: ObjectKey) -> str:
+    token = _Token(v=_TOKEN_VERSION, rv=revision, after=(key.namespace, key.name))
+    return base64.urlsafe_b64encode(msgspec.json.encode(token)).decode().rstrip("=")
+
+
+def _parse_token(text: str) -> _Token:
+    try:
+        raw = base64.urlsafe_b64decode(text + "=" * (-len(text) % 4))
+        token = msgspec.json.decode(raw, type=_Token)
+    except (ValueError, msgspec.DecodeError) as problem:
+        raise BadRequest("continue key is not valid: it cannot be read") from problem
+    if token.v != _TOKEN_VERSION or token.rv < 0:
+        raise BadRequest("continue key is not valid: incorrect encoded start resourceVersion")
+    return token

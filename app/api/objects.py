@@ -1,0 +1,119 @@
+"""Requests about resources: which verb, which object, which answer.
+
+Reads come from the views; writes become commands, and whether they are allowed is decided in the
+domain. Parity: api-surface.md 5, 6, 8.
+"""
+
+from collections.abc import Awaitable, Callable
+from dataclasses import replace
+
+from app.api import calls, negotiation, parameters, selection
+from app.api.calls import Call
+from app.api.limits import ApiLimits
+from app.api.lists import Lists
+from app.api.messages import Answer, Request, Stream, warning
+from app.api.negotiation import PLAIN
+from app.api.parameters import ListOptions
+from app.api.paths import ResourcePath
+from app.api.representations import Representations, respond
+from app.api.subresources import Subresources
+from app.api.timelines import Timeline
+from app.api.watching import Watching
+from app.api.writes import Writes
+from app.domain.log import Actor
+from app.domain.objects import registry
+
+
+class Objects:
+    """Answers everything below a group-version."""
+
+    def __init__(
+        self,
+        *,
+        lists: Lists,
+        watching: Watching,
+        representations: Representations,
+        limits: ApiLimits,
+    ) -> None:
+        self._lists = lists
+        self._watching = watching
+        self._representations = representations
+        self._limits = limits
+        self._writes = Writes(representations, limits)
+        self._subresources = Subresources(self._writes, representations, limits)
+
+    async def answer(
+        self, request: Request, timeline: Timeline, path: ResourcePath, actor: Actor
+    ) -> Answer | Stream:
+        """The response to a request about a resource. Raises Rejected."""
+        kind = calls.find_served(timeline, path)
+        call = Call(request=request, timeline=timeline, path=path, kind=kind, actor=actor)
+        verb = calls.verb_of(request, path)
+        if verb not in ("get", "list", "watch"):
+            timeline.check_writable()
+        if path.subresource:
+            answer = await self._subresources.answer(call, verb)
+        elif verb == "get":
+            answer = self._get(call)
+        elif verb == "list":
+            answer = await self._list(call)
+        elif verb == "watch":
+            return await self._watch(call)
+        else:
+            answer = await self._write(call, verb)
+        return calls.deprecated(answer, timeline, path, kind)
+
+    async def _write(self, call: Call, verb: str) -> Answer:
+        if verb not in call.kind.verbs:
+            raise calls.not_allowed(call.kind)
+        write = _WRITES.get(verb)
+        if write is None:
+            raise calls.not_allowed(call.kind)
+        return await write(self._writes, call)
+
+    def _get(self, call: Call) -> Answer:
+        form = negotiation.choose(call.request.header(b"accept"))
+        event = call.timeline.views.objects.event(call.key)
+        if event is None:
+            raise calls.object_not_found(call.kind, call.path.name)
+        target = call.target(form)
+        if form is PLAIN and target.is_stored_version:
+            return Answer(event.body)
+        now = call.timeline.now
+        return respond(self._representations.shown_bytes(event, target, now), form)
+
+    async def _list(self, call: Call) -> Answer:
+        form = negotiation.choose(call.request.header(b"accept"))
+        options = parameters.list_options(call.request)
+        body = await self._lists.read(
+            call.timeline, call.target(form), _selection(call, options), options
+        )
+        return respond(body, form)
+
+    async def _watch(self, call: Call) -> Stream:
+        form = negotiation.choose(call.request.header(b"accept"))
+        options = replace(parameters.list_options(call.request), watch=True)
+        stream = await self._watching.open(
+            call.timeline, call.target(form), _selection(call, options), options
+        )
+        text = registry.deprecation(call.kind, call.path.version, call.timeline.views.profile)
+        return replace(stream, headers=(warning(text),)) if text else stream
+
+
+_WRITES: dict[str, Callable[[Writes, Call], Awaitable[Answer]]] = {
+    "create": Writes.create,
+    "update": Writes.update,
+    "patch": Writes.patch,
+    "delete": Writes.delete,
+    "deletecollection": Writes.delete_collection,
+}
+
+
+def _selection(call: Call, options: ListOptions) -> selection.Selection:
+    return selection.compile_selection(
+        call.kind,
+        namespace=call.path.namespace or None,
+        name=call.path.name,
+        label_selector=options.label_selector,
+        field_selector=options.field_selector,
+    )

@@ -1,0 +1,182 @@
+"""OpenAPI documents of what is served, built from the published schemas when somebody asks.
+
+The index names each document with a hash, so that clients keep them; the hash changes with the
+profile and with `DOCUMENT_VERSION`, not with the process. Parity: api-surface.md 4.
+"""
+
+import hashlib
+from typing import Any
+
+import msgspec
+
+from app.api import discovery, openapi_paths
+from app.api.discovery import Discovery
+from app.api.messages import Answer, Request
+from app.domain.objects import schema, schema_corrections
+from app.domain.objects.profile import Profile
+from app.domain.objects.schema import Schemas
+from app.domain.values.json_tree import JsonObject
+
+DOCUMENT_VERSION = 1
+"""Raise it when documents are built differently: clients keep them on disk by their hash."""
+
+V2_PROTOBUF = b"application/com.github.proto-openapi.spec.v2.v1.0+protobuf"
+
+_REF = "#/$defs/"
+_TARGET_REF = "#/components/schemas/"
+_KEEP_SECONDS = 31_536_000
+_encode = msgspec.json.Encoder().encode
+
+
+class Openapi:
+    """The documents of one profile; each is built once."""
+
+    def __init__(self, profile: Profile, schemas: Schemas) -> None:
+        self._profile = profile
+        self._schemas = schemas
+        self._discovery: Discovery = discovery.of_profile(profile)
+        self._places = {
+            _place(group, version): (group, version)
+            for group, versions in self._discovery.groups.items()
+            for version in versions
+        }
+        seed = _encode([DOCUMENT_VERSION, profile.settings()])
+        self._hashes = {
+            place: hashlib.sha256(seed + place.encode()).hexdigest().upper()
+            for place in self._places
+        }
+        self._documents: dict[str, bytes] = {}
+
+    def index(self, prefix: str) -> bytes:
+        """All documents with their addresses, below the prefix of a history."""
+        paths = {
+            place: {"serverRelativeURL": f"{prefix}/openapi/v3/{place}?hash={hash}"}
+            for place, hash in sorted(self._hashes.items())
+        }
+        return _encode({"paths": paths})
+
+    def answer(self, request: Request, path: str, prefix: str) -> Answer | None:
+        """The response for a path below `/openapi`; None when there is no such document."""
+        if path == "/openapi/v3":
+            return Answer(self.index(prefix))
+        if path == "/openapi/v2":
+            return self._v2(request)
+        place = path.removeprefix("/openapi/v3/")
+        if place not in self._places:
+            return None
+        current = self._hashes[place]
+        asked = request.parameter("hash")
+        if asked and asked != current:
+            location = f"{prefix}/openapi/v3/{place}?hash={current}".encode()
+            return Answer(b"", status=301, headers=((b"location", location),))
+        tag = f'"{current}"'.encode()
+        headers = [(b"etag", tag), (b"vary", b"Accept")]
+        if asked:
+            headers.append((b"cache-control", b"public, immutable, max-age=%d" % _KEEP_SECONDS))
+            headers.append((b"expires", b"Thu, 31 Dec 2099 23:59:59 GMT"))
+        if request.header(b"if-none-match").encode() == tag:
+            return Answer(b"", status=304, headers=tuple(headers))
+        return Answer(self.document(place), headers=tuple(headers))
+
+    def document(self, place: str) -> bytes:
+        """The document of one group-version, such as `apis/resource.k8s.io/v1`."""
+        found = self._documents.get(place)
+        if found is None:
+            found = self._documents[place] = _encode(self._build(place))
+        return found
+
+    def _build(self, place: str) -> JsonObject:
+        group, version = self._places[place]
+        kinds = self._discovery.groups[group][version]
+        paths: JsonObject = {}
+        wanted: dict[str, None] = {}
+        for kind in kinds:
+            name = schema.definition_name(group, version, kind.kind)
+            name = name if self._schemas.has(name) else schema_corrections.LOOSE
+            for found in self._schemas.reachable(name):
+                wanted[found] = None
+            paths |= openapi_paths.of_kind(kind, group, version, name)
+        reviews = [review for review in discovery.REVIEWS if review.group == group]
+        for review in reviews:
+            name = schema.definition_name(group, version, review.kind)
+            for found in self._schemas.reachable(name):
+                wanted[found] = None
+            paths |= openapi_paths.of_review(review, name)
+        schemas = {name: self._component(name) for name in sorted(wanted)}
+        for kind_name in [kind.kind for kind in kinds] + [review.kind for review in reviews]:
+            component = schemas.get(schema.definition_name(group, version, kind_name))
+            if component is not None:
+                component["x-kubernetes-group-version-kind"] = [
+                    {"group": group, "kind": kind_name, "version": version}
+                ]
+        return {
+            "openapi": "3.0.0",
+            "info": {"title": "Kubernetes", "version": f"v{self._profile.version}.0"},
+            "paths": paths,
+            "components": {"schemas": schemas},
+        }
+
+    def _component(self, name: str) -> JsonObject:
+        found: JsonObject = _converted(self._schemas.definition(name), _TARGET_REF)
+        return found
+
+    def _v2(self, request: Request) -> Answer:
+        accept = request.header(b"accept")
+        if "protobuf" in accept:
+            version = f"v{self._profile.version}".encode()
+            info = b"\x0a\x0aKubernetes" + b"\x12" + bytes([len(version)]) + version
+            return Answer(b"\x0a\x032.0\x12" + bytes([len(info)]) + info, content_type=V2_PROTOBUF)
+        return Answer(self._v2_json())
+
+    def _v2_json(self) -> bytes:
+        found = self._documents.get("v2")
+        if found is None:
+            names: dict[str, None] = {}
+            for group, version in self._places.values():
+                for kind in self._discovery.groups[group][version]:
+                    name = schema.definition_name(group, version, kind.kind)
+                    for reached in self._schemas.reachable(name):
+                        names[reached] = None
+            definitions = {
+                name: _converted(self._schemas.definition(name), "#/definitions/")
+                for name in sorted(names)
+            }
+            found = self._documents["v2"] = _encode(
+                {
+                    "swagger": "2.0",
+                    "info": {"title": "Kubernetes", "version": f"v{self._profile.version}.0"},
+                    "paths": {},
+                    "definitions": definitions,
+                }
+            )
+        return found
+
+
+def _place(group: str, version: str) -> str:
+    return f"apis/{group}/{version}" if group else f"api/{version}"
+
+
+def _converted(raw: Any, ref: str) -> Any:
+    """A published definition as OpenAPI 3.0: no null types, references wrapped in allOf."""
+    if isinstance(raw, list):
+        return [_converted(item, ref) for item in raw]
+    if not isinstance(raw, dict):
+        return raw
+    found = {}
+    for key, value in raw.items():
+        if key == "$ref" and isinstance(value, str):
+            target = {"$ref": ref + value.removeprefix(_REF)}
+            if len(raw) == 1:
+                return target
+            found["allOf"] = [target]
+        elif key == "type" and isinstance(value, list):
+            names = [name for name in value if name != "null"]
+            if len(names) == 1:
+                found["type"] = names[0]
+        elif key == "enum" and isinstance(value, list):
+            found["enum"] = [item for item in value if item is not None]
+        elif key in ("$schema", "additionalProperties") and value is False:
+            continue
+        else:
+            found[key] = _converted(value, ref)
+    return found

@@ -1,0 +1,232 @@
+"""Objects as bytes: in the version and form that a client asked for.
+
+The stored bytes are served as they are wherever the storage version is wanted; other versions are
+converted and encoded once and kept for the next reader. Tables and metadata are made per request.
+"""
+
+from collections import OrderedDict
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+import msgspec
+import yaml
+
+from app.api.messages import Answer
+from app.api.negotiation import Encoding, Form, Shape
+from app.domain.errors import BadRequest
+from app.domain.log import Event, HistoryId
+from app.domain.objects import conversion, printing, registry
+from app.domain.objects.printing import Printer
+from app.domain.objects.registry import Kind
+from app.domain.values.json_tree import JsonObject
+from app.domain.values.timestamps import Instant
+
+encode = msgspec.json.Encoder().encode
+
+_CONVERTED_MAX = 8_192
+_INCLUDES = ("", "Metadata", "Object", "None")
+
+
+class _Metadata(msgspec.Struct):
+    """Only the metadata of a stored object, as the bytes it stands in."""
+
+    metadata: msgspec.Raw = msgspec.Raw(b"{}")
+
+
+_metadata = msgspec.json.Decoder(_Metadata)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Target:
+    """What a client sees objects as: the kind in one of its group-versions, and the form."""
+
+    history: HistoryId
+    kind: Kind
+    group: str
+    version: str
+    form: Form
+    include: str = "Metadata"
+
+    @property
+    def api_version(self) -> str:
+        """`group/version` of the shown objects."""
+        return registry.api_version(self.group, self.version)
+
+    @property
+    def is_plain(self) -> bool:
+        """True when objects are shown as they are stored, whole."""
+        return self.form.shape is Shape.OBJECT and self.is_stored_version
+
+    @property
+    def is_stored_version(self) -> bool:
+        """True when stored bytes can be served as they are."""
+        return self.version == self.kind.storage_version and self.group == self.kind.group
+
+
+def check_include(include: str) -> str:
+    """The includeObject parameter with its default. Raises BadRequest."""
+    if include not in _INCLUDES:
+        raise BadRequest(f'unrecognized includeObject value: "{include[:64]}"')
+    return include or "Metadata"
+
+
+class Representations:
+    """Makes bytes; remembers those that took work."""
+
+    def __init__(self, converted_max: int = _CONVERTED_MAX) -> None:
+        self._converted: OrderedDict[tuple[int, int, str, str], bytes] = OrderedDict()
+        self._converted_max = converted_max
+
+    def object_bytes(self, event: Event, target: Target) -> bytes:
+        """The whole object in the target's version."""
+        if target.is_stored_version:
+            return event.body
+        key = (target.history, event.revision, target.group, target.version)
+        found = self._converted.get(key)
+        if found is None:
+            found = encode(self.tree_in(event.object, target))
+            self._converted[key] = found
+            if len(self._converted) > self._converted_max:
+                self._converted.popitem(last=False)
+        return found
+
+    def tree_in(self, tree: JsonObject, target: Target) -> JsonObject:
+        """A stored tree in the target's version; the given one is not changed."""
+        if target.is_stored_version:
+            return tree
+        stored = (target.kind.group, target.kind.storage_version)
+        return conversion.convert(tree, target.kind, stored, (target.group, target.version))
+
+    def shown_bytes(self, event: Event, target: Target, now: Instant) -> bytes:
+        """One object in the target's form."""
+        match target.form.shape:
+            case Shape.OBJECT:
+                return self.object_bytes(event, target)
+            case Shape.METADATA:
+                return _partial(event.body, target.form.version)
+            case Shape.TABLE:
+                return self.table([event], target, now, metadata=_table_metadata(event))
+
+    def shown_tree(self, tree: JsonObject, target: Target, now: Instant) -> bytes:
+        """An object that has no event of its own (a dry run, or an answer that is no event)."""
+        if target.form.shape is Shape.OBJECT:
+            return encode(self.tree_in(tree, target))
+        body = encode(tree)
+        if target.form.shape is Shape.METADATA:
+            return _partial(body, target.form.version)
+        row = self._row(body, tree, target, now, printing.printer(*_place(target)))
+        return join_table([row], target, b"{}", with_columns=True)
+
+    def list_bytes(
+        self, events: Sequence[Event], target: Target, now: Instant, *, metadata: JsonObject
+    ) -> bytes:
+        """A list of objects in the target's form."""
+        return join_list(self.portion(events, target, now), target, encode(metadata))
+
+    def portion(self, events: Sequence[Event], target: Target, now: Instant) -> list[bytes]:
+        """Items of a list, or rows of a table."""
+        match target.form.shape:
+            case Shape.TABLE:
+                return self.rows(events, target, now)
+            case Shape.METADATA:
+                return [_partial(event.body, target.form.version) for event in events]
+            case Shape.OBJECT:
+                if target.is_stored_version:
+                    return [event.body for event in events]
+                return [self.object_bytes(event, target) for event in events]
+
+    def table(
+        self,
+        events: Sequence[Event],
+        target: Target,
+        now: Instant,
+        *,
+        metadata: bytes,
+        with_columns: bool = True,
+    ) -> bytes:
+        """A Table with one row per object."""
+        return join_table(
+            self.rows(events, target, now), target, metadata, with_columns=with_columns
+        )
+
+    def rows(self, events: Iterable[Event], target: Target, now: Instant) -> list[bytes]:
+        """The rows of a Table."""
+        printer = printing.printer(*_place(target))
+        return [self._event_row(event, target, now, printer) for event in events]
+
+    def _event_row(self, event: Event, target: Target, now: Instant, printer: Printer) -> bytes:
+        if target.include == "Object" and not target.is_stored_version:
+            shown = self.object_bytes(event, target)
+            cells = encode(printer.cells(event.object, now))
+            return b'{"cells":%s,"object":%s}' % (cells, shown)
+        return self._row(event.body, event.object, target, now, printer)
+
+    def _row(
+        self, body: bytes, tree: JsonObject, target: Target, now: Instant, printer: Printer
+    ) -> bytes:
+        cells = encode(printer.cells(tree, now))
+        if target.include == "Object":
+            if not target.is_stored_version:
+                body = encode(self.tree_in(tree, target))
+            return b'{"cells":%s,"object":%s}' % (cells, body)
+        if target.include == "None":
+            return b'{"cells":%s}' % cells
+        return b'{"cells":%s,"object":%s}' % (cells, _partial(body, target.form.version))
+
+
+def respond(body: bytes, form: Form, *, status: int = 200) -> Answer:
+    """A response in the form's encoding; `body` is JSON."""
+    if form.encoding is Encoding.YAML:
+        return Answer(_yaml(body), status=status, content_type=b"application/yaml")
+    return Answer(body, status=status)
+
+
+def _place(target: Target) -> tuple[str, str]:
+    return target.kind.group, target.kind.plural
+
+
+def _partial(body: bytes, version: str) -> bytes:
+    """PartialObjectMetadata around the metadata of a stored object."""
+    return b'{"kind":"PartialObjectMetadata","apiVersion":"meta.k8s.io/%s","metadata":%s}' % (
+        version.encode(),
+        bytes(_metadata.decode(body).metadata),
+    )
+
+
+def _table_metadata(event: Event) -> bytes:
+    return b'{"resourceVersion":"%d"}' % event.revision
+
+
+def join_list(items: list[bytes], target: Target, metadata: bytes) -> bytes:
+    """A list in the target's form around its items."""
+    version = target.form.version
+    match target.form.shape:
+        case Shape.TABLE:
+            return join_table(items, target, metadata, with_columns=True)
+        case Shape.METADATA:
+            kind, api_version = "PartialObjectMetadataList", f"meta.k8s.io/{version}"
+        case Shape.OBJECT:
+            kind, api_version = f"{target.kind.kind}List", target.api_version
+    return b'{"kind":"%s","apiVersion":"%s","metadata":%s,"items":[%s]}' % (
+        kind.encode(),
+        api_version.encode(),
+        metadata,
+        b",".join(items),
+    )
+
+
+def join_table(rows: list[bytes], target: Target, metadata: bytes, *, with_columns: bool) -> bytes:
+    columns = b"null"
+    if with_columns:
+        printer = printing.printer(*_place(target))
+        columns = encode([column.as_json() for column in printer.columns])
+    return (
+        b'{"kind":"Table","apiVersion":"meta.k8s.io/%s","metadata":%s,'
+        b'"columnDefinitions":%s,"rows":[%s]}'
+        % (target.form.version.encode(), metadata, columns, b",".join(rows))
+    )
+
+
+def _yaml(body: bytes) -> bytes:
+    text = yaml.dump(msgspec.json.decode(body), Dumper=yaml.CSafeDumper, sort_keys=False)
+    return text.encode() if isinstance(text, str) else text

@@ -1,0 +1,120 @@
+"""Which objects of a collection a client asks for: namespace, name, label and field selectors.
+
+Parity: api-surface.md 6. Names and namespaces are compared on the key, so that selecting one object
+by name decodes nothing.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import lru_cache
+
+from app.domain.errors import BadRequest
+from app.domain.log import Event, ObjectKey
+from app.domain.objects.registry import FieldLabel, Kind
+from app.domain.values import json_tree, selectors
+from app.domain.values.selectors import FieldRequirement, LabelSelector, SelectorError
+from projections.objects import ObjectsProjection
+
+_NAME, _NAMESPACE = "metadata.name", "metadata.namespace"
+_IMMUTABLE = frozenset({"spec.driver", "spec.pool.name"})
+"""Selectable fields of slices that never change: a watch need not remember what matched."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Selection:
+    """A compiled selection. `namespace` is None for all namespaces; `name` is empty for any."""
+
+    namespace: str | None
+    name: str
+    keyed: tuple[FieldRequirement, ...]
+    fields: tuple[tuple[FieldLabel, FieldRequirement], ...]
+    labels: LabelSelector | None
+
+    @property
+    def selects_by_content(self) -> bool:
+        """True when the object's content decides, not only its key."""
+        return self.labels is not None or bool(self.fields)
+
+    @property
+    def can_change(self) -> bool:
+        """True when an update may make an object enter or leave the selection."""
+        return self.labels is not None or any(
+            label.label not in _IMMUTABLE for label, _ in self.fields
+        )
+
+    @property
+    def is_everything(self) -> bool:
+        """True when nothing but namespace and resource decide."""
+        return not (self.name or self.keyed or self.selects_by_content)
+
+    def matches_key(self, key: ObjectKey) -> bool:
+        """Whether the key is selected."""
+        if self.namespace is not None and key.namespace != self.namespace:
+            return False
+        if self.name and key.name != self.name:
+            return False
+        for requirement in self.keyed:
+            found = key.name if requirement.field == _NAME else key.namespace
+            if (found == requirement.value) is not requirement.equal:
+                return False
+        return True
+
+    def matches(self, event: Event) -> bool:
+        """Whether the object after (for deletions: before) the event is selected."""
+        if not self.matches_key(event.key):
+            return False
+        if not self.selects_by_content:
+            return True
+        tree = event.object
+        for label, requirement in self.fields:
+            if (label.value(tree) == requirement.value) is not requirement.equal:
+                return False
+        if self.labels is None:
+            return True
+        return self.labels.matches(json_tree.labels(tree, "metadata", "labels"))
+
+    def select(self, objects: ObjectsProjection, kind: Kind) -> Iterator[Event]:
+        """The last events of the selected objects that exist, sorted by namespace and name."""
+        if self.is_everything:
+            yield from objects.events(kind.group, kind.plural, self.namespace)
+            return
+        if self.name and (self.namespace is not None or not kind.namespaced):
+            key = ObjectKey(kind.group, kind.plural, self.namespace or "", self.name)
+            event = objects.event(key)
+            if event is not None and self.matches(event):
+                yield event
+            return
+        for event in objects.events(kind.group, kind.plural, self.namespace):
+            if self.matches(event):
+                yield event
+
+
+def compile_selection(
+    kind: Kind, *, namespace: str | None, name: str, label_selector: str, field_selector: str
+) -> Selection:
+    """Compile selector texts. Raises BadRequest naming what cannot be read."""
+    keyed: list[FieldRequirement] = []
+    fields: list[tuple[FieldLabel, FieldRequirement]] = []
+    try:
+        labels = _parse_labels(label_selector) if label_selector.strip() else None
+        requirements = selectors.parse_fields(field_selector).requirements if field_selector else ()
+    except SelectorError as problem:
+        raise BadRequest(str(problem)) from problem
+    for requirement in requirements:
+        label = kind.field_label(requirement.field)
+        if label is None:
+            raise BadRequest(f"field label not supported: {requirement.field}")
+        if requirement.field == _NAME and requirement.equal and not name and requirement.value:
+            name = requirement.value
+        elif requirement.field in (_NAME, _NAMESPACE):
+            keyed.append(requirement)
+        else:
+            fields.append((label, requirement))
+    return Selection(
+        namespace=namespace, name=name, keyed=tuple(keyed), fields=tuple(fields), labels=labels
+    )
+
+
+@lru_cache(maxsize=256)
+def _parse_labels(text: str) -> LabelSelector:
+    return selectors.parse_labels(text)

@@ -1,0 +1,128 @@
+"""Parts of objects with paths of their own: status, finalize, binding, eviction, log, …"""
+
+from collections.abc import Awaitable, Callable
+
+import anyio
+
+from app.api import calls, negotiation, parameters
+from app.api.calls import Call
+from app.api.limits import ApiLimits
+from app.api.messages import TEXT, Answer
+from app.api.representations import Representations, encode, respond
+from app.api.writes import Writes
+from app.domain.errors import BadRequest
+from app.domain.objects import eviction
+from app.domain.objects.commands import BindPod, DeleteObject, WriteOptions
+from app.domain.values import json_tree
+from app.domain.values.json_tree import JsonObject
+
+_CREATED: JsonObject = {
+    "kind": "Status",
+    "apiVersion": "v1",
+    "metadata": {},
+    "status": "Success",
+    "code": 201,
+}
+
+
+class Subresources:
+    """Answers requests below an object."""
+
+    def __init__(self, writes: Writes, representations: Representations, limits: ApiLimits) -> None:
+        self._writes = writes
+        self._representations = representations
+        self._limits = limits
+        self._evicting = anyio.Lock()
+
+    async def answer(self, call: Call, verb: str) -> Answer:
+        """The response to a request whose path names a subresource. Raises Rejected."""
+        name = call.path.subresource
+        own = _OWN.get((name, verb))
+        if own is not None:
+            return await own(self, call)
+        if name in ("eviction", "binding", "log"):
+            raise calls.not_allowed(call.kind)
+        if verb == "update":
+            return await self._writes.update(call, name)
+        if verb == "patch" and name != "finalize":
+            return await self._writes.patch(call, name)
+        if verb == "get" and name != "finalize":
+            return self._get(call)
+        raise calls.not_allowed(call.kind)
+
+    def _get(self, call: Call) -> Answer:
+        form = negotiation.choose(call.request.header(b"accept"))
+        event = call.timeline.views.objects.event(call.key)
+        if event is None:
+            raise calls.object_not_found(call.kind, call.path.name)
+        body = self._representations.shown_bytes(event, call.target(form), call.timeline.now)
+        return respond(body, form)
+
+    async def _bind(self, call: Call) -> Answer:
+        """POST of a Binding. Parity: controllers.md 4.6."""
+        options = parameters.write_options(call.request, patch=None, action="Create")
+        tree, _ = await self._writes.read_object(call)
+        if json_tree.text(tree, "kind") not in ("Binding", ""):
+            raise BadRequest("the body must be a Binding")
+        target = json_tree.mapping(tree, "target")
+        if json_tree.text(target, "kind") not in ("Node", ""):
+            raise BadRequest("the target of a binding must be a Node")
+        await call.timeline.runtime.submit(
+            BindPod(
+                key=call.key,
+                node=json_tree.text(target, "name"),
+                uid=json_tree.text(tree, "metadata", "uid"),
+                labels=json_tree.labels(tree, "metadata", "labels"),
+                annotations=json_tree.labels(tree, "metadata", "annotations"),
+                options=options,
+            ),
+            actor=call.actor,
+            verb="create",
+        )
+        return Answer(encode(_CREATED), status=201)
+
+    async def _evict(self, call: Call) -> Answer:
+        """POST of an Eviction: a delete that asks the disruption budgets first."""
+        tree, _ = await self._writes.read_object(call)
+        if json_tree.text(tree, "kind") not in ("Eviction", ""):
+            raise BadRequest("the body must be an Eviction")
+        wanted = json_tree.get(tree, "deleteOptions")
+        body: JsonObject = dict(wanted) if isinstance(wanted, dict) else {}
+        body.pop("kind", None)
+        options, dry_run = parameters.delete_options(call.request, body)
+        dry_run = dry_run or bool(call.request.query.get("dryRun"))
+        # One at a time: the next check must see what the last one took from the budget.
+        async with self._evicting:
+            eviction.check(call.timeline.views.objects, call.key)
+            await call.timeline.runtime.submit(
+                DeleteObject(
+                    key=call.key,
+                    grace_seconds=options.grace_seconds,
+                    propagation=options.propagation,
+                    uid=options.uid,
+                    resource_version=options.resource_version,
+                    options=WriteOptions(dry_run=dry_run),
+                ),
+                actor=call.actor,
+                verb="create",
+            )
+        return Answer(encode(_CREATED), status=201)
+
+    async def _log(self, call: Call) -> Answer:
+        """There are no containers, so there is nothing that they wrote."""
+        tree = call.timeline.views.objects.get(call.key)
+        if tree is None:
+            raise calls.object_not_found(call.kind, call.path.name)
+        if json_tree.text(tree, "spec", "nodeName"):
+            raise BadRequest(
+                f'no container output is kept for pod "{call.path.name}": an emulated node runs '
+                "no containers"
+            )
+        return Answer(b"", content_type=TEXT)
+
+
+_OWN: dict[tuple[str, str], Callable[[Subresources, Call], Awaitable[Answer]]] = {
+    ("binding", "create"): Subresources._bind,
+    ("eviction", "create"): Subresources._evict,
+    ("log", "get"): Subresources._log,
+}
