@@ -1,0 +1,191 @@
+"""Audit logs as records. Parity: history-formats.md 4."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from app.adapters.history import audit_event, audit_mapping, kinds
+from app.adapters.history.audit_event import AuditEvent, ObjectRef
+from app.adapters.history.audit_mapping import Outcome
+from app.adapters.history.reading import Notes, ReadOptions
+from app.adapters.history.unpacking import ByteSource
+from app.domain.errors import InputError
+from app.domain.log import ObjectKey
+from app.domain.log.records import Op, Record, TimeQuality, comparable_version
+from app.domain.values import json_tree, timestamps
+from app.domain.values.timestamps import Instant, TimestampError
+
+RESTORE_SKEW = Instant(5 * timestamps.SECOND)
+"""A create whose version is below one answered this long before it was received: the store was
+restored from a backup. Clocks of several servers may differ by less."""
+
+
+@dataclass(slots=True)
+class _State:
+    """What the order of lines tells: the highest version so far per key, and overall.
+
+    `newest` holds (stage time, highest version answered by then) to notice a restored store.
+    """
+
+    highest: dict[ObjectKey, str] = field(default_factory=dict)
+    changed_types: set[tuple[str, str]] = field(default_factory=set)
+    answered: list[tuple[Instant, str]] = field(default_factory=list)
+    settled: str = ""
+    epoch: int = 0
+    bodies: int = 0
+    unseen: int = 0
+
+
+def read(source: ByteSource, number: int, options: ReadOptions, notes: Notes) -> Iterator[Record]:
+    """The records of one log, in the order of its lines. Raises InputError naming the line.
+
+    A log in which no write has a body is refused: nothing could be rebuilt from it.
+    """
+    state = _State()
+    index = 0
+    for position, event in audit_event.read_events(source, options.unwrap, notes):
+        stage_time = _instant(event.stage_timestamp)
+        for record in _records(event, state, options, notes, source.name):
+            index += 1
+            yield _placed(record, event, stage_time, position, (number, index), state)
+    if state.unseen and not state.bodies:
+        raise InputError(
+            f"none of its {state.unseen} successful writes has a body (level Metadata)",
+            place=source.name,
+            cure="record with level RequestResponse for the kinds that matter",
+        )
+    if state.unseen:
+        notes.add(f"{source.name}: {state.unseen} writes were recorded without their body")
+
+
+def _records(
+    event: AuditEvent, state: _State, options: ReadOptions, notes: Notes, source: str
+) -> Iterator[tuple[Outcome, ObjectRef, str]]:
+    reference = event.object_ref or ObjectRef()
+    for outcome in audit_mapping.outcomes(event):
+        if outcome.op is Op.GAP:
+            state.unseen += 1
+        elif outcome.op is not Op.CONTEXT:
+            state.bodies += 1
+            state.changed_types.add((reference.api_group, reference.resource))
+        yield outcome, reference, source
+    if event.verb == "list" and options.audit_list_baseline:
+        place = (reference.api_group, reference.resource)
+        listed = audit_mapping.listed_items(event) if place not in state.changed_types else None
+        if listed is None:
+            return
+        items, is_complete = listed
+        if not is_complete:
+            notes.add(f"{source}: the baseline of {reference.resource} is from a filtered list")
+        for item in items:
+            state.bodies += 1
+            yield _baseline(item), reference, source
+
+
+def _baseline(tree: json_tree.JsonObject) -> Outcome:
+    return Outcome(
+        op=Op.BASELINE,
+        namespace=json_tree.text(tree, "metadata", "namespace"),
+        name=json_tree.text(tree, "metadata", "name"),
+        uid=json_tree.text(tree, "metadata", "uid"),
+        tree=tree,
+    )
+
+
+def _placed(
+    found: tuple[Outcome, ObjectRef, str],
+    event: AuditEvent,
+    stage_time: Instant | None,
+    position: str,
+    order: tuple[int, int],
+    state: _State,
+) -> Record:
+    outcome, reference, source = found
+    is_cluster = kinds.is_cluster_resource(reference.resource)
+    resource = "pods" if reference.resource == "bindings" else reference.resource
+    key = ObjectKey(
+        reference.api_group,
+        resource,
+        "" if is_cluster else outcome.namespace,
+        outcome.name,
+    )
+    tree = outcome.tree
+    own = ""
+    if not outcome.is_after:
+        own = outcome.floor or json_tree.text(tree or {}, "metadata", "resourceVersion")
+    comparable = comparable_version(own)
+    if outcome.op is Op.ADDED and comparable and stage_time is not None:
+        _notice_restore(state, comparable, event)
+    if comparable:
+        if stage_time is not None:
+            _note_answer(state, stage_time, comparable)
+        if comparable > state.highest.get(key, ""):
+            state.highest[key] = comparable
+        place = comparable
+    else:
+        place = max(state.highest.get(key, ""), comparable_version(outcome.floor))
+    version = reference.api_version
+    group = reference.api_group
+    if tree is not None and tree.get("apiVersion"):
+        group, version = kinds.split_version(json_tree.text(tree, "apiVersion"))
+    return Record(
+        source=source,
+        position=position,
+        op=outcome.op,
+        group=group,
+        version=version,
+        resource=key.resource,
+        kind=json_tree.text(tree, "kind") if tree is not None else outcome.kind,
+        namespace=key.namespace,
+        name=key.name,
+        uid=outcome.uid,
+        resource_version=own,
+        object=tree,
+        object_quality=outcome.quality,
+        observed_at=stage_time,
+        time_quality=TimeQuality.EXACT if stage_time is not None else TimeQuality.NONE,
+        order_key=(state.epoch, place, 0 if comparable else 1, *order),
+        subresource=reference.subresource,
+        actor=event.actor(),
+        verb=event.verb,
+        request_id=event.audit_id,
+        losses=tuple(sorted(set(outcome.losses))),
+        code=event.code,
+        message=outcome.message,
+        effect=outcome.effect,
+    )
+
+
+def _note_answer(state: _State, stage_time: Instant, version: str) -> None:
+    """Remember answers of the last moments; older ones settle into one highest version."""
+    state.answered.append((stage_time, version))
+    if len(state.answered) > 512:
+        horizon = stage_time - 2 * RESTORE_SKEW
+        kept: list[tuple[Instant, str]] = []
+        for moment, answered in state.answered:
+            if moment < horizon:
+                state.settled = max(state.settled, answered)
+            else:
+                kept.append((moment, answered))
+        state.answered = kept
+
+
+def _notice_restore(state: _State, version: str, event: AuditEvent) -> None:
+    received = _instant(event.request_received_timestamp)
+    if received is None:
+        return
+    before = received - RESTORE_SKEW
+    past = max((known for moment, known in state.answered if moment < before), default="")
+    if version < max(state.settled, past):
+        state.epoch += 1
+        state.answered.clear()
+        state.settled = ""
+        state.highest.clear()
+
+
+def _instant(text: str) -> Instant | None:
+    if not text:
+        return None
+    try:
+        return timestamps.parse(text)
+    except TimestampError:
+        return None

@@ -1,0 +1,168 @@
+"""The audit event as it stands in a log. Parity: history-formats.md 4.2."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import msgspec
+
+from app.adapters.history import documents, json_text
+from app.adapters.history.reading import Notes
+from app.adapters.history.unpacking import ByteSource
+from app.domain.errors import InputError
+from app.domain.log import Actor
+from app.domain.values import json_tree
+from app.domain.values.json_tree import JsonObject
+
+
+class User(msgspec.Struct, kw_only=True):
+    """Who asked."""
+
+    username: str = ""
+    groups: tuple[str, ...] | None = None
+
+
+class ObjectRef(msgspec.Struct, kw_only=True, rename="camel"):
+    """What the request was about, by its URL and partly by its body."""
+
+    resource: str = ""
+    namespace: str = ""
+    name: str = ""
+    uid: str = ""
+    api_group: str = ""
+    api_version: str = ""
+    subresource: str = ""
+
+
+class Answer(msgspec.Struct, kw_only=True):
+    """The status of the answer."""
+
+    code: int = 0
+    reason: str = ""
+    message: str = ""
+
+
+class AuditEvent(msgspec.Struct, kw_only=True, rename="camel"):
+    """One event; bodies stay undecoded until they are needed."""
+
+    level: str = ""
+    audit_id: str = msgspec.field(default="", name="auditID")
+    stage: str = ""
+    request_uri: str = msgspec.field(default="", name="requestURI")
+    verb: str = ""
+    user: User | None = None
+    impersonated_user: User | None = None
+    user_agent: str = ""
+    object_ref: ObjectRef | None = None
+    response_status: Answer | None = None
+    request_object: msgspec.Raw = msgspec.Raw()
+    response_object: msgspec.Raw = msgspec.Raw()
+    request_received_timestamp: str = ""
+    stage_timestamp: str = ""
+    annotations: dict[str, str] | None = None
+
+    @property
+    def code(self) -> int:
+        """The HTTP code of the answer; 0 when it is not known."""
+        return self.response_status.code if self.response_status else 0
+
+    def actor(self) -> Actor:
+        """Whose rights counted: the impersonated user when there is one."""
+        user = self.user or User()
+        effective = self.impersonated_user or user
+        return Actor(
+            user=effective.username,
+            groups=effective.groups or (),
+            agent=self.user_agent,
+            impersonated_by=user.username if self.impersonated_user else "",
+        )
+
+    def request(self) -> Any:
+        """The decoded body of the request; None when it was not recorded."""
+        return _body(self.request_object)
+
+    def response(self) -> Any:
+        """The decoded body of the answer; None when it was not recorded."""
+        return _body(self.response_object)
+
+
+class _Container(msgspec.Struct, kw_only=True):
+    kind: str = ""
+    items: list[msgspec.Raw] | None = None
+
+
+_event_decoder = msgspec.json.Decoder(AuditEvent)
+_container_decoder = msgspec.json.Decoder(_Container)
+_body_decoder = msgspec.json.Decoder()
+
+
+def read_events(source: ByteSource, unwrap: str, notes: Notes) -> Iterator[tuple[str, AuditEvent]]:
+    """Position and event, from lines, from an EventList or from wrapped exports."""
+    for position, content in _texts(source):
+        try:
+            yield from _events(content, position, source, unwrap)
+        except InputError as problem:
+            notes.refuse(problem)
+
+
+def _texts(source: ByteSource) -> Iterator[tuple[str, bytes]]:
+    """Position and text of each JSON document."""
+    if documents.is_json_lines(source):
+        for number, line in source.lines():
+            content, _ = documents.split_stamp(line)
+            yield str(number), content
+        return
+    for position, value in documents.parse(source.whole(), source.name, source.limits):
+        items = value if isinstance(value, list) else [value]
+        for index, item in enumerate(items):
+            place = f"{position}[{index}]" if isinstance(value, list) else position
+            yield place, msgspec.json.encode(item)
+
+
+def _events(
+    content: bytes, position: str, source: ByteSource, unwrap: str
+) -> Iterator[tuple[str, AuditEvent]]:
+    place = f"{source.name}:{position}"
+    json_text.check_text_depth(content, place, source.limits)
+    if unwrap:
+        content = _unwrapped(content, unwrap, place, source)
+    container = _decode(_container_decoder, content, place)
+    if container.kind == "EventList" and container.items is not None:
+        for index, item in enumerate(container.items):
+            yield f"{position}[{index}]", _decode(_event_decoder, bytes(item), place)
+        return
+    yield position, _decode(_event_decoder, content, place)
+
+
+def _unwrapped(content: bytes, path: str, place: str, source: ByteSource) -> bytes:
+    outer = json_text.decode(content, place, source.limits)
+    found = json_tree.get(outer, *path.split(".")) if isinstance(outer, dict) else None
+    if isinstance(found, str):
+        return found.encode()
+    if isinstance(found, dict):
+        return msgspec.json.encode(found)
+    raise InputError(
+        f"there is no audit event under {path!r}", place=place, cure="name another --unwrap path"
+    )
+
+
+def _decode(decoder: msgspec.json.Decoder[Any], content: bytes, place: str) -> Any:
+    try:
+        return decoder.decode(content)
+    except (msgspec.DecodeError, UnicodeDecodeError) as problem:
+        raise InputError(
+            f"it is not an audit event: {problem}",
+            place=place,
+            cure="leave the line out, or use --keep-going",
+        ) from problem
+    except RecursionError as problem:
+        raise InputError("nested too deep", place=place) from problem
+
+
+def _body(raw: msgspec.Raw) -> Any:
+    content = bytes(raw)
+    return _body_decoder.decode(content) if content else None
+
+
+def as_object(value: Any) -> JsonObject | None:
+    """The value when it is an object."""
+    return value if isinstance(value, dict) else None

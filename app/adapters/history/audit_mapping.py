@@ -1,0 +1,390 @@
+"""What one audited request did to which objects. Parity: history-formats.md 4.3, row by row.
+
+The mapping looks at nothing but the request and its answer. Where the object has to be derived
+from the state before (bindings, scales, deletions answered by a Status) the outcome carries an
+effect; the joining applies it. Writes that changed nothing are told by their version there too.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import parse_qs, urlsplit
+
+from app.adapters.history import kinds
+from app.adapters.history.audit_event import AuditEvent, ObjectRef, as_object
+from app.domain.log.records import (
+    Bound,
+    Effect,
+    Loss,
+    Op,
+    Patched,
+    Quality,
+    Scaled,
+    Terminating,
+)
+from app.domain.values import json_tree
+from app.domain.values.json_tree import JsonObject, JsonView
+
+_WRITES = frozenset({"create", "update", "patch", "delete", "deletecollection"})
+_JSON_PATCH = "application/json-patch+json"
+_MERGE_PATCH = "application/merge-patch+json"
+_STRATEGIC_PATCH = "application/strategic-merge-patch+json"
+_APPLY_PATCH = "application/apply-patch+yaml"
+_STRATEGIC_MARKS = ("$patch", "$retainKeys", "$setElementOrder/", "$deleteFromPrimitiveList/")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Outcome:
+    """One thing that a request did.
+
+    `is_after` places it after the last known version of its key, because it has no version of its
+    own; `floor` is a version that it certainly follows.
+    """
+
+    op: Op
+    namespace: str = ""
+    name: str = ""
+    uid: str = ""
+    tree: JsonObject | None = None
+    kind: str = ""
+    quality: Quality = Quality.FULL
+    effect: Effect | None = None
+    losses: tuple[Loss, ...] = ()
+    is_after: bool = False
+    floor: str = ""
+    message: str = ""
+
+
+def outcomes(event: AuditEvent) -> list[Outcome]:
+    """The outcomes of one event, in order; empty when it tells of no change."""
+    if event.stage == "Panic":
+        return [_context(event, "the server panicked")]
+    if event.stage != "ResponseComplete" or event.object_ref is None:
+        return []
+    if event.verb not in _WRITES:
+        return []
+    if event.code >= 400 or not 200 <= event.code < 300:
+        answer = event.response_status
+        parts = (answer.reason, answer.message) if answer else ()
+        return [_context(event, ": ".join(part for part in parts if part))]
+    if _is_dry_run(event):
+        return [_context(event, "dry run")]
+    if event.level == "Metadata" or _is_truncated(event):
+        return [_unseen(event)]
+    reference = event.object_ref
+    if event.verb == "deletecollection":
+        return _collection(event, reference)
+    response = as_object(event.response())
+    if event.verb == "create" and reference.subresource:
+        return _created_subresource(event, reference, response)
+    if event.verb == "create" and reference.resource == "bindings":
+        return [_bound(event, reference)]
+    if response is None:
+        return [_without_response(event, reference)]
+    if event.verb == "delete":
+        return [_deleted(event, reference, response)]
+    if reference.subresource == "scale":
+        return [_scaled(response)]
+    return [_written(event, response)]
+
+
+def listed_items(event: AuditEvent) -> tuple[list[JsonObject], bool] | None:
+    """The items of an audited list and whether they are all of that type; None if it is no list."""
+    if event.verb != "list" or event.stage != "ResponseComplete" or event.code != 200:
+        return None
+    response = as_object(event.response())
+    if response is None:
+        return None
+    items = kinds.list_items(response)
+    query = parse_qs(urlsplit(event.request_uri).query)
+    is_complete = not any(query.get(name) for name in ("fieldSelector", "labelSelector"))
+    return None if items is None else (items, is_complete)
+
+
+def _context(event: AuditEvent, message: str) -> Outcome:
+    reference = event.object_ref or ObjectRef()
+    return Outcome(
+        op=Op.CONTEXT,
+        namespace=reference.namespace,
+        name=reference.name,
+        uid=reference.uid,
+        message=message,
+        quality=Quality.IDENTITY,
+        is_after=True,
+    )
+
+
+def _unseen(event: AuditEvent) -> Outcome:
+    """A change of which only the key is known."""
+    reference = event.object_ref or ObjectRef()
+    is_truncated = event.level != "Metadata"
+    loss = Loss.TRUNCATED_BODY if is_truncated else Loss.METADATA_ONLY
+    if event.verb == "delete" and not reference.subresource and not is_truncated:
+        reason = "a deletion was recorded without its object"
+    else:
+        reason = "the body was cut" if is_truncated else "the body was not recorded"
+    return Outcome(
+        op=Op.GAP,
+        namespace=reference.namespace,
+        name=reference.name,
+        uid=reference.uid,
+        losses=(Loss.GAP, loss),
+        quality=Quality.IDENTITY,
+        message=f"{event.verb}: {reason}",
+        is_after=True,
+    )
+
+
+def _written(event: AuditEvent, tree: JsonObject) -> Outcome:
+    """An update, a patch or a create that was answered with the object."""
+    op = Op.ADDED if event.verb == "create" or event.code == 201 else Op.MODIFIED
+    if op is Op.MODIFIED and _was_removed_by_write(tree):
+        return _about(
+            Op.DELETED,
+            tree,
+            losses=(Loss.NO_RV,),
+            is_after=True,
+            floor=json_tree.text(tree, "metadata", "resourceVersion"),
+        )
+    return _about(op, tree)
+
+
+def _was_removed_by_write(tree: JsonView) -> bool:
+    """The row marked ‡: the write took away the last thing that held a terminating object."""
+    metadata = json_tree.mapping(tree, "metadata")
+    return bool(
+        metadata.get("deletionTimestamp")
+        and not metadata.get("finalizers")
+        and not json_tree.get(tree, "spec", "finalizers")
+        and not metadata.get("deletionGracePeriodSeconds")
+    )
+
+
+def _deleted(event: AuditEvent, reference: ObjectRef, tree: JsonObject) -> Outcome:
+    if tree.get("kind") == "Status":
+        return Outcome(
+            op=Op.DELETED,
+            namespace=reference.namespace,
+            name=reference.name,
+            uid=json_tree.text(tree, "details", "uid") or reference.uid,
+            quality=Quality.IDENTITY,
+            losses=(Loss.NO_DELETE_STATE, Loss.NO_RV),
+            is_after=True,
+        )
+    metadata = json_tree.mapping(tree, "metadata")
+    if not metadata.get("deletionTimestamp"):
+        return _about(Op.DELETED, tree)
+    grace = json_tree.integer(metadata, "deletionGracePeriodSeconds") or 0
+    holds = metadata.get("finalizers") or json_tree.get(tree, "spec", "finalizers")
+    if holds or grace > 0:
+        return _about(Op.MODIFIED, tree)
+    # The server wrote one revision with grace 0 before the removal, which is not in the log.
+    losses = (Loss.COLLAPSED,) if reference.resource == "pods" else ()
+    return _about(Op.DELETED, tree, losses=losses)
+
+
+def _collection(event: AuditEvent, reference: ObjectRef) -> list[Outcome]:
+    response = as_object(event.response())
+    items = kinds.list_items(response) if response is not None else None
+    if items is None:
+        return [
+            Outcome(
+                op=Op.GAP,
+                namespace=reference.namespace,
+                losses=(Loss.GAP,),
+                quality=Quality.IDENTITY,
+                message="deletecollection: which objects were deleted was not recorded",
+                is_after=True,
+            )
+        ]
+    return [found for item in items if (found := _collected(item, reference)) is not None]
+
+
+def _collected(tree: JsonObject, reference: ObjectRef) -> Outcome | None:
+    """What deletecollection did to one object, shown as it was before."""
+    metadata = json_tree.mapping(tree, "metadata")
+    if metadata.get("deletionTimestamp"):
+        return None
+    floor = json_tree.text(metadata, "resourceVersion")
+    if metadata.get("finalizers") or (reference.resource == "pods" and _has_grace(tree)):
+        return _about(
+            Op.MODIFIED,
+            tree,
+            quality=Quality.RECONSTRUCTED,
+            effect=Terminating(),
+            losses=(Loss.NO_RV,),
+            is_after=True,
+            floor=floor,
+        )
+    return _about(
+        Op.DELETED,
+        tree,
+        losses=(Loss.NO_RV,),
+        is_after=True,
+        floor=floor,
+    )
+
+
+def _has_grace(pod: JsonView) -> bool:
+    grace = json_tree.integer(pod, "spec", "terminationGracePeriodSeconds")
+    return (
+        bool(json_tree.text(pod, "spec", "nodeName"))
+        and json_tree.text(pod, "status", "phase") not in ("Succeeded", "Failed")
+        and (grace is None or grace > 0)
+    )
+
+
+def _created_subresource(
+    event: AuditEvent, reference: ObjectRef, response: JsonObject | None
+) -> list[Outcome]:
+    if reference.subresource == "binding":
+        return [_bound(event, reference)]
+    if reference.subresource == "eviction":
+        request = as_object(event.request()) or {}
+        grace = json_tree.integer(request, "deleteOptions", "gracePeriodSeconds")
+        return [
+            Outcome(
+                op=Op.MODIFIED,
+                namespace=reference.namespace,
+                name=reference.name,
+                uid=reference.uid,
+                quality=Quality.RECONSTRUCTED,
+                effect=Terminating(grace_seconds=grace),
+                losses=(Loss.NO_RV, Loss.SYNTHETIC_DELETE),
+                is_after=True,
+            )
+        ]
+    return [_context(event, f"{reference.subresource} was asked for")]
+
+
+def _bound(event: AuditEvent, reference: ObjectRef) -> Outcome:
+    request = as_object(event.request()) or {}
+    return Outcome(
+        op=Op.MODIFIED,
+        namespace=reference.namespace,
+        name=reference.name or json_tree.text(request, "metadata", "name"),
+        uid=reference.uid or json_tree.text(request, "metadata", "uid"),
+        quality=Quality.RECONSTRUCTED,
+        effect=Bound(
+            node=json_tree.text(request, "target", "name"),
+            labels=json_tree.labels(request, "metadata", "labels"),
+            annotations=json_tree.labels(request, "metadata", "annotations"),
+        ),
+        losses=(Loss.NO_RV,),
+        is_after=True,
+    )
+
+
+def _scaled(response: JsonObject) -> Outcome:
+    """The Scale's version is that of the parent, whose replicas and generation changed."""
+    metadata = json_tree.mapping(response, "metadata")
+    return Outcome(
+        op=Op.MODIFIED,
+        namespace=json_tree.text(metadata, "namespace"),
+        name=json_tree.text(metadata, "name"),
+        uid=json_tree.text(metadata, "uid"),
+        quality=Quality.RECONSTRUCTED,
+        effect=Scaled(replicas=json_tree.integer(response, "spec", "replicas") or 0),
+        floor=json_tree.text(metadata, "resourceVersion"),
+    )
+
+
+def _without_response(event: AuditEvent, reference: ObjectRef) -> Outcome:
+    """Level `Request`: what was asked for is all that is known."""
+    request = event.request()
+    common: dict[str, Any] = {
+        "namespace": reference.namespace,
+        "name": reference.name,
+        "uid": reference.uid,
+        "is_after": True,
+    }
+    if event.verb == "delete":
+        return Outcome(
+            op=Op.DELETED,
+            quality=Quality.IDENTITY,
+            losses=(Loss.NO_DELETE_STATE, Loss.NO_RV),
+            **common,
+        )
+    tree = as_object(request)
+    if event.verb == "patch" and isinstance(request, dict | list):
+        media_type, is_guess = infer_patch_type(event, request)
+        losses = (Loss.NO_RV, Loss.UNKNOWN_PATCH) if is_guess else (Loss.NO_RV,)
+        return Outcome(
+            op=Op.ADDED if event.code == 201 else Op.MODIFIED,
+            quality=Quality.RECONSTRUCTED,
+            effect=Patched(media_type=media_type, body=request),
+            losses=losses,
+            **common,
+        )
+    if tree is None:
+        return _unseen(event)
+    common["name"] = common["name"] or json_tree.text(tree, "metadata", "name")
+    return Outcome(
+        op=Op.ADDED if event.verb == "create" else Op.MODIFIED,
+        tree=tree,
+        kind=json_tree.text(tree, "kind"),
+        quality=Quality.PARTIAL,
+        losses=(Loss.NO_RV, Loss.NO_UID),
+        **common,
+    )
+
+
+def infer_patch_type(event: AuditEvent, body: Any) -> tuple[str, bool]:
+    """The media type of a patch whose type was not recorded, and whether the last rule decided."""
+    if isinstance(body, list):
+        return _JSON_PATCH, False
+    query = parse_qs(urlsplit(event.request_uri).query)
+    if body.get("apiVersion") and body.get("kind") and query.get("fieldManager"):
+        return _APPLY_PATCH, False
+    if _has_strategic_marks(body):
+        return _STRATEGIC_PATCH, False
+    group = event.object_ref.api_group if event.object_ref else ""
+    is_built_in = "." not in group or group.endswith(".k8s.io")
+    if is_built_in and event.user_agent.split("/")[0].startswith(("kubectl", "kube-", "Go-http")):
+        return _STRATEGIC_PATCH, True
+    return _MERGE_PATCH, True
+
+
+def _has_strategic_marks(body: JsonView) -> bool:
+    return any(
+        isinstance(found, dict) and any(name.startswith(_STRATEGIC_MARKS) for name in found)
+        for found in json_tree.walk(body)
+    )
+
+
+def _about(
+    op: Op,
+    tree: JsonObject,
+    *,
+    quality: Quality = Quality.FULL,
+    effect: Effect | None = None,
+    losses: tuple[Loss, ...] = (),
+    is_after: bool = False,
+    floor: str = "",
+) -> Outcome:
+    """An outcome whose object is given."""
+    return Outcome(
+        op=op,
+        namespace=json_tree.text(tree, "metadata", "namespace"),
+        name=json_tree.text(tree, "metadata", "name"),
+        uid=json_tree.text(tree, "metadata", "uid"),
+        kind=json_tree.text(tree, "kind"),
+        tree=tree,
+        quality=quality,
+        effect=effect,
+        losses=losses,
+        is_after=is_after,
+        floor=floor,
+    )
+
+
+def _is_dry_run(event: AuditEvent) -> bool:
+    if "dryRun=All" in event.request_uri:
+        return True
+    if event.verb not in ("delete", "deletecollection"):
+        return False
+    options = as_object(event.request()) or {}
+    return "All" in json_tree.texts(options, "dryRun")
+
+
+def _is_truncated(event: AuditEvent) -> bool:
+    return (event.annotations or {}).get("audit.k8s.io/truncated") == "true"

@@ -1,0 +1,86 @@
+"""Documents of a text source, whatever mix of JSON and YAML it is.
+
+JSON lines are streamed. One JSON document, several in a row (as `kubectl --watch -o json` prints
+them) and YAML are read as a whole, within `document_bytes_max`. YAML in JSON's clothes (KYAML:
+unquoted keys, trailing commas) is read as YAML.
+"""
+
+import re
+from collections.abc import Iterator
+from typing import Any
+
+from app.adapters.history import json_text, yaml_documents
+from app.adapters.history.limits import ImportLimits
+from app.adapters.history.unpacking import ByteSource
+from app.domain.errors import InputError
+from app.domain.values import timestamps
+from app.domain.values.timestamps import Instant, TimestampError
+
+_STAMPED = re.compile(rb"(\d{4}-\d\d-\d\d[Tt ]\d\d:\d\d:\d\d\S*)[ \t]+(?=\S)")
+
+
+def read_documents(source: ByteSource) -> Iterator[tuple[str, Any]]:
+    """Position (`line`) and value of each document. Raises InputError."""
+    if is_json_lines(source):
+        for number, line in source.lines():
+            content, _ = split_stamp(line)
+            yield str(number), json_text.decode(content, f"{source.name}:{number}", source.limits)
+        return
+    content = source.whole()
+    yield from parse(content, source.name, source.limits)
+
+
+def parse(content: bytes, place: str, limits: ImportLimits) -> Iterator[tuple[str, Any]]:
+    """Position and value of each document in `content`."""
+    content = content.removeprefix(b"\xef\xbb\xbf")
+    if content.lstrip()[:1] in (b"{", b"["):
+        found = _parse_json(content, place, limits)
+        if found is not None:
+            yield from found
+            return
+    for line, value in yaml_documents.parse_documents(content, place, limits):
+        yield str(line), value
+
+
+def is_json_lines(source: ByteSource) -> bool:
+    """True when the first line (after a time stamp, if any) is one complete JSON object."""
+    for _, line in source.lines():
+        content, _ = split_stamp(line)
+        if not content.startswith(b"{"):
+            return False
+        try:
+            json_text.decode(content, source.name, source.limits)
+        except InputError:
+            return False
+        return True
+    return False
+
+
+def split_stamp(line: bytes) -> tuple[bytes, Instant | None]:
+    """A line without the instant that a time-stamping program put before it, and that instant."""
+    if not line[:1].isdigit():
+        return line.strip(), None
+    found = _STAMPED.match(line)
+    if found is None:
+        return line.strip(), None
+    try:
+        return line[found.end() :].strip(), timestamps.parse(found.group(1).decode())
+    except TimestampError:
+        return line.strip(), None
+
+
+def _parse_json(content: bytes, place: str, limits: ImportLimits) -> list[tuple[str, Any]] | None:
+    """All JSON documents, or None when it is not JSON from end to end (it may be YAML then)."""
+    try:
+        return [("1", json_text.decode(content, place, limits))]
+    except InputError as problem:
+        if problem.problem.startswith("nested"):
+            raise
+    try:
+        return [
+            (str(line), value) for line, value in json_text.decode_sequence(content, place, limits)
+        ]
+    except InputError as problem:
+        if problem.problem.startswith("nested"):
+            raise
+        return None

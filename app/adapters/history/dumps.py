@@ -1,0 +1,170 @@
+"""Object dumps, support directories and plain manifests. Parity: history-formats.md 6, 7, 10.2, 15.
+
+An object with a uid or a resource version was captured: it is baseline. One with neither is a
+manifest: it is added, with a uid derived from where it stands.
+"""
+
+import uuid
+from collections.abc import Iterator
+from typing import Any
+
+import msgspec
+
+from app.adapters.history import documents, kinds
+from app.adapters.history.reading import Notes, ReadOptions, object_record
+from app.adapters.history.unpacking import ByteSource
+from app.domain.errors import InputError
+from app.domain.log import ObjectKey
+from app.domain.log.records import Loss, Op, Quality, Record, TimeQuality, comparable_version
+from app.domain.values import json_tree
+from app.domain.values.json_tree import JsonObject
+
+MANIFEST_UIDS = uuid.UUID("6f1bd7a5-4c0a-5d0e-9a3f-5d1c6b1f6a10")
+"""Name space of the uids that manifests get."""
+
+KIND_OF_FIELD = {
+    "pods": ("v1", "Pod"),
+    "nodes": ("v1", "Node"),
+    "namespaces": ("v1", "Namespace"),
+    "pvs": ("v1", "PersistentVolume"),
+    "persistentVolumes": ("v1", "PersistentVolume"),
+    "pvcs": ("v1", "PersistentVolumeClaim"),
+    "persistentVolumeClaims": ("v1", "PersistentVolumeClaim"),
+    "configMaps": ("v1", "ConfigMap"),
+    "storageClasses": ("storage.k8s.io/v1", "StorageClass"),
+    "priorityClasses": ("scheduling.k8s.io/v1", "PriorityClass"),
+    "resourceClaims": ("resource.k8s.io/v1", "ResourceClaim"),
+    "resourceClaimTemplates": ("resource.k8s.io/v1", "ResourceClaimTemplate"),
+    "resourceSlices": ("resource.k8s.io/v1", "ResourceSlice"),
+    "deviceClasses": ("resource.k8s.io/v1", "DeviceClass"),
+    "deviceTaintRules": ("resource.k8s.io/v1beta2", "DeviceTaintRule"),
+}
+"""Kinds of the arrays in files keyed by resource name, whose items have no kind."""
+
+
+def read(source: ByteSource, number: int, options: ReadOptions, notes: Notes) -> Iterator[Record]:
+    """The objects of one file. Raises InputError naming the object that cannot be taken."""
+    versions: dict[ObjectKey, str] = {}
+    index = 0
+    for position, list_version, tree in _objects(source):
+        index += 1
+        if tree.get("kind") == "Status" and tree.get("apiVersion") == "v1":
+            notes.count("answers of kind Status, left out")
+            continue
+        try:
+            record = _record(
+                source.name, position, (number, index), tree, list_version, options, versions
+            )
+        except InputError as problem:
+            notes.refuse(problem)
+            continue
+        yield record
+
+
+def read_keyed(
+    source: ByteSource, value: JsonObject, number: int, options: ReadOptions
+) -> Iterator[Record]:
+    """Objects of a document whose fields are arrays by resource name. Parity: 3.8, 10.2, 15."""
+    index = 0
+    versions: dict[ObjectKey, str] = {}
+    for name, (api_version, kind) in KIND_OF_FIELD.items():
+        for place, item in enumerate(json_tree.objects(value, name)):
+            index += 1
+            tree = {"apiVersion": api_version, "kind": kind, **item}
+            position = f"{name}[{place}]"
+            yield _record(source.name, position, (number, index), tree, "", options, versions)
+
+
+def _record(
+    source: str,
+    position: str,
+    order: tuple[int, int],
+    tree: JsonObject,
+    list_version: str,
+    options: ReadOptions,
+    versions: dict[ObjectKey, str],
+) -> Record:
+    if tree.get("kind") == "Table":
+        raise InputError(
+            "it is a table, not objects",
+            place=f"{source}:{position}",
+            cure="record with -o yaml or -o json",
+        )
+    losses: list[Loss] = []
+    metadata = json_tree.mapping(tree, "metadata")
+    if "managedFields" in metadata and not options.keep_managed_fields:
+        kept = {name: part for name, part in metadata.items() if name != "managedFields"}
+        tree = {**tree, "metadata": kept}
+    if not options.keep_managed_fields:
+        losses.append(Loss.NO_MANAGED_FIELDS)
+    is_manifest = not metadata.get("uid") and not metadata.get("resourceVersion")
+    record = object_record(
+        tree,
+        Op.ADDED if is_manifest else Op.BASELINE,
+        source=source,
+        position=position,
+        order=order,
+        observed_at=options.at,
+        losses=tuple(losses),
+        quality=Quality.PARTIAL if is_manifest else Quality.FULL,
+    )
+    if is_manifest:
+        return _manifest(record)
+    if not record.resource_version and comparable_version(list_version):
+        record = msgspec.structs.replace(
+            record, order_key=(0, comparable_version(list_version), 1, *order)
+        )
+    known = versions.get(record.key)
+    if known is not None and known != record.resource_version:
+        # The same object again: the file is a watch whose event types were not written.
+        record = msgspec.structs.replace(
+            record, op=Op.MODIFIED, losses=tuple(sorted({*record.losses, Loss.NO_DELETES}))
+        )
+    versions[record.key] = record.resource_version
+    return record
+
+
+def _manifest(record: Record) -> Record:
+    """A manifest with its derived uid; what the server would add is missing."""
+    name = f"{record.source}\0{record.position}\0{record.key}"
+    uid = str(uuid.uuid5(MANIFEST_UIDS, name))
+    tree = record.object or {}
+    losses = {*record.losses}
+    if not tree.get("status"):
+        losses.add(Loss.NO_STATUS)
+    metadata = {**json_tree.mapping(tree, "metadata"), "uid": uid}
+    if record.namespace:
+        metadata["namespace"] = record.namespace
+    return msgspec.structs.replace(
+        record,
+        uid=uid,
+        object={**tree, "metadata": metadata},
+        losses=tuple(sorted(losses)),
+        time_quality=record.time_quality if record.observed_at else TimeQuality.NONE,
+    )
+
+
+def _objects(source: ByteSource) -> Iterator[tuple[str, str, JsonObject]]:
+    """Position, list version and tree of each object, lists opened, arrays too."""
+    for position, value in documents.read_documents(source):
+        yield from _open(position, "", value, source.name)
+
+
+def _open(
+    position: str, list_version: str, value: Any, source: str
+) -> Iterator[tuple[str, str, JsonObject]]:
+    if isinstance(value, list):
+        for index, item in enumerate(value):
+            yield from _open(f"{position}[{index}]", list_version, item, source)
+        return
+    if not isinstance(value, dict):
+        if value is not None:
+            raise InputError("it is not an object of the API", place=f"{source}:{position}")
+        return
+    items = kinds.list_items(value)
+    if items is None:
+        yield position, list_version, value
+        return
+    list_version = json_tree.text(value, "metadata", "resourceVersion")
+    for index, item in enumerate(items):
+        yield from _open(f"{position}[{index}]", list_version, item, source)

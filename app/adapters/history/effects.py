@@ -1,0 +1,95 @@
+"""Objects that follow from their last state: bindings, scales, terminations, patches.
+
+Parity: history-formats.md 4.3.
+"""
+
+from app.domain.log.records import Bound, Effect, Patched, Scaled, Terminating
+from app.domain.values import json_tree, timestamps
+from app.domain.values.json_tree import JsonObject, JsonView
+from app.domain.values.timestamps import Instant
+
+TOPOLOGY_LABELS = ("topology.kubernetes.io/zone", "topology.kubernetes.io/region")
+"""Labels that admission copies from the node to a pod when it is bound."""
+
+DEFAULT_GRACE_SECONDS = 30
+"""The grace period of a pod that names none."""
+
+
+def bind(pod: JsonObject, effect: Bound, at: Instant | None, node: JsonView | None) -> JsonObject:
+    """The pod after its binding; `node` is the last known state of the node."""
+    tree: JsonObject = json_tree.copy(pod)
+    metadata = tree.setdefault("metadata", {})
+    labels = dict(effect.labels)
+    for name in TOPOLOGY_LABELS:
+        value = json_tree.labels(node or {}, "metadata", "labels").get(name)
+        if value is not None:
+            labels[name] = value
+    if labels:
+        metadata["labels"] = {**json_tree.labels(metadata, "labels"), **labels}
+    if effect.annotations:
+        found = json_tree.labels(metadata, "annotations")
+        metadata["annotations"] = {**found, **effect.annotations}
+    tree.setdefault("spec", {})["nodeName"] = effect.node
+    status = tree.setdefault("status", {})
+    status.pop("nominatedNodeName", None)
+    condition: JsonObject = {"type": "PodScheduled", "status": "True"}
+    if at is not None:
+        condition["lastTransitionTime"] = timestamps.seconds_text(at)
+    generation = json_tree.integer(metadata, "generation")
+    before = json_tree.objects(status, "conditions")
+    old = next((item for item in before if item.get("type") == "PodScheduled"), None)
+    if generation is not None and (old is None or "observedGeneration" in old):
+        condition["observedGeneration"] = generation
+    status["conditions"] = [item for item in before if item is not old] + [condition]
+    return tree
+
+
+def scale(parent: JsonObject, effect: Scaled) -> JsonObject:
+    """The parent of a Scale after its replicas changed."""
+    tree: JsonObject = json_tree.copy(parent)
+    spec = tree.setdefault("spec", {})
+    if spec.get("replicas") != effect.replicas:
+        spec["replicas"] = effect.replicas
+        metadata = tree.setdefault("metadata", {})
+        generation = json_tree.integer(metadata, "generation")
+        if generation is not None:
+            metadata["generation"] = generation + 1
+    return tree
+
+
+def terminate(before: JsonObject, effect: Terminating, at: Instant | None) -> JsonObject:
+    """The object with the deletionTimestamp that asking for its deletion gave it."""
+    tree: JsonObject = json_tree.copy(before)
+    metadata = tree.setdefault("metadata", {})
+    if metadata.get("deletionTimestamp"):
+        return tree
+    grace = effect.grace_seconds
+    if tree.get("kind") == "Pod":
+        named = json_tree.integer(tree, "spec", "terminationGracePeriodSeconds")
+        grace = grace if grace is not None else named
+        grace = DEFAULT_GRACE_SECONDS if grace is None else grace
+    grace = grace or 0
+    if at is not None:
+        metadata["deletionTimestamp"] = timestamps.seconds_text(
+            Instant(at + grace * timestamps.SECOND)
+        )
+    metadata["deletionGracePeriodSeconds"] = grace
+    generation = json_tree.integer(metadata, "generation")
+    if generation is not None:
+        metadata["generation"] = generation + 1
+    return tree
+
+
+def apply(
+    before: JsonObject, effect: Effect, at: Instant | None, node: JsonView | None
+) -> JsonObject | None:
+    """The state after an effect; None when it cannot be told."""
+    match effect:
+        case Bound():
+            return bind(before, effect, at, node)
+        case Scaled():
+            return scale(before, effect)
+        case Terminating():
+            return terminate(before, effect, at)
+        case Patched():
+            return None

@@ -1,0 +1,122 @@
+"""JSON decoding with a bound on nesting, and sizes that fit the log.
+
+Integers beyond 64 bits become text (history-formats.md 3.7): the log's encoder knows no others.
+"""
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import msgspec
+
+from app.adapters.history.limits import ImportLimits
+from app.domain.errors import InputError
+
+_decoder = msgspec.json.Decoder()
+_NOT_BRACKETS = bytes(code for code in range(256) if code not in b'[]{}"\\')
+INTEGER_MIN = -(2**63)
+INTEGER_MAX = 2**64 - 1
+
+
+def decode(content: bytes, place: str, limits: ImportLimits) -> Any:
+    """The value of one JSON text. Raises InputError for bad JSON and for nesting too deep."""
+    try:
+        value = _decoder.decode(content)
+    except (msgspec.DecodeError, UnicodeDecodeError) as problem:
+        raise InputError(f"it is not JSON: {problem}", place=place) from problem
+    except RecursionError as problem:
+        raise _too_deep(place, limits) from problem
+    if _may_be_deep(content, limits.depth_max) and _depth(value) > limits.depth_max:
+        raise _too_deep(place, limits)
+    return value
+
+
+def check_text_depth(content: bytes, place: str, limits: ImportLimits) -> None:
+    """Raise InputError when a JSON text is nested too deep; cheap for ordinary texts."""
+    if _may_be_deep(content, limits.depth_max):
+        decode(content, place, limits)
+
+
+def decode_sequence(content: bytes, place: str, limits: ImportLimits) -> Iterator[tuple[int, Any]]:
+    """Line and value of each of several JSON texts that follow each other, as kubectl prints them.
+
+    Raises InputError at the first place that is not JSON.
+    """
+    decoder = json.JSONDecoder()
+    try:
+        text = content.decode()
+    except UnicodeDecodeError as problem:
+        raise InputError(f"it is not UTF-8: {problem}", place=place) from problem
+    at, line = 0, 1
+    while True:
+        start = at
+        while at < len(text) and text[at] in " \t\r\n":
+            at += 1
+        line += text.count("\n", start, at)
+        if at >= len(text):
+            return
+        try:
+            value, end = decoder.raw_decode(text, at)
+        except json.JSONDecodeError as problem:
+            raise InputError(f"it is not JSON: {problem.msg}", place=f"{place}:{line}") from problem
+        except RecursionError as problem:
+            raise _too_deep(f"{place}:{line}", limits) from problem
+        if _depth(value) > limits.depth_max:
+            raise _too_deep(f"{place}:{line}", limits)
+        yield line, value
+        line += text.count("\n", at, end)
+        at = end
+
+
+def fit_integers(value: Any) -> Any:
+    """The same tree with integers beyond 64 bits as text."""
+    if isinstance(value, dict):
+        return {key: fit_integers(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return [fit_integers(item) for item in value]
+    if isinstance(value, int) and not INTEGER_MIN <= value <= INTEGER_MAX:
+        return str(value)
+    return value
+
+
+def check_depth(value: Any, place: str, limits: ImportLimits) -> None:
+    """Raise InputError when a decoded value is nested too deep."""
+    if _depth(value) > limits.depth_max:
+        raise _too_deep(place, limits)
+
+
+def _too_deep(place: str, limits: ImportLimits) -> InputError:
+    return InputError(f"nested deeper than {limits.depth_max}", place=place, cure="flatten it")
+
+
+def _may_be_deep(content: bytes, depth_max: int) -> bool:
+    """False when the text is surely within the bound; far cheaper than walking the value.
+
+    Only brackets and quotes are kept, then the innermost pairs are removed until nothing changes:
+    each round takes one level. What strings leave behind makes the answer True, never False.
+    """
+    if content.count(b"{") + content.count(b"[") <= depth_max:
+        return False
+    left = content.translate(None, _NOT_BRACKETS).replace(b'\\"', b"").replace(b"\\", b"")
+    for _ in range(depth_max):
+        left = left.replace(b'""', b"").replace(b"{}", b"").replace(b"[]", b"")
+        if not left:
+            return False
+    return True
+
+
+def _depth(value: Any) -> int:
+    deepest = 0
+    pending: list[tuple[Any, int]] = [(value, 1)]
+    while pending:
+        found, depth = pending.pop()
+        if isinstance(found, dict):
+            deepest = max(deepest, depth)
+            pending.extend((item, depth + 1) for item in found.values() if item.__class__ in _TREES)
+        elif isinstance(found, list):
+            deepest = max(deepest, depth)
+            pending.extend((item, depth + 1) for item in found if item.__class__ in _TREES)
+    return deepest
+
+
+_TREES = frozenset({dict, list})

@@ -1,0 +1,40 @@
+"""Bounds for reading untrusted recordings. Parity: history-formats.md 3.7."""
+
+from dataclasses import dataclass
+
+KIB = 1024
+MIB = 1024 * KIB
+GIB = 1024 * MIB
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ImportLimits:
+    """Every bound of an import, by name. At a bound the import ends with an InputError.
+
+    `unpacked_bytes_max` bounds one unpacked source; `ratio_max` how many bytes may come out of one
+    packed byte, asked once more than `ratio_free_bytes` came out. `line_bytes_max` bounds one line
+    of a log (an audit event holds an object twice), `object_bytes_max` one object as JSON,
+    `document_bytes_max` one JSON document or YAML file that must be read as a whole.
+    `depth_max` bounds nesting, `yaml_expanded_nodes_max` the nodes of one YAML document after its
+    aliases are followed. `sources_max` bounds the files of one import, `path_depth_max` the
+    folders above a file, `archive_entries_max` the entries of one archive, `records_max` the
+    records of one import, `refusals_max` the refusals that are listed (all are counted).
+    """
+
+    unpacked_bytes_max: int = 16 * GIB
+    ratio_max: int = 100
+    ratio_free_bytes: int = 16 * MIB
+    line_bytes_max: int = 16 * MIB
+    object_bytes_max: int = 3 * MIB
+    document_bytes_max: int = 512 * MIB
+    depth_max: int = 100
+    yaml_expanded_nodes_max: int = 5_000_000
+    sources_max: int = 20_000
+    path_depth_max: int = 16
+    archive_entries_max: int = 100_000
+    records_max: int = 50_000_000
+    refusals_max: int = 1_000
+
+
+DEFAULT_LIMITS = ImportLimits()
+"""The bounds that hold when settings name no others."""

@@ -1,0 +1,102 @@
+"""Records as recorded become records in the emulator's storage versions.
+
+The version that was recorded stays in `version`; the object is converted. Objects of versions that
+were never released, or that are no longer read, are refused in words. Parity: history-formats.md
+3.7 (Secrets), 4.5 (Events), 17.
+"""
+
+import msgspec
+
+from app.adapters.history import kinds
+from app.adapters.history.reading import Notes, ReadOptions
+from app.domain.errors import InputError, Rejected
+from app.domain.log.records import CHANGES, Loss, Quality, Record, join_losses
+from app.domain.objects import conversion, registry
+from app.domain.objects.registry import Kind
+from app.domain.values import json_tree
+from app.domain.values.json_tree import JsonObject
+
+_replace = msgspec.structs.replace
+
+
+def normalise(record: Record, options: ReadOptions, notes: Notes) -> Record | None:
+    """The record in storage version; None when it is left out. Raises InputError when refused."""
+    if record.group == "" and record.resource in ("secrets", "configmaps"):
+        return _guarded(record, options, notes)
+    kind = registry.find(record.group, record.resource)
+    if kind is None:
+        if record.group == kinds.RESOURCE_GROUP and record.op in CHANGES:
+            name = f"{record.group}/{record.version} {record.kind or record.resource}"
+            raise InputError(
+                f"{name} is not a kind of any release",
+                place=record.place,
+                cure="leave it out, or rewrite it as a released kind",
+            )
+        if record.op in CHANGES:
+            notes.count(f"kept as it is, a kind not known here: {_kind_name(record)}")
+        return record
+    if kind.group != record.group or (record.namespace and not kind.namespaced):
+        namespace = record.namespace if kind.namespaced else ""
+        record = _replace(record, group=kind.group, namespace=namespace)
+    if record.object is None or (record.effect is not None and record.kind != kind.kind):
+        return record
+    return _converted(record, record.object, kind)
+
+
+def _converted(record: Record, tree: JsonObject, kind: Kind) -> Record:
+    """The record with its object in the storage version. Raises InputError for other versions."""
+    recorded = json_tree.text(tree, "apiVersion") or registry.api_version(
+        record.group, record.version
+    )
+    if recorded == kind.storage_api_version:
+        if "kind" not in tree or "apiVersion" not in tree:
+            tree = {"apiVersion": recorded, "kind": kind.kind, **tree}
+        return _replace(record, object=tree, kind=kind.kind)
+    try:
+        converted = conversion.convert(tree, kind, recorded, kind.storage_api_version)
+    except Rejected as problem:
+        raise InputError(
+            problem.message, place=record.place, cure="convert it with the tools of its time"
+        ) from problem
+    losses = _conversion_losses(tree)
+    if not losses:
+        return _replace(record, object=converted, kind=kind.kind)
+    quality = Quality.PARTIAL if record.object_quality is Quality.FULL else record.object_quality
+    return _replace(
+        record,
+        object=converted,
+        kind=kind.kind,
+        object_quality=quality,
+        losses=join_losses(record.losses, losses),
+    )
+
+
+def _conversion_losses(tree: JsonObject) -> tuple[Loss, ...]:
+    """Fields that have no successor: selectors of early taint rules, mappings of 1.36 slices."""
+    selector = json_tree.mapping(tree, "spec", "deviceSelector")
+    if selector.get("deviceClassName") or selector.get("selectors"):
+        return (Loss.VERSION_GUESS,)
+    for device in json_tree.objects(tree, "spec", "devices"):
+        inner = json_tree.mapping(device, "basic") or device
+        if inner.get("nodeAllocatableResourceMappings"):
+            return (Loss.VERSION_GUESS,)
+    return ()
+
+
+def _kind_name(record: Record) -> str:
+    return f"{record.resource}.{record.group}" if record.group else record.resource
+
+
+def _guarded(record: Record, options: ReadOptions, notes: Notes) -> Record | None:
+    """Secrets are left out and ConfigMaps lose their data, unless asked for."""
+    if options.with_secrets:
+        return record
+    if record.resource == "secrets":
+        notes.count("Secrets left out")
+        return None
+    if record.object is None:
+        return record
+    kept = {name: v for name, v in record.object.items() if name not in ("data", "binaryData")}
+    losses = join_losses(record.losses, (Loss.REDACTED,))
+    quality = Quality.PARTIAL if record.object_quality is Quality.FULL else record.object_quality
+    return _replace(record, object=kept, losses=losses, object_quality=quality)

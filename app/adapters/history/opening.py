@@ -1,0 +1,304 @@
+"""From paths on the command line to one ordered, joined stream of records.
+
+paths → files (folders walked, archives listed) → format of each → readers
+      → normalised records in a spool → places → resolved records
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+
+from app.adapters.history import (
+    audit,
+    detection,
+    documents,
+    dumps,
+    normalising,
+    placing,
+    unpacking,
+    watch,
+)
+from app.adapters.history.detection import Format
+from app.adapters.history.limits import ImportLimits
+from app.adapters.history.reading import Notes, ReadOptions, Refusal
+from app.adapters.history.resolving import Resolver
+from app.adapters.history.spool import Spool, replace_times
+from app.adapters.history.unpacking import ByteSource
+from app.domain.errors import InputError
+from app.domain.log.records import Op, Record
+
+UNREAD = {
+    Format.TAR: "unpack it and give the folder",
+    Format.SIMKUBE: "SimKube traces are not read yet",
+    Format.KINE: "export the table, or give an etcd snapshot",
+    Format.KSHRK: "kshrk archives are not read yet",
+}
+"""What to do about formats that are told apart and not read."""
+
+
+LOGS = frozenset({Format.AUDIT, Format.WATCH, Format.KWOK, Format.SIMULATOR_RECORD, Format.ETCD})
+"""Formats that tell of changes; beside one of them manifests are inputs, not history."""
+
+SUFFIXES = (".yaml", ".yml", ".json", ".jsonl", ".ndjson", ".log", ".db", ".zip", ".kwok")
+"""Endings of the files that are looked at in a folder, `.gz` after them or not."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SourceFile:
+    """One file of an import: where it is, what it is, and a digest of its bytes."""
+
+    source: ByteSource
+    format: Format
+    is_named: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SourceInfo:
+    """What a report says of one file."""
+
+    name: str
+    format: str
+    sha256: str
+    bytes: int
+
+
+class RecordedHistory:
+    """A recorded history that was read, joined and checked; fills the port `HistorySource`.
+
+    Use as a context manager: leaving removes the temporary store.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        sources: tuple[SourceInfo, ...],
+        spool: Spool,
+        notes: Notes,
+    ) -> None:
+        self._name = name
+        self.sources = sources
+        self._spool = spool
+        self._notes = notes
+
+    def __enter__(self) -> "RecordedHistory":
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        problem: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Remove what was kept while reading."""
+        self._spool.close()
+
+    @property
+    def name(self) -> str:
+        """The paths, for messages."""
+        return self._name
+
+    @property
+    def format(self) -> str:
+        """The formats that were read, joined by a plus sign."""
+        return "+".join(sorted({source.format for source in self.sources}))
+
+    @property
+    def count(self) -> int:
+        """How many records were read; the resolved stream has a few more or less."""
+        return self._spool.count
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """Guesses and assumptions, as sentences; complete once `records` has been read."""
+        counted = (f"{name}: {count}" for name, count in sorted(self._notes.counts.items()))
+        return (*self._notes.texts, *counted)
+
+    @property
+    def refusals(self) -> tuple[Refusal, ...]:
+        """What was passed over, the first of it when it is much."""
+        return tuple(self._notes.refusals)
+
+    @property
+    def refused(self) -> int:
+        """How much was passed over."""
+        return self._notes.refused
+
+    def records(self) -> Iterator[Record]:
+        """The final records in order. May be called again for the same stream."""
+        settled = replace_times(self._spool.times())
+        yield from Resolver(self._spool, self._notes).records(settled)
+
+
+def open_history(paths: Sequence[Path], options: ReadOptions) -> RecordedHistory:
+    """Read everything that the paths name. Raises InputError; nothing is left behind then."""
+    notes = Notes(keep_going=options.keep_going, refusals_max=options.limits.refusals_max)
+    files = find_files(paths, options, notes)
+    spool = Spool(options.limits)
+    try:
+        for record in _read_all(files, options, notes):
+            try:
+                normal = normalising.normalise(record, options, notes)
+                if normal is not None:
+                    spool.add(normal)
+            except InputError as problem:
+                notes.refuse(problem)
+        if not spool.count:
+            raise _nothing(paths, notes)
+        placing.place(spool, one_counter=options.one_counter, notes=notes)
+        infos = tuple(_info(file) for file in files)
+    except BaseException:
+        spool.close()
+        raise
+    return RecordedHistory(" ".join(str(path) for path in paths), infos, spool, notes)
+
+
+def is_bundle(path: Path) -> bool:
+    """True when the path is a native bundle, which is imported event by event."""
+    if not path.is_file():
+        return False
+    source = unpacking.file_source(path, path.name, ImportLimits())
+    return detection.is_zip(source) and detection.detect_zip(path, path.name) is Format.BUNDLE
+
+
+def find_files(paths: Sequence[Path], options: ReadOptions, notes: Notes) -> list[SourceFile]:
+    """The files that the paths name, with their formats, in a fixed order. Raises InputError."""
+    files: list[SourceFile] = []
+    for path in paths:
+        if path.is_dir():
+            files.extend(_in_folder(path, options, notes))
+        else:
+            files.extend(_in_file(path, path.name, options, notes, is_named=True))
+        if len(files) > options.limits.sources_max:
+            raise InputError(
+                f"more than {options.limits.sources_max} files",
+                place=str(path),
+                cure="split the import or raise sources_max",
+            )
+    return files
+
+
+def _in_folder(folder: Path, options: ReadOptions, notes: Notes) -> Iterator[SourceFile]:
+    seen = 0
+    for path in sorted(folder.rglob("*")):
+        name = path.relative_to(folder)
+        if path.is_symlink() or not path.is_file() or path.name.startswith("."):
+            continue
+        seen += 1
+        if len(name.parts) > options.limits.path_depth_max or seen > options.limits.sources_max:
+            raise InputError(
+                f"{name} lies deeper than {options.limits.path_depth_max} folders, or the folder "
+                f"holds more than {options.limits.sources_max} files",
+                place=str(folder),
+                cure="name the files that matter",
+            )
+        if not _is_readable_name(path.name):
+            notes.count("files left out for their names")
+            continue
+        yield from _in_file(path, name.as_posix(), options, notes, is_named=False)
+
+
+def _is_readable_name(name: str) -> bool:
+    return name.lower().removesuffix(".gz").endswith(SUFFIXES)
+
+
+def _in_file(
+    path: Path, name: str, options: ReadOptions, notes: Notes, *, is_named: bool
+) -> Iterator[SourceFile]:
+    source = unpacking.file_source(path, name, options.limits)
+    try:
+        if detection.is_zip(source):
+            found = detection.detect_zip(path, name)
+            if found is Format.SCHEDULER_SNAPSHOT:
+                source = next(
+                    entry
+                    for entry in unpacking.zip_sources(path, name, options.limits)
+                    if entry.name.endswith("snapshot.json")
+                )
+        elif options.format != "auto" and is_named:
+            found = Format(options.format)
+        else:
+            found = detection.detect(source)
+        if found in UNREAD or found is Format.BUNDLE:
+            raise InputError(
+                f"the format {found.value} cannot be joined with others here",
+                place=name,
+                cure=UNREAD.get(found, "import the bundle on its own"),
+            )
+        if found is Format.UNKNOWN:
+            raise InputError(
+                "the file is in no format that is read here",
+                place=name,
+                cure="see docs/reference/formats.md, or name the format with --format",
+            )
+    except InputError as problem:
+        if is_named:
+            notes.refuse(problem)
+        else:
+            notes.add(f"{name} is left out: {problem.problem}")
+        return
+    yield SourceFile(source=source, format=found, is_named=is_named)
+
+
+def _read_all(files: list[SourceFile], options: ReadOptions, notes: Notes) -> Iterator[Record]:
+    """The records of all files; those of watch streams together, for their seams."""
+    has_log = any(file.format in LOGS for file in files)
+    watches: list[watch.WatchFile] = []
+    for number, file in enumerate(files):
+        try:
+            match file.format:
+                case Format.AUDIT:
+                    yield from audit.read(file.source, number, options, notes)
+                case Format.WATCH:
+                    watches.append(watch.scan(file.source, number, notes))
+                case Format.DUMP:
+                    for record in dumps.read(file.source, number, options, notes):
+                        if record.op is Op.ADDED and has_log and not file.is_named:
+                            notes.count("manifests beside a log, left out")
+                        else:
+                            yield record
+                case Format.SIMULATOR_EXPORT | Format.SCHEDULER_SNAPSHOT:
+                    yield from _read_keyed(file, number, options)
+                case Format.EMPTY:
+                    notes.count("empty files")
+                case _:
+                    raise InputError(
+                        f"the format {file.format.value} is not read yet", place=file.source.name
+                    )
+        except InputError as problem:
+            notes.refuse(problem)
+    try:
+        yield from watch.read(watches, notes)
+    except InputError as problem:
+        notes.refuse(problem)
+
+
+def _read_keyed(file: SourceFile, number: int, options: ReadOptions) -> Iterator[Record]:
+    for _, value in documents.read_documents(file.source):
+        if isinstance(value, dict):
+            raw = value.get("rawObjects")
+            tree = raw if isinstance(raw, dict) else value
+            yield from dumps.read_keyed(file.source, tree, number, options)
+
+
+def _info(file: SourceFile) -> SourceInfo:
+    digest, size = file.source.sha256()
+    return SourceInfo(name=file.source.name, format=file.format.value, sha256=digest, bytes=size)
+
+
+def _nothing(paths: Sequence[Path], notes: Notes) -> InputError:
+    place = " ".join(str(path) for path in paths)
+    if notes.refusals:
+        first = notes.refusals[0]
+        return InputError(
+            f"nothing could be taken; {notes.refused} refused, the first: {first.problem}",
+            place=first.place or place,
+        )
+    return InputError(
+        "there is no object and no request in it",
+        place=place,
+        cure="give an audit log, a watch stream, a dump or a folder of them",
+    )

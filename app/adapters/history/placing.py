@@ -1,0 +1,208 @@
+"""Where records without a version of their own belong, and which writes changed nothing.
+
+Works on the spool, before anything is resolved. Parity: history-formats.md 3.2, 4.3, 4.4.
+"""
+
+from bisect import bisect_left, bisect_right
+
+import msgspec
+
+from app.adapters.history.reading import Notes
+from app.adapters.history.spool import (
+    ORDER_BY_REVISION,
+    ORDER_BY_SOURCE,
+    ORDER_BY_TIME,
+    Spool,
+)
+from app.domain.log.records import Bound, Effect, Loss, Op, Record, Terminating
+from app.domain.values import json_tree
+from app.domain.values.json_tree import JsonObject
+
+_encode = msgspec.msgpack.encode
+_decoder = msgspec.msgpack.Decoder(Record)
+
+
+def place(spool: Spool, *, one_counter: bool, notes: Notes) -> None:
+    """Decide the order of the whole import and put every record into its place."""
+    spool.index()
+    choose_order(spool, one_counter=one_counter, notes=notes)
+    if spool.order == ORDER_BY_REVISION:
+        clocks = _answer_clocks(spool)
+        _set_aside_empty_writes(spool, clocks, notes)
+        _place_after(spool, clocks, notes)
+
+
+def choose_order(spool: Spool, *, one_counter: bool, notes: Notes) -> None:
+    """By resource version, else by time, else as they stand. Parity: history-formats.md 3.2."""
+    total, versioned, odd, untimed = spool.database.execute(
+        "SELECT count(*), count(nullif(version, '')), 0, sum(time IS NULL) FROM record "
+        "WHERE op NOT IN ('GAP', 'CONTEXT')"
+    ).fetchone()
+    odd = _count_incomparable(spool)
+    if total == 0:
+        return
+    if versioned and not odd and one_counter:
+        types = spool.database.execute(
+            "SELECT count(DISTINCT substr(key, 1, instr(substr(key, instr(key, char(0)) + 1), "
+            "char(0)) + instr(key, char(0)))) FROM record WHERE op NOT IN ('GAP', 'CONTEXT')"
+        ).fetchone()[0]
+        if types > 1:
+            notes.add("resource versions of different types are taken as one counter")
+        return
+    if odd:
+        notes.add(f"{odd} resource versions are not numbers: ordered by time")
+    spool.order = ORDER_BY_TIME if not untimed else ORDER_BY_SOURCE
+    notes.add(
+        "records are ordered by their times"
+        if spool.order == ORDER_BY_TIME
+        else "records are ordered as they stand in the sources"
+    )
+
+
+def _count_incomparable(spool: Spool) -> int:
+    """Records whose version is there but is no number."""
+    cursor = spool.database.execute("SELECT head FROM record WHERE sub = 0 AND version = ''")
+    return sum(bool(_decoder.decode(head).resource_version) for (head,) in cursor)
+
+
+class _Clock:
+    """Which version had been answered by when, in one epoch."""
+
+    def __init__(self, answers: list[tuple[int, str]]) -> None:
+        answers.sort()
+        self.times = [time for time, _ in answers]
+        self.newest: list[str] = []
+        highest = ""
+        for _, version in answers:
+            highest = max(highest, version)
+            self.newest.append(highest)
+        self.versions = sorted(version for _, version in answers)
+
+    def version_by(self, time: int | None) -> str:
+        """The highest version answered by then; empty before the first."""
+        if time is None:
+            return ""
+        index = bisect_right(self.times, time)
+        return self.newest[index - 1] if index else ""
+
+    def below(self, version: str) -> str:
+        """The highest version below one."""
+        index = bisect_left(self.versions, version)
+        return self.versions[index - 1] if index else ""
+
+
+def _answer_clocks(spool: Spool) -> dict[int, _Clock]:
+    answers: dict[int, list[tuple[int, str]]] = {}
+    cursor = spool.database.execute(
+        "SELECT epoch, time, own FROM record "
+        "WHERE own <> '' AND exact AND time IS NOT NULL AND op <> 'BASELINE'"
+    )
+    for epoch, time, own in cursor:
+        answers.setdefault(epoch, []).append((time, own))
+    # Empty writes answer late with old versions: they only raise what is answered by then, never
+    # wrongly, because the clock takes the highest.
+    return {epoch: _Clock(found) for epoch, found in answers.items()}
+
+
+def _set_aside_empty_writes(spool: Spool, clocks: dict[int, _Clock], notes: Notes) -> None:
+    """Of several answered writes with one version of one key only the first changed something."""
+    cursor = spool.database.execute(
+        "SELECT row, epoch, key, own, time, head FROM record WHERE actor AND own <> '' "
+        "AND op IN ('ADDED', 'MODIFIED', 'DELETED') "
+        "ORDER BY epoch, key, own, op <> 'ADDED', op = 'DELETED', time, source, position"
+    )
+    known: tuple[object, ...] = ()
+    moved = []
+    for row, epoch, key, own, time, head in cursor:
+        if (epoch, key, own) != known:
+            known = (epoch, key, own)
+            continue
+        record = _decoder.decode(head)
+        clock = clocks.get(epoch)
+        version = max(own, clock.version_by(time) if clock else "")
+        record = msgspec.structs.replace(record, op=Op.CONTEXT, message="nothing changed")
+        moved.append((version, _encode(record), row))
+    spool.database.execute("BEGIN")
+    spool.database.executemany(
+        "UPDATE record SET op = 'CONTEXT', version = ?, sub = 1, own = '', head = ?, body = NULL "
+        "WHERE row = ?",
+        moved,
+    )
+    spool.database.execute("COMMIT")
+    if moved:
+        notes.count("writes that changed nothing", len(moved))
+
+
+def _place_after(spool: Spool, clocks: dict[int, _Clock], notes: Notes) -> None:
+    """Give each record without a version its place.
+
+    When another source saw the change, it is the version seen there. Otherwise it is what had been
+    answered by then, after the versions of its key that went before and before the one that came
+    next.
+    """
+    rows = spool.database.execute(
+        "SELECT row, epoch, version, key, uid, op, time, head FROM record WHERE sub > 0 "
+        "ORDER BY epoch, version, sub, coalesce(time, 0), source, position"
+    ).fetchall()
+    taken: set[int] = set()
+    guessed = 0
+    spool.database.execute("BEGIN")
+    for row, epoch, version, key, uid, op, time, head in rows:
+        record = _decoder.decode(head)
+        if op in ("MODIFIED", "DELETED"):
+            witness = _witness(spool, taken, key, version, uid, record)
+            if witness is not None:
+                taken.add(witness[0])
+                losses = tuple(loss for loss in record.losses if loss is not Loss.NO_RV)
+                seen = msgspec.structs.replace(record, losses=losses)
+                spool.database.execute(
+                    "UPDATE record SET version = ?, own = ?, sub = 0, head = ? WHERE row = ?",
+                    (witness[1], witness[1], _encode(seen), row),
+                )
+                continue
+        if op == "GAP" and not record.actor:
+            continue
+        clock = clocks.get(epoch)
+        estimate = max(version, clock.version_by(time) if clock else "")
+        if op != "CONTEXT":
+            guessed += 1
+            following = spool.database.execute(
+                "SELECT min(own) FROM record WHERE key = ? AND own > ? AND op <> 'CONTEXT'",
+                (key, version),
+            ).fetchone()[0]
+            if following and estimate >= following and clock:
+                estimate = max(version, clock.below(following))
+        spool.database.execute("UPDATE record SET version = ? WHERE row = ?", (estimate, row))
+    spool.database.execute("COMMIT")
+    if guessed:
+        notes.add(f"{guessed} changes have no version of their own: placed by time, a guess")
+
+
+def _witness(
+    spool: Spool, taken: set[int], key: str, lower: str, uid: str, record: Record
+) -> tuple[int, str] | None:
+    """Row and version of the record in another source that saw the same change."""
+    cursor = spool.database.execute(
+        "SELECT row, own, uid, op, body FROM record AS seen WHERE key = ? AND own > ? "
+        "AND NOT actor AND op IN ('MODIFIED', 'DELETED') AND NOT EXISTS (SELECT 1 FROM record "
+        "AS told WHERE told.key = seen.key AND told.own = seen.own AND told.actor) ORDER BY own",
+        (key, lower),
+    )
+    for row, own, seen_uid, op, body in cursor:
+        if row in taken or (uid and seen_uid != uid):
+            continue
+        tree = msgspec.msgpack.decode(body) if body is not None else {}
+        if fits(record.op, record.effect, Op(op), tree):
+            return row, own
+    return None
+
+
+def fits(op: Op, effect: Effect | None, seen: Op, tree: JsonObject) -> bool:
+    """Can a record that was seen be the change that a request without version made?"""
+    if op is Op.DELETED or seen is Op.DELETED:
+        return op is seen
+    if isinstance(effect, Bound):
+        return json_tree.text(tree, "spec", "nodeName") == effect.node
+    if isinstance(effect, Terminating):
+        return bool(json_tree.text(tree, "metadata", "deletionTimestamp"))
+    return True

@@ -1,0 +1,130 @@
+"""What readers share: options, notes, and a record made from a recorded object."""
+
+from dataclasses import dataclass, field
+
+from app.adapters.history import kinds, times
+from app.adapters.history.limits import DEFAULT_LIMITS, ImportLimits
+from app.domain.errors import InputError
+from app.domain.log.records import Loss, Op, Quality, Record, TimeQuality, comparable_version
+from app.domain.values import json_tree
+from app.domain.values.json_tree import JsonObject
+from app.domain.values.timestamps import Instant
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReadOptions:
+    """How to read.
+
+    `format` overrides detection (`auto` detects). `at` is the moment of dumps, `unwrap` the path
+    of the field that holds the audit event in a cloud export. `one_counter` says that resource
+    versions of different types come from one counter, as in an ordinary cluster; without it types
+    are merged by time. `audit_list_baseline` takes lists in an audit log as baseline.
+    `with_secrets` keeps Secrets and the data of ConfigMaps, which are left out otherwise.
+    `keep_going` passes over what cannot be read and lists it.
+    """
+
+    format: str = "auto"
+    at: Instant | None = None
+    unwrap: str = ""
+    one_counter: bool = True
+    audit_list_baseline: bool = True
+    with_secrets: bool = False
+    keep_managed_fields: bool = False
+    keep_going: bool = False
+    limits: ImportLimits = DEFAULT_LIMITS
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Refusal:
+    """Something that was passed over because of `keep_going`, and why."""
+
+    place: str
+    problem: str
+
+
+@dataclass(slots=True, kw_only=True)
+class Notes:
+    """What reading showed that the report should say: guesses, things left out, refusals.
+
+    Of the refusals `refusals_max` are kept, all are counted.
+    """
+
+    keep_going: bool = False
+    refusals_max: int = DEFAULT_LIMITS.refusals_max
+    texts: list[str] = field(default_factory=list)
+    counts: dict[str, int] = field(default_factory=dict)
+    refusals: list[Refusal] = field(default_factory=list)
+    refused: int = 0
+
+    def add(self, text: str) -> None:
+        """A sentence, once."""
+        if text not in self.texts:
+            self.texts.append(text)
+
+    def count(self, name: str, amount: int = 1) -> None:
+        """Count something that is left out."""
+        self.counts[name] = self.counts.get(name, 0) + amount
+
+    def refuse(self, problem: InputError) -> None:
+        """Raise the problem, or note it when reading goes on in spite of it."""
+        if not self.keep_going:
+            raise problem
+        self.refused += 1
+        if len(self.refusals) < self.refusals_max:
+            text = f"{problem.problem}; {problem.cure}" if problem.cure else problem.problem
+            self.refusals.append(Refusal(place=problem.place, problem=text))
+
+
+def object_record(
+    tree: JsonObject,
+    op: Op,
+    *,
+    source: str,
+    position: str,
+    order: tuple[int, int],
+    observed_at: Instant | None = None,
+    epoch: int = 0,
+    losses: tuple[Loss, ...] = (),
+    quality: Quality = Quality.FULL,
+) -> Record:
+    """A record of an object that is given in full by a source without actors.
+
+    `order` is the number of the source and the position in it. Raises InputError when the object
+    does not say what it is.
+    """
+    place = f"{source}:{position}"
+    key = kinds.key_of(tree, place)
+    group, version = kinds.split_version(json_tree.text(tree, "apiVersion"))
+    resource_version = json_tree.text(tree, "metadata", "resourceVersion")
+    uid = json_tree.text(tree, "metadata", "uid")
+    missing: list[Loss] = [Loss.NO_ACTOR, *losses]
+    if not uid:
+        missing.append(Loss.NO_UID)
+    if not resource_version:
+        missing.append(Loss.NO_RV)
+    time_quality = TimeQuality.EXACT
+    if observed_at is None:
+        observed_at = times.derive(tree)
+        time_quality = TimeQuality.DERIVED
+    if observed_at is None:
+        time_quality = TimeQuality.NONE
+        missing.append(Loss.NO_TIME)
+    return Record(
+        source=source,
+        position=position,
+        op=op,
+        group=group,
+        version=version,
+        resource=key.resource,
+        kind=json_tree.text(tree, "kind"),
+        namespace=key.namespace,
+        name=key.name,
+        uid=uid,
+        resource_version=resource_version,
+        object=tree,
+        object_quality=quality,
+        observed_at=observed_at,
+        time_quality=time_quality,
+        order_key=(epoch, comparable_version(resource_version), 0, *order),
+        losses=tuple(sorted(set(missing))),
+    )

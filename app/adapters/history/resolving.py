@@ -1,0 +1,301 @@
+"""Ordered rows become the final stream of records: one per change, each with its object.
+
+What several sources tell of one change is joined, effects are applied to the last known state,
+and what contradicts that state is made explicit: a new uid is a deletion and a creation, a change
+of an unknown key is preceded by a baseline. Parity: history-formats.md 3.3, 3.4, 4.3.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import groupby
+
+import msgspec
+
+from app.adapters.history import effects
+from app.adapters.history.reading import Notes
+from app.adapters.history.spool import Row, Spool
+from app.domain.log import ObjectKey
+from app.domain.log.records import (
+    Bound,
+    Loss,
+    Op,
+    Quality,
+    Record,
+    TimeQuality,
+    join_losses,
+)
+from app.domain.values import json_tree
+from app.domain.values.json_tree import JsonObject
+from app.domain.values.timestamps import Instant
+
+_replace = msgspec.structs.replace
+_QUALITIES = tuple(Quality)
+_TIMES = tuple(TimeQuality)
+
+
+@dataclass(slots=True)
+class _Known:
+    """The last state of a key: in the spool (`row`) or, when it was derived, here (`tree`)."""
+
+    uid: str
+    own: str
+    record: Record
+    row: int | None
+    tree: JsonObject | None
+
+
+class Resolver:
+    """Runs once over the rows of a spool."""
+
+    def __init__(self, spool: Spool, notes: Notes) -> None:
+        self._spool = spool
+        self._notes = notes
+        self._known: dict[ObjectKey, _Known] = {}
+        self._gone: set[str] = set()
+
+    def records(self, settled: list[Instant | None]) -> Iterator[Record]:
+        """The final records, in order. `settled` are the instants of the rows in log order."""
+        index = 0
+        epoch = 0
+        for _, rows in groupby(self._spool.rows(), key=_together):
+            for group in _by_key(list(rows)):
+                moment = settled[index]
+                index += len(group)
+                if group[0].epoch != epoch:
+                    epoch = group[0].epoch
+                    self._forget_versions()
+                for record in self._resolve(_merge(group)):
+                    yield _replace(record, settled_at=moment)
+
+    def _forget_versions(self) -> None:
+        """After a restore versions start anew; the objects stay until something is said of them."""
+        for known in self._known.values():
+            known.own = ""
+        self._gone.clear()
+
+    def _resolve(self, row: Row) -> Iterator[Record]:
+        record = row.record
+        if record.op in (Op.GAP, Op.CONTEXT):
+            yield record
+            return
+        known = self._known.get(record.key)
+        if known is not None and record.uid and known.uid and record.uid != known.uid:
+            if record.op is Op.DELETED or record.uid in self._gone:
+                yield self._late(record)
+                return
+            yield self._synthetic_delete(record, known)
+            known = None
+        if known is None and record.uid in self._gone and record.uid:
+            if record.actor is not None:
+                yield self._late(record)
+            return
+        match record.op:
+            case Op.BASELINE | Op.ADDED:
+                yield from self._appeared(row, known)
+            case Op.MODIFIED:
+                yield from self._modified(row, known)
+            case Op.DELETED:
+                yield from self._deleted(row, known)
+
+    def _appeared(self, row: Row, known: _Known | None) -> Iterator[Record]:
+        record = row.record
+        if known is None:
+            final = self._with_object(row, None)
+            if final is not None:
+                yield self._keep(row, final)
+            return
+        if not row.own or row.own <= known.own:
+            return
+        # It is known in an older state: something changed it unseen.
+        losses = join_losses(record.losses, (Loss.COLLAPSED,))
+        changed = _replace(record, op=Op.MODIFIED, losses=losses)
+        yield self._keep(row, _replace(changed, object=row.tree()))
+
+    def _modified(self, row: Row, known: _Known | None) -> Iterator[Record]:
+        record = row.record
+        if known is not None and row.own and row.own <= known.own:
+            if record.actor is not None:
+                yield _replace(record, op=Op.CONTEXT, message="nothing changed", object=None)
+            return
+        final = self._with_object(row, known)
+        if final is None:
+            yield self._unknown_change(record)
+            return
+        if known is None:
+            if not final.uid:
+                final = _replace(final, uid=json_tree.text(final.object or {}, "metadata", "uid"))
+            losses = join_losses(final.losses, (Loss.SYNTHETIC_CREATE,))
+            yield _replace(final, op=Op.BASELINE, losses=losses, actor=None, verb="")
+        yield self._keep(row, final)
+
+    def _deleted(self, row: Row, known: _Known | None) -> Iterator[Record]:
+        record = row.record
+        tree = row.tree()
+        if tree is None and known is not None:
+            tree = self._tree(known)
+            quality = known.record.object_quality
+            record = _replace(
+                record,
+                object_quality=quality,
+                version=known.record.version,
+                kind=record.kind or known.record.kind,
+                uid=record.uid or known.uid,
+            )
+        if known is None and tree is not None:
+            losses = join_losses(record.losses, (Loss.SYNTHETIC_CREATE,))
+            yield _replace(record, op=Op.BASELINE, losses=losses, object=tree, actor=None, verb="")
+        elif known is None:
+            record = _replace(record, object_quality=Quality.IDENTITY)
+        self._known.pop(record.key, None)
+        if record.uid:
+            self._gone.add(record.uid)
+        yield _replace(record, object=tree)
+
+    def _with_object(self, row: Row, known: _Known | None) -> Record | None:
+        """The record with the object after the change; None when it cannot be told."""
+        record = row.record
+        tree = row.tree()
+        if record.effect is None:
+            return None if tree is None else _replace(record, object=tree)
+        before = self._tree(known) if known is not None else tree
+        if before is None:
+            return None
+        node = self._node(record.effect.node) if isinstance(record.effect, Bound) else None
+        after = effects.apply(before, record.effect, record.observed_at, node)
+        if after is None:
+            return None
+        changes = {"object": after, "effect": None, "uid": record.uid}
+        if known is not None:
+            changes |= {
+                "version": known.record.version,
+                "kind": known.record.kind,
+                "uid": record.uid or known.uid,
+            }
+        return _replace(record, **changes)
+
+    def _keep(self, row: Row, record: Record) -> Record:
+        derived = record.object_quality is Quality.RECONSTRUCTED
+        own = row.own or (self._known[record.key].own if record.key in self._known else "")
+        self._known[record.key] = _Known(
+            uid=record.uid,
+            own=own,
+            record=_replace(record, object=None),
+            row=None if derived else row.row,
+            tree=record.object if derived else None,
+        )
+        return record
+
+    def _tree(self, known: _Known) -> JsonObject | None:
+        return known.tree if known.row is None else self._spool.tree(known.row)
+
+    def _node(self, name: str) -> JsonObject | None:
+        known = self._known.get(ObjectKey("", "nodes", "", name))
+        return None if known is None else self._tree(known)
+
+    def _synthetic_delete(self, record: Record, known: _Known) -> Record:
+        """The deletion that nobody recorded, before a new object takes the name."""
+        self._known.pop(record.key, None)
+        self._gone.add(known.uid)
+        return _replace(
+            known.record,
+            op=Op.DELETED,
+            source=record.source,
+            position=record.position,
+            object=self._tree(known),
+            observed_at=record.observed_at,
+            time_quality=TimeQuality.DERIVED,
+            losses=join_losses((), (Loss.SYNTHETIC_DELETE, Loss.NO_ACTOR, Loss.NO_RV)),
+            resource_version="",
+            actor=None,
+            verb="",
+            request_id="",
+        )
+
+    def _late(self, record: Record) -> Record:
+        self._notes.count("records about an object that was gone already")
+        return _replace(record, op=Op.CONTEXT, object=None, effect=None, message="it was gone")
+
+    def _unknown_change(self, record: Record) -> Record:
+        losses = join_losses(record.losses, (Loss.GAP,))
+        return _replace(
+            record,
+            op=Op.GAP,
+            object=None,
+            effect=None,
+            losses=losses,
+            message="a change of an object whose state before is not known",
+        )
+
+
+def _together(row: Row) -> object:
+    """Rows of one version may tell of one change; all others stand alone."""
+    if row.sub == 0 and row.own and row.op not in ("GAP", "CONTEXT"):
+        return row.epoch, row.own
+    return row.row
+
+
+def _by_key(rows: list[Row]) -> list[list[Row]]:
+    if len(rows) == 1:
+        return [rows]
+    found: dict[tuple[ObjectKey, str], list[Row]] = {}
+    for row in rows:
+        found.setdefault((row.record.key, row.record.uid), []).append(row)
+    return list(found.values())
+
+
+def _merge(rows: list[Row]) -> Row:
+    """One row for one change: the best object, the best time, the actor from whoever has it."""
+    if len(rows) == 1:
+        return rows[0]
+    best = min(rows, key=_object_rank)
+    told = next((row for row in rows if row.has_actor), None)
+    timed = min((row.record for row in rows), key=lambda item: _TIMES.index(item.time_quality))
+    record = _replace(
+        best.record,
+        op=_joined_op(rows),
+        observed_at=timed.observed_at,
+        time_quality=timed.time_quality,
+    )
+    if told is not None:
+        losses = tuple(loss for loss in record.losses if loss is not Loss.NO_ACTOR)
+        record = _replace(
+            record,
+            actor=told.record.actor,
+            verb=told.record.verb,
+            request_id=told.record.request_id,
+            subresource=told.record.subresource,
+            losses=losses,
+        )
+    return Row(
+        best.row,
+        best.epoch,
+        best.version,
+        best.sub,
+        best.own,
+        record.op.value,
+        told is not None,
+        record,
+        best.body,
+    )
+
+
+def _object_rank(row: Row) -> tuple[bool, bool, int, int]:
+    record = row.record
+    return (
+        row.body is None or record.effect is not None,
+        Loss.NO_MANAGED_FIELDS in record.losses,
+        _QUALITIES.index(record.object_quality),
+        _TIMES.index(record.time_quality),
+    )
+
+
+def _joined_op(rows: list[Row]) -> Op:
+    ops = {row.record.op for row in rows}
+    if Op.DELETED in ops:
+        return Op.DELETED
+    if any(row.has_actor and row.record.op is Op.ADDED for row in rows):
+        return Op.ADDED
+    for op in (Op.MODIFIED, Op.ADDED):
+        if op in ops:
+            return op
+    return Op.BASELINE

@@ -1,0 +1,222 @@
+"""A temporary, sorted store of records, so that an import is read, joined and checked before the
+log is touched, in bounded memory.
+
+Records lie in a SQLite file that is removed at the end: identity and place in columns, the record
+without its object in `head`, the object in `body`. Nothing outside this package sees it.
+"""
+
+import sqlite3
+import tempfile
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+
+import msgspec
+
+from app.adapters.history import json_text
+from app.adapters.history.limits import ImportLimits
+from app.domain.errors import InputError
+from app.domain.log import ObjectKey
+from app.domain.log.records import CHANGES, Op, Record, TimeQuality, comparable_version
+from app.domain.values.json_tree import JsonObject
+from app.domain.values.timestamps import Instant
+
+_head_encoder = msgspec.msgpack.Encoder()
+_head_decoder = msgspec.msgpack.Decoder(Record)
+_body_encoder = msgspec.msgpack.Encoder()
+_body_decoder = msgspec.msgpack.Decoder()
+
+_CREATE = """
+CREATE TABLE record (
+  row INTEGER PRIMARY KEY,
+  epoch INTEGER, version TEXT, sub INTEGER, source INTEGER, position INTEGER,
+  key TEXT, uid TEXT, own TEXT, op TEXT, actor INTEGER, time INTEGER, exact INTEGER,
+  head BLOB, body BLOB
+)
+"""
+_INSERT = "INSERT INTO record VALUES (NULL,?,?,?,?,?,?,?,?,?,?,?,?,?,?)"
+_BATCH = 2_000
+
+ORDER_BY_REVISION = (
+    "epoch, version, sub, CASE WHEN sub = 0 THEN 0 ELSE coalesce(time, 0) END, actor DESC, "
+    "op <> 'ADDED', source, position"
+)
+ORDER_BY_TIME = "coalesce(time, 0), source, position"
+ORDER_BY_SOURCE = "source, position"
+
+
+@dataclass(slots=True)
+class Row:
+    """One stored record; `own` is its own comparable version, empty when it has none."""
+
+    row: int
+    epoch: int
+    version: str
+    sub: int
+    own: str
+    op: str
+    has_actor: bool
+    record: Record
+    body: bytes | None
+
+    def tree(self) -> JsonObject | None:
+        """The object, decoded anew at every call."""
+        return None if self.body is None else _decode_body(self.body)
+
+
+class Spool:
+    """Add records, then read them in order. A context manager: leaving removes the file."""
+
+    def __init__(self, limits: ImportLimits) -> None:
+        self._limits = limits
+        self._folder = tempfile.TemporaryDirectory(prefix="redra-import-")
+        path = Path(self._folder.name) / "records.db"
+        self.database = sqlite3.connect(path, isolation_level=None)
+        for pragma in ("journal_mode=OFF", "synchronous=OFF", "cache_size=-65536"):
+            self.database.execute(f"PRAGMA {pragma}")
+        self.database.execute(_CREATE)
+        self._waiting: list[tuple[object, ...]] = []
+        self.count = 0
+        self.order = ORDER_BY_REVISION
+
+    def __enter__(self) -> "Spool":
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        problem: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Remove the file; nothing can be read afterwards."""
+        self.database.close()
+        self._folder.cleanup()
+
+    def add(self, record: Record) -> None:
+        """Store one record. Raises InputError when a bound is reached."""
+        self.count += 1
+        if self.count > self._limits.records_max:
+            raise InputError(
+                f"more than {self._limits.records_max} records",
+                place=record.place,
+                cure="split the import or raise records_max",
+            )
+        tree = record.object
+        body = None if tree is None else self._encode_body(tree, record)
+        epoch, version, sub, source, position = record.order_key
+        head = msgspec.structs.replace(record, object=None) if tree is not None else record
+        self._waiting.append(
+            (
+                epoch,
+                version,
+                sub,
+                source,
+                position,
+                "\0".join(record.key),
+                record.uid,
+                comparable_version(record.resource_version) if sub == 0 else "",
+                record.op.value,
+                record.actor is not None,
+                record.observed_at,
+                record.time_quality is TimeQuality.EXACT,
+                _head_encoder.encode(head),
+                body,
+            )
+        )
+        if len(self._waiting) >= _BATCH:
+            self.flush()
+
+    def flush(self) -> None:
+        """Write what waits."""
+        if self._waiting:
+            self.database.execute("BEGIN")
+            self.database.executemany(_INSERT, self._waiting)
+            self.database.execute("COMMIT")
+            self._waiting.clear()
+
+    def index(self) -> None:
+        """Make lookups by key fast; after the last `add`."""
+        self.flush()
+        self.database.execute("CREATE INDEX by_key ON record (key, own)")
+
+    def rows(self) -> Iterator[Row]:
+        """All records in order."""
+        cursor = self.database.cursor()
+        cursor.arraysize = 1_000
+        cursor.execute(
+            "SELECT row, epoch, version, sub, own, op, actor, head, body FROM record "
+            f"ORDER BY {self.order}"
+        )
+        while page := cursor.fetchmany():
+            for row, epoch, version, sub, own, op, actor, head, body in page:
+                record = _head_decoder.decode(head)
+                yield Row(row, epoch, version, sub, own, op, bool(actor), record, body)
+
+    def tree(self, row: int) -> JsonObject | None:
+        """The object of one stored record."""
+        found = self.database.execute("SELECT body FROM record WHERE row = ?", (row,)).fetchone()
+        return None if found is None or found[0] is None else _decode_body(found[0])
+
+    def times(self) -> Iterator[tuple[int | None, bool]]:
+        """Time and whether it is exact, of all records in order."""
+        cursor = self.database.execute(f"SELECT time, exact FROM record ORDER BY {self.order}")  # noqa: S608
+        for time, exact in cursor:
+            yield time, bool(exact)
+
+    def _encode_body(self, tree: JsonObject, record: Record) -> bytes:
+        try:
+            body = _body_encoder.encode(tree)
+        except OverflowError:
+            body = _body_encoder.encode(json_text.fit_integers(tree))
+        if len(body) > self._limits.object_bytes_max:
+            raise InputError(
+                f"the {record.kind} {record.name!r} takes {len(body)} bytes, more than "
+                f"{self._limits.object_bytes_max}",
+                place=record.place,
+                cure="raise object_bytes_max",
+            )
+        return body
+
+
+def key_of(text: str) -> ObjectKey:
+    """The key that a row's text stands for."""
+    return ObjectKey(*text.split("\0"))
+
+
+def is_change(op: str) -> bool:
+    """True for the stored name of an operation that gives, changes or removes an object."""
+    return Op(op) in CHANGES
+
+
+def replace_times(rows: Iterable[tuple[int | None, bool]]) -> list[Instant | None]:
+    """Instants that never fall along the order, as near to the recorded ones as that allows.
+
+    An exact time is when an answer was given: the change was made before it, and also before every
+    later change was answered. So an exact time is lowered to the least exact time that follows; a
+    derived one is raised to what went before. Example: exact 5, exact 3, derived 1 → 3, 3, 3.
+    """
+    times = list(rows)
+    settled: list[Instant | None] = [None] * len(times)
+    least: int | None = None
+    for index in range(len(times) - 1, -1, -1):
+        time, exact = times[index]
+        if exact and time is not None:
+            least = time if least is None else min(least, time)
+            settled[index] = Instant(least)
+        elif time is not None:
+            settled[index] = Instant(time if least is None else min(time, least))
+    newest: int | None = None
+    for index, found in enumerate(settled):
+        if found is not None and (newest is None or found > newest):
+            newest = found
+        settled[index] = None if newest is None else Instant(newest)
+    return settled
+
+
+def _decode_body(body: bytes) -> JsonObject:
+    tree: JsonObject = _body_decoder.decode(body)
+    return tree

@@ -1,0 +1,55 @@
+"""The best time that an object tells of its own last change."""
+
+from typing import Any
+
+from app.domain.values import json_tree, timestamps
+from app.domain.values.json_tree import JsonView
+from app.domain.values.timestamps import Instant, TimestampError
+
+
+def derive(tree: JsonView) -> Instant | None:
+    """The newest instant at which something in the object was written; None when it names none.
+
+    Creation, deletion (the moment of asking: deletionTimestamp less the grace period), managed
+    fields, conditions, allocation, taints. Parity: history-formats.md 5.
+    """
+    texts: list[str] = []
+    metadata = json_tree.mapping(tree, "metadata")
+    _take(texts, metadata, "creationTimestamp")
+    for entry in json_tree.objects(metadata, "managedFields"):
+        _take(texts, entry, "time")
+    for condition in json_tree.objects(tree, "status", "conditions"):
+        _take(texts, condition, "lastTransitionTime")
+    _take(texts, json_tree.mapping(tree, "status", "allocation"), "allocationTimestamp")
+    _take(texts, json_tree.mapping(tree, "spec", "taint"), "timeAdded")
+    for taint in json_tree.objects(tree, "spec", "taints"):
+        _take(texts, taint, "timeAdded")
+    for name in ("eventTime", "lastTimestamp", "firstTimestamp"):
+        _take(texts, tree, name)
+    _take(texts, json_tree.mapping(tree, "series"), "lastObservedTime")
+    for device in json_tree.objects(tree, "spec", "devices"):
+        for taint in json_tree.objects(device, "taints"):
+            _take(texts, taint, "timeAdded")
+    # Texts of whole seconds in UTC sort like their instants; at worst a fraction is lost.
+    newest = _parse(max(texts)) if texts else None
+    deleted = _parse(metadata.get("deletionTimestamp"))
+    if deleted is not None:
+        grace = json_tree.integer(metadata, "deletionGracePeriodSeconds") or 0
+        asked = Instant(deleted - grace * timestamps.SECOND)
+        newest = asked if newest is None else max(newest, asked)
+    return newest
+
+
+def _take(texts: list[str], tree: JsonView, name: str) -> None:
+    found = tree.get(name)
+    if isinstance(found, str):
+        texts.append(found)
+
+
+def _parse(text: Any) -> Instant | None:
+    if not isinstance(text, str):
+        return None
+    try:
+        return timestamps.parse(text)
+    except TimestampError:
+        return None

@@ -1,0 +1,258 @@
+"""Bytes of a source, unpacked within bounds: files, gzip, entries of zip archives.
+
+Nothing is unpacked to disk and no entry of an archive is trusted: names that are absolute, climb
+with `..` or are links are refused before a byte is read.
+"""
+
+import gzip
+import hashlib
+import stat
+import zipfile
+import zlib
+from collections.abc import Callable, Iterator
+from pathlib import Path, PurePosixPath
+from typing import IO
+
+from app.adapters.history.limits import ImportLimits
+from app.domain.errors import InputError
+
+CHUNK = 256 * 1024
+"""Bytes read or unpacked at once."""
+
+GZIP_MAGIC = b"\x1f\x8b"
+ZSTD_MAGIC = b"\x28\xb5\x2f\xfd"
+ZIP_MAGIC = b"PK\x03\x04"
+
+
+class ByteSource:
+    """Something that can be read from its beginning any number of times.
+
+    `name` is the path relative to the import root, used in messages and in records.
+    """
+
+    def __init__(
+        self, name: str, open_stream: Callable[[], IO[bytes]], limits: ImportLimits
+    ) -> None:
+        self.name = name
+        self._open = open_stream
+        self.limits = limits
+
+    def raw(self) -> IO[bytes]:
+        """The bytes as they are."""
+        try:
+            return self._open()
+        except OSError as problem:
+            raise InputError(
+                problem.strerror or str(problem), place=self.name, cure="check path and permissions"
+            ) from problem
+
+    def sha256(self) -> tuple[str, int]:
+        """Digest and length of the bytes as they are."""
+        digest = hashlib.sha256()
+        size = 0
+        with self.raw() as stream:
+            while chunk := stream.read(CHUNK):
+                digest.update(chunk)
+                size += len(chunk)
+        return digest.hexdigest(), size
+
+    def chunks(self) -> Iterator[bytes]:
+        """The unpacked bytes, piece by piece; gzip is undone wherever it is found."""
+        with self.raw() as stream:
+            first = stream.read(CHUNK)
+            if first.startswith(ZSTD_MAGIC):
+                raise InputError(
+                    "it is packed with zstd, which is not read here",
+                    place=self.name,
+                    cure="unpack it first with `zstd -d`",
+                )
+            packed = first.startswith(GZIP_MAGIC)
+            source = _read_on(first, stream)
+            if packed:
+                yield from _gunzip(source, self.name, self.limits)
+            else:
+                yield from _bounded(source, self.name, self.limits)
+
+    def head(self, size: int) -> bytes:
+        """The first `size` unpacked bytes, or fewer when there are no more."""
+        found = b""
+        for chunk in self.chunks():
+            found += chunk
+            if len(found) >= size:
+                break
+        return found[:size]
+
+    def whole(self) -> bytes:
+        """All unpacked bytes; raises InputError beyond `document_bytes_max`."""
+        parts: list[bytes] = []
+        size = 0
+        for chunk in self.chunks():
+            size += len(chunk)
+            if size > self.limits.document_bytes_max:
+                raise InputError(
+                    f"a document of more than {self.limits.document_bytes_max} bytes",
+                    place=self.name,
+                    cure="split it or raise document_bytes_max",
+                )
+            parts.append(chunk)
+        return b"".join(parts)
+
+    def lines(self) -> Iterator[tuple[int, bytes]]:
+        """Number and content of each line without its end; empty lines are passed over."""
+        limit = self.limits.line_bytes_max
+        rest = b""
+        number = 0
+        for chunk in self.chunks():
+            pieces = (rest + chunk).split(b"\n") if rest else chunk.split(b"\n")
+            rest = pieces.pop()
+            for piece in pieces:
+                number += 1
+                if piece and not piece.isspace():
+                    yield number, piece
+            if len(rest) > limit:
+                raise InputError(
+                    f"line {number + 1} is longer than {limit} bytes",
+                    place=self.name,
+                    cure="raise line_bytes_max if the file is sound",
+                )
+        if rest and not rest.isspace():
+            yield number + 1, rest
+
+
+def file_source(path: Path, name: str, limits: ImportLimits) -> ByteSource:
+    """A file on disk."""
+    return ByteSource(name, lambda: path.open("rb"), limits)
+
+
+def bytes_source(content: bytes, name: str, limits: ImportLimits) -> ByteSource:
+    """Bytes in memory: entries of archives once read, and tests."""
+    from io import BytesIO
+
+    return ByteSource(name, lambda: BytesIO(content), limits)
+
+
+def zip_sources(path: Path, name: str, limits: ImportLimits) -> list[ByteSource]:
+    """The files in a zip archive, by name. Raises InputError for an unsafe or broken archive."""
+    try:
+        with zipfile.ZipFile(path) as archive:
+            entries = archive.infolist()
+    except (OSError, zipfile.BadZipFile) as problem:
+        raise InputError(f"the zip archive cannot be read: {problem}", place=name) from problem
+    if len(entries) > limits.archive_entries_max:
+        raise InputError(
+            f"{len(entries)} entries, more than {limits.archive_entries_max}",
+            place=name,
+            cure="raise archive_entries_max if the archive is sound",
+        )
+    found: list[ByteSource] = []
+    unpacked = 0
+    for entry in entries:
+        check_entry_name(entry.filename, name, limits)
+        if stat.S_ISLNK(entry.external_attr >> 16):
+            raise InputError(f"entry {entry.filename!r} is a link", place=name)
+        unpacked += entry.file_size
+        ratio = entry.file_size // max(1, entry.compress_size)
+        if unpacked > limits.unpacked_bytes_max or (
+            entry.file_size > limits.ratio_free_bytes and ratio > limits.ratio_max
+        ):
+            raise InputError(
+                f"entry {entry.filename!r} would unpack beyond the bounds",
+                place=name,
+                cure="raise unpacked_bytes_max or ratio_max if the archive is sound",
+            )
+        if not entry.is_dir():
+            inner = f"{name}/{entry.filename}" if name else entry.filename
+            found.append(ByteSource(inner, _entry_opener(path, entry.filename), limits))
+    return sorted(found, key=lambda source: source.name)
+
+
+def check_entry_name(entry: str, place: str, limits: ImportLimits) -> None:
+    """Raise InputError for a name in an archive that could lead outside of it."""
+    path = PurePosixPath(entry)
+    if path.is_absolute() or ".." in path.parts or "\\" in entry or "\x00" in entry:
+        raise InputError(
+            f"entry {entry!r} points outside the archive",
+            place=place,
+            cure="do not trust this file",
+        )
+    if len(path.parts) > limits.path_depth_max:
+        raise InputError(f"entry {entry!r} lies deeper than {limits.path_depth_max}", place=place)
+
+
+def _entry_opener(path: Path, entry: str) -> Callable[[], IO[bytes]]:
+    def open_entry() -> IO[bytes]:
+        archive = zipfile.ZipFile(path)
+        try:
+            stream = archive.open(entry)
+        finally:
+            # The stream keeps the file open until it is closed itself.
+            archive.close()
+        return stream
+
+    return open_entry
+
+
+def _read_on(first: bytes, stream: IO[bytes]) -> Iterator[bytes]:
+    chunk = first
+    while chunk:
+        yield chunk
+        chunk = stream.read(CHUNK)
+
+
+def _bounded(source: Iterator[bytes], name: str, limits: ImportLimits) -> Iterator[bytes]:
+    size = 0
+    for chunk in source:
+        size += len(chunk)
+        _check_size(size, 0, name, limits)
+        yield chunk
+
+
+def _gunzip(source: Iterator[bytes], name: str, limits: ImportLimits) -> Iterator[bytes]:
+    """Undo gzip, also of several members in a row, with bounds on size and ratio."""
+    member = zlib.decompressobj(wbits=31)
+    packed = unpacked = 0
+    for chunk in source:
+        packed += len(chunk)
+        pending = chunk
+        while pending:
+            if member.eof:
+                if not pending.strip(b"\0"):
+                    break
+                member = zlib.decompressobj(wbits=31)
+            try:
+                piece = member.decompress(pending, CHUNK)
+            except zlib.error as problem:
+                raise InputError(
+                    f"the gzip stream is damaged: {problem}", place=name, cure="copy it again"
+                ) from problem
+            unpacked += len(piece)
+            _check_size(unpacked, packed, name, limits)
+            pending = member.unconsumed_tail or member.unused_data
+            if piece:
+                yield piece
+    if packed and not member.eof:
+        raise InputError(
+            "the gzip stream ends in the middle",
+            place=name,
+            cure="copy it again, or unpack what is there with `gzip -dc`",
+        )
+
+
+def _check_size(unpacked: int, packed: int, name: str, limits: ImportLimits) -> None:
+    if unpacked > limits.unpacked_bytes_max:
+        raise InputError(
+            f"it unpacks to more than {limits.unpacked_bytes_max} bytes",
+            place=name,
+            cure="split it or raise unpacked_bytes_max",
+        )
+    if packed and unpacked > limits.ratio_free_bytes and unpacked > packed * limits.ratio_max:
+        raise InputError(
+            f"it unpacks to more than {limits.ratio_max} times its size",
+            place=name,
+            cure="raise ratio_max if the file is sound",
+        )
+
+
+def gzip_bytes(content: bytes) -> bytes:
+    """Gzip with a fixed time, so that equal content gives equal bytes."""
+    return gzip.compress(content, mtime=0)

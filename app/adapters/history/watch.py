@@ -1,0 +1,365 @@
+"""Watch streams: lines of `{"type", "object"}`. Parity: history-formats.md 5.
+
+A file is read twice. The scan notes only identities, so that the baseline at its beginning and
+the seams between files of one type are known before records are made.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any, TypeAlias
+
+import msgspec
+
+from app.adapters.history import documents, json_text, kinds
+from app.adapters.history.reading import Notes, object_record
+from app.adapters.history.unpacking import ByteSource
+from app.domain.errors import InputError
+from app.domain.log import ObjectKey
+from app.domain.log.records import Loss, Op, Record, comparable_version
+from app.domain.values import json_tree
+from app.domain.values.json_tree import JsonObject
+from app.domain.values.timestamps import Instant
+
+TypeName: TypeAlias = tuple[str, str]
+"""Group and resource."""
+
+INITIAL_END = "k8s.io/initial-events-end"
+_OPS = {"ADDED": Op.ADDED, "MODIFIED": Op.MODIFIED, "DELETED": Op.DELETED}
+
+
+class _Metadata(msgspec.Struct):
+    name: str = ""
+    namespace: str = ""
+    uid: str = ""
+    resource_version: str = msgspec.field(default="", name="resourceVersion")
+    created: str = msgspec.field(default="", name="creationTimestamp")
+    annotations: dict[str, str] | None = None
+
+
+class _Object(msgspec.Struct):
+    api_version: str = msgspec.field(default="", name="apiVersion")
+    kind: str = ""
+    metadata: _Metadata = msgspec.field(default_factory=_Metadata)
+
+
+class _Event(msgspec.Struct):
+    type: str
+    object: _Object
+
+
+_event_decoder = msgspec.json.Decoder(_Event)
+
+
+@dataclass(slots=True, kw_only=True)
+class TypeSummary:
+    """What one file says of one type.
+
+    `baseline` counts the leading events that are the initial list; `listed` are its keys with uid
+    and version, `final` the keys that are left at the end. `first` and `last` are the comparable
+    versions of the list and of the last event.
+    """
+
+    baseline: int = 0
+    is_guess: bool = True
+    listed: dict[ObjectKey, tuple[str, str]] = field(default_factory=dict)
+    final: dict[ObjectKey, tuple[str, str]] = field(default_factory=dict)
+    first: str = ""
+    last: str = ""
+    list_version: str = ""
+    last_version: str = ""
+
+
+@dataclass(slots=True, kw_only=True)
+class WatchFile:
+    """One scanned file: `number` is that of the source in the import."""
+
+    source: ByteSource
+    number: int
+    types: dict[TypeName, TypeSummary]
+
+
+@dataclass(slots=True)
+class _Run:
+    """The leading ADDED events of one type while scanning."""
+
+    keys: list[ObjectKey] = field(default_factory=list)
+    versions: list[str] = field(default_factory=list)
+    created: list[str] = field(default_factory=list)
+    seen: set[ObjectKey] = field(default_factory=set)
+    ended: bool = False
+    marked: int | None = None
+    ended_at: str = ""
+
+
+def scan(source: ByteSource, number: int, notes: Notes) -> WatchFile:
+    """Read a file for identities only. Raises InputError naming the line that is no watch event."""
+    types: dict[TypeName, TypeSummary] = {}
+    runs: dict[TypeName, _Run] = {}
+    for position, kind, item in _identities(source):
+        if kind == "ERROR":
+            break
+        group, _ = kinds.split_version(item.api_version)
+        name = (group, kinds.resource_of(item.kind))
+        summary = types.setdefault(name, TypeSummary())
+        run = runs.setdefault(name, _Run())
+        version = comparable_version(item.metadata.resource_version)
+        if kind == "BOOKMARK":
+            if (item.metadata.annotations or {}).get(INITIAL_END) == "true" and not run.ended:
+                run.marked = len(run.keys)
+                run.ended = True
+            if version > summary.last:
+                summary.last, summary.last_version = version, item.metadata.resource_version
+            continue
+        if kind not in _OPS:
+            raise InputError(f"unknown event type {kind!r}", place=f"{source.name}:{position}")
+        key = _key(item, f"{source.name}:{position}")
+        _note_leading(run, kind, key, version, item)
+        if kind == "DELETED":
+            summary.final.pop(key, None)
+        else:
+            summary.final[key] = (item.metadata.uid, item.metadata.resource_version)
+        if version > summary.last:
+            summary.last, summary.last_version = version, item.metadata.resource_version
+    for name, summary in types.items():
+        _conclude(summary, runs[name], f"{source.name} ({name[1]})", notes)
+    return WatchFile(source=source, number=number, types=types)
+
+
+def read(files: list[WatchFile], notes: Notes) -> Iterator[Record]:
+    """The records of all files, with gaps and synthetic deletions at the seams between them."""
+    earlier: dict[TypeName, TypeSummary] = {}
+    for file in _in_order(files):
+        seams: dict[TypeName, TypeSummary] = {}
+        for name, summary in file.types.items():
+            before = earlier.get(name)
+            if before is not None and summary.first and summary.first > before.last:
+                seams[name] = before
+                yield from _seam(file, name, before, summary)
+            if before is None or summary.last >= before.last:
+                earlier[name] = summary
+        yield from _records(file, seams, notes)
+
+
+def _in_order(files: list[WatchFile]) -> list[WatchFile]:
+    """Files by the version of their first list, so that continuations follow what they continue."""
+
+    def begin(file: WatchFile) -> tuple[str, int]:
+        return min((summary.first for summary in file.types.values()), default=""), file.number
+
+    return sorted(files, key=begin)
+
+
+def _seam(
+    file: WatchFile, name: TypeName, before: TypeSummary, after: TypeSummary
+) -> Iterator[Record]:
+    """A gap, and deletions of what was there before it and is not listed after it."""
+    group, resource = name
+    gap = Record(
+        source=file.source.name,
+        group=group,
+        resource=resource,
+        position=f"seam/{resource}",
+        op=Op.GAP,
+        losses=(Loss.GAP,),
+        order_key=(0, before.last, 5, file.number, 0),
+        message=f"nothing was recorded between resource versions {before.last_version} and "
+        f"{after.list_version}",
+    )
+    yield gap
+    for index, (key, (uid, _)) in enumerate(sorted(before.final.items()), start=1):
+        if key not in after.listed:
+            yield msgspec.structs.replace(
+                gap,
+                position=f"seam/{resource}/{index}",
+                op=Op.DELETED,
+                namespace=key.namespace,
+                name=key.name,
+                uid=uid,
+                losses=(Loss.NO_ACTOR, Loss.NO_RV, Loss.SYNTHETIC_DELETE),
+                order_key=(0, before.last, 6, file.number, index),
+                message="",
+            )
+
+
+def _records(file: WatchFile, seams: dict[TypeName, TypeSummary], notes: Notes) -> Iterator[Record]:
+    seen: dict[TypeName, int] = {}
+    newest: dict[TypeName, str] = {}
+    epoch = 0
+    source = file.source.name
+    for index, (position, stamp, kind, tree) in enumerate(_events(file.source), start=1):
+        if kind == "BOOKMARK":
+            continue
+        if kind == "ERROR":
+            yield _broken_off(file, position, index, tree, epoch, max(newest.values(), default=""))
+            notes.add(f"{source}: the stream ended with an error at line {position}")
+            return
+        record = object_record(
+            tree,
+            _OPS[kind],
+            source=source,
+            position=position,
+            order=(file.number, index),
+            observed_at=stamp,
+            epoch=epoch,
+        )
+        name = (record.group, record.resource)
+        count = seen[name] = seen.get(name, 0) + 1
+        summary = file.types[name]
+        if count <= summary.baseline:
+            listed = _listed(record, seams.get(name))
+            if listed is not None:
+                yield listed
+            continue
+        version = record.order_key[1]
+        if version and version < newest.get(name, "") and not record.order_key[2]:
+            epoch += 1
+            newest.clear()
+            yield _restored(file, record, epoch, position, index)
+            record = msgspec.structs.replace(
+                record, order_key=(epoch, version, 0, file.number, index)
+            )
+        newest[name] = version or newest.get(name, "")
+        yield record
+
+
+def _listed(record: Record, before: TypeSummary | None) -> Record | None:
+    """An item of the initial list: baseline, or after a seam the difference to what was known."""
+    if before is None:
+        return msgspec.structs.replace(record, op=Op.BASELINE)
+    known = before.final.get(record.key)
+    if known == (record.uid, record.resource_version):
+        return None
+    op = Op.MODIFIED if known is not None and known[0] == record.uid else Op.ADDED
+    losses = tuple(sorted({*record.losses, Loss.COLLAPSED}))
+    return msgspec.structs.replace(record, op=op, losses=losses)
+
+
+def _restored(file: WatchFile, record: Record, epoch: int, position: str, index: int) -> Record:
+    return Record(
+        source=file.source.name,
+        position=f"{position}/epoch",
+        op=Op.GAP,
+        losses=(Loss.GAP,),
+        order_key=(epoch, "", 0, file.number, index),
+        message=f"resource versions of {record.resource} fell to {record.resource_version}: the "
+        "store was restored or replaced",
+    )
+
+
+def _broken_off(
+    file: WatchFile, position: str, index: int, tree: JsonObject, epoch: int, version: str
+) -> Record:
+    return Record(
+        source=file.source.name,
+        position=position,
+        op=Op.GAP,
+        code=json_tree.integer(tree, "code") or 0,
+        losses=(Loss.GAP,),
+        order_key=(epoch, version, 5, file.number, index),
+        message=json_tree.text(tree, "message") or "the watch ended with an error",
+    )
+
+
+def _note_leading(run: _Run, kind: str, key: ObjectKey, version: str, item: _Object) -> None:
+    if run.ended:
+        return
+    if kind != "ADDED" or key in run.seen:
+        run.ended = True
+        run.ended_at = "" if kind == "ADDED" else item.metadata.created
+        return
+    run.seen.add(key)
+    run.keys.append(key)
+    run.versions.append(f"{version}\0{item.metadata.uid}\0{item.metadata.resource_version}")
+    run.created.append(item.metadata.created)
+
+
+def _conclude(summary: TypeSummary, run: _Run, place: str, notes: Notes) -> None:
+    """Decide how many of the leading events are the initial list.
+
+    The list is sorted by key and its versions may fall; live creations rise in version and come in
+    any order of keys. Where both fit, the events are taken as list, which is reported.
+    """
+    versions = [part.split("\0") for part in run.versions]
+    if run.marked is not None:
+        summary.baseline, summary.is_guess = run.marked, False
+    else:
+        end = len(run.keys)
+        for index in range(1, len(run.keys)):
+            if run.keys[index] < run.keys[index - 1]:
+                end = index
+                break
+        for index in range(len(versions) - 1, 0, -1):
+            if versions[index][0] < versions[index - 1][0]:
+                end = max(end, index + 1)
+                break
+        summary.baseline = end
+    for key, (_, uid, version) in zip(
+        run.keys[: summary.baseline], versions[: summary.baseline], strict=True
+    ):
+        summary.listed[key] = (uid, version)
+        comparable = comparable_version(version)
+        if comparable > summary.first:
+            summary.first, summary.list_version = comparable, version
+    if summary.is_guess and summary.baseline:
+        notes.add(
+            f"{place}: the first {summary.baseline} events are taken as the list of what existed "
+            "(no mark ends the list)"
+        )
+
+
+def _key(item: _Object, place: str) -> ObjectKey:
+    return kinds.key_of(
+        {
+            "apiVersion": item.api_version,
+            "kind": item.kind,
+            "metadata": {"name": item.metadata.name, "namespace": item.metadata.namespace},
+        },
+        place,
+    )
+
+
+def _identities(source: ByteSource) -> Iterator[tuple[str, str, _Object]]:
+    if not documents.is_json_lines(source):
+        for position, _, kind, tree in _events(source):
+            yield position, kind, msgspec.convert(tree, _Object)
+        return
+    for number, line in source.lines():
+        content, _ = documents.split_stamp(line)
+        try:
+            event = _event_decoder.decode(content)
+        except (msgspec.DecodeError, RecursionError) as problem:
+            raise InputError(
+                f"it is not a watch event: {problem}",
+                place=f"{source.name}:{number}",
+                cure="record with --output-watch-events -o json",
+            ) from problem
+        yield str(number), event.type, event.object
+
+
+def _events(source: ByteSource) -> Iterator[tuple[str, Instant | None, str, JsonObject]]:
+    if documents.is_json_lines(source):
+        for number, line in source.lines():
+            content, stamp = documents.split_stamp(line)
+            value = json_text.decode(content, f"{source.name}:{number}", source.limits)
+            kind, tree = _parts(value, f"{source.name}:{number}")
+            yield str(number), stamp, kind, tree
+        return
+    for position, value in documents.read_documents(source):
+        kind, tree = _parts(value, f"{source.name}:{position}")
+        yield position, None, kind, tree
+
+
+def _parts(value: Any, place: str) -> tuple[str, JsonObject]:
+    kind = value.get("type") if isinstance(value, dict) else None
+    tree = value.get("object") if isinstance(value, dict) else None
+    if not isinstance(kind, str) or not isinstance(tree, dict):
+        raise InputError(
+            "it is not a watch event with type and object",
+            place=place,
+            cure="record with --output-watch-events -o json",
+        )
+    if tree.get("kind") == "Table":
+        raise InputError(
+            "the stream holds tables, not objects", place=place, cure="record with -o json"
+        )
+    return kind, tree

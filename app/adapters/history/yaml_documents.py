@@ -1,0 +1,204 @@
+"""YAML documents as JSON values: no tags, bounded depth and aliases, scalars as in YAML 1.2.
+
+The tree is built from the parser's events with a stack of our own, so that depth and the size
+after expanding aliases are known before memory is spent. Tags are never evaluated. Scalars that
+YAML 1.1 reads as booleans, dates or base-60 numbers (`on`, `no`, `2026-01-02`, `1:30`) stay text,
+and so does a number with an exponent and no point (`1e3`), which in these files is a quantity.
+"""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+import yaml
+from yaml.events import (
+    AliasEvent,
+    DocumentStartEvent,
+    MappingEndEvent,
+    MappingStartEvent,
+    ScalarEvent,
+    SequenceEndEvent,
+    SequenceStartEvent,
+)
+
+from app.adapters.history.limits import ImportLimits
+from app.domain.errors import InputError
+
+_NULLS = frozenset({"", "~", "null", "Null", "NULL"})
+_BOOLEANS = {
+    "true": True,
+    "True": True,
+    "TRUE": True,
+    "false": False,
+    "False": False,
+    "FALSE": False,
+}
+_INTEGER = re.compile(r"[-+]?(?:0|[1-9][0-9]*)")
+_OCTAL_OR_HEX = re.compile(r"0o[0-7]+|0x[0-9a-fA-F]+")
+_DECIMAL = re.compile(r"[-+]?(?:[0-9]+\.[0-9]*|\.[0-9]+)(?:[eE][-+]?[0-9]+)?")
+_INTEGER_DIGITS_MAX = 19
+_STANDARD = "tag:yaml.org,2002:"
+
+
+@dataclass(slots=True)
+class _Open:
+    """A collection that is being built: `size` counts its nodes with aliases followed."""
+
+    value: dict[str, Any] | list[Any]
+    anchor: str | None
+    size: int = 1
+    key: str | None = None
+    has_key: bool = False
+
+
+@dataclass(slots=True)
+class _Builder:
+    place: str
+    limits: ImportLimits
+    stack: list[_Open] = field(default_factory=list)
+    anchors: dict[str, tuple[Any, int]] = field(default_factory=dict)
+    root: Any = None
+    size: int = 0
+
+    def reset(self) -> None:
+        self.stack.clear()
+        self.anchors.clear()
+        self.root = None
+        self.size = 0
+
+    def open(self, value: dict[str, Any] | list[Any], anchor: str | None) -> None:
+        if len(self.stack) >= self.limits.depth_max:
+            raise InputError(
+                f"nested deeper than {self.limits.depth_max}", place=self.place, cure="flatten it"
+            )
+        self.stack.append(_Open(value, anchor))
+
+    def close(self) -> None:
+        done = self.stack.pop()
+        self.add(done.value, done.size, done.anchor)
+
+    def add(self, value: Any, size: int, anchor: str | None) -> None:
+        if anchor:
+            self.anchors[anchor] = (value, size)
+        if not self.stack:
+            self.root = value
+            return
+        top = self.stack[-1]
+        top.size += size
+        # Sizes of closed collections are contained in their parents': the top is enough to check.
+        if top.size > self.limits.yaml_expanded_nodes_max:
+            raise InputError(
+                f"aliases expand to more than {self.limits.yaml_expanded_nodes_max} nodes",
+                place=self.place,
+                cure="write the values out, or raise yaml_expanded_nodes_max",
+            )
+        if isinstance(top.value, list):
+            top.value.append(value)
+        elif top.has_key:
+            if top.key == "<<" and isinstance(value, dict):
+                top.value.update(
+                    {name: part for name, part in value.items() if name not in top.value}
+                )
+            else:
+                top.value[top.key or ""] = value
+            top.has_key = False
+        else:
+            if isinstance(value, dict | list):
+                raise InputError("a mapping key is not a scalar", place=self.place)
+            top.key, top.has_key = _key_text(value), True
+
+    def alias(self, name: str) -> None:
+        if name not in self.anchors:
+            raise InputError(f"alias *{name} stands inside or before its anchor", place=self.place)
+        value, size = self.anchors[name]
+        self.add(value, size, None)
+
+
+def parse_documents(content: bytes, place: str, limits: ImportLimits) -> Iterator[tuple[int, Any]]:
+    """Line of the beginning and value of each document. Raises InputError with place and line."""
+    builder = _Builder(place, limits)
+    line = 1
+    try:
+        for event in yaml.parse(content, Loader=yaml.CSafeLoader):
+            if isinstance(event, ScalarEvent):
+                builder.add(_scalar(event, place), 1, event.anchor)
+            elif isinstance(event, MappingStartEvent):
+                _check_tag(event, "map", place)
+                builder.open({}, event.anchor)
+            elif isinstance(event, SequenceStartEvent):
+                _check_tag(event, "seq", place)
+                builder.open([], event.anchor)
+            elif isinstance(event, MappingEndEvent | SequenceEndEvent):
+                builder.close()
+                if not builder.stack:
+                    yield line, builder.root
+            elif isinstance(event, AliasEvent):
+                builder.alias(event.anchor or "")
+            elif isinstance(event, DocumentStartEvent):
+                builder.reset()
+                line = event.end_mark.line + 1 if event.end_mark else line
+    except yaml.YAMLError as problem:
+        raise InputError(_problem_text(problem), place=_problem_place(problem, place)) from problem
+    except (UnicodeDecodeError, ValueError) as problem:
+        raise InputError(f"it is not YAML in UTF-8: {problem}", place=place) from problem
+
+
+def _scalar(event: Any, place: str) -> Any:
+    tag = event.tag
+    if tag is not None and tag != "!":
+        return _tagged(tag, event.value, place)
+    if event.style or tag == "!":
+        return event.value
+    return plain(event.value)
+
+
+def plain(text: str) -> Any:
+    """The value of an unquoted scalar. Example: `on` → text, `0x1f` → 31, `1.5` → 1.5."""
+    if not text or text[0] not in "0123456789+-.~nNtTfF":
+        return text if text else None
+    if text in _NULLS:
+        return None
+    if text in _BOOLEANS:
+        return _BOOLEANS[text]
+    if _INTEGER.fullmatch(text):
+        return int(text) if len(text) <= _INTEGER_DIGITS_MAX else text
+    if _OCTAL_OR_HEX.fullmatch(text):
+        return int(text, 0) if len(text) <= _INTEGER_DIGITS_MAX else text
+    if _DECIMAL.fullmatch(text):
+        return float(text)
+    return text
+
+
+def _tagged(tag: str, text: str, place: str) -> Any:
+    if tag == f"{_STANDARD}str":
+        return text
+    if tag in {f"{_STANDARD}{name}" for name in ("int", "float", "bool", "null")}:
+        return plain(text)
+    raise InputError(f"the tag {tag!r} is not read", place=place, cure="remove the tag")
+
+
+def _check_tag(event: Any, expected: str, place: str) -> None:
+    if event.tag not in (None, "!", f"{_STANDARD}{expected}"):
+        raise InputError(f"the tag {event.tag!r} is not read", place=place, cure="remove the tag")
+
+
+def _key_text(value: Any) -> str:
+    if isinstance(value, str):
+        return value
+    if value is None:
+        return "null"
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return str(value)
+
+
+def _problem_text(problem: yaml.YAMLError) -> str:
+    if isinstance(problem, yaml.MarkedYAMLError):
+        return f"it is not YAML: {problem.problem or problem.context or 'unreadable'}"
+    return f"it is not YAML: {' '.join(str(problem).split())}"
+
+
+def _problem_place(problem: yaml.YAMLError, place: str) -> str:
+    mark = problem.problem_mark if isinstance(problem, yaml.MarkedYAMLError) else None
+    return f"{place}:{mark.line + 1}:{mark.column + 1}" if mark is not None else place

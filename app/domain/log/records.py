@@ -1,0 +1,189 @@
+"""The canonical record: one change of a recorded cluster, whatever format told of it.
+
+Every reader of a history format yields records; nothing after the reader knows the format
+(history-formats.md 1). A record carries the object after the change, or an `Effect` that says how
+it follows from the last known state. What a record cannot tell is named by losses (3.6).
+"""
+
+from collections.abc import Iterable
+from enum import StrEnum
+from typing import TypeAlias
+
+import msgspec
+
+from app.domain.log.event import Actor, ObjectKey
+from app.domain.values.json_tree import JsonObject
+from app.domain.values.timestamps import Instant
+
+
+class Op(StrEnum):
+    """What the record says happened.
+
+    `BASELINE`: the object existed before the recording began. `GAP`: a stretch in which changes
+    may have happened unseen. `CONTEXT`: a request that changed nothing (refused, dry run, empty).
+    """
+
+    BASELINE = "BASELINE"
+    ADDED = "ADDED"
+    MODIFIED = "MODIFIED"
+    DELETED = "DELETED"
+    GAP = "GAP"
+    CONTEXT = "CONTEXT"
+
+
+CHANGES = frozenset({Op.BASELINE, Op.ADDED, Op.MODIFIED, Op.DELETED})
+"""Operations that give, change or remove an object."""
+
+
+class TimeQuality(StrEnum):
+    """How far the time of a record can be trusted, best first."""
+
+    EXACT = "exact"
+    DERIVED = "derived"
+    NONE = "none"
+
+
+class Quality(StrEnum):
+    """How far the object of a record can be trusted, best first."""
+
+    FULL = "full"
+    RECONSTRUCTED = "reconstructed"
+    PARTIAL = "partial"
+    IDENTITY = "identity"
+
+
+class Loss(StrEnum):
+    """Names for what a source cannot tell. Parity: history-formats.md 3.6."""
+
+    NO_BASELINE = "no_baseline"
+    NO_STATUS = "no_status"
+    NO_UID = "no_uid"
+    NO_RV = "no_rv"
+    NO_TIME = "no_time"
+    COARSE_TIME = "coarse_time"
+    NO_ACTOR = "no_actor"
+    NO_MANAGED_FIELDS = "no_managed_fields"
+    NO_DELETE_STATE = "no_delete_state"
+    NO_DELETES = "no_deletes"
+    TRUNCATED_BODY = "truncated_body"
+    METADATA_ONLY = "metadata_only"
+    UNKNOWN_PATCH = "unknown_patch"
+    SYNTHETIC_DELETE = "synthetic_delete"
+    SYNTHETIC_CREATE = "synthetic_create"
+    GAP = "gap"
+    SPEC_ONLY = "spec_only"
+    REDACTED = "redacted"
+    UNDECODABLE = "undecodable"
+    ENCRYPTED = "encrypted"
+    VERSION_GUESS = "version_guess"
+    COLLAPSED = "collapsed"
+
+
+class Bound(msgspec.Struct, frozen=True, kw_only=True, tag="bound"):
+    """The pod was assigned to `node`; labels and annotations of the binding are merged into it."""
+
+    node: str
+    labels: dict[str, str] = {}
+    annotations: dict[str, str] = {}
+
+
+class Scaled(msgspec.Struct, frozen=True, kw_only=True, tag="scaled"):
+    """The parent of a Scale got this number of replicas."""
+
+    replicas: int
+
+
+class Terminating(msgspec.Struct, frozen=True, kw_only=True, tag="terminating"):
+    """Deletion was asked for and has not happened yet.
+
+    `grace_seconds` is None when the object's own grace period applies.
+    """
+
+    grace_seconds: int | None = None
+
+
+class Patched(msgspec.Struct, frozen=True, kw_only=True, tag="patched"):
+    """A patch of the last state."""
+
+    media_type: str
+    body: JsonObject | list[JsonObject]
+
+
+Effect: TypeAlias = Bound | Scaled | Terminating | Patched
+"""How the object follows from the last known state where the source does not give it."""
+
+OrderKey: TypeAlias = tuple[int, str, int, int, int]
+"""Epoch, comparable resource version or time, place within it, number of the source, position."""
+
+
+class Record(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """One change, gap or observed request. Fields as in history-formats.md section 1.
+
+    `source` and `position` say where it was read. `object` is complete after the change, or for
+    `DELETED` the last known state; None when `effect` applies or only the key is known. `code` and
+    `message` are the answer to a request that changed nothing; `message` also describes a gap.
+    `settled_at` is set when sources have been joined: an instant near `observed_at` that never
+    falls along the order.
+    """
+
+    source: str
+    position: str
+    op: Op
+    group: str = ""
+    version: str = ""
+    resource: str = ""
+    kind: str = ""
+    namespace: str = ""
+    name: str = ""
+    uid: str = ""
+    resource_version: str = ""
+    object: JsonObject | None = None
+    object_quality: Quality = Quality.FULL
+    observed_at: Instant | None = None
+    time_quality: TimeQuality = TimeQuality.NONE
+    order_key: OrderKey = (0, "", 0, 0, 0)
+    subresource: str = ""
+    actor: Actor | None = None
+    verb: str = ""
+    request_id: str = ""
+    losses: tuple[Loss, ...] = ()
+    code: int = 0
+    message: str = ""
+    effect: Effect | None = None
+    settled_at: Instant | None = None
+
+    @property
+    def key(self) -> ObjectKey:
+        """Which object the record is about; parts are empty where a gap covers more."""
+        return ObjectKey(self.group, self.resource, self.namespace, self.name)
+
+    @property
+    def place(self) -> str:
+        """Source and position for messages."""
+        return f"{self.source}:{self.position}" if self.position else self.source
+
+
+def with_losses(record: Record, *losses: Loss) -> Record:
+    """The record with further losses; order and repetition do not matter."""
+    joined = join_losses(record.losses, losses)
+    return record if joined == record.losses else msgspec.structs.replace(record, losses=joined)
+
+
+def join_losses(first: Iterable[Loss], second: Iterable[Loss]) -> tuple[Loss, ...]:
+    """Both sets as a sorted tuple."""
+    return tuple(sorted({*first, *second}))
+
+
+COMPARABLE_DIGITS_MAX = 9999
+"""More digits than this are no resource version."""
+
+
+def comparable_version(text: str) -> str:
+    """A text that sorts like the resource version as an integer of any size; empty if it is none.
+
+    Digits only and no leading zero. Parity: history-formats.md 3.2. Example: `9` → `00019`,
+    `10` → `000210`, `007` → ``.
+    """
+    if not text or not text.isascii() or not text.isdigit() or (text[0] == "0" and text != "0"):
+        return ""
+    return f"{len(text):04d}{text}" if len(text) <= COMPARABLE_DIGITS_MAX else ""

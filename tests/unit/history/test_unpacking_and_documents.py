@@ -1,0 +1,183 @@
+"""Hostile and odd bytes end in one sentence; sound ones are read as YAML 1.2 and JSON mean them."""
+
+import gzip
+import io
+import time
+import tracemalloc
+import zipfile
+
+import pytest
+
+from app.adapters.history import documents, yaml_documents
+from app.adapters.history.limits import MIB, ImportLimits
+from app.adapters.history.unpacking import ByteSource, bytes_source, gzip_bytes, zip_sources
+from app.domain.errors import InputError
+
+LIMITS = ImportLimits()
+
+
+def read(content: bytes, limits: ImportLimits = LIMITS):
+    return [value for _, value in documents.read_documents(bytes_source(content, "x", limits))]
+
+
+class EndlessGzip(io.RawIOBase):
+    """Ten gigabytes of zeros as gzip, made while it is read."""
+
+    def __init__(self, size: int) -> None:
+        import zlib
+
+        self._packer = zlib.compressobj(wbits=31)
+        self._left = size
+        self._ready = b""
+
+    def read(self, size: int = -1) -> bytes:
+        while len(self._ready) < size and self._left > 0:
+            step = min(self._left, 4 * MIB)
+            self._left -= step
+            self._ready += self._packer.compress(bytes(step))
+        out, self._ready = self._ready[:size], self._ready[size:]
+        return out
+
+
+def test_ten_gigabytes_of_packed_zeros_are_refused_soon_and_in_little_memory():
+    source = ByteSource("zeros.gz", lambda: EndlessGzip(10 * 1024 * MIB), LIMITS)
+    tracemalloc.start()
+    began = time.monotonic()
+    with pytest.raises(InputError, match=r"times its size|longer than"):
+        for _ in source.lines():
+            pass
+    assert time.monotonic() - began < 5
+    assert tracemalloc.get_traced_memory()[1] < 200 * MIB
+    tracemalloc.stop()
+
+
+def test_several_gzip_members_are_one_stream():
+    content = gzip_bytes(b'{"a":1}\n') + gzip_bytes(b'{"a":2}\n')
+    assert read(content) == [{"a": 1}, {"a": 2}]
+
+
+def test_truncated_gzip_is_named():
+    with pytest.raises(InputError, match="ends in the middle"):
+        read(gzip.compress(b'{"a":1}\n' * 1000)[:-20])
+
+
+def test_unpacked_size_is_bounded():
+    with pytest.raises(InputError, match="unpacks to more than 10 bytes"):
+        read(b'{"a": 1}\n{"a": 2}\n', ImportLimits(unpacked_bytes_max=10))
+
+
+@pytest.mark.parametrize("name", ["../x", "/etc/passwd", "a/../../x", "a\\..\\x"])
+def test_zip_entries_that_point_outside_are_refused(tmp_path, name):
+    path = tmp_path / "evil.zip"
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr(name, "{}")
+    with pytest.raises(InputError, match="points outside"):
+        zip_sources(path, "evil.zip", LIMITS)
+
+
+def test_links_in_zip_archives_are_refused(tmp_path):
+    path = tmp_path / "link.zip"
+    entry = zipfile.ZipInfo("inner")
+    entry.create_system = 3
+    entry.external_attr = 0o120777 << 16
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr(entry, "target")
+    with pytest.raises(InputError, match="is a link"):
+        zip_sources(path, "link.zip", LIMITS)
+
+
+def test_zip_entry_with_a_hostile_ratio_is_refused(tmp_path):
+    path = tmp_path / "bomb.zip"
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("big", bytes(40 * MIB))
+    with pytest.raises(InputError, match="beyond the bounds"):
+        zip_sources(path, "bomb.zip", LIMITS)
+
+
+@pytest.mark.parametrize("opening", [b"[", b'{"a":'])
+@pytest.mark.parametrize("depth", [101, 10_000])
+def test_json_nested_too_deep_is_refused(opening, depth):
+    closing = b"]" if opening == b"[" else b"1}"
+    content = opening * depth + (b"" if opening == b"[" else b"1") + closing[-1:] * depth
+    with pytest.raises(InputError, match="nested deeper than 100"):
+        read(content)
+
+
+def test_json_with_brackets_in_strings_is_not_deep():
+    text = "[{" * 300 + '\\"' * 7
+    assert read(b'{"a": "%s", "b": [%s]}' % (text.encode(), b"{}," * 200 + b"1"))[0]["a"]
+
+
+def test_yaml_nested_too_deep_is_refused():
+    began = time.monotonic()
+    with pytest.raises(InputError, match="nested deeper than 100"):
+        read(b"a: " + b"[" * 10_000)
+    assert time.monotonic() - began < 2
+
+
+def test_yaml_alias_bomb_is_refused():
+    lines = ["a0: &a0 [x, x, x, x, x, x, x, x, x, x]"]
+    lines += [f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 10)}]" for n in range(1, 12)]
+    began = time.monotonic()
+    with pytest.raises(InputError, match="aliases expand"):
+        read("\n".join(lines).encode())
+    assert time.monotonic() - began < 1
+
+
+def test_yaml_alias_to_itself_is_refused():
+    with pytest.raises(InputError, match="inside or before its anchor"):
+        read(b"a: &a [*a]")
+
+
+def test_yaml_tags_are_not_evaluated():
+    with pytest.raises(InputError, match="tag"):
+        read(b"a: !!python/object/apply:os.system ['true']")
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("on", "on"),
+        ("no", "no"),
+        ("true", True),
+        ("1e3", "1e3"),
+        ("2026-01-02", "2026-01-02"),
+        ("2026-01-02T03:04:05Z", "2026-01-02T03:04:05Z"),
+        ("1:30", "1:30"),
+        ("010", "010"),
+        ("0x1f", 31),
+        ("0o17", 15),
+        ("-7", -7),
+        ("1.5", 1.5),
+        ("~", None),
+        ("12345678901234567890123", "12345678901234567890123"),
+    ],
+)
+def test_plain_scalars_follow_yaml_12(text, value):
+    assert read(f"a: {text}\n".encode()) == [{"a": value}]
+    assert yaml_documents.plain(text) == value
+
+
+def test_quoted_scalars_stay_text():
+    assert read(b"a: '5'\nb: \"true\"\nc: !!str 5\n")[0]["a"] == "5"
+
+
+def test_merge_keys_do_not_override():
+    assert read(b"base: &b {x: 1, y: 2}\nuse:\n  x: 3\n  <<: *b\n")[0]["use"] == {"x": 3, "y": 2}
+
+
+def test_multi_document_yaml_json_sequence_and_kyaml():
+    assert read(b"a: 1\n---\nb: 2\n---\n") == [{"a": 1}, {"b": 2}]
+    assert read(b'{\n  "a": 1\n}\n{\n  "b": 2\n}\n') == [{"a": 1}, {"b": 2}]
+    assert read(b"---\n{\n  a: 1,\n  b: [x,],\n}\n") == [{"a": 1, "b": ["x"]}]
+
+
+def test_time_stamped_lines_lose_their_stamp():
+    line = b'2026-01-02T03:04:05.000006Z {"a": 1}\n'
+    assert read(line) == [{"a": 1}]
+    assert documents.split_stamp(line) == (b'{"a": 1}', 1767323045000006)
+
+
+def test_broken_yaml_names_line_and_column():
+    with pytest.raises(InputError, match=r"x:3:1: it is not YAML"):
+        read(b"a: 1\nb: [\n")
