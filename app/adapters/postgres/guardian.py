@@ -1,0 +1,222 @@
+"""Keeps one PostgreSQL server alive for exactly as long as its owner lives.
+
+Run as a program of its own with nothing but the standard library (`python -I -S -B guardian.py
+OPTIONS`, OPTIONS being JSON). Its standard input is a pipe whose other end only the owner holds: a
+byte or the end of that pipe means stop. The server, in turn, is told by the kernel when the
+guardian dies. Whoever is killed, the server stops and cleans up.
+
+    owner ──pipe──▶ guardian ──parent death signal──▶ postgres
+                       │ restarts it when it crashes, a bounded number of times
+
+PostgreSQL refuses to run as root. `identity` says as whom the guardian (and so the server) runs:
+`same`; `namespace`, a user namespace in which root appears as the ordinary user `uid`:`gid`, while
+files keep belonging to root; or `user`, after setuid to `uid`:`gid`.
+"""
+
+import contextlib
+import ctypes
+import json
+import os
+import select
+import signal
+import sys
+import time
+from collections.abc import Sequence
+from typing import NoReturn
+
+CANNOT_BECOME = 91
+"""Exit code: the identity was refused by the system."""
+
+CANNOT_RUN = 92
+"""Exit code: under this identity the program or the folder cannot be reached."""
+
+CRASHES = 93
+"""Exit code: the server crashed more often than it may be restarted."""
+
+_CLONE_NEWUSER = 0x10000000
+_PR_SET_PDEATHSIG = 1
+_RESTART_PAUSE_SECONDS = 0.25
+_POLL_SECONDS = 1.0
+
+
+class Options:
+    """What to run and how, from the JSON argument."""
+
+    def __init__(self, text: str) -> None:
+        given = json.loads(text)
+        self.command: list[str] = given["command"]
+        self.folder: str = given["folder"]
+        self.identity: str = given["identity"]
+        self.uid: int = given["uid"]
+        self.gid: int = given["gid"]
+        self.guard: bool = given["guard"]
+        self.restarts_max: int = given["restarts_max"]
+        self.restart_window_seconds: float = given["restart_window_seconds"]
+        self.grace_seconds: float = given["grace_seconds"]
+        self.owner: int = given["owner"]
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Become the identity, then run the command once, or guard it until told to stop."""
+    options = Options(arguments[1])
+    libc = ctypes.CDLL(None, use_errno=True)
+    try:
+        become(options, libc)
+    except OSError as problem:
+        print(f"cannot become {options.identity}: {problem}", file=sys.stderr)  # noqa: T201
+        return CANNOT_BECOME
+    try:
+        os.chdir(options.folder)
+    except OSError as problem:
+        print(f"cannot enter {options.folder}: {problem}", file=sys.stderr)  # noqa: T201
+        return CANNOT_RUN
+    if not options.guard:
+        return wait_for(spawn(options, libc))
+    return Guard(options, libc).run()
+
+
+def become(options: Options, libc: ctypes.CDLL) -> None:
+    """Take on the identity for good. Raises OSError when the system refuses."""
+    if options.identity == "user":
+        os.setgroups([])
+        os.setgid(options.gid)
+        os.setuid(options.uid)
+    elif options.identity == "namespace":
+        uid, gid = os.geteuid(), os.getegid()
+        if libc.unshare(_CLONE_NEWUSER) != 0:
+            code = ctypes.get_errno()
+            raise OSError(code, os.strerror(code))
+        _write("/proc/self/setgroups", "deny")
+        _write("/proc/self/gid_map", f"{options.gid} {gid} 1")
+        _write("/proc/self/uid_map", f"{options.uid} {uid} 1")
+
+
+def _write(path: str, text: str) -> None:
+    descriptor = os.open(path, os.O_WRONLY)
+    try:
+        os.write(descriptor, text.encode())
+    finally:
+        os.close(descriptor)
+
+
+def spawn(options: Options, libc: ctypes.CDLL) -> int:
+    """Start the command as a child that is told when this process dies; returns its pid."""
+    guardian = os.getpid()
+    child = os.fork()
+    if child == 0:
+        _exec(options, libc, guardian)
+    return child
+
+
+def _exec(options: Options, libc: ctypes.CDLL, guardian: int) -> NoReturn:
+    try:
+        signal.set_wakeup_fd(-1)
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGCHLD):
+            signal.signal(number, signal.SIG_DFL)
+        if hasattr(libc, "prctl"):
+            libc.prctl(_PR_SET_PDEATHSIG, signal.SIGINT)
+        if os.getppid() != guardian:
+            os._exit(0)
+        os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
+        os.execv(options.command[0], options.command)  # noqa: S606 (no shell is wanted)
+    except BaseException as problem:
+        print(f"cannot run {options.command[0]}: {problem}", file=sys.stderr, flush=True)  # noqa: T201
+    os._exit(CANNOT_RUN)
+
+
+def wait_for(child: int) -> int:
+    """The exit code of a child, 128 + number for a signal."""
+    return exit_code(os.waitpid(child, 0)[1])
+
+
+def exit_code(status: int) -> int:
+    """The exit code in a wait status, 128 + number for a signal."""
+    return 128 + os.WTERMSIG(status) if os.WIFSIGNALED(status) else os.WEXITSTATUS(status)
+
+
+class Guard:
+    """The loop: wait for the owner's word or end, for the child's end, or for a second."""
+
+    def __init__(self, options: Options, libc: ctypes.CDLL) -> None:
+        self._options = options
+        self._libc = libc
+        self._child = 0
+        self._code = 0
+        self._stopping = False
+        self._wakes, self._wake = os.pipe()
+        os.set_blocking(self._wake, False)
+
+    def run(self) -> int:
+        """Guard until stopped; returns the server's last exit code, or CRASHES."""
+        signal.set_wakeup_fd(self._wake)
+        for number in (signal.SIGINT, signal.SIGTERM):
+            signal.signal(number, self._note_stop)
+        signal.signal(signal.SIGHUP, signal.SIG_IGN)
+        signal.signal(signal.SIGCHLD, lambda number, frame: None)
+        starts: list[float] = []
+        while True:
+            now = time.monotonic()
+            starts = [
+                start for start in starts if now - start < self._options.restart_window_seconds
+            ]
+            if len(starts) > self._options.restarts_max:
+                return CRASHES
+            starts.append(now)
+            self._child = spawn(self._options, self._libc)
+            self._watch()
+            if self._stopping or self._code == CANNOT_RUN:
+                return self._code
+            if self._wait_for_stop(_RESTART_PAUSE_SECONDS):
+                return self._code
+
+    def _watch(self) -> None:
+        """Return when the child has ended; end it when a stop is wanted."""
+        while not self._reap():
+            if self._wait_for_stop(_POLL_SECONDS):
+                self._end_child()
+                return
+
+    def _end_child(self) -> None:
+        """Fast shutdown, then immediate, then by force; each with its deadline."""
+        steps = (
+            (signal.SIGINT, self._options.grace_seconds),
+            (signal.SIGQUIT, 5.0),
+            (signal.SIGKILL, 5.0),
+        )
+        for number, seconds in steps:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(self._child, number)
+            deadline = time.monotonic() + seconds
+            while (left := deadline - time.monotonic()) > 0:
+                if self._reap():
+                    return
+                self._drain(left)
+
+    def _reap(self) -> bool:
+        pid, status = os.waitpid(self._child, os.WNOHANG)
+        if pid == 0:
+            return False
+        self._code = exit_code(status)
+        return True
+
+    def _wait_for_stop(self, seconds: float) -> bool:
+        """True when the owner said stop or is gone; looks for at most so many seconds."""
+        if not self._stopping:
+            readable, _, _ = select.select([0, self._wakes], [], [], seconds)
+            if self._wakes in readable:
+                os.read(self._wakes, 512)
+            if 0 in readable or os.getppid() != self._options.owner:
+                self._stopping = True
+        return self._stopping
+
+    def _drain(self, seconds: float) -> None:
+        readable, _, _ = select.select([self._wakes], [], [], min(seconds, _POLL_SECONDS))
+        if readable:
+            os.read(self._wakes, 512)
+
+    def _note_stop(self, number: int, frame: object) -> None:
+        self._stopping = True
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv))

