@@ -58,11 +58,14 @@ class Reading:
     """How slices are read: which gates and which variant decide.
 
     `partitionable` is the PartitionableDevices feature; `counter_slices_everywhere` is true for
-    the stable variant, for which a slice with counters is relevant on every node.
+    the stable variant, for which a slice with counters is relevant on every node. The last two are
+    quirks q12 and q15.
     """
 
     partitionable: bool
     counter_slices_everywhere: bool = False
+    newer_unnoticed: bool = True
+    binding_pools_last: bool = True
 
 
 SlicesOfPool = Callable[[PoolId], Sequence[Slice]]
@@ -90,12 +93,13 @@ def gather(
         elif kept[0].generation < found.generation:
             grouped[found.pool] = [found]
     made = (build(pool, kept, all_of(pool), reading) for pool, kept in grouped.items())
-    return in_search_order(pool for pool in made if pool is not None)
+    return in_search_order((pool for pool in made if pool is not None), reading)
 
 
-def in_search_order(pools: Iterable[Pool]) -> tuple[Pool, ...]:
-    """Pools without binding conditions first, then by driver and name. Quirk Q15."""
-    return tuple(sorted(pools, key=lambda pool: (pool.has_binding_conditions, pool.id)))
+def in_search_order(pools: Iterable[Pool], reading: Reading) -> tuple[Pool, ...]:
+    """Pools without binding conditions first (quirk q15), then by driver and name."""
+    last = reading.binding_pools_last
+    return tuple(sorted(pools, key=lambda pool: (last and pool.has_binding_conditions, pool.id)))
 
 
 def is_relevant(found: Slice, node: Node, reading: Reading) -> bool:
@@ -136,11 +140,11 @@ def build(
     """
     first = kept[0]
     collected: Sequence[Slice] = ()
-    if len(kept) != first.slice_count:
+    if len(kept) != first.slice_count or not reading.newer_unnoticed:
         if any(found.generation > first.generation for found in everywhere):
             return None
         collected = [found for found in everywhere if found.generation == first.generation]
-        if len(collected) != first.slice_count:
+        if len(collected) != first.slice_count and len(kept) != first.slice_count:
             return Pool(
                 id=pool,
                 generation=first.generation,

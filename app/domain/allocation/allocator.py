@@ -1,0 +1,195 @@
+"""The allocator: built once per scheduling attempt, asked once per node.
+
+Parity: allocator.md 1. What survives between nodes of one attempt is the cache of available
+counters and, with quirk q20, requests that have grown. Everything else is a function of the inputs;
+the answers carry the attempt, so that they can be explained later.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import TypeAlias
+
+from app.domain.allocation import requests, result, search
+from app.domain.allocation.features import Features, Variant
+from app.domain.allocation.problem import Problem, ProblemBuilder
+from app.domain.allocation.quirks import UPSTREAM, Quirks
+from app.domain.allocation.requests import AttemptAborted, ClaimPlan
+from app.domain.allocation.result import ShareIds
+from app.domain.allocation.search import STEPS_MAX, StepsExhausted
+from app.domain.allocation.state import AllocatedState
+from app.domain.allocation.usage import Taken
+from app.domain.devices import nodes
+from app.domain.devices.device_selectors import SelectorCompiler
+from app.domain.devices.inventory import Inventory
+from app.domain.devices.nodes import Node, NodeSelectionError
+from app.domain.devices.pools import PoolState, Reading
+from app.domain.values.json_tree import JsonObject, JsonView
+
+INVALID_POOLS = "invalid resource pools were encountered"
+TIMED_OUT = "filter operation aborted: context deadline exceeded"
+
+
+class Scope(StrEnum):
+    """How far a failure reaches: the attempt for the pod, or this node only."""
+
+    FATAL = "fatal"
+    NODE = "node"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Allocation:
+    """All claims fit. `results` are the takes per claim."""
+
+    node: Node
+    problem: Problem
+    results: tuple[tuple[Taken, ...], ...]
+    steps: int
+
+    def allocation_results(self, share_ids: ShareIds) -> list[JsonObject]:
+        """One AllocationResult per claim, in their order."""
+        return result.allocations(self.problem, self.results, share_ids)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Refusal:
+    """The claims do not fit on the node."""
+
+    node: Node
+    problem: Problem
+    steps: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Failure:
+    """An error with upstream's text. `problem` is None when it came before the search."""
+
+    node: Node
+    scope: Scope
+    text: str
+    problem: Problem | None
+    steps: int
+    timed_out: bool = False
+
+
+Answer: TypeAlias = Allocation | Refusal | Failure
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Bounds:
+    """Limits of one allocation call."""
+
+    steps_max: int = STEPS_MAX
+
+
+@dataclass(slots=True, kw_only=True, eq=False)
+class _Attempt:
+    """The claims of the attempt, compiled."""
+
+    claims: Sequence[JsonView]
+    plans: tuple[ClaimPlan, ...]
+    builder: ProblemBuilder
+    nodes: dict[str, Node] = field(default_factory=dict)
+
+
+class Allocator:
+    """Allocates the claims of one pod, node by node, on one state of the cluster.
+
+    `variant` is chosen by the features unless given. `prune` switches off the proven shortcuts of
+    the search; the answers are the same.
+    """
+
+    def __init__(
+        self,
+        inventory: Inventory | Sequence[JsonObject],
+        classes: Mapping[str, JsonView],
+        state: AllocatedState,
+        features: Features,
+        *,
+        compiler: SelectorCompiler,
+        quirks: Quirks = UPSTREAM,
+        variant: Variant | None = None,
+        bounds: Bounds | None = None,
+        prune: bool = True,
+    ) -> None:
+        self.inventory = (
+            inventory if isinstance(inventory, Inventory) else Inventory.of_slices(inventory)
+        )
+        self.classes = classes
+        self.state = state
+        self.features = features
+        self.quirks = quirks
+        self.variant = features.variant() if variant is None else variant
+        self.compiler = compiler
+        self._bounds = bounds or Bounds()
+        self._prune = prune
+        self._reading = Reading(
+            partitionable=features.partitionable_devices,
+            counter_slices_everywhere=self.variant is Variant.STABLE,
+            newer_unnoticed=quirks.q12,
+            binding_pools_last=quirks.q15,
+        )
+        self._attempt: _Attempt | None = None
+
+    def allocate(self, node: Node | JsonView, claims: Sequence[JsonView]) -> Answer:
+        """Allocate all claims on the node, or none."""
+        here = node if isinstance(node, Node) else nodes.node_of(node)
+        attempt = self._attempt_for(claims)
+        try:
+            view = self.inventory.node_view(here, self._reading)
+            problem = attempt.builder.build(view)
+        except (NodeSelectionError, AttemptAborted) as problem_text:
+            return Failure(
+                node=here, scope=Scope.FATAL, text=str(problem_text), problem=None, steps=0
+            )
+        return self._search(here, problem)
+
+    def _search(self, node: Node, problem: Problem) -> Answer:
+        try:
+            outcome = search.run(problem, prune=self._prune, steps_max=self._bounds.steps_max)
+            if outcome.results is not None:
+                result.check_node_selectors(problem, outcome.results)
+                return Allocation(
+                    node=node, problem=problem, results=outcome.results, steps=outcome.steps
+                )
+        except AttemptAborted as abort:
+            return Failure(node=node, scope=Scope.FATAL, text=str(abort), problem=problem, steps=0)
+        except StepsExhausted as stop:
+            return Failure(
+                node=node,
+                scope=Scope.FATAL,
+                text=TIMED_OUT,
+                problem=problem,
+                steps=stop.steps,
+                timed_out=True,
+            )
+        if any(pool.state is PoolState.INVALID for pool in problem.view.pools):
+            return Failure(
+                node=node,
+                scope=Scope.NODE,
+                text=INVALID_POOLS,
+                problem=problem,
+                steps=outcome.steps,
+            )
+        return Refusal(node=node, problem=problem, steps=outcome.steps)
+
+    def _attempt_for(self, claims: Sequence[JsonView]) -> _Attempt:
+        known = self._attempt
+        if (
+            known is not None
+            and len(known.claims) == len(claims)
+            and all(a is b for a, b in zip(known.claims, claims, strict=True))
+        ):
+            return known
+        plans = tuple(
+            requests.plan_of(claim, self.classes, self.features, self.variant) for claim in claims
+        )
+        made = _Attempt(
+            claims=tuple(claims),
+            plans=plans,
+            builder=ProblemBuilder(
+                plans, self.state, self.features, self.variant, self.quirks, self.compiler
+            ),
+        )
+        self._attempt = made
+        return made

@@ -1,0 +1,166 @@
+"""Consumable capacity: how much a request consumes, and whether that fits.
+
+Parity: allocator.md 8. `Requested` is the amount a claim asks for; with quirk q20 checking may
+enlarge it, so it is the one mutable value here and lives as long as the allocator of one attempt.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from app.domain.devices.model import Capacity, CapacityPolicy
+from app.domain.values import quantity
+from app.domain.values.quantity import Format, Quantity
+
+
+@dataclass(slots=True, kw_only=True, eq=False)
+class Requested:
+    """An amount that a claim asks for. `may_grow` says whether it is in decimal form."""
+
+    amount: Quantity
+
+    @property
+    def may_grow(self) -> bool:
+        """Only decimal forms are shared by reference upstream."""
+        return not self.amount.compact
+
+    def grow(self, by: int) -> None:
+        """Add nanos to it in place (quirk q20)."""
+        nanos = self.amount.nanos + by
+        self.amount = Quantity(
+            nanos=nanos,
+            mantissa=nanos,
+            exponent=-9,
+            format=self.amount.format,
+            compact=False,
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Amount:
+    """What would be consumed; `source` is set when it is the requested amount by reference."""
+
+    value: Quantity
+    source: Requested | None = None
+
+
+def amount_of(requested: Requested | None, capacity: Capacity) -> Amount:
+    """The amount that one request consumes of one capacity. Parity: allocator.md 8.1."""
+    policy = capacity.policy
+    if requested is None:
+        if policy is not None and policy.default is not None:
+            return Amount(value=policy.default)
+        return Amount(value=capacity.value)
+    if policy is None:
+        return Amount(value=requested.amount)
+    wanted = requested.amount
+    if policy.ranged and policy.minimum is not None:
+        if wanted.nanos < policy.minimum.nanos:
+            return Amount(value=policy.minimum)
+        if policy.step is None:
+            return Amount(value=wanted, source=requested if requested.may_grow else None)
+        return Amount(value=_stepped(wanted, policy.minimum, policy.step))
+    for valid in policy.valid_values or ():
+        if wanted.nanos <= valid.nanos:
+            return Amount(value=valid)
+    if policy.valid_values:
+        return Amount(value=wanted)
+    return Amount(value=wanted, source=requested if requested.may_grow else None)
+
+
+def violates(amount: Quantity, policy: CapacityPolicy | None) -> bool:
+    """Whether the amount breaks the policy. Parity: allocator.md 8.2."""
+    if policy is None:
+        return False
+    if policy.default is not None and quantity.identical(amount, policy.default):
+        return False
+    if policy.ranged:
+        if policy.maximum is not None and amount.nanos > policy.maximum.nanos:
+            return True
+        if policy.step is None:
+            return False
+        compared = amount
+        if policy.maximum is not None and not policy.maximum.compact:
+            compared = quantity.to_decimal(amount)
+        minimum = 0 if policy.minimum is None else quantity.round_up(policy.minimum)
+        step = quantity.round_up(policy.step)
+        if step == 0:
+            return True
+        return (quantity.round_up(compared) - minimum) % step != 0
+    if policy.valid_values:
+        return all(amount.nanos != valid.nanos for valid in policy.valid_values)
+    return False
+
+
+def amounts(
+    requested: Mapping[str, Requested], capacity: Mapping[str, Capacity]
+) -> Mapping[str, Amount]:
+    """The amount per capacity of a device, also of those that nobody asked for."""
+    return {name: amount_of(requested.get(name), found) for name, found in capacity.items()}
+
+
+def asks_for_unknown(
+    requested: Mapping[str, Requested], capacity: Mapping[str, Capacity]
+) -> str | None:
+    """The first capacity asked for that the device does not have."""
+    return next((name for name in sorted(requested) if name not in capacity), None)
+
+
+def shortage(
+    requested: Mapping[str, Requested],
+    capacity: Mapping[str, Capacity],
+    aggregated: Mapping[str, int] | None,
+    allocating: Mapping[str, int] | None,
+    *,
+    grows: bool,
+) -> str | None:
+    """Why the device cannot give what is asked, None when it can. Parity: allocator.md 8.2.
+
+    With `grows` (quirk q20) the requested amount is enlarged on the way.
+    """
+    unknown = asks_for_unknown(requested, capacity)
+    if unknown is not None:
+        return f"capacity {unknown} is not defined by the device"
+    for name, found in capacity.items():
+        amount = amount_of(requested.get(name), found)
+        if violates(amount.value, found.policy):
+            return f"capacity {name}: {amount.value} is not allowed by the request policy"
+        total = amount.value.nanos
+        taken = None if aggregated is None else aggregated.get(name)
+        if taken is not None:
+            total += taken
+        further = None if allocating is None else allocating.get(name)
+        if further is not None:
+            total += further
+            if grows and taken is None and amount.source is not None:
+                amount.source.grow(further)
+        if total > found.value.nanos:
+            free = found.value.nanos - (taken or 0) - (further or 0)
+            return f"capacity {name}: needs {amount.value}, {_shown(free)} of {found.value} is free"
+    return None
+
+
+def _stepped(wanted: Quantity, minimum: Quantity, step: Quantity) -> Quantity:
+    """The smallest minimum plus multiple of step that covers `wanted`, on whole units."""
+    base = quantity.round_up(minimum)
+    width = quantity.round_up(step)
+    if width == 0:
+        return wanted
+    distance = quantity.wrap_int64(quantity.round_up(wanted) - base)
+    steps = abs(distance) // abs(width)
+    if (distance < 0) != (width < 0):
+        steps = -steps
+    if distance - steps * width:
+        steps += 1
+    total = quantity.wrap_int64(base + quantity.wrap_int64(steps * width))
+    return quantity.from_integer(total, Format.BINARY_SI)
+
+
+def _shown(nanos: int) -> str:
+    return str(
+        quantity.add(
+            quantity.ZERO,
+            Quantity(
+                nanos=nanos, mantissa=nanos, exponent=-9, format=Format.DECIMAL_SI, compact=False
+            ),
+        )
+    )

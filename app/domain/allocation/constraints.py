@@ -1,0 +1,262 @@
+"""Constraints during a search: what each has seen, and whether it accepts a further device.
+
+Parity: allocator.md 6. A constraint is asked with the index of a device; what it needs to know of
+the attribute was collected before (`facts`). `add` may refuse and then has no effect; `remove`
+undoes an accepted `add`, except for what quirks q5 and q6 leave behind.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Protocol, TypeAlias
+
+from app.domain.allocation.quirks import Quirks
+from app.domain.allocation.requests import Constraint
+from app.domain.devices.model import Device
+from app.domain.values import json_tree
+from app.domain.values.json_tree import JsonView
+
+_SCALARS = ("string", "int", "bool", "version")
+_SET_ORDER = (
+    ("ints", "int"),
+    ("bools", "bool"),
+    ("strings", "string"),
+    ("versions", "version"),
+)
+_SCALAR_SET_ORDER = ("int", "bool", "string", "version")
+
+ValueSet: TypeAlias = tuple[str, frozenset[object]]
+"""The type of the values and the values; never empty."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Facts:
+    """One attribute of one device.
+
+    `scalars` are the scalar fields that are set, in the order in which they are inspected;
+    `values` is the attribute as a set, None when it is of unknown type.
+    """
+
+    scalars: tuple[tuple[str, object], ...]
+    values: ValueSet | None
+
+    def shown(self) -> object:
+        """The value for people: a scalar, a list, or None."""
+        if self.scalars:
+            return self.scalars[0][1]
+        return sorted(self.values[1], key=str) if self.values else None
+
+
+def lookup(device: Device, constraint: Constraint) -> JsonView | None:
+    """The attribute that the constraint names: the exact key, else the short one of the driver."""
+    found = device.attributes.get(constraint.attribute)
+    if found is None and constraint.domain == device.id[0]:
+        found = device.attributes.get(constraint.identifier)
+    return found if isinstance(found, Mapping) else None
+
+
+def facts_of(device: Device, constraint: Constraint) -> Facts | None:
+    """What the constraint needs to know of the device; None when the attribute is absent."""
+    attribute = lookup(device, constraint)
+    if attribute is None:
+        return None
+    scalars = tuple((kind, attribute[kind]) for kind in _SCALARS if attribute.get(kind) is not None)
+    return Facts(scalars=scalars, values=_as_set(attribute))
+
+
+class ConstraintState(Protocol):
+    """A constraint during one search."""
+
+    constraint: Constraint
+
+    def add(self, device: int, main: str) -> bool:
+        """Take the device for the request named `main`, or refuse."""
+        ...
+
+    def remove(self, device: int, main: str) -> None:
+        """Undo an accepted `add`."""
+        ...
+
+    def key(self) -> object:
+        """What can matter for later answers, as a hashable value."""
+        ...
+
+    def seen(self) -> list[object]:
+        """The values that a further device is compared with, for people."""
+        ...
+
+
+def state_of(
+    constraint: Constraint,
+    facts: Sequence[Facts | None],
+    quirks: Quirks,
+    *,
+    list_attributes: bool,
+) -> ConstraintState:
+    """A fresh state; `facts[i]` is about device i."""
+    if constraint.matching:
+        if list_attributes:
+            return MatchSets(constraint, facts, keep_narrow=quirks.q5)
+        return MatchScalars(constraint, facts)
+    return Distinct(constraint, facts, last_only=quirks.q6, sets=list_attributes)
+
+
+class MatchScalars:
+    """matchAttribute without ListTypeAttributes: all devices equal the first."""
+
+    __slots__ = ("_count", "_facts", "_reference", "constraint")
+
+    def __init__(self, constraint: Constraint, facts: Sequence[Facts | None]) -> None:
+        self.constraint = constraint
+        self._facts = facts
+        self._count = 0
+        self._reference: Facts | None = None
+
+    def add(self, device: int, main: str) -> bool:
+        """The first device is taken whatever its type, later ones must equal it."""
+        found = self._facts[device]
+        if found is None:
+            return False
+        if self._count == 0:
+            self._reference = found
+        else:
+            assert self._reference is not None
+            if not found.scalars or found.scalars[0] not in self._reference.scalars:
+                return False
+        self._count += 1
+        return True
+
+    def remove(self, device: int, main: str) -> None:
+        """One device less; the reference is forgotten with the last."""
+        self._count -= 1
+
+    def key(self) -> object:
+        """The reference, when there is one."""
+        return self._reference if self._count else None
+
+    def seen(self) -> list[object]:
+        """The value that all must equal."""
+        return [self._reference.shown()] if self._count and self._reference else []
+
+
+class MatchSets:
+    """matchAttribute with ListTypeAttributes: all devices have a value in common.
+
+    With `keep_narrow` (quirk q5) a removal does not widen the common values again.
+    """
+
+    __slots__ = ("_common", "_count", "_facts", "_history", "_keep_narrow", "constraint")
+
+    def __init__(
+        self, constraint: Constraint, facts: Sequence[Facts | None], *, keep_narrow: bool
+    ) -> None:
+        self.constraint = constraint
+        self._facts = facts
+        self._keep_narrow = keep_narrow
+        self._count = 0
+        self._common: ValueSet | None = None
+        self._history: list[ValueSet | None] = []
+
+    def add(self, device: int, main: str) -> bool:
+        """Narrow the common values; refuse when none would be left."""
+        found = self._facts[device]
+        if found is None or found.values is None:
+            return False
+        narrowed: ValueSet = found.values
+        if self._count:
+            assert self._common is not None
+            kind, values = self._common
+            shared = values & found.values[1]
+            if kind != found.values[0] or not shared:
+                return False
+            narrowed = (kind, shared)
+        if not self._keep_narrow:
+            self._history.append(self._common)
+        self._common = narrowed
+        self._count += 1
+        return True
+
+    def remove(self, device: int, main: str) -> None:
+        """One device less."""
+        self._count -= 1
+        if not self._keep_narrow:
+            self._common = self._history.pop()
+
+    def key(self) -> object:
+        """The common values, when there are any devices."""
+        return self._common if self._count else None
+
+    def seen(self) -> list[object]:
+        """The values that are common so far."""
+        return sorted(self._common[1], key=str) if self._count and self._common else []
+
+
+class Distinct:
+    """distinctAttribute: no two devices share a value.
+
+    With `last_only` (quirk q6) one value is remembered per request: the last. With `sets` values
+    are compared as sets.
+    """
+
+    __slots__ = ("_accepted", "_count", "_facts", "_last_only", "_sets", "constraint")
+
+    def __init__(
+        self,
+        constraint: Constraint,
+        facts: Sequence[Facts | None],
+        *,
+        last_only: bool,
+        sets: bool,
+    ) -> None:
+        self.constraint = constraint
+        self._facts = facts
+        self._last_only = last_only
+        self._sets = sets
+        self._count = 0
+        self._accepted: dict[object, Facts] = {}
+
+    def add(self, device: int, main: str) -> bool:
+        """Refuse a value that is remembered; the first device is taken whatever its type."""
+        found = self._facts[device]
+        if found is None or (self._count and self._conflicts(found)):
+            return False
+        self._accepted[main if self._last_only else (main, device)] = found
+        self._count += 1
+        return True
+
+    def remove(self, device: int, main: str) -> None:
+        """Forget the device, or with `last_only` whatever its request had."""
+        self._accepted.pop(main if self._last_only else (main, device), None)
+        self._count -= 1
+
+    def key(self) -> object:
+        """All that is remembered, and whether anything was counted."""
+        return (self._count > 0, frozenset(self._accepted.items()))
+
+    def seen(self) -> list[object]:
+        """The values that are taken."""
+        return [found.shown() for found in self._accepted.values()]
+
+    def _conflicts(self, found: Facts) -> bool:
+        if self._sets:
+            if found.values is None:
+                return True
+            kind, values = found.values
+            return any(
+                other.values is not None and other.values[0] == kind and other.values[1] & values
+                for other in self._accepted.values()
+            )
+        if not found.scalars:
+            return bool(self._accepted)
+        return any(found.scalars[0] in other.scalars for other in self._accepted.values())
+
+
+def _as_set(attribute: JsonView) -> ValueSet | None:
+    for field, kind in _SET_ORDER:
+        listed = json_tree.get(attribute, field)
+        if isinstance(listed, list) and listed:
+            return (kind, frozenset(listed))
+    for kind in _SCALAR_SET_ORDER:
+        value = attribute.get(kind)
+        if value is not None:
+            return (kind, frozenset((value,)))
+    return None

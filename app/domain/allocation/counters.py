@@ -1,0 +1,143 @@
+"""Shared counters of pools: what is available, and what this attempt has booked.
+
+Parity: allocator.md 7. Upstream keys both books by pool name without driver (quirk q3), so the
+first pool of a name that is asked for decides what is available for all of them.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from app.domain.allocation.state import AllocatedState
+from app.domain.devices.model import Consumption
+from app.domain.devices.pools import Pool
+
+Counter: TypeAlias = tuple[str, str]
+"""Counter set and counter."""
+
+BookKey: TypeAlias = tuple[str, ...]
+"""The pool name alone (quirk q3), or driver and pool name."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Shortage:
+    """A counter that would be overdrawn; amounts in nanos."""
+
+    counter_set: str
+    counter: str
+    available: int
+    booked: int
+
+
+def available_of(pool: Pool, state: AllocatedState) -> dict[Counter, int]:
+    """What is left of each counter of the pool; below zero when more than all is allocated."""
+    left = {
+        (name, counter): amount
+        for name, counters in pool.counters.items()
+        for counter, amount in counters.items()
+    }
+    for found in (*pool.slices, *pool.others):
+        for device in found.devices:
+            if device.consumes and state.is_allocated(device.id):
+                for name, counters_used in device.consumes:
+                    for counter, amount in counters_used:
+                        if (name, counter) in left:
+                            left[name, counter] -= amount
+    return left
+
+
+class AvailableCounters:
+    """The cache of available counters, kept for all nodes of one attempt."""
+
+    def __init__(self, state: AllocatedState, *, by_name: bool) -> None:
+        self._state = state
+        self._by_name = by_name
+        self._known: dict[BookKey, dict[Counter, int]] = {}
+
+    def key(self, pool: Pool) -> BookKey:
+        """The key of the pool's books."""
+        return (pool.id[1],) if self._by_name else pool.id
+
+    def of(self, pool: Pool) -> dict[Counter, int]:
+        """What is available to the pool, computed when it is first asked for."""
+        key = self.key(pool)
+        found = self._known.get(key)
+        if found is None:
+            found = available_of(pool, self._state)
+            self._known[key] = found
+        return found
+
+
+class CounterLedger:
+    """What one attempt on one node has booked.
+
+    With `every_counter` (quirk q4) booking a device asks that *every* counter of the pool suffices,
+    not only those the device uses.
+    """
+
+    __slots__ = ("_available", "_booked", "_every_counter", "_keys", "_pools")
+
+    def __init__(
+        self, pools: Sequence[Pool], available: AvailableCounters, *, every_counter: bool
+    ) -> None:
+        self._pools = pools
+        self._available = available
+        self._every_counter = every_counter
+        self._keys = tuple(available.key(pool) for pool in pools)
+        self._booked: dict[BookKey, dict[Counter, int]] = {}
+
+    def book(self, pool: int, consumes: Consumption) -> bool:
+        """Book what a device consumes, or refuse and book nothing."""
+        available = self._available.of(self._pools[pool])
+        booked = self._booked.setdefault(self._keys[pool], {})
+        self._add(booked, consumes, 1)
+        if self._every_counter:
+            for counter, amount in available.items():
+                if amount < booked.get(counter, 0):
+                    self._add(booked, consumes, -1)
+                    return False
+            return True
+        for place in _places(consumes):
+            if available.get(place, booked[place]) < booked[place]:
+                self._add(booked, consumes, -1)
+                return False
+        return True
+
+    def release(self, pool: int, consumes: Consumption) -> None:
+        """Take back what was booked."""
+        self._add(self._booked[self._keys[pool]], consumes, -1)
+
+    def shortage(self, pool: int, consumes: Consumption) -> Shortage | None:
+        """The first counter that booking the device would overdraw; books nothing."""
+        available = self._available.of(self._pools[pool])
+        booked = dict(self._booked.get(self._keys[pool], {}))
+        self._add(booked, consumes, 1)
+        used = set(_places(consumes))
+        concerned = available if self._every_counter else used
+        for place in sorted(concerned, key=lambda found: (found not in used, found)):
+            wanted = booked.get(place, 0)
+            if available.get(place, wanted) < wanted:
+                return Shortage(
+                    counter_set=place[0],
+                    counter=place[1],
+                    available=available[place],
+                    booked=wanted,
+                )
+        return None
+
+    def key(self) -> object:
+        """All that is booked, as a hashable value."""
+        return tuple(
+            (key, tuple(sorted(booked.items()))) for key, booked in sorted(self._booked.items())
+        )
+
+    @staticmethod
+    def _add(booked: dict[Counter, int], consumes: Consumption, sign: int) -> None:
+        for name, counters in consumes:
+            for counter, amount in counters:
+                place = (name, counter)
+                booked[place] = booked.get(place, 0) + sign * amount
+
+
+def _places(consumes: Consumption) -> list[Counter]:
+    return [(name, counter) for name, counters in consumes for counter, _ in counters]

@@ -1,0 +1,172 @@
+"""Which devices a request may take, as far as neither the search nor other claims matter.
+
+Parity: allocator.md 5.1 and 9. Selectors are asked for all devices of a view at once; what is wrong
+with a device stays a *fault* until the search looks at the device, because upstream ends the
+attempt only then.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from app.domain.allocation.requests import Selectors
+from app.domain.devices import taints
+from app.domain.devices.device_selectors import SelectorCompileError, SelectorCompiler
+from app.domain.devices.inventory import NodeView
+from app.domain.devices.model import Toleration
+from app.domain.devices.nodes import NodeSelectionError
+
+MEMORY_MAX = 512
+"""Answers remembered per view; when there are more, all are forgotten."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Fault:
+    """Why looking at a device ends the attempt.
+
+    `of_class` tells whose selector it was, `number` which, `detail` what happened. For a node
+    selector that cannot be parsed `number` is -1 and `detail` the whole text.
+    """
+
+    of_class: bool
+    number: int
+    on_device: str
+    detail: str
+
+    def text(self, class_name: str, claim: str) -> str:
+        """Upstream's text."""
+        if self.number < 0:
+            return self.detail
+        owner = f"class {class_name}" if self.of_class else f"claim {claim}"
+        device = f" on device {self.on_device}" if self.on_device else ""
+        return f"{owner}: selector #{self.number}{device}: {self.detail}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Refusal:
+    """The first selector or rule that excluded a device, for explanations."""
+
+    reason: str
+    of_class: bool = False
+    number: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Selection:
+    """The devices of a view under one list of selectors.
+
+    `matching` has bit i set when device i is selectable; `faults` holds the devices on which the
+    question fails; `refused` says for all others why not.
+    """
+
+    matching: int
+    faults: dict[int, Fault]
+    refused: dict[int, Refusal]
+
+
+def select(
+    view: NodeView, selectors: Selectors, compiler: SelectorCompiler, *, binding_conditions: bool
+) -> Selection:
+    """The selectable devices; remembered with the view."""
+    key = ("selection", selectors.of_class, selectors.own, binding_conditions)
+    found = view.memory.get(key)
+    if found is None:
+        found = _select(view, selectors, compiler, binding_conditions)
+        remember(view, key, found)
+    assert isinstance(found, Selection)
+    return found
+
+
+def tainted(view: NodeView, tolerations: Sequence[Toleration]) -> int:
+    """A bit per device with a blocking taint that none of the tolerations matches."""
+    key = (
+        "tainted",
+        tuple((found.key, found.operator, found.value, found.effect) for found in tolerations),
+    )
+    known = view.memory.get(key)
+    if known is None:
+        known = 0
+        for index, device in enumerate(view.devices):
+            if device.taints and taints.untolerated(device.taints, tolerations) is not None:
+                known |= 1 << index
+        remember(view, key, known)
+    assert isinstance(known, int)
+    return known
+
+
+def remember(view: NodeView, key: object, value: object) -> None:
+    """Keep an answer with the view, within the bound."""
+    if len(view.memory) >= MEMORY_MAX:
+        view.memory.clear()
+    view.memory[key] = value
+
+
+def _select(
+    view: NodeView, selectors: Selectors, compiler: SelectorCompiler, binding_conditions: bool
+) -> Selection:
+    devices = view.devices
+    faults: dict[int, Fault] = {}
+    refused: dict[int, Refusal] = {}
+    alive: list[int] = []
+    for index, device in enumerate(devices):
+        if device.binding_conditions and not binding_conditions:
+            refused[index] = Refusal(reason="binding conditions are not enabled")
+        else:
+            alive.append(index)
+    for of_class, expressions in ((True, selectors.of_class), (False, selectors.own)):
+        for number, expression in enumerate(expressions):
+            alive = _apply(view, alive, expression, compiler, (of_class, number), faults, refused)
+    matching = 0
+    for index in alive:
+        if view.slices[index].per_device:
+            try:
+                if not devices[index].node.matches(view.node):
+                    refused[index] = Refusal(reason="the device is for other nodes")
+                    continue
+            except NodeSelectionError as problem:
+                faults[index] = Fault(of_class=False, number=-1, on_device="", detail=str(problem))
+                continue
+        matching |= 1 << index
+    return Selection(matching=matching, faults=faults, refused=refused)
+
+
+def _apply(
+    view: NodeView,
+    alive: list[int],
+    expression: str,
+    compiler: SelectorCompiler,
+    place: tuple[bool, int],
+    faults: dict[int, Fault],
+    refused: dict[int, Refusal],
+) -> list[int]:
+    """The devices that one selector leaves; the others are entered in faults or refused."""
+    if not alive:
+        return alive
+    of_class, number = place
+    try:
+        selector = compiler.compile(expression)
+    except SelectorCompileError as problem:
+        fault = Fault(
+            of_class=of_class,
+            number=number,
+            on_device="",
+            detail=f"CEL compile error: {problem}",
+        )
+        faults.update(dict.fromkeys(alive, fault))
+        return []
+    left: list[int] = []
+    verdicts = selector.judge([view.devices[index] for index in alive])
+    for index, verdict in zip(alive, verdicts, strict=True):
+        if verdict.error:
+            faults[index] = Fault(
+                of_class=of_class,
+                number=number,
+                on_device=view.devices[index].text,
+                detail=f"CEL runtime error: {verdict.error}",
+            )
+        elif verdict.match:
+            left.append(index)
+        else:
+            refused[index] = Refusal(
+                reason=f"selector is false: {expression}", of_class=of_class, number=number
+            )
+    return left

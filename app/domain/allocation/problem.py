@@ -1,0 +1,352 @@
+"""One allocation on one node, compiled to numbers: devices are bits, requests are rows.
+
+A problem is what the search works on. It is built from a node view, the plans of the claims and the
+allocated state, and says nothing of how the search goes. Building it can end the attempt, with the
+checks of mode All and the limit of devices (allocator.md 3).
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from app.domain.allocation import capacity, constraints, eligibility
+from app.domain.allocation.capacity import Requested
+from app.domain.allocation.constraints import Facts
+from app.domain.allocation.counters import AvailableCounters
+from app.domain.allocation.eligibility import Fault
+from app.domain.allocation.features import Features, Variant
+from app.domain.allocation.quirks import Quirks
+from app.domain.allocation.requests import (
+    DEVICES_MAX,
+    AttemptAborted,
+    ClaimPlan,
+    Constraint,
+    Request,
+    limit_error,
+)
+from app.domain.allocation.state import AllocatedState
+from app.domain.devices.device_selectors import SelectorCompiler
+from app.domain.devices.inventory import NodeView
+from app.domain.devices.model import Capacity
+from app.domain.devices.pools import PoolState
+
+Room = tuple[str, int, int]
+"""Capacity name, amount that the request consumes, and what is free of it; in nanos."""
+
+
+@dataclass(slots=True, kw_only=True, eq=False)
+class Row:
+    """One request or alternative on this node.
+
+    `candidates` are the devices that the search looks at in count mode: selectable ones that are
+    not excluded for good, and those with faults. `listed` is the fixed list of mode All. `tainted`
+    are devices with an untolerated taint. `rooms` has an entry per multi-allocatable device.
+    `constraints` are the numbers of the claim's constraints that concern the request.
+    """
+
+    index: int
+    claim: int
+    request: Request
+    takes_all: bool
+    admin: bool
+    count: int
+    candidates: int = 0
+    listed: tuple[int, ...] = ()
+    faults: Mapping[int, Fault] = field(default_factory=dict)
+    tainted: int = 0
+    rooms: dict[int, tuple[Room, ...]] = field(default_factory=dict)
+    grows: bool = False
+    requested: Mapping[str, Requested] = field(default_factory=dict)
+    constraints: tuple[int, ...] = ()
+
+
+@dataclass(slots=True, kw_only=True, eq=False)
+class Problem:
+    """Everything the search needs of one node.
+
+    `rows[c][r][k]` is alternative k of request r of claim c. `dedicated` are devices allocated as a
+    whole, `multi` those that several requests may share, `consuming` those with counters.
+    `facts[c][n]` are the attribute facts of constraint n of claim c, by device.
+    """
+
+    view: NodeView
+    plans: Sequence[ClaimPlan]
+    features: Features
+    variant: Variant
+    quirks: Quirks
+    state: AllocatedState
+    available: AvailableCounters
+    dedicated: int
+    multi: int
+    consuming: int
+    held: int
+    rows: list[list[list[Row]]]
+    facts: list[list[Sequence[Facts | None]]]
+
+    def constraint(self, claim: int, number: int) -> Constraint:
+        """Constraint `number` of a claim."""
+        return self.plans[claim].constraints[number]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _InUse:
+    """The masks of a view, and what they were computed from."""
+
+    state: AllocatedState
+    stamps: tuple[int, ...]
+    shares_count: bool
+    dedicated: int
+    held: int
+
+
+class ProblemBuilder:
+    """Builds problems for the nodes of one attempt; `requested` amounts live as long as it."""
+
+    def __init__(
+        self,
+        plans: Sequence[ClaimPlan],
+        state: AllocatedState,
+        features: Features,
+        variant: Variant,
+        quirks: Quirks,
+        compiler: SelectorCompiler,
+    ) -> None:
+        self._plans = plans
+        self._state = state
+        self._features = features
+        self._variant = variant
+        self._quirks = quirks
+        self._compiler = compiler
+        self._consumable = features.consumable_capacity and variant is not Variant.STABLE
+        self._binding = features.binding_conditions
+        self._requested: dict[int, Mapping[str, Requested]] = {}
+        self.available = AvailableCounters(state, by_name=quirks.q3)
+
+    def build(self, view: NodeView) -> Problem:
+        """The problem of a node. Raises AttemptAborted with upstream's text."""
+        problem = self._empty(view)
+        index = 0
+        for number, plan in enumerate(self._plans):
+            rows: list[list[Row]] = []
+            least = 0
+            for alternatives in plan.requests:
+                made = []
+                for request in alternatives:
+                    made.append(self._row(problem, plan, request, number, index))
+                    index += 1
+                rows.append(made)
+                least += min(row.count for row in made)
+            if plan.request_error:
+                raise AttemptAborted(plan.request_error)
+            if least > DEVICES_MAX:
+                raise AttemptAborted(limit_error(plan, least))
+            if plan.constraint_error:
+                raise AttemptAborted(plan.constraint_error)
+            problem.rows.append(rows)
+            problem.facts.append([self._facts(view, found) for found in plan.constraints])
+        return problem
+
+    def _empty(self, view: NodeView) -> Problem:
+        multi, consuming = _shape(view, consumable=self._consumable)
+        dedicated, held = self._in_use(view)
+        return Problem(
+            view=view,
+            plans=self._plans,
+            features=self._features,
+            variant=self._variant,
+            quirks=self._quirks,
+            state=self._state,
+            available=self.available,
+            dedicated=dedicated,
+            held=held,
+            multi=multi,
+            consuming=consuming,
+            rows=[],
+            facts=[],
+        )
+
+    def _in_use(self, view: NodeView) -> tuple[int, int]:
+        """The devices allocated as a whole, and those with aggregated capacity."""
+        stamps = tuple(self._state.stamp_of(pool.id) for pool in view.usable)
+        known = view.memory.get("in use")
+        if (
+            isinstance(known, _InUse)
+            and known.state is self._state
+            and known.stamps == stamps
+            and known.shares_count is not self._quirks.q17
+        ):
+            return known.dedicated, known.held
+        dedicated = held = 0
+        shares_count = not self._quirks.q17
+        for index, device in enumerate(view.devices):
+            if self._state.is_dedicated(device.id):
+                dedicated |= 1 << index
+            if self._state.aggregated(device.id) is not None or (
+                shares_count and self._state.is_shared(device.id)
+            ):
+                held |= 1 << index
+        found = _InUse(
+            state=self._state,
+            stamps=stamps,
+            shares_count=shares_count,
+            dedicated=dedicated,
+            held=held,
+        )
+        eligibility.remember(view, "in use", found)
+        return dedicated, held
+
+    def _row(
+        self, problem: Problem, plan: ClaimPlan, request: Request, claim: int, index: int
+    ) -> Row:
+        view = problem.view
+        if request.takes_all:
+            self._check_pools(plan, request, view)
+        selection = eligibility.select(
+            view, request.selectors, self._compiler, binding_conditions=self._binding
+        )
+        row = Row(
+            index=index,
+            claim=claim,
+            request=request,
+            takes_all=request.takes_all,
+            admin=request.admin,
+            count=request.count,
+            faults=selection.faults,
+            constraints=tuple(
+                number
+                for number, constraint in enumerate(plan.constraints)
+                if constraint.concerns(request)
+            ),
+        )
+        if self._features.device_taints:
+            row.tainted = eligibility.tainted(view, request.tolerations)
+        matching = selection.matching
+        if self._consumable:
+            matching = self._with_capacity(problem, row, matching)
+        if request.takes_all:
+            self._list_all(plan, row, matching)
+            return row
+        if not row.grows:
+            matching &= ~self._hopeless(problem, row)
+        for device in selection.faults:
+            matching |= 1 << device
+        row.candidates = matching
+        return row
+
+    def _hopeless(self, problem: Problem, row: Row) -> int:
+        """Devices that TAKE refuses whatever happened before, and without leaving a trace."""
+        excluded = 0 if row.admin else problem.dedicated
+        if not self._features.partitionable_devices:
+            excluded |= problem.consuming
+        return excluded | (row.tainted & ~problem.consuming)
+
+    def _with_capacity(self, problem: Problem, row: Row, matching: int) -> int:
+        """The devices of `matching` that have the capacity when nothing else is allocating."""
+        row.requested = self._requested_of(row)
+        view = problem.view
+        left = matching
+        pending = matching
+        while pending:
+            low = pending & -pending
+            pending ^= low
+            index = low.bit_length() - 1
+            device = view.devices[index]
+            if not device.capacity and not row.requested:
+                continue
+            if problem.multi & low:
+                self._room(row, index, device.capacity, self._state.aggregated(device.id))
+            if (
+                capacity.shortage(
+                    row.requested,
+                    device.capacity,
+                    self._state.aggregated(device.id),
+                    None,
+                    grows=False,
+                )
+                is not None
+            ):
+                left ^= low
+        return matching if row.grows and not row.takes_all else left
+
+    def _room(
+        self,
+        row: Row,
+        index: int,
+        capacities: Mapping[str, Capacity],
+        aggregated: Mapping[str, int] | None,
+    ) -> None:
+        rooms = []
+        found = capacity.amounts(row.requested, capacities)
+        for name, amount in found.items():
+            if amount.source is not None and self._quirks.q20:
+                row.grows = True
+            taken = 0 if aggregated is None else aggregated.get(name, 0)
+            nanos = amount.value.nanos
+            rooms.append((name, nanos, capacities[name].value.nanos - taken - nanos))
+        row.rooms[index] = tuple(rooms)
+
+    def _requested_of(self, row: Row) -> Mapping[str, Requested]:
+        known = self._requested.get(row.index)
+        if known is None:
+            known = {
+                name: Requested(amount=amount) for name, amount in row.request.capacity.items()
+            }
+            self._requested[row.index] = known
+        return known
+
+    def _check_pools(self, plan: ClaimPlan, request: Request, view: NodeView) -> None:
+        """Mode All asks that every pool of the node is usable. Parity: allocator.md 3.1."""
+        for position, pool in enumerate(view.pools):
+            if pool.usable:
+                continue
+            before = {found.id for found in view.pools[:position]}
+            selection = eligibility.select(
+                view, request.selectors, self._compiler, binding_conditions=self._binding
+            )
+            for device in sorted(selection.faults):
+                if view.usable[view.pool_index[device]].id in before:
+                    raise AttemptAborted(
+                        selection.faults[device].text(request.class_name, plan.key)
+                    )
+            condition = "being updated" if pool.state is PoolState.INCOMPLETE else "invalid"
+            raise AttemptAborted(
+                f"claim {plan.key}, request {request.name}: asks for all devices, "
+                f"but resource pool {pool.text} is currently {condition}"
+            )
+
+    def _list_all(self, plan: ClaimPlan, row: Row, matching: int) -> None:
+        if row.faults:
+            first = min(row.faults)
+            raise AttemptAborted(row.faults[first].text(row.request.class_name, plan.key))
+        listed = []
+        pending = matching
+        while pending:
+            low = pending & -pending
+            pending ^= low
+            listed.append(low.bit_length() - 1)
+        row.listed = tuple(listed)
+        row.count = len(listed)
+        row.candidates = matching
+
+    def _facts(self, view: NodeView, constraint: Constraint) -> Sequence[Facts | None]:
+        key = ("facts", constraint.domain, constraint.identifier)
+        known = view.memory.get(key)
+        if known is None:
+            known = tuple(constraints.facts_of(device, constraint) for device in view.devices)
+            eligibility.remember(view, key, known)
+        assert isinstance(known, tuple)
+        return known
+
+
+def _shape(view: NodeView, *, consumable: bool) -> tuple[int, int]:
+    """The multi-allocatable devices and the counter-consuming ones."""
+    known = view.memory.get(("shape", consumable))
+    if known is None:
+        multi = consuming = 0
+        for index, device in enumerate(view.devices):
+            if consumable and device.allow_multiple:
+                multi |= 1 << index
+            if device.consumes:
+                consuming |= 1 << index
+        known = (multi, consuming)
+        eligibility.remember(view, ("shape", consumable), known)
+    return known  # type: ignore[return-value]  # our own pair

@@ -1,0 +1,277 @@
+"""Requests of claims, checked and compiled once. Parity: allocator.md 3.
+
+The checks run in upstream's order. All of them but one depend on the claim and its classes alone;
+the exception is mode All, whose devices depend on the node. A plan therefore holds what was
+compiled before the first error, and the error; whoever works it off for a node raises it there.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from app.domain.allocation.features import Features, Variant
+from app.domain.devices import compiling, taints
+from app.domain.devices.model import Toleration
+from app.domain.values import json_tree
+from app.domain.values.json_tree import JsonObject, JsonView
+from app.domain.values.quantity import Quantity
+
+DEVICES_MAX = 32
+"""Device results per claim; an API limit."""
+
+PLATFORM_INTEGER_MAX = 2**63 - 1
+
+
+class AttemptAborted(Exception):
+    """The attempt ends for the pod on all nodes; the message is upstream's text."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Selectors:
+    """The selectors of one request: those of its class, then its own."""
+
+    class_name: str
+    of_class: tuple[str, ...]
+    own: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Request:
+    """A request, or one alternative of a prioritized list.
+
+    `name` is the bare name, `main` that of the request it belongs to, `result_name` what results
+    carry (`main` or `main/name`). `count` is 0 in mode All. `alternative` is its number in
+    the list, or None for an exact request. `capacity` holds the amounts asked for by name.
+    """
+
+    name: str
+    main: str
+    result_name: str
+    class_name: str
+    class_tree: JsonView
+    selectors: Selectors
+    takes_all: bool
+    count: int
+    admin: bool
+    alternative: int | None
+    tolerations: tuple[Toleration, ...]
+    capacity: Mapping[str, Quantity]
+    tree: JsonView
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Constraint:
+    """A constraint of a claim; `matching` tells matchAttribute from distinctAttribute.
+
+    An empty `requests` means all requests of the claim.
+    """
+
+    index: int
+    matching: bool
+    domain: str
+    identifier: str
+    requests: frozenset[str]
+
+    @property
+    def attribute(self) -> str:
+        """The fully qualified name."""
+        return f"{self.domain}/{self.identifier}" if self.domain else self.identifier
+
+    def concerns(self, request: Request) -> bool:
+        """Whether devices of the request must satisfy it."""
+        return (
+            not self.requests
+            or request.main in self.requests
+            or (request.alternative is not None and request.result_name in self.requests)
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClaimPlan:
+    """A claim ready for allocation.
+
+    `requests[r]` are the alternatives of request r (one for an exact request). `request_error` is
+    raised after the compiled requests, `constraint_error` after the limit of devices.
+    """
+
+    key: str
+    name: str
+    requests: tuple[tuple[Request, ...], ...]
+    constraints: tuple[Constraint, ...]
+    request_error: str
+    constraint_error: str
+    tree: JsonView
+
+
+def plan_of(
+    claim: JsonView, classes: Mapping[str, JsonView], features: Features, variant: Variant
+) -> ClaimPlan:
+    """The compiled claim. Raises InputError for an unreadable quantity."""
+    namespace = json_tree.text(claim, "metadata", "namespace")
+    name = json_tree.text(claim, "metadata", "name")
+    key = f"{namespace}/{name}" if namespace else name
+    requests: list[tuple[Request, ...]] = []
+    error = ""
+    for tree in json_tree.objects(claim, "spec", "devices", "requests"):
+        compiler = _RequestCompiler(key=key, classes=classes, features=features, tree=tree)
+        alternatives, error = compiler.compile()
+        if alternatives:
+            requests.append(alternatives)
+        if error:
+            break
+    constraints, constraint_error = _constraints(claim, key, variant)
+    return ClaimPlan(
+        key=key,
+        name=name,
+        requests=tuple(requests),
+        constraints=constraints,
+        request_error=error,
+        constraint_error=constraint_error,
+        tree=claim,
+    )
+
+
+def limit_error(plan: ClaimPlan, devices: int) -> str:
+    """The text for a claim whose requests need at least `devices`."""
+    return (
+        f"claim {plan.key}: number of requested devices {devices} "
+        f"exceeds the claim limit of {DEVICES_MAX}"
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _RequestCompiler:
+    """One request of a claim on its way through the checks."""
+
+    key: str
+    classes: Mapping[str, JsonView]
+    features: Features
+    tree: JsonObject
+
+    def compile(self) -> tuple[tuple[Request, ...], str]:
+        """The alternatives compiled before the first error, and that error's text."""
+        name = json_tree.text(self.tree, "name")
+        place = f"claim {self.key}, request {name}"
+        subrequests = json_tree.objects(self.tree, "firstAvailable")
+        if subrequests and not self.features.prioritized_list:
+            return (), f"{place}: has subrequests, but the DRAPrioritizedList feature is disabled"
+        if not self.features.consumable_capacity:
+            asks = "has capacity requests, but the DRAConsumableCapacity feature is disabled"
+            if json_tree.get(self.tree, "exactly", "capacity") is not None:
+                return (), f"{place}: {asks}"
+            for found in subrequests:
+                if found.get("capacity") is not None:
+                    inner = json_tree.text(found, "name")
+                    return (), f"claim {self.key}, subrequest {inner}: {asks}"
+        if not subrequests:
+            exactly = json_tree.get(self.tree, "exactly")
+            if not isinstance(exactly, dict):
+                return (), f"{place}: unknown request type"
+            request, error = self._one(exactly, name, None)
+            return ((request,) if request else ()), error
+        compiled: list[Request] = []
+        for index, found in enumerate(subrequests):
+            request, error = self._one(found, json_tree.text(found, "name"), index)
+            if request is None:
+                return tuple(compiled), error
+            compiled.append(request)
+        return tuple(compiled), ""
+
+    def _one(
+        self, found: JsonView, name: str, alternative: int | None
+    ) -> tuple[Request | None, str]:
+        """Checks 4a to 4g for the request or subrequest `found`."""
+        place = f"claim {self.key}, request {name}"
+        expressions, error = _expressions(found, place)
+        if error:
+            return None, error
+        if (
+            alternative is None
+            and not self.features.admin_access
+            and found.get("adminAccess") is not None
+        ):
+            return None, f"{place}: admin access is requested, but the feature is disabled"
+        class_name = json_tree.text(found, "deviceClassName")
+        if not class_name:
+            return None, f"{place}: missing device class name (unsupported request type?)"
+        class_tree = self.classes.get(class_name)
+        if class_tree is None:
+            return None, (
+                f"{place}: could not retrieve device class {class_name}: "
+                f'deviceclass.resource.k8s.io "{class_name}" not found'
+            )
+        mode = json_tree.text(found, "allocationMode")
+        count = json_tree.integer(found, "count") or 0
+        if mode not in ("ExactCount", "All"):
+            return None, f"{place}: unsupported count mode {mode}"
+        if mode == "ExactCount" and count > PLATFORM_INTEGER_MAX:
+            return None, f"{place}: exact count {count} is too large"
+        main = json_tree.text(self.tree, "name")
+        request = Request(
+            name=name,
+            main=main,
+            result_name=main if alternative is None else f"{main}/{name}",
+            class_name=class_name,
+            class_tree=class_tree,
+            selectors=Selectors(
+                class_name=class_name, of_class=_class_expressions(class_tree), own=expressions
+            ),
+            takes_all=mode == "All",
+            count=0 if mode == "All" else count,
+            admin=alternative is None and json_tree.flag(found, "adminAccess"),
+            alternative=alternative,
+            tolerations=tuple(
+                taints.toleration_of(toleration)
+                for toleration in json_tree.objects(found, "tolerations")
+            ),
+            capacity={
+                asked: compiling.read_quantity(value, f"{place}: capacity[{asked}]")
+                for asked, value in json_tree.mapping(found, "capacity", "requests").items()
+            },
+            tree=found,
+        )
+        return request, ""
+
+
+def _expressions(found: JsonView, place: str) -> tuple[tuple[str, ...], str]:
+    expressions = []
+    for index, selector in enumerate(json_tree.objects(found, "selectors")):
+        if not isinstance(selector.get("cel"), Mapping):
+            return (
+                (),
+                f"{place}, selector #{index}: CEL expression empty (unsupported selector type?)",
+            )
+        expressions.append(json_tree.text(selector, "cel", "expression"))
+    return tuple(expressions), ""
+
+
+def _class_expressions(tree: JsonView) -> tuple[str, ...]:
+    return tuple(
+        json_tree.text(selector, "cel", "expression")
+        for selector in json_tree.objects(tree, "spec", "selectors")
+    )
+
+
+def _constraints(claim: JsonView, key: str, variant: Variant) -> tuple[tuple[Constraint, ...], str]:
+    """The constraints before the first that is empty, and the text for that one."""
+    found: list[Constraint] = []
+    trees: Sequence[JsonObject] = json_tree.objects(claim, "spec", "devices", "constraints")
+    for index, tree in enumerate(trees):
+        matching = json_tree.get(tree, "matchAttribute")
+        distinct = json_tree.get(tree, "distinctAttribute")
+        if variant is Variant.STABLE:
+            distinct = None
+        name = matching if isinstance(matching, str) else distinct
+        if not isinstance(name, str):
+            problem = "empty constraint (unsupported constraint type?)"
+            return tuple(found), f"claim {key}, constraint #{index}: {problem}"
+        domain, slash, identifier = name.partition("/")
+        found.append(
+            Constraint(
+                index=index,
+                matching=isinstance(matching, str),
+                domain=domain if slash else "",
+                identifier=identifier if slash else name,
+                requests=frozenset(json_tree.texts(tree, "requests")),
+            )
+        )
+    return tuple(found), ""

@@ -1,0 +1,296 @@
+"""One scenario in the form of the conformance data: in `{"name", "input"}`, out the answers.
+
+Either the claims of `input` are allocated together on each node independently, or its pods are
+scheduled one after the other, each on the first node where it fits. The timer is the caller's;
+without one no times are given.
+"""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import count
+
+from app.domain.allocation.allocator import (
+    Allocation,
+    Allocator,
+    Answer,
+    Bounds,
+    Failure,
+    Refusal,
+    Scope,
+)
+from app.domain.allocation.features import Features, Variant
+from app.domain.allocation.quirks import UPSTREAM, Quirks
+from app.domain.allocation.state import AllocatedState
+from app.domain.devices.device_selectors import SelectorCompiler
+from app.domain.devices.inventory import Inventory
+from app.domain.errors import InputError
+from app.domain.values import json_tree
+from app.domain.values.json_tree import JsonObject, JsonView
+
+DEVICES_MAX = 200_000
+DEVICES_PER_SLICE_MAX = 4_096
+EXPRESSION_MAX = 100_000
+NODES_MAX = 20_000
+PODS_MAX = 100_000
+
+OnAnswer = Callable[[Answer, JsonObject], None]
+"""Called with every answer and its output, which it may add to."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settings:
+    """How scenarios are run. `timer` gives seconds; `variant` None means chosen by the gates."""
+
+    compiler: SelectorCompiler
+    quirks: Quirks = UPSTREAM
+    variant: Variant | None = Variant.EXPERIMENTAL
+    bounds: Bounds = Bounds()
+    prune: bool = True
+    timer: Callable[[], float] | None = None
+    on_answer: OnAnswer | None = None
+
+
+@dataclass(slots=True, kw_only=True, eq=False)
+class _World:
+    """The scenario's cluster, compiled."""
+
+    features: Features
+    nodes: Sequence[JsonObject]
+    classes: Mapping[str, JsonObject]
+    inventory: Inventory
+    state: AllocatedState
+    settings: Settings
+    share_ids: Iterator[str]
+    steps: int = 0
+    seconds: float = 0.0
+
+    def allocator(self) -> Allocator:
+        """The allocator of one scheduling attempt."""
+        return Allocator(
+            self.inventory,
+            self.classes,
+            self.state,
+            self.features,
+            compiler=self.settings.compiler,
+            quirks=self.settings.quirks,
+            variant=self.settings.variant,
+            bounds=self.settings.bounds,
+            prune=self.settings.prune,
+        )
+
+
+def run(scenario: JsonView, settings: Settings) -> JsonObject:
+    """The answers to one scenario.
+
+    `steps` counts search steps over all nodes, `elapsedMs` the time spent allocating. Raises
+    InputError naming the path of the first field that cannot be used.
+    """
+    given = _object(scenario.get("input"), "input")
+    world = _world(given, settings)
+    output: JsonObject = {"name": scenario.get("name", "")}
+    if given.get("pods") is not None:
+        pods = _objects(given, "pods", "input", PODS_MAX)
+        output["pods"] = [
+            _pod(world, pod, f"input.pods[{index}]") for index, pod in enumerate(pods)
+        ]
+    else:
+        claims = _claims(given, "input")
+        output["results"] = _on_every_node(world, claims)
+    if settings.timer is not None:
+        output["elapsedMs"] = round(world.seconds * 1000, 3)
+    output["steps"] = world.steps
+    return output
+
+
+def _on_every_node(world: _World, claims: Sequence[JsonObject]) -> list[JsonObject]:
+    allocator = world.allocator()
+    results = []
+    for node in world.nodes:
+        _, shown = _ask(world, allocator, node, claims)
+        results.append(shown)
+    return results
+
+
+def _pod(world: _World, pod: JsonObject, place: str) -> JsonObject:
+    """Try the nodes in order; what is allocated counts for the pods that follow."""
+    claims = _claims(pod, place)
+    allocator = world.allocator()
+    shown: JsonObject = {"pod": pod.get("name", "")}
+    results: list[JsonObject] = []
+    for node in world.nodes:
+        answer, found = _ask(world, allocator, node, claims)
+        results.append(found)
+        if isinstance(answer, Allocation):
+            shown["node"] = found["node"]
+            for claim, allocation in zip(claims, found["allocations"], strict=True):
+                world.state.add_claim({**claim, "status": {"allocation": allocation}})
+            break
+        if isinstance(answer, Failure) and answer.scope is Scope.FATAL:
+            break
+    shown["results"] = results
+    return shown
+
+
+def _ask(
+    world: _World, allocator: Allocator, node: JsonObject, claims: Sequence[JsonObject]
+) -> tuple[Answer, JsonObject]:
+    timer = world.settings.timer
+    start = timer() if timer is not None else 0.0
+    answer = allocator.allocate(node, claims)
+    allocations: list[JsonObject] | None = None
+    if isinstance(answer, Allocation):
+        allocations = answer.allocation_results(lambda: next(world.share_ids))
+    if timer is not None:
+        world.seconds += timer() - start
+    world.steps += answer.steps
+    shown: JsonObject = {"node": answer.node.name, "allocations": allocations}
+    match answer:
+        case Failure():
+            shown["error"] = answer.text
+            shown["errorScope"] = answer.scope.value
+        case Allocation() | Refusal():
+            pass
+    if world.settings.on_answer is not None:
+        world.settings.on_answer(answer, shown)
+    return answer, shown
+
+
+def _world(given: JsonView, settings: Settings) -> _World:
+    gates = _object(given.get("features", {}) or {}, "input.features")
+    for name, value in gates.items():
+        if not isinstance(value, bool):
+            raise InputError("must be true or false", place=f"input.features.{name}")
+    features = Features.of_gates(gates)
+    classes = {
+        _name(tree, f"input.classes[{index}]"): tree
+        for index, tree in enumerate(_objects(given, "classes", "input", DEVICES_MAX))
+    }
+    for name, tree in classes.items():
+        _check_selectors(_object(tree.get("spec") or {}, "spec"), f"input.classes[{name}].spec")
+    inventory = Inventory(rules_without_selector_match=settings.quirks.q14)
+    slices = _objects(given, "slices", "input", DEVICES_MAX)
+    devices = 0
+    for index, tree in enumerate(slices):
+        place = f"input.slices[{index}]"
+        devices += _check_slice(tree, place)
+        if devices > DEVICES_MAX:
+            raise InputError(f"more than {DEVICES_MAX} devices in all", place=place)
+        try:
+            inventory.put_slice(tree, key=f"{index:08d}")
+        except InputError as problem:
+            raise InputError(problem.problem, place=f"{place}: {problem.place}") from problem
+    if features.device_taints:
+        for rule in _objects(given, "deviceTaintRules", "input", DEVICES_MAX):
+            inventory.put_rule(rule)
+    return _World(
+        features=features,
+        nodes=_objects(given, "nodes", "input", NODES_MAX),
+        classes=classes,
+        inventory=inventory,
+        state=AllocatedState.of_claims(
+            _objects(given, "allocatedClaims", "input", DEVICES_MAX),
+            consumable_capacity=features.consumable_capacity,
+        ),
+        settings=settings,
+        share_ids=(f"share-{number}" for number in count(1)),
+    )
+
+
+def _check_slice(tree: JsonObject, place: str) -> int:
+    """The number of devices of the slice, after a look at its shape."""
+    spec = _object(tree.get("spec"), f"{place}.spec")
+    _object(spec.get("pool"), f"{place}.spec.pool")
+    devices = _objects(spec, "devices", f"{place}.spec", DEVICES_PER_SLICE_MAX)
+    for index, device in enumerate(devices):
+        inside = f"{place}.spec.devices[{index}]"
+        _name_field(device, inside)
+        for field in ("attributes", "capacity"):
+            for name, value in _object(device.get(field) or {}, f"{inside}.{field}").items():
+                _object(value, f"{inside}.{field}[{name}]")
+        _objects(device, "consumesCounters", inside, DEVICES_MAX)
+        _objects(device, "taints", inside, DEVICES_MAX)
+    _objects(spec, "sharedCounters", f"{place}.spec", DEVICES_MAX)
+    return len(devices)
+
+
+def _claims(given: JsonView, place: str) -> list[JsonObject]:
+    claims = _objects(given, "claims", place, DEVICES_MAX)
+    for index, claim in enumerate(claims):
+        inside = f"{place}.claims[{index}]"
+        _name(claim, inside)
+        spec = _object(claim.get("spec") or {}, f"{inside}.spec")
+        devices = _object(spec.get("devices") or {}, f"{inside}.spec.devices")
+        for number, request in enumerate(
+            _objects(devices, "requests", f"{inside}.spec.devices", DEVICES_MAX)
+        ):
+            at = f"{inside}.spec.devices.requests[{number}]"
+            _name_field(request, at)
+            exactly = request.get("exactly")
+            alternatives = _objects(request, "firstAvailable", at, DEVICES_MAX)
+            if exactly is None and not alternatives:
+                raise InputError("needs either exactly or firstAvailable", place=at)
+            for found in ([_object(exactly, f"{at}.exactly")] if exactly else []) + alternatives:
+                _check_selectors(found, at)
+                wanted = found.get("count")
+                if wanted is not None and (isinstance(wanted, bool) or not isinstance(wanted, int)):
+                    raise InputError("must be an integer", place=f"{at}.count")
+        _objects(devices, "constraints", f"{inside}.spec.devices", DEVICES_MAX)
+        _objects(devices, "config", f"{inside}.spec.devices", DEVICES_MAX)
+    return claims
+
+
+def _check_selectors(tree: JsonView, place: str) -> None:
+    for index, selector in enumerate(_objects(tree, "selectors", place, DEVICES_MAX)):
+        expression = json_tree.text(selector, "cel", "expression")
+        if len(expression) > EXPRESSION_MAX:
+            raise InputError(
+                f"the expression has more than {EXPRESSION_MAX} characters",
+                place=f"{place}.selectors[{index}].cel.expression",
+            )
+
+
+def _object(found: object, place: str) -> JsonView:
+    if not isinstance(found, Mapping):
+        raise InputError(f"must be an object, not {_kind(found)}", place=place)
+    return found
+
+
+def _objects(tree: JsonView, field: str, place: str, most: int) -> list[JsonObject]:
+    found = tree.get(field)
+    if found is None:
+        return []
+    path = f"{place}.{field}"
+    if not isinstance(found, list):
+        raise InputError(f"must be a list, not {_kind(found)}", place=path)
+    if len(found) > most:
+        raise InputError(f"has {len(found)} entries; at most {most} are accepted", place=path)
+    for index, item in enumerate(found):
+        _object(item, f"{path}[{index}]")
+    return found
+
+
+def _name(tree: JsonView, place: str) -> str:
+    metadata = _object(tree.get("metadata"), f"{place}.metadata")
+    return _name_field(metadata, f"{place}.metadata")
+
+
+def _name_field(tree: JsonView, place: str) -> str:
+    found = tree.get("name")
+    if not isinstance(found, str):
+        raise InputError(f"must be text, not {_kind(found)}", place=f"{place}.name")
+    return found
+
+
+def _kind(found: object) -> str:
+    match found:
+        case None:
+            return "missing"
+        case bool():
+            return "a boolean"
+        case int() | float():
+            return "a number"
+        case str():
+            return "text"
+        case list():
+            return "a list"
+    return "an object"

@@ -1,0 +1,269 @@
+"""The search: first fit, depth first, with backtracking. Parity: allocator.md 4.
+
+The recursion of the specification is unrolled into a stack of choice points, so that many claims
+cannot exhaust the interpreter's stack. Each choice point answers FAIL or LIMIT to the one below it;
+success ends the search at once, an abort leaves it as an exception.
+
+    choice point     on FAIL                          on LIMIT
+    claim boundary   FAIL                             FAIL (a limit never crosses claims)
+    alternatives     next alternative                 next alternative; LIMIT if all were LIMIT
+    device           next device, FAIL at the end     LIMIT
+    list (mode All)  FAIL                             LIMIT
+
+Pruning (`app.domain.allocation.pruning`) may cut branches of which it can prove that they fail
+without a trace; the answer is always that of the unpruned search.
+"""
+
+from dataclasses import dataclass
+from enum import Enum, auto
+
+from app.domain.allocation.features import Variant
+from app.domain.allocation.problem import Problem, Row
+from app.domain.allocation.pruning import Pruner
+from app.domain.allocation.requests import DEVICES_MAX, AttemptAborted
+from app.domain.allocation.usage import Taken, Usage
+
+STEPS_MAX = 20_000_000
+"""Search steps per node unless the caller bounds them lower; far above what a pod needs."""
+
+
+class Signal(Enum):
+    """How a step ends."""
+
+    SUCCESS = auto()
+    FAIL = auto()
+    LIMIT = auto()
+
+
+class _Kind(Enum):
+    CLAIM = auto()
+    ALTERNATIVES = auto()
+    DEVICE = auto()
+    LIST = auto()
+
+
+@dataclass(slots=True, kw_only=True, eq=False)
+class _Choice:
+    """A choice point: where it is, what is left to try, what is taken now."""
+
+    kind: _Kind
+    claim: int
+    request: int
+    row: Row | None = None
+    number: int = 0
+    pending: int = 0
+    taken: Taken | None = None
+    only_limit: bool = True
+    key: object = None
+    tried: set[object] | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Outcome:
+    """What a search found: the takes per claim, or None, and its effort in steps."""
+
+    results: tuple[tuple[Taken, ...], ...] | None
+    steps: int
+
+
+class StepsExhausted(Exception):
+    """The search was stopped at its bound of steps."""
+
+    def __init__(self, steps: int) -> None:
+        super().__init__(f"stopped after {steps} steps")
+        self.steps = steps
+
+
+def run(problem: Problem, *, prune: bool = True, steps_max: int = STEPS_MAX) -> Outcome:
+    """The first solution in search order.
+
+    Raises AttemptAborted with upstream's text, and StepsExhausted at the bound of steps.
+    """
+    usage = Usage(problem)
+    return Search(problem, usage, Pruner(problem, usage) if prune else None, steps_max).run()
+
+
+class Search:
+    """One search on one node."""
+
+    def __init__(
+        self, problem: Problem, usage: Usage, pruner: Pruner | None, steps_max: int
+    ) -> None:
+        self._problem = problem
+        self._usage = usage
+        self._pruner = pruner
+        self._steps_max = steps_max
+        self._steps = 0
+        self._stack: list[_Choice] = []
+        self._permutes = problem.variant is Variant.STABLE
+        self._selected: dict[tuple[int, int], int] = {}
+
+    def run(self) -> Outcome:
+        """Search from the start."""
+        signal = self._enter(0, 0, 0)
+        while signal is not Signal.SUCCESS and self._stack:
+            signal = self._resume(self._stack[-1], signal)
+        results = None
+        if signal is Signal.SUCCESS:
+            results = tuple(tuple(taken) for taken in self._usage.results)
+        return Outcome(results=results, steps=self._steps)
+
+    def _enter(self, claim: int, request: int, number: int) -> Signal | None:
+        """Go as deep as no choice is needed; None when a choice point was pushed."""
+        rows = self._problem.rows
+        while True:
+            self._count()
+            if claim == len(rows):
+                return Signal.SUCCESS
+            if request == len(rows[claim]):
+                self._stack.append(_Choice(kind=_Kind.CLAIM, claim=claim, request=request))
+                claim, request, number = claim + 1, 0, 0
+                continue
+            alternatives = rows[claim][request]
+            row = alternatives[0]
+            if row.request.alternative is not None:
+                self._stack.append(
+                    _Choice(kind=_Kind.ALTERNATIVES, claim=claim, request=request, number=0)
+                )
+                self._count()
+            entered = self._enter_row(row, claim, request, number)
+            if entered is not _NEXT_REQUEST:
+                return entered
+            request, number = request + 1, 0
+
+    def _enter_row(
+        self, row: Row, claim: int, request: int, number: int, start: int = 0
+    ) -> "Signal | _Next | None":
+        """One device of a row; _NEXT_REQUEST when the row has all its devices."""
+        if row.takes_all and not row.listed:
+            return Signal.FAIL
+        if number >= row.count:
+            return _NEXT_REQUEST
+        if len(self._usage.results[claim]) + row.count - number > DEVICES_MAX:
+            return Signal.LIMIT
+        if row.takes_all:
+            self._stack.append(
+                _Choice(kind=_Kind.LIST, claim=claim, request=request, row=row, number=number)
+            )
+            return None
+        pending = row.candidates
+        if start:
+            pending &= -1 << start
+        choice = _Choice(
+            kind=_Kind.DEVICE,
+            claim=claim,
+            request=request,
+            row=row,
+            number=number,
+            pending=pending,
+        )
+        if self._pruner is not None:
+            prepared = self._pruner.prepare(row, number, pending, start)
+            if prepared is None:
+                return Signal.FAIL
+            choice.pending, choice.key = prepared
+        self._stack.append(choice)
+        return None
+
+    def _resume(self, choice: _Choice, signal: Signal | None) -> Signal | None:
+        """Continue at a choice point; `signal` is None when it was just made."""
+        match choice.kind:
+            case _Kind.CLAIM:
+                self._stack.pop()
+                return Signal.FAIL
+            case _Kind.ALTERNATIVES:
+                return self._next_alternative(choice, signal)
+            case _Kind.LIST:
+                return self._list(choice, signal)
+            case _Kind.DEVICE:
+                return self._next_device(choice, signal)
+
+    def _next_alternative(self, choice: _Choice, signal: Signal | None) -> Signal | None:
+        if signal is not Signal.LIMIT:
+            choice.only_limit = False
+        alternatives = self._problem.rows[choice.claim][choice.request]
+        choice.number += 1
+        if choice.number == len(alternatives):
+            self._stack.pop()
+            return Signal.LIMIT if choice.only_limit else Signal.FAIL
+        self._count()
+        row = alternatives[choice.number]
+        entered = self._enter_row(row, choice.claim, choice.request, 0)
+        return self._deeper(entered, choice.claim, choice.request)
+
+    def _list(self, choice: _Choice, signal: Signal | None) -> Signal | None:
+        """Mode All: the next device of the list, which is tried once."""
+        row = choice.row
+        assert row is not None
+        if choice.taken is not None:
+            assert signal is not None
+            self._usage.undo(choice.taken)
+            self._stack.pop()
+            return signal
+        taken = self._usage.take(row, row.listed[choice.number], must=True)
+        if taken is None:
+            self._stack.pop()
+            return Signal.FAIL
+        choice.taken = taken
+        self._count()
+        entered = self._enter_row(row, choice.claim, choice.request, choice.number + 1)
+        return self._deeper(entered, choice.claim, choice.request)
+
+    def _next_device(self, choice: _Choice, signal: Signal | None) -> Signal | None:
+        """Count mode: take the next device that can be taken and go deeper."""
+        row = choice.row
+        assert row is not None
+        usage = self._usage
+        if choice.taken is not None:
+            usage.undo(choice.taken)
+            if signal is Signal.LIMIT:
+                self._stack.pop()
+                return signal
+            if self._pruner is not None:
+                choice.pending = self._pruner.after_failure(
+                    row, choice.taken.device, choice.pending
+                )
+            choice.taken = None
+        while choice.pending:
+            left = choice.pending & ~usage.blocked(row)
+            if not left:
+                break
+            low = left & -left
+            device = low.bit_length() - 1
+            choice.pending &= -low << 1
+            fault = row.faults.get(device)
+            if fault is not None:
+                plan = self._problem.plans[row.claim]
+                raise AttemptAborted(fault.text(row.request.class_name, plan.key))
+            if not usage.has_capacity(row, device):
+                continue
+            taken = usage.take(row, device, must=False)
+            if taken is None:
+                continue
+            choice.taken = taken
+            self._count()
+            start = 0 if self._permutes else device + 1
+            entered = self._enter_row(row, choice.claim, choice.request, choice.number + 1, start)
+            return self._deeper(entered, choice.claim, choice.request)
+        self._stack.pop()
+        if self._pruner is not None:
+            self._pruner.failed(choice.key)
+        return Signal.FAIL
+
+    def _deeper(self, entered: "Signal | _Next | None", claim: int, request: int) -> Signal | None:
+        if entered is _NEXT_REQUEST:
+            return self._enter(claim, request + 1, 0)
+        assert entered is None or isinstance(entered, Signal)
+        return entered
+
+    def _count(self) -> None:
+        self._steps += 1
+        if self._steps > self._steps_max:
+            raise StepsExhausted(self._steps)
+
+
+class _Next(Enum):
+    REQUEST = auto()
+
+
+_NEXT_REQUEST = _Next.REQUEST

@@ -1,0 +1,235 @@
+"""What is allocated already, kept up to date claim by claim. Parity: allocator.md 1.1.
+
+A device is dedicated (taken as a whole) or shared (some capacity of it is consumed). Claims whose
+allocation is chosen but not yet written count too; they are *in flight*.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from app.domain.devices import compiling
+from app.domain.devices.model import DeviceId, PoolId
+from app.domain.values import json_tree
+from app.domain.values.json_tree import JsonView
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Holding:
+    """One device that a claim holds; `share` is empty for a dedicated one.
+
+    `consumed` is None when the result names no capacity at all.
+    """
+
+    device: DeviceId
+    share: str
+    consumed: Mapping[str, int] | None
+
+
+class AllocatedState:
+    """Devices in use, by whom and how much of them.
+
+    `stamp_of` grows with every change that concerns a pool, so that what was computed for a pool
+    can be kept as long as its stamp stays.
+    """
+
+    def __init__(self, *, consumable_capacity: bool = True) -> None:
+        self.consumable_capacity = consumable_capacity
+        self._holdings: dict[str, tuple[Holding, ...]] = {}
+        self._in_flight: set[str] = set()
+        self._dedicated: dict[DeviceId, int] = {}
+        self._shares: dict[DeviceId, dict[str, int]] = {}
+        self._aggregated: dict[DeviceId, dict[str, int]] = {}
+        self._holders: dict[DeviceId, dict[str, int]] = {}
+        self._stamps: dict[PoolId, int] = {}
+
+    @classmethod
+    def of_claims(
+        cls, claims: Iterable[JsonView], *, consumable_capacity: bool = True
+    ) -> "AllocatedState":
+        """The state that follows from claims; those without allocation count for nothing."""
+        made = cls(consumable_capacity=consumable_capacity)
+        for claim in claims:
+            made.add_claim(claim)
+        return made
+
+    @classmethod
+    def of_parts(
+        cls,
+        dedicated: Iterable[DeviceId],
+        shares: Iterable[tuple[DeviceId, str]] = (),
+        aggregated: Mapping[DeviceId, Mapping[str, int]] | None = None,
+    ) -> "AllocatedState":
+        """The state given directly, as test tables do; capacity in nanos."""
+        made = cls()
+        made._dedicated = dict.fromkeys(dedicated, 1)
+        for device, share in shares:
+            made._shares.setdefault(device, {})[share] = 1
+        made._aggregated = {device: dict(sums) for device, sums in (aggregated or {}).items()}
+        return made
+
+    def copy(self) -> "AllocatedState":
+        """An independent state of the same content."""
+        made = AllocatedState(consumable_capacity=self.consumable_capacity)
+        made._holdings = dict(self._holdings)
+        made._in_flight = set(self._in_flight)
+        made._dedicated = dict(self._dedicated)
+        made._shares = {device: dict(found) for device, found in self._shares.items()}
+        made._aggregated = {device: dict(found) for device, found in self._aggregated.items()}
+        made._holders = {device: dict(found) for device, found in self._holders.items()}
+        made._stamps = dict(self._stamps)
+        return made
+
+    def add_claim(self, claim: JsonView) -> None:
+        """Count the allocation in the claim's status; replaces what the claim held before."""
+        key = claim_key(claim)
+        allocation = json_tree.mapping(claim, "status", "allocation")
+        if not allocation and key in self._in_flight:
+            return
+        self._replace(key, self._holdings_of(allocation))
+        self._in_flight.discard(key)
+
+    def remove_claim(self, claim: JsonView) -> None:
+        """Release what the claim holds, in flight or written."""
+        key = claim_key(claim)
+        self._replace(key, ())
+        self._in_flight.discard(key)
+
+    def add_in_flight(self, claim: JsonView, allocation: JsonView) -> None:
+        """Count an allocation that is chosen but not yet in the claim's status."""
+        key = claim_key(claim)
+        self._replace(key, self._holdings_of(allocation))
+        self._in_flight.add(key)
+
+    def remove_in_flight(self, claim: JsonView) -> None:
+        """Forget an allocation in flight; one that has been written stays."""
+        key = claim_key(claim)
+        if key in self._in_flight:
+            self._in_flight.discard(key)
+            self._replace(key, ())
+
+    def is_in_flight(self, claim: JsonView) -> bool:
+        """Whether the claim's allocation is chosen but not yet written."""
+        return claim_key(claim) in self._in_flight
+
+    def is_dedicated(self, device: DeviceId) -> bool:
+        """Whether the device is taken as a whole."""
+        return device in self._dedicated
+
+    def is_shared(self, device: DeviceId) -> bool:
+        """Whether some share of the device is given out."""
+        return device in self._shares
+
+    def is_allocated(self, device: DeviceId) -> bool:
+        """Whether the device counts for counters: dedicated, shared, or with capacity consumed."""
+        return device in self._dedicated or device in self._shares or device in self._aggregated
+
+    def aggregated(self, device: DeviceId) -> Mapping[str, int] | None:
+        """Consumed capacity by name in nanos; None when no share ever recorded any."""
+        return self._aggregated.get(device)
+
+    def holders(self, device: DeviceId) -> tuple[str, ...]:
+        """The claims that hold the device, as `namespace/name`."""
+        return tuple(_shown(key) for key in self._holders.get(device, ()))
+
+    def stamp_of(self, pool: PoolId) -> int:
+        """Grows whenever something of the pool is allocated or released."""
+        return self._stamps.get(pool, 0)
+
+    def _holdings_of(self, allocation: JsonView) -> tuple[Holding, ...]:
+        found = []
+        for result in json_tree.objects(allocation, "devices", "results"):
+            if result.get("adminAccess") is True:
+                continue
+            share = json_tree.text(result, "shareID") if self.consumable_capacity else ""
+            consumed = result.get("consumedCapacity")
+            found.append(
+                Holding(
+                    device=(
+                        json_tree.text(result, "driver"),
+                        json_tree.text(result, "pool"),
+                        json_tree.text(result, "device"),
+                    ),
+                    share=share,
+                    consumed={
+                        name: compiling.read_quantity(value, f"consumedCapacity[{name}]").nanos
+                        for name, value in consumed.items()
+                    }
+                    if share and isinstance(consumed, Mapping)
+                    else None,
+                )
+            )
+        return tuple(found)
+
+    def _replace(self, key: str, new: tuple[Holding, ...]) -> None:
+        old = self._holdings.pop(key, ())
+        if old == new:
+            if new:
+                self._holdings[key] = new
+            return
+        for holding in old:
+            self._release(key, holding)
+        for holding in new:
+            self._take(key, holding)
+        if new:
+            self._holdings[key] = new
+
+    def _take(self, key: str, holding: Holding) -> None:
+        device = holding.device
+        self._touch(device)
+        holders = self._holders.setdefault(device, {})
+        holders[key] = holders.get(key, 0) + 1
+        if not holding.share:
+            self._dedicated[device] = self._dedicated.get(device, 0) + 1
+            return
+        shares = self._shares.setdefault(device, {})
+        shares[holding.share] = shares.get(holding.share, 0) + 1
+        if holding.consumed is not None:
+            sums = self._aggregated.setdefault(device, {})
+            for name, amount in holding.consumed.items():
+                sums[name] = sums.get(name, 0) + amount
+
+    def _release(self, key: str, holding: Holding) -> None:
+        device = holding.device
+        self._touch(device)
+        _decrease(self._holders, device, key)
+        if not holding.share:
+            count = self._dedicated[device] - 1
+            if count:
+                self._dedicated[device] = count
+            else:
+                del self._dedicated[device]
+            return
+        _decrease(self._shares, device, holding.share)
+        sums = self._aggregated.get(device)
+        if holding.consumed is None or sums is None:
+            return
+        for name, amount in holding.consumed.items():
+            if name in sums:
+                sums[name] -= amount
+        if not any(sums.values()):
+            del self._aggregated[device]
+
+    def _touch(self, device: DeviceId) -> None:
+        pool = device[:2]
+        self._stamps[pool] = self._stamps.get(pool, 0) + 1
+
+
+def claim_key(claim: JsonView) -> str:
+    """The claim's identity: namespace, name and uid."""
+    metadata = json_tree.mapping(claim, "metadata")
+    return "/".join(json_tree.text(metadata, part) for part in ("namespace", "name", "uid"))
+
+
+def _shown(key: str) -> str:
+    namespace, name, _ = key.split("/", 2)
+    return f"{namespace}/{name}" if namespace else name
+
+
+def _decrease(counts: dict[DeviceId, dict[str, int]], device: DeviceId, key: str) -> None:
+    inner = counts[device]
+    if inner[key] > 1:
+        inner[key] -= 1
+        return
+    del inner[key]
+    if not inner:
+        del counts[device]

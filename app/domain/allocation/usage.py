@@ -1,0 +1,263 @@
+"""What one attempt has taken so far: the books of TAKE and its undoing.
+
+Parity: allocator.md 5.3, step by step, with the traces that its quirks leave (q1, q2, q7, q8, q9).
+The search decides the order; everything that changes when a device is taken changes here.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from app.domain.allocation import capacity, constraints
+from app.domain.allocation.capacity import Amount, Requested
+from app.domain.allocation.constraints import ConstraintState
+from app.domain.allocation.counters import CounterLedger
+from app.domain.allocation.features import Variant
+from app.domain.allocation.problem import Problem, Row
+from app.domain.allocation.requests import AttemptAborted
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Taken:
+    """One device taken for one row; `amounts` is None unless the device is shared.
+
+    `booked` tells whether this take booked the device's counters.
+    """
+
+    row: Row
+    device: int
+    booked: bool
+    amounts: Mapping[str, Amount] | None
+
+
+class Usage:
+    """The mutable state of one search on one node."""
+
+    def __init__(self, problem: Problem) -> None:
+        self._problem = problem
+        self._features = problem.features
+        self._quirks = problem.quirks
+        self._consumable = (
+            problem.features.consumable_capacity and problem.variant is not Variant.STABLE
+        )
+        self._ledger = CounterLedger(
+            problem.view.usable, problem.available, every_counter=problem.quirks.q4
+        )
+        self._taken_by = [0] * len(problem.plans)
+        self._taken = 0
+        self._allocating: dict[int, dict[str, int]] = {}
+        self._shares: dict[int, int] = {}
+        self._constraints: list[list[ConstraintState]] = [
+            [
+                constraints.state_of(
+                    constraint,
+                    problem.facts[claim][number],
+                    problem.quirks,
+                    list_attributes=problem.features.list_attributes
+                    and problem.variant is Variant.EXPERIMENTAL,
+                )
+                for number, constraint in enumerate(plan.constraints)
+            ]
+            for claim, plan in enumerate(problem.plans)
+        ]
+        self.results: list[list[Taken]] = [[] for _ in problem.plans]
+
+    def blocked(self, row: Row) -> int:
+        """The devices that the row may not even look at now."""
+        if row.admin:
+            return self._taken_by[row.claim]
+        return self._problem.dedicated | self._taken
+
+    def has_capacity(self, row: Row, device: int) -> bool:
+        """The capacity check as it stands now; may enlarge the request (quirk q20)."""
+        if not self._consumable:
+            return True
+        if row.grows:
+            found = self._problem.view.devices[device]
+            return (
+                capacity.shortage(
+                    row.requested,
+                    found.capacity,
+                    self._problem.state.aggregated(found.id),
+                    self._allocating.get(device),
+                    grows=True,
+                )
+                is None
+            )
+        allocating = self._allocating.get(device)
+        if not allocating:
+            return True
+        return all(allocating.get(name, 0) <= free for name, _, free in row.rooms.get(device, ()))
+
+    def take(self, row: Row, device: int, *, must: bool) -> Taken | None:
+        """Take the device, or refuse. Raises AttemptAborted in mode All (quirk q10)."""
+        problem = self._problem
+        bit = 1 << device
+        multi = bool(problem.multi & bit)
+        if self.blocked(row) & bit and not (row.admin and multi):
+            return None
+        booked = False
+        if problem.consuming & bit:
+            if not self._features.partitionable_devices:
+                return None
+            if not (multi and (problem.held & bit or device in self._allocating)):
+                if not self._book(device):
+                    return None
+                booked = True
+        if row.tainted & bit:
+            if booked and not self._quirks.q1:
+                self._unbook(device)
+            return None
+        if not self._add_to_constraints(row, device):
+            if booked and not self._quirks.q1:
+                self._unbook(device)
+            if must and self._quirks.q10:
+                plan = problem.plans[row.claim]
+                raise AttemptAborted(
+                    f"claim {plan.key}, request {row.request.name}: cannot add device "
+                    f"{problem.view.devices[device].text} "
+                    "because a claim constraint would not be satisfied"
+                )
+            return None
+        if not multi:
+            self._mark(row, bit)
+        if (must or row.grows) and not self.has_capacity(row, device):
+            if not self._quirks.q8:
+                self._withdraw(row, device, multi=multi, booked=booked)
+            return None
+        taken = Taken(
+            row=row,
+            device=device,
+            booked=booked,
+            amounts=self._share(row, device) if multi else None,
+        )
+        self.results[row.claim].append(taken)
+        return taken
+
+    def undo(self, taken: Taken) -> None:
+        """Take back a successful take; what the quirks keep stays."""
+        row, device = taken.row, taken.device
+        popped = self.results[row.claim].pop()
+        assert popped is taken, "takes are undone in reverse order"
+        for number in row.constraints:
+            self._constraints[row.claim][number].remove(device, row.request.main)
+        if taken.amounts is not None:
+            self._unshare(device, taken.amounts)
+            if taken.booked and not self._quirks.q2:
+                self._unbook(device)
+            return
+        self._unmark(row, 1 << device)
+        if taken.booked:
+            self._unbook(device)
+
+    def constraint_states(self, claim: int) -> list[ConstraintState]:
+        """The constraints of a claim, in order."""
+        return self._constraints[claim]
+
+    def ledger(self) -> CounterLedger:
+        """The books of counters."""
+        return self._ledger
+
+    def allocating(self, device: int) -> Mapping[str, int] | None:
+        """What shares of this attempt consume of the device."""
+        return self._allocating.get(device)
+
+    def taken(self) -> int:
+        """The devices that some claim of this attempt took as a whole."""
+        return self._taken
+
+    def key(self, claim: int, relevant: int) -> object:
+        """All that can matter for what follows in claim `claim`, for devices in `relevant`.
+
+        Two moments of one search with equal keys at the same step have the same future, provided
+        that failed attempts leave no traces.
+        """
+        return (
+            self._taken & relevant,
+            tuple(mask & relevant for mask in self._taken_by),
+            tuple(state.key() for state in self._constraints[claim]),
+            self._ledger.key() if self._problem.consuming & relevant else (),
+            tuple(
+                (device, tuple(found.items()))
+                for device, found in sorted(self._allocating.items())
+                if relevant >> device & 1
+            )
+            if self._allocating
+            else (),
+        )
+
+    def _book(self, device: int) -> bool:
+        view = self._problem.view
+        return self._ledger.book(view.pool_index[device], view.devices[device].consumes)
+
+    def _unbook(self, device: int) -> None:
+        view = self._problem.view
+        self._ledger.release(view.pool_index[device], view.devices[device].consumes)
+
+    def _add_to_constraints(self, row: Row, device: int) -> bool:
+        states = self._constraints[row.claim]
+        for position, number in enumerate(row.constraints):
+            if not states[number].add(device, row.request.main):
+                for earlier in row.constraints[:position]:
+                    states[earlier].remove(device, row.request.main)
+                return False
+        return True
+
+    def _mark(self, row: Row, bit: int) -> None:
+        self._taken_by[row.claim] |= bit
+        if not row.admin or self._quirks.q9:
+            self._taken |= bit
+
+    def _unmark(self, row: Row, bit: int) -> None:
+        self._taken_by[row.claim] &= ~bit
+        if row.admin and any(mask & bit for mask in self._taken_by):
+            return
+        if not row.admin or self._quirks.q9:
+            self._taken &= ~bit
+
+    def _withdraw(self, row: Row, device: int, *, multi: bool, booked: bool) -> None:
+        for number in row.constraints:
+            self._constraints[row.claim][number].remove(device, row.request.main)
+        if not multi:
+            self._unmark(row, 1 << device)
+        if booked:
+            self._unbook(device)
+
+    def _share(self, row: Row, device: int) -> Mapping[str, Amount]:
+        found = capacity.amounts(row.requested, self._problem.view.devices[device].capacity)
+        entry = self._allocating.setdefault(device, {})
+        for name, amount in found.items():
+            entry[name] = entry.get(name, 0) + amount.value.nanos
+        self._shares[device] = self._shares.get(device, 0) + 1
+        return {
+            name: Amount(value=amount.value, source=_origin(row.requested, name, amount))
+            for name, amount in found.items()
+        }
+
+    def _unshare(self, device: int, amounts: Mapping[str, Amount]) -> None:
+        self._shares[device] -= 1
+        entry = self._allocating.get(device)
+        if entry is None:
+            return
+        if not self._quirks.q7:
+            for name, amount in amounts.items():
+                entry[name] -= nanos_of(amount)
+            if not self._shares[device]:
+                del self._allocating[device]
+            return
+        if not amounts:
+            return
+        for name, amount in amounts.items():
+            if name in entry:
+                entry[name] -= nanos_of(amount)
+        if not any(entry.values()):
+            del self._allocating[device]
+
+
+def nanos_of(amount: Amount) -> int:
+    """The amount as it is now: one by reference may have grown since it was recorded."""
+    return amount.source.amount.nanos if amount.source is not None else amount.value.nanos
+
+
+def _origin(requested: Mapping[str, Requested], name: str, amount: Amount) -> Requested | None:
+    """The request that the recorded amount refers to, when it does so by reference."""
+    return requested[name] if amount.source is not None else None
