@@ -8,8 +8,8 @@ import msgspec
 
 from app.domain.log import Event, EventType, Revision
 from app.domain.log.projection import Column, Row, RowKey, Table
-from app.domain.values import json_tree
 from app.domain.values.timestamps import SECOND
+from projections import outlines
 from projections.row_changes import RowChanges
 
 MINUTE = 60 * SECOND
@@ -108,8 +108,8 @@ class ActivityProjection:
         self._touched_outcomes.update(self._outcomes)
 
     def _count_outcome(self, minute: int, event: Event) -> None:
-        body = event.object if isinstance(event.object, dict) else {}
-        key = (minute, json_tree.text(body, "controller"), json_tree.text(body, "outcome"))
+        decided = outlines.decision(event.body)
+        key = (minute, decided.controller, decided.outcome)
         self._outcomes[key] = self._outcomes.get(key, 0) + 1
         self._touched_outcomes.add(key)
 

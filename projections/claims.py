@@ -11,6 +11,7 @@ from app.domain.log import Event, EventType, Revision
 from app.domain.log.projection import Column, Row, RowKey, Table
 from app.domain.values import json_tree
 from app.domain.values.json_tree import JsonObject, JsonView
+from projections import outlines
 from projections.row_changes import RowChanges
 
 GROUP = "resource.k8s.io"
@@ -149,10 +150,9 @@ class ClaimsProjection:
         fresh = old is None or event.type is EventType.OBJECT_CREATED
         time = event.stamp.time
         claim = _Claim(event.body, time if fresh or old is None else old.created)
-        status = event.object.get("status")
-        allocation = status.get("allocation") if isinstance(status, dict) else None
-        if isinstance(allocation, dict):
-            claim.devices = len(json_tree.objects(allocation, "devices", "results"))
+        allocation = outlines.claim(event.body).status.allocation
+        if allocation is not None:
+            claim.devices = len(allocation.devices.results)
             if old is None or fresh or old.allocated is None:
                 claim.allocated, claim.allocated_revision = time, event.revision
             else:
@@ -167,7 +167,7 @@ class ClaimsProjection:
 
     def _fold_pod(self, key: tuple[str, str], event: Event) -> None:
         deleted = event.type is EventType.OBJECT_DELETED
-        pod = None if deleted else _read_pod(event.object, event.uid)
+        pod = None if deleted else _read_pod(event)
         old = self._pods.get(key)
         if pod != old:
             if old is not None:
@@ -241,33 +241,21 @@ class ClaimsProjection:
         }
 
 
-def _read_pod(tree: JsonObject, uid: str) -> _Pod | None:
+def _read_pod(event: Event) -> _Pod | None:
     """What claims show of a pod, None for a pod that names none."""
-    spec = tree.get("spec")
-    if not isinstance(spec, dict):
-        return None
-    entries = spec.get("resourceClaims")
-    status = tree.get("status")
-    if not isinstance(status, dict):
-        status = {}
-    extended = status.get("extendedResourceClaimStatus")
+    pod = outlines.pod(event.body)
+    entries, status = pod.spec.resource_claims, pod.status
+    extended = status.extended_resource_claim_status.resource_claim_name
     if not entries and not extended:
         return None
-    generated = {
-        json_tree.text(entry, "name"): json_tree.text(entry, "resourceClaimName")
-        for entry in json_tree.objects(status, "resourceClaimStatuses")
-    }
-    names = []
-    for entry in json_tree.objects(spec, "resourceClaims"):
-        named = json_tree.text(entry, "resourceClaimName")
-        names.append(named or generated.get(json_tree.text(entry, "name"), ""))
-    names.append(json_tree.text(status, "extendedResourceClaimStatus", "resourceClaimName"))
+    generated = {entry.name: entry.resource_claim_name for entry in status.resource_claim_statuses}
+    names = {entry.resource_claim_name or generated.get(entry.name, "") for entry in entries}
     return _Pod(
-        uid,
-        json_tree.text(spec, "nodeName"),
-        json_tree.text(status, "phase"),
-        json_tree.text(tree, "metadata", "deletionTimestamp") != "",
-        tuple(sorted({name for name in names if name})),
+        event.uid,
+        pod.spec.node_name,
+        status.phase,
+        pod.metadata.deletion_timestamp != "",
+        tuple(sorted(names - {""} | {extended} - {""})),
     )
 
 

@@ -12,8 +12,8 @@ from app.domain.devices.model import Device, DeviceId, PoolId
 from app.domain.errors import InputError
 from app.domain.log import Event, EventType, Revision
 from app.domain.log.projection import Column, Row, RowKey, Table
-from app.domain.values import json_tree
 from app.domain.values.json_tree import JsonObject
+from projections import outlines
 from projections.row_changes import RowChanges
 
 GROUP = "resource.k8s.io"
@@ -72,7 +72,7 @@ class CountersProjection:
             return
         deleted = event.type is EventType.OBJECT_DELETED
         if resource == "resourceclaims":
-            held = () if deleted else _held_devices(event.object)
+            held = () if deleted else _held_devices(event.body)
             if held != self._claims.get((namespace, name), ()):
                 self._set_claim((namespace, name), held)
         elif resource == "resourceslices":
@@ -113,10 +113,10 @@ class CountersProjection:
             self._set_claim(claim, held)
 
     def _note_slice(self, name: _SliceName, event: Event | None) -> None:
-        place = None if event is None else _place(event.object)
+        place = None if event is None else _place(event.body)
         if place != self._places.get(name):
             self._set_place(name, place)
-        if event is not None and _has_counters(event.object):
+        if event is not None and _has_counters(event.body):
             self._slices[name] = self._pending[name] = event.body
         elif self._slices.pop(name, None) is not None:
             self._pending[name] = None
@@ -234,41 +234,27 @@ def decimal_text(nanos: int) -> str:
     return f"{sign}{whole}.{part:09d}".rstrip("0") if part else f"{sign}{whole}"
 
 
-def _held_devices(tree: JsonObject) -> tuple[DeviceId, ...]:
+def _held_devices(body: bytes) -> tuple[DeviceId, ...]:
     """The devices that a claim's allocation holds, without those for administrative access."""
-    status = tree.get("status")
-    if not isinstance(status, dict) or "allocation" not in status:
+    allocation = outlines.claim(body).status.allocation
+    if allocation is None:
         return ()
     held = {
-        (
-            json_tree.text(result, "driver"),
-            json_tree.text(result, "pool"),
-            json_tree.text(result, "device"),
-        )
-        for result in json_tree.objects(status, "allocation", "devices", "results")
-        if not json_tree.flag(result, "adminAccess")
+        (result.driver, result.pool, result.device)
+        for result in allocation.devices.results
+        if not result.admin_access
     }
     return tuple(sorted(held))
 
 
-def _place(tree: JsonObject) -> _Place:
-    return (
-        json_tree.text(tree, "spec", "driver"),
-        json_tree.text(tree, "spec", "pool", "name"),
-        json_tree.integer(tree, "spec", "pool", "generation") or 0,
-    )
+def _place(body: bytes) -> _Place:
+    spec = outlines.slice(body).spec
+    return (spec.driver, spec.pool.name, spec.pool.generation)
 
 
-def _has_counters(tree: JsonObject) -> bool:
-    spec = tree.get("spec")
-    if not isinstance(spec, dict):
-        return False
-    if spec.get("sharedCounters"):
-        return True
-    devices = spec.get("devices")
-    if not isinstance(devices, list):
-        return False
-    return any(isinstance(device, dict) and "consumesCounters" in device for device in devices)
+def _has_counters(body: bytes) -> bool:
+    """Whether the slice may publish or consume counters; the words may stand elsewhere in it."""
+    return b'"sharedCounters"' in body or b'"consumesCounters"' in body
 
 
 _decoder = msgspec.json.Decoder()

@@ -13,8 +13,8 @@ import msgspec
 
 from app.domain.log import Event, EventType, ObjectKey, Revision
 from app.domain.log.projection import Column, Row, RowKey, RowSetHash, Table
-from app.domain.values import json_tree
 from app.domain.values.json_tree import JsonObject
+from projections import outlines
 
 DECODED_MAX = 20_000
 """How many decoded trees are kept; older ones are decoded again when somebody asks."""
@@ -86,8 +86,9 @@ class ObjectsProjection:
         self._events[key] = event
         if event.uid:
             self._uids[event.uid] = key
-        self._set_owners(key, _owner_uids(event.object))
-        self._remember(event)
+        self._set_owners(key, outlines.owner_uids(event.body))
+        if event.tree is not None:
+            self._remember(event)
 
     def show_as_of(self, revision: Revision) -> None:
         """Say that nothing changed up to `revision` since the last folded event."""
@@ -216,18 +217,6 @@ class ObjectsProjection:
         self._decoded.append(event)
         while len(self._decoded) > self._decoded_max:
             self._decoded.popleft().tree = None
-
-
-def _owner_uids(tree: JsonObject) -> tuple[str, ...]:
-    found = json_tree.get(tree, "metadata", "ownerReferences")
-    if not found:
-        return ()
-    return tuple(
-        dict.fromkeys(
-            json_tree.text(owner, "uid")
-            for owner in json_tree.objects(tree, "metadata", "ownerReferences")
-        )
-    )
 
 
 _encoder = msgspec.msgpack.Encoder()

@@ -18,6 +18,7 @@ from app.domain.log import Event, EventType, Revision
 from app.domain.log.projection import Column, Row, RowKey, Table
 from app.domain.values import json_tree
 from app.domain.values.json_tree import JsonObject
+from projections import outlines
 from projections.row_changes import RowChanges
 
 GROUP = "resource.k8s.io"
@@ -132,10 +133,10 @@ class TaintsProjection:
             return
         deleted = event.type is EventType.OBJECT_DELETED
         if resource == "resourceclaims":
-            claim = None if deleted else _read_claim(event.object)
+            claim = None if deleted else _read_claim(event.body)
             self._set_claim((namespace, name), claim)
         elif resource == "resourceslices":
-            self._set_slice(name, None if deleted else _read_slice(event.object))
+            self._set_slice(name, None if deleted else _read_slice(event.body))
         elif resource == "devicetaintrules":
             self._set_rule(name, None if deleted else taints.rule_of(event.object))
 
@@ -379,44 +380,26 @@ def _same_effect(old: TaintRule, new: TaintRule) -> bool:
     )
 
 
-def _read_claim(tree: JsonObject) -> _Claim | None:
+def _read_claim(body: bytes) -> _Claim | None:
     """What the claim holds, None when it is not allocated."""
-    status = tree.get("status")
-    if not isinstance(status, dict) or not isinstance(status.get("allocation"), dict):
+    status = outlines.claim(body).status
+    if status.allocation is None:
         return None
     held = tuple(
-        _Held(
-            (
-                json_tree.text(result, "driver"),
-                json_tree.text(result, "pool"),
-                json_tree.text(result, "device"),
-            ),
-            json_tree.text(result, "request"),
-            tuple(json_tree.objects(result, "tolerations")),
-        )
-        for result in json_tree.objects(status, "allocation", "devices", "results")
+        _Held((result.driver, result.pool, result.device), result.request, result.tolerations)
+        for result in status.allocation.devices.results
     )
-    pods = (
-        json_tree.text(consumer, "name")
-        for consumer in json_tree.objects(status, "reservedFor")
-        if json_tree.text(consumer, "resource") == "pods"
-    )
-    return _Claim(held, tuple(pods))
+    return _Claim(held, tuple(user.name for user in status.reserved_for if user.resource == "pods"))
 
 
-def _read_slice(tree: JsonObject) -> _Slice:
-    spec = json_tree.mapping(tree, "spec")
-    devices = json_tree.objects(spec, "devices")
+def _read_slice(body: bytes) -> _Slice:
+    spec = outlines.slice(body).spec
     return _Slice(
-        json_tree.text(spec, "driver"),
-        json_tree.text(spec, "pool", "name"),
-        json_tree.integer(spec, "pool", "generation") or 0,
-        tuple(json_tree.text(device, "name") for device in devices),
-        tuple(
-            (json_tree.text(device, "name"), tuple(json_tree.objects(device, "taints")))
-            for device in devices
-            if "taints" in device
-        ),
+        spec.driver,
+        spec.pool.name,
+        spec.pool.generation,
+        tuple(device.name for device in spec.devices),
+        tuple((device.name, device.taints) for device in spec.devices if device.taints),
     )
 
 

@@ -88,7 +88,7 @@ class TimelineProjection:
             self._append(event, key, (f"{kind.word}Deleted", ""))
             return
         old = self._states.get(key)
-        new = kind.read(event.object)
+        new = kind.read(event.body)
         if new != old:
             self._states[key] = new
             told = kind.tell(old, new)

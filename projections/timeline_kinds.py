@@ -13,6 +13,7 @@ import msgspec
 from app.domain.log import Event, EventType, ObjectKey
 from app.domain.values import json_tree
 from app.domain.values.json_tree import JsonObject
+from projections import outlines
 
 TEXT_MAX = 1000
 """Longest text of an entry, in characters; the rest is cut and marked."""
@@ -85,7 +86,7 @@ class Kind:
     """How one kind is read, and what a difference is called (None: nothing to tell)."""
 
     word: str
-    read: Callable[[JsonObject], State]
+    read: Callable[[bytes], State]
     tell: Callable[[Any, Any], Told | None]
 
 
@@ -98,70 +99,65 @@ def kind_of(key: ObjectKey) -> Kind | None:
 
 def tell_fact(event: Event) -> Told | None:
     """What an event that is not about an object means."""
-    body = event.object
-    if event.type is EventType.DECISION_RECORDED:
-        controller = json_tree.text(body, "controller")
-        outcome = json_tree.text(body, "outcome")
-        message = json_tree.text(body, "summary", "message")
-        text = f"{controller} decided {outcome}"
-        return "Decision", _cut(f"{text}: {message}" if message else text)
     if event.type is EventType.REQUEST_OBSERVED:
         return None
+    if event.type is EventType.DECISION_RECORDED:
+        decided = outlines.decision(event.body)
+        text = f"{decided.controller} decided {decided.outcome}"
+        message = decided.summary.message
+        return "Decision", _cut(f"{text}: {message}" if message else text)
+    body = event.object
     return event.type.value, _cut(json_tree.text(body, "message") or json_tree.text(body, "reason"))
 
 
 def subject_of_fact(event: Event) -> ObjectKey:
     """What such an event is about: for a decision its subject, else the key as stored."""
     key = event.key
-    resource = json_tree.text(event.object, "resource")
-    if event.type is not EventType.DECISION_RECORDED or not resource:
+    if event.type is not EventType.DECISION_RECORDED:
+        return key
+    resource = outlines.decision(event.body).resource
+    if not resource:
         return key
     return ObjectKey(_DECIDED_GROUPS.get(resource, ""), resource, key.namespace, key.name)
 
 
 def tell_event_object(event: Event) -> Told | None:
     """A Kubernetes Event that warns, when it is made; its repetitions are not told."""
-    if event.type is not EventType.OBJECT_CREATED or event.object.get("type") != "Warning":
+    if event.type is not EventType.OBJECT_CREATED or b'"Warning"' not in event.body:
         return None
-    tree = event.object
-    reason = json_tree.text(tree, "reason")
-    note = json_tree.text(tree, "message") or json_tree.text(tree, "note")
-    return "Warning", _cut(f"{reason}: {note}")
+    found = outlines.event_object(event.body)
+    if found.type != "Warning":
+        return None
+    return "Warning", _cut(f"{found.reason}: {found.message or found.note}")
 
 
 def subject_of_event_object(event: Event) -> ObjectKey:
     """The object that a Kubernetes Event is about."""
-    tree = event.object
-    about = json_tree.mapping(tree, "involvedObject") or json_tree.mapping(tree, "regarding")
-    group, slash, _ = json_tree.text(about, "apiVersion").partition("/")
-    kind = json_tree.text(about, "kind").lower()
+    found = outlines.event_object(event.body)
+    about = found.involved_object if found.involved_object.name else found.regarding
+    group, slash, _ = about.api_version.partition("/")
+    kind = about.kind.lower()
     plural = kind + ("es" if kind.endswith("s") else "s")
-    namespace, name = json_tree.text(about, "namespace"), json_tree.text(about, "name")
-    return ObjectKey(group if slash else "", plural, namespace, name)
+    return ObjectKey(group if slash else "", plural, about.namespace, about.name)
 
 
-def _read_pod(tree: JsonObject) -> PodState:
-    spec = _part(tree, "spec")
-    status = _part(tree, "status")
+def _read_pod(body: bytes) -> PodState:
+    pod = outlines.pod(body)
     disruption = unschedulable = ""
-    for condition in _list(status, "conditions"):
-        if not isinstance(condition, dict):
-            continue
-        kind = condition.get("type")
-        if kind == "DisruptionTarget" and condition.get("status") == "True":
-            disruption = f"{_text(condition, 'reason')}: {_text(condition, 'message')}"
-        elif kind == "PodScheduled" and condition.get("status") == "False":
-            unschedulable = f"{_text(condition, 'reason')}: {_text(condition, 'message')}"
+    for condition in pod.status.conditions:
+        if condition.type == "DisruptionTarget" and condition.status == "True":
+            disruption = f"{condition.reason}: {condition.message}"
+        elif condition.type == "PodScheduled" and condition.status == "False":
+            unschedulable = f"{condition.reason}: {condition.message}"
     return PodState(
-        _text(spec, "nodeName"),
-        _text(status, "phase"),
-        "deletionTimestamp" in _part(tree, "metadata"),
+        pod.spec.node_name,
+        pod.status.phase,
+        pod.metadata.deletion_timestamp != "",
         disruption,
         unschedulable,
         tuple(
-            _text(entry, "resourceClaimName") or "from " + _text(entry, "resourceClaimTemplateName")
-            for entry in _list(spec, "resourceClaims")
-            if isinstance(entry, dict)
+            entry.resource_claim_name or "from " + entry.resource_claim_template_name
+            for entry in pod.spec.resource_claims
         ),
     )
 
@@ -184,23 +180,15 @@ def _tell_pod(old: PodState | None, new: PodState) -> Told | None:
     return None
 
 
-def _read_claim(tree: JsonObject) -> ClaimState:
-    status = _part(tree, "status")
-    allocation = status.get("allocation")
-    results = _list(_part(_part(status, "allocation"), "devices"), "results")
+def _read_claim(body: bytes) -> ClaimState:
+    claim = outlines.claim(body)
+    allocation = claim.status.allocation
+    results = () if allocation is None else allocation.devices.results
     return ClaimState(
-        isinstance(allocation, dict),
-        tuple(
-            f"{_text(result, 'driver')}/{_text(result, 'pool')}/{_text(result, 'device')}"
-            for result in results
-            if isinstance(result, dict)
-        ),
-        tuple(
-            _text(consumer, "name")
-            for consumer in _list(status, "reservedFor")
-            if isinstance(consumer, dict)
-        ),
-        "deletionTimestamp" in _part(tree, "metadata"),
+        allocation is not None,
+        tuple(f"{result.driver}/{result.pool}/{result.device}" for result in results),
+        tuple(consumer.name for consumer in claim.status.reserved_for),
+        claim.metadata.deletion_timestamp != "",
     )
 
 
@@ -228,21 +216,18 @@ def _tell_claim(old: ClaimState | None, new: ClaimState) -> Told | None:
     return None
 
 
-def _read_slice(tree: JsonObject) -> SliceState:
-    spec = _part(tree, "spec")
-    pool = _part(spec, "pool")
-    devices = [device for device in _list(spec, "devices") if isinstance(device, dict)]
+def _read_slice(body: bytes) -> SliceState:
+    found = outlines.slice(body)
+    spec = found.spec
     return SliceState(
-        f"{_text(spec, 'driver')}/{_text(pool, 'name')}",
-        _integer(pool, "generation"),
-        _integer(_part(tree, "metadata"), "generation"),
-        tuple(_text(device, "name") for device in devices),
+        f"{spec.driver}/{spec.pool.name}",
+        spec.pool.generation,
+        found.metadata.generation,
+        tuple(device.name for device in spec.devices),
         tuple(
-            f"{_text(device, 'name')} {_taint(taint)}"
-            for device in devices
-            if "taints" in device
-            for taint in _list(device, "taints")
-            if isinstance(taint, dict)
+            f"{device.name} {_taint_of_tree(taint)}"
+            for device in spec.devices
+            for taint in device.taints
         ),
     )
 
@@ -262,20 +247,17 @@ def _tell_slice(old: SliceState | None, new: SliceState) -> Told | None:
     return "SliceChanged", f"{place}: what devices have or consume"
 
 
-def _read_rule(tree: JsonObject) -> RuleState:
-    spec = _part(tree, "spec")
-    selector = spec.get("deviceSelector")
-    named = _part(spec, "deviceSelector")
-    text = "/".join(_text(named, part) or "*" for part in ("driver", "pool", "device"))
+def _read_rule(body: bytes) -> RuleState:
+    rule = outlines.rule(body)
+    selector = rule.spec.device_selector
+    text = "no selector"
+    if selector is not None:
+        text = f"{selector.driver or '*'}/{selector.pool or '*'}/{selector.device or '*'}"
     condition = ""
-    for found in _list(_part(tree, "status"), "conditions"):
-        if isinstance(found, dict) and found.get("type") == "EvictionInProgress":
-            condition = f"{_text(found, 'reason')}: {_text(found, 'message')}"
-    return RuleState(
-        _taint(_part(spec, "taint")),
-        text if isinstance(selector, dict) else "no selector",
-        condition,
-    )
+    for found in rule.status.conditions:
+        if found.type == "EvictionInProgress":
+            condition = f"{found.reason}: {found.message}"
+    return RuleState(_taint(rule.spec.taint), text, condition)
 
 
 def _tell_rule(old: RuleState | None, new: RuleState) -> Told | None:
@@ -287,16 +269,13 @@ def _tell_rule(old: RuleState | None, new: RuleState) -> Told | None:
     return "RuleStatus", _cut(new.condition)
 
 
-def _read_node(tree: JsonObject) -> NodeState:
-    spec = _part(tree, "spec")
-    ready = ""
-    for condition in _list(_part(tree, "status"), "conditions"):
-        if isinstance(condition, dict) and condition.get("type") == "Ready":
-            ready = _text(condition, "status")
+def _read_node(body: bytes) -> NodeState:
+    node = outlines.node(body)
+    ready = [found.status for found in node.status.conditions if found.type == "Ready"]
     return NodeState(
-        ready,
-        spec.get("unschedulable") is True,
-        tuple(_taint(taint) for taint in _list(spec, "taints") if isinstance(taint, dict)),
+        ready[0] if ready else "",
+        node.spec.unschedulable,
+        tuple(_taint(taint) for taint in node.spec.taints),
     )
 
 
@@ -325,9 +304,9 @@ def _plain(word: str) -> Kind:
     return Kind(word=word, read=_read_plain, tell=tell)
 
 
-def _read_plain(tree: JsonObject) -> PlainState:
-    metadata = _part(tree, "metadata")
-    return PlainState(_integer(metadata, "generation"), "deletionTimestamp" in metadata)
+def _read_plain(body: bytes) -> PlainState:
+    metadata = outlines.outline(body).metadata
+    return PlainState(metadata.generation, metadata.deletion_timestamp != "")
 
 
 def _differences(what: str, old: tuple[str, ...], new: tuple[str, ...]) -> list[str]:
@@ -342,9 +321,14 @@ def _differences(what: str, old: tuple[str, ...], new: tuple[str, ...]) -> list[
     return parts
 
 
-def _taint(taint: JsonObject) -> str:
-    value = _text(taint, "value")
-    return f"{_text(taint, 'key')}{'=' + value if value else ''}:{_text(taint, 'effect')}"
+def _taint(taint: outlines.Taint) -> str:
+    return f"{taint.key}{'=' + taint.value if taint.value else ''}:{taint.effect}"
+
+
+def _taint_of_tree(tree: JsonObject) -> str:
+    parts = (json_tree.text(tree, part) for part in ("key", "value", "effect"))
+    key, value, effect = parts
+    return _taint(outlines.Taint(key=key, value=value, effect=effect))
 
 
 def _named(names: tuple[str, ...]) -> str:
@@ -360,31 +344,6 @@ def _cut(text: str) -> str:
     return text if len(text) <= TEXT_MAX else text[: TEXT_MAX - 1] + "…"
 
 
-# Typed access as in `json_tree`, for one step on trees known to be dictionaries: every object event
-# passes here, and a step through the general functions costs four times as much.
-
-
-def _part(tree: JsonObject, name: str) -> JsonObject:
-    found = tree.get(name)
-    return found if isinstance(found, dict) else _NOTHING
-
-
-def _list(tree: JsonObject, name: str) -> list[Any]:
-    found = tree.get(name)
-    return found if isinstance(found, list) else []
-
-
-def _text(tree: JsonObject, name: str) -> str:
-    found = tree.get(name)
-    return found if isinstance(found, str) else ""
-
-
-def _integer(tree: JsonObject, name: str) -> int:
-    found = tree.get(name)
-    return found if isinstance(found, int) and not isinstance(found, bool) else 0
-
-
-_NOTHING: JsonObject = {}
 _FINAL = frozenset(("Succeeded", "Failed"))
 _UNTOLD = frozenset((("coordination.k8s.io", "leases"), ("", "endpoints")))
 _DRA = "resource.k8s.io"
