@@ -1,7 +1,7 @@
 """OpenAPI documents of what is served, built from the published schemas when somebody asks.
 
-The index names each document with a hash, so that clients keep them; the hash changes with the
-profile and with `DOCUMENT_VERSION`, not with the process. Parity: api-surface.md 4.
+The index names each document with the hash of its content, so that clients keep them. Building all
+of a profile takes some tens of milliseconds. Parity: api-surface.md 4.
 """
 
 import hashlib
@@ -16,9 +16,6 @@ from app.domain.objects import schema, schema_corrections
 from app.domain.objects.profile import Profile
 from app.domain.objects.schema import Schemas
 from app.domain.values.json_tree import JsonObject
-
-DOCUMENT_VERSION = 1
-"""Raise it when documents are built differently: clients keep them on disk by their hash."""
 
 V2_PROTOBUF = b"application/com.github.proto-openapi.spec.v2.v1.0+protobuf"
 
@@ -40,18 +37,14 @@ class Openapi:
             for group, versions in self._discovery.groups.items()
             for version in versions
         }
-        seed = _encode([DOCUMENT_VERSION, profile.settings()])
-        self._hashes = {
-            place: hashlib.sha256(seed + place.encode()).hexdigest().upper()
-            for place in self._places
-        }
+        self._digests: dict[str, str] = {}
         self._documents: dict[str, bytes] = {}
 
     def index(self, prefix: str) -> bytes:
         """All documents with their addresses, below the prefix of a history."""
         paths = {
-            place: {"serverRelativeURL": f"{prefix}/openapi/v3/{place}?hash={hash}"}
-            for place, hash in sorted(self._hashes.items())
+            place: {"serverRelativeURL": f"{prefix}/openapi/v3/{place}?hash={digest}"}
+            for place, digest in ((place, self._digest(place)) for place in sorted(self._places))
         }
         return _encode({"paths": paths})
 
@@ -64,7 +57,7 @@ class Openapi:
         place = path.removeprefix("/openapi/v3/")
         if place not in self._places:
             return None
-        current = self._hashes[place]
+        current = self._digest(place)
         asked = request.parameter("hash")
         if asked and asked != current:
             location = f"{prefix}/openapi/v3/{place}?hash={current}".encode()
@@ -83,6 +76,13 @@ class Openapi:
         found = self._documents.get(place)
         if found is None:
             found = self._documents[place] = _encode(self._build(place))
+        return found
+
+    def _digest(self, place: str) -> str:
+        found = self._digests.get(place)
+        if found is None:
+            digest = hashlib.sha256(self.document(place)).hexdigest().upper()
+            found = self._digests[place] = digest
         return found
 
     def _build(self, place: str) -> JsonObject:
@@ -118,6 +118,9 @@ class Openapi:
 
     def _component(self, name: str) -> JsonObject:
         found: JsonObject = _converted(self._schemas.definition(name), _TARGET_REF)
+        for field in ("apiVersion", "kind"):
+            # The published file narrows these to single values, which explain would show.
+            found.get("properties", {}).get(field, {}).pop("enum", None)
         return found
 
     def _v2(self, request: Request) -> Answer:

@@ -94,8 +94,8 @@ class Representations:
         """A stored tree in the target's version; the given one is not changed."""
         if target.is_stored_version:
             return tree
-        stored = (target.kind.group, target.kind.storage_version)
-        return conversion.convert(tree, target.kind, stored, (target.group, target.version))
+        kind = target.kind
+        return conversion.convert(tree, kind, kind.storage_api_version, target.api_version)
 
     def shown_bytes(self, event: Event, target: Target, now: Instant) -> bytes:
         """One object in the target's form."""

@@ -10,13 +10,22 @@ Affinity: 1:nodeAffinity=NodeAffinity*, 2:podAffinity=PodAffinity*,
 AppArmorProfile: 1:type, 2:localhostProfile*
 AttachedVolume: 1:name, 2:devicePath
 AzureDiskVolumeSource: 1:diskName, 2:diskURI, 3:cachingMode*, 4:fsType*, 5:readOnly=bool*, 6:kind*
+AzureFilePersistentVolumeSource: 1:secretName, 2:shareName, 3:readOnly=bool?, 4:secretNamespace*
 AzureFileVolumeSource: 1:secretName, 2:shareName, 3:readOnly=bool?
 Binding: 1:metadata=meta.v1.ObjectMeta?, 2:target=ObjectReference
+CSIPersistentVolumeSource: 1:driver, 2:volumeHandle, 3:readOnly=bool?, 4:fsType?,
+  5:volumeAttributes=string{}, 6:controllerPublishSecretRef=SecretReference*,
+  7:nodeStageSecretRef=SecretReference*, 8:nodePublishSecretRef=SecretReference*,
+  9:controllerExpandSecretRef=SecretReference*, 10:nodeExpandSecretRef=SecretReference*
 CSIVolumeSource: 1:driver, 2:readOnly=bool*, 3:fsType*, 4:volumeAttributes=string{},
   5:nodePublishSecretRef=LocalObjectReference*
 Capabilities: 1:add=string[], 2:drop=string[]
+CephFSPersistentVolumeSource: 1:monitors=string[], 2:path?, 3:user?, 4:secretFile?,
+  5:secretRef=SecretReference*, 6:readOnly=bool?
 CephFSVolumeSource: 1:monitors=string[], 2:path?, 3:user?, 4:secretFile?,
   5:secretRef=LocalObjectReference*, 6:readOnly=bool?
+CinderPersistentVolumeSource: 1:volumeID, 2:fsType?, 3:readOnly=bool?,
+  4:secretRef=SecretReference*
 CinderVolumeSource: 1:volumeID, 2:fsType?, 3:readOnly=bool?, 4:secretRef=LocalObjectReference*
 ClientIPConfig: 1:timeoutSeconds=int32*
 ClusterTrustBundleProjection: 1:name*, 2:signerName*, 3:labelSelector=meta.v1.LabelSelector*,
@@ -63,6 +72,11 @@ DownwardAPIVolumeFile: 1:path, 2:fieldRef=ObjectFieldSelector*,
 DownwardAPIVolumeSource: 1:items=DownwardAPIVolumeFile[], 2:defaultMode=int32*,
   3:defaultUser=int64*
 EmptyDirVolumeSource: 1:medium?, 2:sizeLimit=Quantity*, 3:mode=int32*
+EndpointAddress: 1:ip, 2:targetRef=ObjectReference*, 3:hostname?, 4:nodeName*
+EndpointPort: 1:name?, 2:port=int32, 3:protocol?, 4:appProtocol*
+EndpointSubset: 1:addresses=EndpointAddress[], 2:notReadyAddresses=EndpointAddress[],
+  3:ports=EndpointPort[]
+Endpoints: 1:metadata=meta.v1.ObjectMeta?, 2:subsets=EndpointSubset[]
 EnvFromSource: 1:prefix?, 2:configMapRef=ConfigMapEnvSource*, 3:secretRef=SecretEnvSource*
 EnvVar: 1:name, 2:value?, 3:valueFrom=EnvVarSource*
 EnvVarSource: 1:fieldRef=ObjectFieldSelector*, 2:resourceFieldRef=ResourceFieldSelector*,
@@ -88,12 +102,15 @@ EvictionResponder: 1:name, 2:priority=int32*
 ExecAction: 1:command=string[]
 FCVolumeSource: 1:targetWWNs=string[], 2:lun=int32*, 3:fsType?, 4:readOnly=bool?, 5:wwids=string[]
 FileKeySelector: 1:volumeName, 2:path, 3:key, 4:optional=bool*
+FlexPersistentVolumeSource: 1:driver, 2:fsType?, 3:secretRef=SecretReference*, 4:readOnly=bool?,
+  5:options=string{}
 FlexVolumeSource: 1:driver, 2:fsType?, 3:secretRef=LocalObjectReference*, 4:readOnly=bool?,
   5:options=string{}
 FlockerVolumeSource: 1:datasetName?, 2:datasetUUID?
 GCEPersistentDiskVolumeSource: 1:pdName, 2:fsType?, 3:partition=int32?, 4:readOnly=bool?
 GRPCAction: 1:port=int32, 2:service*, 3:mode*
 GitRepoVolumeSource: 1:repository, 2:revision?, 3:directory?
+GlusterfsPersistentVolumeSource: 1:endpoints, 2:path, 3:readOnly=bool?, 4:endpointsNamespace*
 GlusterfsVolumeSource: 1:endpoints, 2:path, 3:readOnly=bool?
 HTTPGetAction: 1:path?, 2:port=IntOrString, 3:host?, 4:scheme?, 5:httpHeaders=HTTPHeader[],
   6:protocol*
@@ -101,6 +118,9 @@ HTTPHeader: 1:name, 2:value
 HostAlias: 1:ip, 2:hostnames=string[]
 HostIP: 1:ip
 HostPathVolumeSource: 1:path, 2:type*
+ISCSIPersistentVolumeSource: 1:targetPortal, 2:iqn, 3:lun=int32, 4:iscsiInterface?, 5:fsType?,
+  6:readOnly=bool?, 7:portals=string[], 8:chapAuthDiscovery=bool?, 10:secretRef=SecretReference*,
+  11:chapAuthSession=bool?, 12:initiatorName*
 ISCSIVolumeSource: 1:targetPortal, 2:iqn, 3:lun=int32, 4:iscsiInterface?, 5:fsType?,
   6:readOnly=bool?, 7:portals=string[], 8:chapAuthDiscovery=bool?,
   10:secretRef=LocalObjectReference*, 11:chapAuthSession=bool?, 12:initiatorName*
@@ -110,10 +130,15 @@ KeyToPath: 1:key, 2:path, 3:mode=int32*, 4:user=int64*
 Lifecycle: 1:postStart=LifecycleHandler*, 2:preStop=LifecycleHandler*, 3:stopSignal*
 LifecycleHandler: 1:exec=ExecAction*, 2:httpGet=HTTPGetAction*, 3:tcpSocket=TCPSocketAction*,
   4:sleep=SleepAction*
+LimitRange: 1:metadata=meta.v1.ObjectMeta?, 2:spec=LimitRangeSpec?
+LimitRangeItem: 1:type, 2:max=Quantity{}, 3:min=Quantity{}, 4:default=Quantity{},
+  5:defaultRequest=Quantity{}, 6:maxLimitRequestRatio=Quantity{}
+LimitRangeSpec: 1:limits=LimitRangeItem[]
 LinuxContainerUser: 1:uid=int64, 2:gid=int64, 3:supplementalGroups=int64[]
 LoadBalancerIngress: 1:ip?, 2:hostname?, 3:ipMode*, 4:ports=PortStatus[]
 LoadBalancerStatus: 1:ingress=LoadBalancerIngress[]
 LocalObjectReference: 1:name?
+LocalVolumeSource: 1:path, 2:fsType*
 ModifyVolumeStatus: 1:targetVolumeAttributesClassName?, 2:status
 NFSVolumeSource: 1:server, 2:path, 3:readOnly=bool?
 Namespace: 1:metadata=meta.v1.ObjectMeta?, 2:spec=NamespaceSpec?, 3:status=NamespaceStatus?
@@ -157,6 +182,8 @@ NodeSystemInfo: 1:machineID, 2:systemUUID, 3:bootID, 4:kernelVersion, 5:osImage,
 ObjectFieldSelector: 1:apiVersion?, 2:fieldPath
 ObjectReference: 1:kind?, 2:namespace?, 3:name?, 4:uid?, 5:apiVersion?, 6:resourceVersion?,
   7:fieldPath?
+PersistentVolume: 1:metadata=meta.v1.ObjectMeta?, 2:spec=PersistentVolumeSpec?,
+  3:status=PersistentVolumeStatus?
 PersistentVolumeClaim: 1:metadata=meta.v1.ObjectMeta?, 2:spec=PersistentVolumeClaimSpec?,
   3:status=PersistentVolumeClaimStatus?
 PersistentVolumeClaimCondition: 1:type, 2:status, 3:lastProbeTime=Time?,
@@ -171,6 +198,23 @@ PersistentVolumeClaimStatus: 1:phase?, 2:accessModes=string[], 3:capacity=Quanti
   9:modifyVolumeStatus=ModifyVolumeStatus*, 10:healthStatus=VolumeHealthStatus*
 PersistentVolumeClaimTemplate: 1:metadata=meta.v1.ObjectMeta?, 2:spec=PersistentVolumeClaimSpec
 PersistentVolumeClaimVolumeSource: 1:claimName, 2:readOnly=bool?
+PersistentVolumeSource: 1:gcePersistentDisk=GCEPersistentDiskVolumeSource*,
+  2:awsElasticBlockStore=AWSElasticBlockStoreVolumeSource*, 3:hostPath=HostPathVolumeSource*,
+  4:glusterfs=GlusterfsPersistentVolumeSource*, 5:nfs=NFSVolumeSource*,
+  6:rbd=RBDPersistentVolumeSource*, 7:iscsi=ISCSIPersistentVolumeSource*,
+  8:cinder=CinderPersistentVolumeSource*, 9:cephfs=CephFSPersistentVolumeSource*,
+  10:fc=FCVolumeSource*, 11:flocker=FlockerVolumeSource*,
+  12:flexVolume=FlexPersistentVolumeSource*, 13:azureFile=AzureFilePersistentVolumeSource*,
+  14:vsphereVolume=VsphereVirtualDiskVolumeSource*, 15:quobyte=QuobyteVolumeSource*,
+  16:azureDisk=AzureDiskVolumeSource*, 17:photonPersistentDisk=PhotonPersistentDiskVolumeSource*,
+  18:portworxVolume=PortworxVolumeSource*, 19:scaleIO=ScaleIOPersistentVolumeSource*,
+  20:local=LocalVolumeSource*, 21:storageos=StorageOSPersistentVolumeSource*,
+  22:csi=CSIPersistentVolumeSource*
+PersistentVolumeSpec: 1:capacity=Quantity{}, 2:persistentVolumeSource=PersistentVolumeSource+,
+  3:accessModes=string[], 4:claimRef=ObjectReference*, 5:persistentVolumeReclaimPolicy?,
+  6:storageClassName?, 7:mountOptions=string[], 8:volumeMode*, 9:nodeAffinity=VolumeNodeAffinity*,
+  10:volumeAttributesClassName*
+PersistentVolumeStatus: 1:phase?, 2:message?, 3:reason?, 4:lastPhaseTransitionTime=Time*
 PhotonPersistentDiskVolumeSource: 1:pdID, 2:fsType?
 Pod: 1:metadata=meta.v1.ObjectMeta?, 2:spec=PodSpec?, 3:status=PodStatus?
 PodAffinity: 1:requiredDuringSchedulingIgnoredDuringExecution=PodAffinityTerm[],
@@ -226,6 +270,7 @@ PodStatus: 1:phase?, 2:conditions=PodCondition[], 3:message?, 4:reason?, 5:hostI
   19:allocatedResources=Quantity{}, 20:resources=ResourceRequirements*,
   21:nodeAllocatableResourceClaimStatuses=NodeAllocatableResourceClaimStatus[],
   22:volumeHealth=PodVolumeHealth[]
+PodTemplate: 1:metadata=meta.v1.ObjectMeta?, 2:template=PodTemplateSpec?
 PodTemplateSpec: 1:metadata=meta.v1.ObjectMeta?, 2:spec=PodSpec?
 PodVolumeHealth: 1:name, 2:healthConditions=VolumeHealthCondition[], 3:lastTransitionTime=Time?
 PortStatus: 1:port=int32, 2:protocol, 3:error*
@@ -238,16 +283,36 @@ ProbeHandler: 1:exec=ExecAction*, 2:httpGet=HTTPGetAction*, 3:tcpSocket=TCPSocke
   4:grpc=GRPCAction*
 ProjectedVolumeSource: 1:sources=VolumeProjection[], 2:defaultMode=int32*, 3:defaultUser=int64*
 QuobyteVolumeSource: 1:registry, 2:volume, 3:readOnly=bool?, 4:user?, 5:group?, 6:tenant?
+RBDPersistentVolumeSource: 1:monitors=string[], 2:image, 3:fsType?, 4:pool?, 5:user?, 6:keyring?,
+  7:secretRef=SecretReference*, 8:readOnly=bool?
 RBDVolumeSource: 1:monitors=string[], 2:image, 3:fsType?, 4:pool?, 5:user?, 6:keyring?,
   7:secretRef=LocalObjectReference*, 8:readOnly=bool?
+ReplicationController: 1:metadata=meta.v1.ObjectMeta?, 2:spec=ReplicationControllerSpec?,
+  3:status=ReplicationControllerStatus?
+ReplicationControllerCondition: 1:type, 2:status, 3:lastTransitionTime=Time?, 4:reason?,
+  5:message?
+ReplicationControllerSpec: 1:replicas=int32*, 2:selector=string{}, 3:template=PodTemplateSpec*,
+  4:minReadySeconds=int32?
+ReplicationControllerStatus: 1:replicas=int32, 2:fullyLabeledReplicas=int32?,
+  3:observedGeneration=int64?, 4:readyReplicas=int32?, 5:availableReplicas=int32?,
+  6:conditions=ReplicationControllerCondition[]
 ResourceClaim: 1:name, 2:request?
 ResourceFieldSelector: 1:containerName?, 2:resource, 3:divisor=Quantity?
 ResourceHealth: 1:resourceID, 2:health?, 6:message*
+ResourceQuota: 1:metadata=meta.v1.ObjectMeta?, 2:spec=ResourceQuotaSpec?,
+  3:status=ResourceQuotaStatus?
+ResourceQuotaSpec: 1:hard=Quantity{}, 2:scopes=string[], 3:scopeSelector=ScopeSelector*
+ResourceQuotaStatus: 1:hard=Quantity{}, 2:used=Quantity{}
 ResourceRequirements: 1:limits=Quantity{}, 2:requests=Quantity{}, 3:claims=ResourceClaim[]
 ResourceStatus: 1:name, 2:resources=ResourceHealth[]
 SELinuxOptions: 1:user?, 2:role?, 3:type?, 4:level?
+ScaleIOPersistentVolumeSource: 1:gateway, 2:system, 3:secretRef=SecretReference*,
+  4:sslEnabled=bool?, 5:protectionDomain?, 6:storagePool?, 7:storageMode?, 8:volumeName?,
+  9:fsType?, 10:readOnly=bool?
 ScaleIOVolumeSource: 1:gateway, 2:system, 3:secretRef=LocalObjectReference*, 4:sslEnabled=bool?,
   5:protectionDomain?, 6:storagePool?, 7:storageMode?, 8:volumeName?, 9:fsType?, 10:readOnly=bool?
+ScopeSelector: 1:matchExpressions=ScopedResourceSelectorRequirement[]
+ScopedResourceSelectorRequirement: 1:scopeName, 2:operator, 3:values=string[]
 SeccompProfile: 1:type, 2:localhostProfile*
 Secret: 1:metadata=meta.v1.ObjectMeta?, 2:data=bytes{}, 3:type?, 4:stringData=string{},
   5:immutable=bool*
@@ -255,6 +320,7 @@ SecretEnvSource: 1:localObjectReference=LocalObjectReference+, 2:optional=bool*
 SecretKeySelector: 1:localObjectReference=LocalObjectReference+, 2:key, 3:optional=bool*
 SecretProjection: 1:localObjectReference=LocalObjectReference+, 2:items=KeyToPath[],
   4:optional=bool*
+SecretReference: 1:name?, 2:namespace?
 SecretVolumeSource: 1:secretName?, 2:items=KeyToPath[], 3:defaultMode=int32*, 4:optional=bool*,
   5:defaultUser=int64*
 SecurityContext: 1:capabilities=Capabilities*, 2:privileged=bool*,
@@ -278,6 +344,8 @@ ServiceSpec: 1:ports=ServicePort[], 2:selector=string{}, 3:clusterIP?, 4:type?,
 ServiceStatus: 1:loadBalancer=LoadBalancerStatus?, 2:conditions=meta.v1.Condition[]
 SessionAffinityConfig: 1:clientIP=ClientIPConfig*
 SleepAction: 1:seconds=int64
+StorageOSPersistentVolumeSource: 1:volumeName?, 2:volumeNamespace?, 3:fsType?, 4:readOnly=bool?,
+  5:secretRef=ObjectReference*
 StorageOSVolumeSource: 1:volumeName?, 2:volumeNamespace?, 3:fsType?, 4:readOnly=bool?,
   5:secretRef=LocalObjectReference*
 Sysctl: 1:name, 2:value
@@ -297,6 +365,7 @@ VolumeMount: 1:name, 2:readOnly=bool?, 3:mountPath, 4:subPath?, 5:mountPropagati
   6:subPathExpr?, 7:recursiveReadOnly*, 8:bindMountOptions=string[]
 VolumeMountStatus: 1:name, 2:mountPath, 3:readOnly=bool?, 4:recursiveReadOnly*,
   5:volumeStatus=VolumeStatus*
+VolumeNodeAffinity: 1:required=NodeSelector*
 VolumeProjection: 1:secret=SecretProjection*, 2:downwardAPI=DownwardAPIProjection*,
   3:configMap=ConfigMapProjection*, 4:serviceAccountToken=ServiceAccountTokenProjection*,
   5:clusterTrustBundle=ClusterTrustBundleProjection*, 6:podCertificate=PodCertificateProjection*

@@ -259,6 +259,55 @@ PodDisruptionBudgetStatus: 1:observedGeneration=int64?, 2:disruptedPods=Time{},
   6:expectedPods=int32, 7:conditions=meta.v1.Condition[]
 """
 
+_BATCH_V1 = """
+CronJob: 1:metadata=meta.v1.ObjectMeta?, 2:spec=CronJobSpec?, 3:status=CronJobStatus?
+CronJobSpec: 1:schedule, 2:startingDeadlineSeconds=int64*, 3:concurrencyPolicy?, 4:suspend=bool*,
+  5:jobTemplate=JobTemplateSpec, 6:successfulJobsHistoryLimit=int32*,
+  7:failedJobsHistoryLimit=int32*, 8:timeZone*
+CronJobStatus: 1:active=core.v1.ObjectReference[], 4:lastScheduleTime=Time*,
+  5:lastSuccessfulTime=Time*
+Job: 1:metadata=meta.v1.ObjectMeta?, 2:spec=JobSpec?, 3:status=JobStatus?
+JobCondition: 1:type, 2:status, 3:lastProbeTime=Time?, 4:lastTransitionTime=Time?, 5:reason?,
+  6:message?
+JobSpec: 1:parallelism=int32*, 2:completions=int32*, 3:activeDeadlineSeconds=int64*,
+  4:selector=meta.v1.LabelSelector*, 5:manualSelector=bool*, 6:template=core.v1.PodTemplateSpec,
+  7:backoffLimit=int32*, 8:ttlSecondsAfterFinished=int32*, 9:completionMode*, 10:suspend=bool*,
+  11:podFailurePolicy=PodFailurePolicy*, 12:backoffLimitPerIndex=int32*,
+  13:maxFailedIndexes=int32*, 14:podReplacementPolicy*, 15:managedBy*,
+  16:successPolicy=SuccessPolicy*
+JobStatus: 1:conditions=JobCondition[], 2:startTime=Time*, 3:completionTime=Time*, 4:active=int32?,
+  5:succeeded=int32?, 6:failed=int32?, 7:completedIndexes?,
+  8:uncountedTerminatedPods=UncountedTerminatedPods*, 9:ready=int32*, 10:failedIndexes*,
+  11:terminating=int32*
+JobTemplateSpec: 1:metadata=meta.v1.ObjectMeta?, 2:spec=JobSpec?
+PodFailurePolicy: 1:rules=PodFailurePolicyRule[]
+PodFailurePolicyOnExitCodesRequirement: 1:containerName*, 2:operator, 3:values=int32[]
+PodFailurePolicyOnPodConditionsPattern: 1:type, 2:status
+PodFailurePolicyRule: 1:action, 2:onExitCodes=PodFailurePolicyOnExitCodesRequirement*,
+  3:onPodConditions=PodFailurePolicyOnPodConditionsPattern[]
+SuccessPolicy: 1:rules=SuccessPolicyRule[]
+SuccessPolicyRule: 1:succeededIndexes*, 2:succeededCount=int32*
+UncountedTerminatedPods: 1:succeeded=string[], 2:failed=string[]
+"""
+
+_RBAC_V1 = """
+AggregationRule: 1:clusterRoleSelectors=meta.v1.LabelSelector[]
+ClusterRole: 1:metadata=meta.v1.ObjectMeta?, 2:rules=PolicyRule[],
+  3:aggregationRule=AggregationRule*
+ClusterRoleBinding: 1:metadata=meta.v1.ObjectMeta?, 2:subjects=Subject[], 3:roleRef=RoleRef
+PolicyRule: 1:verbs=string[], 2:apiGroups=string[], 3:resources=string[], 4:resourceNames=string[],
+  5:nonResourceURLs=string[]
+Role: 1:metadata=meta.v1.ObjectMeta?, 2:rules=PolicyRule[]
+RoleBinding: 1:metadata=meta.v1.ObjectMeta?, 2:subjects=Subject[], 3:roleRef=RoleRef
+RoleRef: 1:apiGroup, 2:kind, 3:name
+Subject: 1:kind, 2:apiGroup?, 3:name, 4:namespace?
+"""
+
+_SCHEDULING_V1 = """
+PriorityClass: 1:metadata=meta.v1.ObjectMeta?, 2:value=int32, 3:globalDefault=bool?, 4:description?,
+  5:preemptionPolicy*
+"""
+
 
 def _messages() -> dict[str, Message]:
     """All messages by package and name, such as `resource.v1.ResourceClaim`.
@@ -272,9 +321,12 @@ def _messages() -> dict[str, Message]:
         ("apps.v1", _APPS_V1),
         ("authentication.v1", _AUTHENTICATION_V1),
         ("authorization.v1", _AUTHORIZATION_V1),
+        ("batch.v1", _BATCH_V1),
         ("coordination.v1", _COORDINATION_V1),
         ("events.v1", _EVENTS_V1),
         ("policy.v1", _POLICY_V1),
+        ("rbac.v1", _RBAC_V1),
+        ("scheduling.v1", _SCHEDULING_V1),
     ):
         found |= parse_table(package, text)
     for version, own in (
@@ -294,6 +346,6 @@ def message_name(group: str, version: str, kind: str) -> str | None:
     """The message of a served kind; None when bodies of it are not read as protobuf."""
     if kind == "DeleteOptions":
         return "meta.v1.DeleteOptions"
-    package = group.removesuffix(".k8s.io") or "core"
+    package = group.partition(".")[0] or "core"
     name = f"{package}.{version}.{kind}"
     return name if name in MESSAGES else None
