@@ -4,46 +4,71 @@ from typing import Any
 
 import pytest
 
+from app.domain.log import ObjectKey, Revision
 from app.domain.objects import registry, validation
 from app.domain.objects.profile import Profile
-from app.domain.objects.validation import Context
+from app.domain.objects.rules import ExpressionProblem, ValidationContext
+from app.domain.objects.schema import Schemas
+from app.domain.values.timestamps import Instant
 
 ADMIN = {"resource.kubernetes.io/admin-access": "true"}
 
 
-class Problem:
-    """A stand-in for what the CEL package answers."""
-
-    def __init__(self, kind: str, detail: str) -> None:
-        self.kind = kind
-        self.detail = detail
-
-
-def expression_check(text: str, _profile: Profile) -> Problem | None:
+def expression_check(text: str) -> ExpressionProblem | None:
     if text == "bad":
-        return Problem("invalid", "compilation failed: no")
-    return Problem("too_costly", "") if text == "costly" else None
+        return ExpressionProblem(detail="compilation failed: no")
+    return ExpressionProblem(detail="", is_too_costly=True) if text == "costly" else None
 
 
-def context(**changes: Any) -> Context:
-    return Context(**{"profile": Profile(), "check_expression": expression_check} | changes)
+class Namespaces:
+    """A reader that knows just the namespace of the objects under test."""
+
+    def __init__(self, labels: dict[str, str]) -> None:
+        self._labels = labels
+        self.revision = Revision(1)
+
+    def get(self, key: ObjectKey) -> dict[str, Any] | None:
+        assert key == ObjectKey("", "namespaces", "", "ns")
+        return {"metadata": {"name": "ns", "labels": self._labels}}
+
+    def event(self, key: ObjectKey) -> None:
+        return None
+
+    def keys(self, group: str, resource: str, namespace: str | None = None) -> list[ObjectKey]:
+        return []
+
+    def dependents(self, owner_uid: str) -> list[ObjectKey]:
+        return []
+
+    def by_uid(self, uid: str) -> None:
+        return None
+
+
+def context(namespace_labels: dict[str, str] | None = None) -> ValidationContext:
+    return ValidationContext(
+        profile=Profile(),
+        schemas=Schemas(b'{"$defs": {}}'),
+        reader=Namespaces(namespace_labels or {}),
+        now=Instant(0),
+        check_expression=expression_check,
+    )
 
 
 def tree(kind: str, spec: dict[str, Any], **more: Any) -> dict[str, Any]:
     return {
         "apiVersion": "resource.k8s.io/v1",
         "kind": kind,
-        "metadata": {"name": "x"},
+        "metadata": {"name": "x", "namespace": "ns"},
         "spec": spec,
     } | more
 
 
-def errors_of(kind: str, spec: dict[str, Any], **changes: Any) -> list[str]:
+def errors_of(kind: str, spec: dict[str, Any], labels: dict[str, str] | None = None) -> list[str]:
     found = registry.find_kind("resource.k8s.io", "v1", kind) or registry.find_kind(
         "resource.k8s.io", "v1alpha3", kind
     )
     assert found is not None, kind
-    errors = validation.validate_create(found, tree(kind, spec), context(**changes))
+    errors = validation.validate_create(found, tree(kind, spec), context(labels))
     return [str(error) for error in errors]
 
 
@@ -201,7 +226,7 @@ def test_claim_is_judged_as_the_server_does(
 
 
 def test_admin_access_is_allowed_where_the_namespace_says_so() -> None:
-    assert errors_of("ResourceClaim", claim(exact(adminAccess=True)), namespace_labels=ADMIN) == []
+    assert errors_of("ResourceClaim", claim(exact(adminAccess=True)), labels=ADMIN) == []
 
 
 def test_template_reports_admin_access_without_a_second_spec() -> None:
@@ -382,7 +407,7 @@ def test_the_257th_consumer_is_refused() -> None:
 def test_consumers_are_not_added_to_a_terminating_claim() -> None:
     old = status(allocation=ALLOCATION, reservedFor=[CONSUMER])
     new = status(allocation=ALLOCATION, reservedFor=[CONSUMER, CONSUMER | {"uid": "v"}])
-    new["metadata"] = {"name": "x", "deletionTimestamp": "2026-01-01T00:00:00Z"}
+    new["metadata"] = {"name": "x", "namespace": "ns", "deletionTimestamp": "2026-01-01T00:00:00Z"}
     old["metadata"] = new["metadata"]
     assert change("ResourceClaim", old, new, "status") == [
         "status.reservedFor: Forbidden: new entries may not be added while "

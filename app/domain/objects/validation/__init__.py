@@ -1,26 +1,29 @@
 """Which objects are right, in the words of the real server.
 
-Belongs here: the rules of objects.md 2 to 9 and 15, one module per family of kinds, each returning
-every broken rule with its path. Does not belong here: decoding, defaulting, dropping of gated
-fields (they ran before), and who may write what. Imported by the lifecycle through `Rules`.
+Belongs here: the rules of objects.md 4 to 9 and 15, one module per family of kinds, each returning
+every broken rule with its path. Does not belong here: metadata (checked by the lifecycle for every
+kind), decoding, defaulting, dropping of gated fields (they ran before), and who may write what.
+Imported by bootstrap, which plugs it into `Rules`, and by tests.
 """
 
 from collections.abc import Callable, Mapping
 from typing import TypeAlias
 
+from app.domain.log import ObjectKey
 from app.domain.objects.field_errors import FieldError
 from app.domain.objects.registry import Kind
+from app.domain.objects.rules import ValidationContext
 from app.domain.objects.validation import (
     claims,
     classes,
     core,
-    metadata,
     patches,
     pool_requests,
     slices,
     taint_rules,
 )
-from app.domain.objects.validation.context import AdmissionProblem, Context
+from app.domain.objects.validation.context import Context
+from app.domain.values import json_tree
 from app.domain.values.json_tree import JsonView
 
 Create: TypeAlias = Callable[[JsonView, Context], list[FieldError]]
@@ -51,20 +54,28 @@ _UPDATE: Mapping[tuple[str, str], Update] = {
 }
 
 
-def validate_create(kind: Kind, tree: JsonView, context: Context) -> list[FieldError]:
+def validate_create(kind: Kind, tree: JsonView, context: ValidationContext) -> list[FieldError]:
     """Every rule that a new object breaks; the tree is in the storage version, defaulted."""
-    errors = metadata.check(kind, tree)
     check = _CREATE.get((kind.group, kind.kind))
-    return errors + (check(tree, context) if check is not None else [])
+    return check(tree, _context(tree, context)) if check is not None else []
 
 
 def validate_update(
-    kind: Kind, tree: JsonView, old: JsonView, subresource: str, context: Context
+    kind: Kind, tree: JsonView, old: JsonView, subresource: str, context: ValidationContext
 ) -> list[FieldError]:
     """Every rule that a change breaks; with `subresource` only its part was changed."""
-    errors = metadata.check(kind, tree) + metadata.check_update(tree, old)
     check = _UPDATE.get((kind.group, kind.kind))
-    return errors + (check(tree, old, subresource, context) if check is not None else [])
+    return check(tree, old, subresource, _context(tree, context)) if check is not None else []
 
 
-__all__ = ["AdmissionProblem", "Context", "validate_create", "validate_update"]
+def _context(tree: JsonView, given: ValidationContext) -> Context:
+    name = json_tree.text(tree, "metadata", "namespace")
+    namespace = given.reader.get(ObjectKey("", "namespaces", "", name)) if name else None
+    return Context(
+        profile=given.profile,
+        namespace_labels=json_tree.labels(namespace or {}, "metadata", "labels"),
+        check_expression=given.check_expression,
+    )
+
+
+__all__ = ["Context", "validate_create", "validate_update"]

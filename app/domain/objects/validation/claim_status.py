@@ -14,11 +14,11 @@ from app.domain.objects.field_errors import (
     too_long,
     too_many,
 )
-from app.domain.objects.validation import formats, shared
+from app.domain.objects.validation import shared
 from app.domain.objects.validation.context import Context
 from app.domain.objects.validation.go_form import allocation_in_go
 from app.domain.objects.validation.node_selectors import node_selector
-from app.domain.values import json_tree
+from app.domain.values import json_tree, names
 from app.domain.values.json_tree import JsonView
 
 RESULTS_MAX = 32
@@ -77,9 +77,9 @@ def _result(item: Any, path: str, known: frozenset[str]) -> list[FieldError]:
     errors = shared.request_reference(tree.get("request"), f"{path}.request", known)
     errors += shared.driver_name(tree.get("driver"), f"{path}.driver")
     errors += shared.pool_name(tree.get("pool"), f"{path}.pool")
-    errors += shared.required_name(tree.get("device"), f"{path}.device", formats.label)
+    errors += shared.required_name(tree.get("device"), f"{path}.device", names.label)
     if tree.get("shareID") is not None:
-        errors += shared.formatted(tree["shareID"], f"{path}.shareID", formats.uid)
+        errors += shared.formatted(tree["shareID"], f"{path}.shareID", shared.uid)
     return errors
 
 

@@ -10,11 +10,10 @@ from app.domain.objects.field_errors import (
     not_supported,
     required,
 )
-from app.domain.objects.validation import claim_status, formats, shared
+from app.domain.objects.validation import claim_status, shared
 from app.domain.objects.validation.context import Context
 from app.domain.objects.validation.go_form import claim_spec_in_go
-from app.domain.objects.validation.metadata import labels
-from app.domain.values import json_tree
+from app.domain.values import json_tree, names
 from app.domain.values.json_tree import JsonView
 
 REQUESTS_MAX = 32
@@ -109,7 +108,7 @@ def check_spec(spec: JsonView, path: str, context: Context) -> list[FieldError]:
 
 def _request(item: Any, path: str, context: Context) -> list[FieldError]:
     tree = item if isinstance(item, dict) else {}
-    errors = shared.required_name(tree.get("name"), f"{path}.name", formats.label)
+    errors = shared.required_name(tree.get("name"), f"{path}.name", names.label)
     exactly, alternatives = tree.get("exactly"), tree.get("firstAvailable")
     if exactly is not None and alternatives:
         errors.append(invalid(path, None, f"{ONE_OF_TEXT}, but multiple fields are set"))
@@ -123,7 +122,7 @@ def _request(item: Any, path: str, context: Context) -> list[FieldError]:
             f"{path}.firstAvailable",
             ALTERNATIVES_MAX,
             lambda sub, at: shared.all_of(
-                shared.required_name(json_tree.get(sub, "name"), f"{at}.name", formats.label),
+                shared.required_name(json_tree.get(sub, "name"), f"{at}.name", names.label),
                 _device_request(sub, at, context),
             ),
             key=lambda sub: json_tree.text(sub, "name"),
@@ -134,7 +133,7 @@ def _request(item: Any, path: str, context: Context) -> list[FieldError]:
 def _device_request(item: Any, path: str, context: Context) -> list[FieldError]:
     tree = item if isinstance(item, dict) else {}
     errors = shared.required_name(
-        tree.get("deviceClassName"), f"{path}.deviceClassName", formats.subdomain
+        tree.get("deviceClassName"), f"{path}.deviceClassName", names.subdomain
     )
     errors += shared.selectors(tree.get("selectors"), f"{path}.selectors", context)
     errors += _amount(tree, path)
@@ -191,7 +190,7 @@ def _admin_access(spec: JsonView, context: Context) -> list[FieldError]:
 
 
 def _template_metadata(metadata: JsonView) -> list[FieldError]:
-    errors = labels(metadata.get("labels"), "spec.metadata.labels")
+    errors = shared.labels(metadata.get("labels"), "spec.metadata.labels")
     for name in sorted(set(metadata) - {"labels", "annotations", "creationTimestamp"}):
         if metadata[name]:
             errors.append(

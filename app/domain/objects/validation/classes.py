@@ -3,9 +3,9 @@
 from typing import Any
 
 from app.domain.objects.field_errors import FieldError, invalid
-from app.domain.objects.validation import formats, shared
+from app.domain.objects.validation import shared
 from app.domain.objects.validation.context import Context
-from app.domain.values import json_tree
+from app.domain.values import json_tree, names
 from app.domain.values.json_tree import JsonView
 
 CONFIGS_MAX = 32
@@ -47,6 +47,6 @@ def _extended_resource(name: Any) -> list[FieldError]:
     domain, slash, _ = text.partition("/")
     native = domain == "kubernetes.io" or domain.endswith(".kubernetes.io")
     good = bool(slash) and not native and not text.startswith("requests.")
-    if good and not formats.label_name(f"requests.{text}"):
+    if good and not names.label_name(f"requests.{text}"):
         return []
     return [invalid("spec.extendedResourceName", name, "must be a valid extended resource name")]

@@ -15,9 +15,9 @@ from app.domain.objects.field_errors import (
     not_supported,
     required,
 )
-from app.domain.objects.validation import formats, shared
+from app.domain.objects.validation import shared
 from app.domain.objects.validation.context import Context
-from app.domain.values import json_tree, quantity
+from app.domain.values import json_tree, names, quantity
 from app.domain.values.json_tree import JsonView
 from app.domain.values.quantity import QuantityError
 
@@ -79,7 +79,7 @@ def create_node(tree: JsonView, _context: Context) -> list[FieldError]:
     for index, taint in enumerate(json_tree.objects(tree, "spec", "taints")):
         path = f"spec.taints[{index}]"
         errors += shared.required_name(
-            json_tree.text(taint, "key"), f"{path}.key", formats.label_name
+            json_tree.text(taint, "key"), f"{path}.key", names.label_name
         )
         effect = json_tree.text(taint, "effect")
         if not effect:
@@ -114,7 +114,7 @@ def _pod_claims(spec: JsonView) -> list[FieldError]:
     for index, claim in enumerate(json_tree.objects(spec, "resourceClaims")):
         path = f"spec.resourceClaims[{index}]"
         name = json_tree.text(claim, "name")
-        errors += shared.required_name(name, f"{path}.name", formats.label)
+        errors += shared.required_name(name, f"{path}.name", names.label)
         if name in seen:
             errors.append(duplicate(path, name))
         seen.add(name)
@@ -131,13 +131,13 @@ def _pod_claims(spec: JsonView) -> list[FieldError]:
             ("resourceClaimTemplateName", template),
         ):
             if value is not None:
-                errors += shared.formatted(value, f"{path}.{field}", formats.subdomain)
+                errors += shared.formatted(value, f"{path}.{field}", names.subdomain)
     return errors
 
 
 def _container(container: JsonView, path: str, known: set[str], seen: set[str]) -> list[FieldError]:
     name = json_tree.text(container, "name")
-    errors = shared.required_name(name, f"{path}.name", formats.label)
+    errors = shared.required_name(name, f"{path}.name", names.label)
     if name in seen:
         errors.append(duplicate(f"{path}.name", name))
     seen.add(name)

@@ -4,8 +4,7 @@ from typing import Any
 
 from app.domain.objects.field_errors import FieldError, invalid, required
 from app.domain.objects.field_errors import forbidden as _forbidden
-from app.domain.objects.validation import formats
-from app.domain.values import json_tree
+from app.domain.values import json_tree, names
 from app.domain.values.json_tree import JsonView
 
 OPERATORS = ("In", "NotIn", "Exists", "DoesNotExist", "Gt", "Lt")
@@ -54,7 +53,7 @@ def _expression(item: JsonView, path: str) -> list[FieldError]:
     elif operator not in OPERATORS:
         errors.append(invalid(f"{path}.operator", operator, "not a valid selector operator"))
     key = json_tree.text(item, "key")
-    return errors + [invalid(f"{path}.key", key, detail) for detail in formats.label_name(key)]
+    return errors + [invalid(f"{path}.key", key, detail) for detail in names.label_name(key)]
 
 
 def _field(item: JsonView, path: str) -> list[FieldError]:
@@ -75,6 +74,6 @@ def _field(item: JsonView, path: str) -> list[FieldError]:
         return errors
     for index, value in enumerate(values):
         errors += [
-            invalid(f"{path}.values[{index}]", value, detail) for detail in formats.subdomain(value)
+            invalid(f"{path}.values[{index}]", value, detail) for detail in names.subdomain(value)
         ]
     return errors

@@ -4,10 +4,10 @@ from collections.abc import Callable
 from typing import Any
 
 from app.domain.objects.field_errors import FieldError, invalid, required, too_long
-from app.domain.objects.validation import formats, shared
+from app.domain.objects.validation import shared
 from app.domain.objects.validation.context import Context
 from app.domain.objects.validation.device_values import quantity_errors
-from app.domain.values import json_tree
+from app.domain.values import json_tree, names
 from app.domain.values.json_tree import JsonView
 
 TOGETHER_MAX = 32
@@ -49,11 +49,11 @@ def _filter(tree: JsonView, path: str, context: Context) -> list[FieldError]:
     checks: tuple[tuple[str, Callable[[Any, str], list[FieldError]]], ...] = (
         (
             "deviceClassName",
-            lambda name, at: shared.required_name(name, at, formats.subdomain),
+            lambda name, at: shared.required_name(name, at, names.subdomain),
         ),
         ("driver", shared.driver_name),
         ("pool", shared.pool_name),
-        ("device", lambda name, at: shared.required_name(name, at, formats.label)),
+        ("device", lambda name, at: shared.required_name(name, at, names.label)),
     )
     for name, check in checks:
         if tree.get(name) is not None:

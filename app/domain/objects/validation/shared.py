@@ -16,9 +16,8 @@ from app.domain.objects.field_errors import (
     too_long,
     too_many,
 )
-from app.domain.objects.validation import formats
 from app.domain.objects.validation.context import Context
-from app.domain.values import json_tree
+from app.domain.values import json_tree, names
 from app.domain.values.json_tree import JsonView
 
 SELECTORS_MAX = 32
@@ -26,17 +25,22 @@ EXPRESSION_BYTES_MAX = 10_240
 OPAQUE_BYTES_MAX = 10_240
 REQUEST_NAMES_MAX = 32
 
+DRIVER_MAX = 63
+POOL_MAX = 253
+DOMAIN_MAX = 63
+IDENTIFIER_MAX = 32
+
 TAINT_EFFECTS = ("NoExecute", "NoSchedule", "None")
 
 Check = Callable[[Any, str], list[FieldError]]
 
 
-def formatted(text: Any, path: str, check: Callable[[str], list[str]]) -> list[FieldError]:
+def formatted(text: Any, path: str, check: Callable[[str], Sequence[str]]) -> list[FieldError]:
     """One error per detail that a format gives."""
     return [invalid(path, text, detail) for detail in check(text if isinstance(text, str) else "")]
 
 
-def required_name(text: Any, path: str, check: Callable[[str], list[str]]) -> list[FieldError]:
+def required_name(text: Any, path: str, check: Callable[[str], Sequence[str]]) -> list[FieldError]:
     """A name that must be there and have a format."""
     return formatted(text, path, check) if text else [required(path)]
 
@@ -46,9 +50,9 @@ def driver_name(text: Any, path: str) -> list[FieldError]:
     if not text:
         return [required(path)]
     errors: list[FieldError] = []
-    if len(text.encode()) > formats.DRIVER_MAX:
-        errors.append(too_long(path, formats.DRIVER_MAX))
-    lower = formats.subdomain(text.lower())
+    if len(text.encode()) > DRIVER_MAX:
+        errors.append(too_long(path, DRIVER_MAX))
+    lower = names.subdomain(text.lower())
     return errors + [invalid(path, text, detail) for detail in lower]
 
 
@@ -57,10 +61,10 @@ def pool_name(text: Any, path: str) -> list[FieldError]:
     if not text:
         return [required(path)]
     errors: list[FieldError] = []
-    if len(text.encode()) > formats.POOL_MAX:
-        errors.append(too_long(path, formats.POOL_MAX))
+    if len(text.encode()) > POOL_MAX:
+        errors.append(too_long(path, POOL_MAX))
     for part in text.split("/"):
-        errors += [invalid(path, part, detail) for detail in formats.subdomain(part)]
+        errors += [invalid(path, part, detail) for detail in names.subdomain(part)]
     return errors
 
 
@@ -111,17 +115,17 @@ def fully_qualified_name(text: Any, path: str) -> list[FieldError]:
 def identifier(text: str, path: str) -> list[FieldError]:
     """The identifier part of a qualified name."""
     errors: list[FieldError] = []
-    if len(text.encode()) > formats.IDENTIFIER_MAX:
-        errors.append(too_long(path, formats.IDENTIFIER_MAX))
-    return errors + [invalid(path, text, detail) for detail in formats.identifier(text)]
+    if len(text.encode()) > IDENTIFIER_MAX:
+        errors.append(too_long(path, IDENTIFIER_MAX))
+    return errors + [invalid(path, text, detail) for detail in names.c_identifier(text)]
 
 
 def domain_name(text: str, path: str) -> list[FieldError]:
     """The domain part of a qualified name."""
     errors: list[FieldError] = []
-    if len(text.encode()) > formats.DOMAIN_MAX:
-        errors.append(too_long(path, formats.DOMAIN_MAX))
-    return errors + [invalid(path, text, detail) for detail in formats.subdomain(text.lower())]
+    if len(text.encode()) > DOMAIN_MAX:
+        errors.append(too_long(path, DOMAIN_MAX))
+    return errors + [invalid(path, text, detail) for detail in names.subdomain(text.lower())]
 
 
 def bounded(
@@ -170,7 +174,7 @@ def bounded_map(
     return errors
 
 
-def shortened(key: str, longest: int = formats.DOMAIN_MAX + 1 + formats.IDENTIFIER_MAX) -> str:
+def shortened(key: str, longest: int = DOMAIN_MAX + 1 + IDENTIFIER_MAX) -> str:
     """A map key in a path; what is longer than it may be is cut in the middle."""
     if len(key) <= longest:
         return key
@@ -195,7 +199,7 @@ def request_reference(name: Any, path: str, known: frozenset[str] | None) -> lis
     errors: list[FieldError] = []
     parts = text.split("/")
     for part in parts[:2]:
-        errors += formatted(part, path, formats.label)
+        errors += formatted(part, path, names.label)
     if known is not None and text not in known:
         errors.append(
             invalid(
@@ -230,16 +234,12 @@ def expression(text: str, path: str, context: Context) -> list[FieldError]:
         return [required(place)]
     if len(text.encode()) > EXPRESSION_BYTES_MAX:
         return [too_long(place, EXPRESSION_BYTES_MAX)]
-    problem = context.check_expression(text, context.profile)
+    problem = context.check_expression(text)
     if problem is None:
         return []
-    match problem.kind:
-        case "too_long":
-            return [too_long(place, EXPRESSION_BYTES_MAX)]
-        case "too_costly":
-            return [forbidden(place, "too complex, exceeds cost limit")]
-        case _:
-            return [invalid(place, text, problem.detail)]
+    if problem.is_too_costly:
+        return [forbidden(place, "too complex, exceeds cost limit")]
+    return [invalid(place, text, problem.detail)]
 
 
 def opaque(configuration: Any, path: str, *, unchanged: bool = False) -> list[FieldError]:
@@ -274,10 +274,10 @@ def raw_object(value: Any, path: str, *, unchanged: bool = False) -> list[FieldE
 def taint(item: Any, path: str, *, accepted_effect: str = "") -> list[FieldError]:
     """A DeviceTaint. `accepted_effect` is an unknown one that is stored already."""
     tree = item if isinstance(item, dict) else {}
-    errors = required_name(json_tree.text(tree, "key"), f"{path}.key", formats.label_name)
+    errors = required_name(json_tree.text(tree, "key"), f"{path}.key", names.label_name)
     value = json_tree.text(tree, "value")
     if value:
-        errors += formatted(value, f"{path}.value", formats.label_value)
+        errors += formatted(value, f"{path}.value", names.label_value)
     effect = json_tree.text(tree, "effect")
     if not effect:
         errors.append(required(f"{path}.effect"))
@@ -292,7 +292,7 @@ def toleration(item: Any, path: str) -> list[FieldError]:
     errors: list[FieldError] = []
     key = json_tree.text(tree, "key")
     if key:
-        errors += formatted(key, f"{path}.key", formats.label_name)
+        errors += formatted(key, f"{path}.key", names.label_name)
     value = json_tree.text(tree, "value")
     match json_tree.text(tree, "operator"):
         case "Exists":
@@ -301,7 +301,7 @@ def toleration(item: Any, path: str) -> list[FieldError]:
                     invalid(f"{path}.value", value, "must be empty for operator `Exists`")
                 )
         case "Equal":
-            errors += formatted(value, f"{path}.value", formats.label_value)
+            errors += formatted(value, f"{path}.value", names.label_value)
         case "":
             errors.append(required(f"{path}.operator"))
         case other:
@@ -315,3 +315,21 @@ def toleration(item: Any, path: str) -> list[FieldError]:
 def all_of(*groups: Iterable[FieldError]) -> list[FieldError]:
     """The errors of all groups, in order."""
     return [error for group in groups for error in group]
+
+
+def labels(items: Any, path: str) -> list[FieldError]:
+    """Label keys and values at any place."""
+    if not isinstance(items, dict):
+        return []
+    errors: list[FieldError] = []
+    for key in sorted(items):
+        errors += [invalid(path, key, detail) for detail in names.label_name(key)]
+        value = items[key]
+        text = value if isinstance(value, str) else ""
+        errors += [invalid(path, text, detail) for detail in names.label_value(text)]
+    return errors
+
+
+def uid(text: str) -> list[str]:
+    """A share id."""
+    return [] if names.is_uid(text) else ["must be a lowercase UUID in RFC 4122 format"]

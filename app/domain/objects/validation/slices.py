@@ -11,10 +11,10 @@ from app.domain.objects.field_errors import (
     required,
     too_many,
 )
-from app.domain.objects.validation import device_values, formats, shared
+from app.domain.objects.validation import device_values, shared
 from app.domain.objects.validation.context import Context
 from app.domain.objects.validation.node_selectors import node_selector
-from app.domain.values import json_tree
+from app.domain.values import json_tree, names
 from app.domain.values.json_tree import JsonView
 
 DEVICES_MAX = 128
@@ -102,7 +102,7 @@ def _node_selection(spec: JsonView) -> list[FieldError]:
             errors.append(invalid("spec.nodeName", name, detail))
         else:
             found.append("`nodeName`")
-            errors += shared.formatted(name, "spec.nodeName", formats.subdomain)
+            errors += shared.formatted(name, "spec.nodeName", names.subdomain)
     if spec.get("nodeSelector") is not None:
         found.append("`nodeSelector`")
         errors += node_selector(spec["nodeSelector"], "spec.nodeSelector", one_term=True)
@@ -139,7 +139,7 @@ def _devices_max(devices: list[Any]) -> int:
 
 def _counter_set(item: Any, path: str) -> list[FieldError]:
     tree = item if isinstance(item, dict) else {}
-    errors = shared.required_name(tree.get("name"), f"{path}.name", formats.label)
+    errors = shared.required_name(tree.get("name"), f"{path}.name", names.label)
     return errors + _counters(json_tree.mapping(tree, "counters"), f"{path}.counters")
 
 
@@ -150,7 +150,7 @@ def _counters(counters: JsonView, path: str) -> list[FieldError]:
         counters,
         path,
         COUNTERS_MAX,
-        lambda name, at: shared.formatted(name, at, formats.label),
+        lambda name, at: shared.formatted(name, at, names.label),
         lambda value, at: device_values.quantity_errors(
             json_tree.get(value, "value") if isinstance(value, dict) else None, f"{at}.value"
         ),
@@ -181,7 +181,7 @@ def _devices(
 def _device(
     tree: JsonView, old: JsonView, path: str, per_device: bool, context: Context
 ) -> list[FieldError]:
-    errors = shared.required_name(tree.get("name"), f"{path}.name", formats.label)
+    errors = shared.required_name(tree.get("name"), f"{path}.name", names.label)
     errors += _attributes_and_capacity(tree, old, path, context)
     taints = tree.get("taints")
     if taints is None or taints != old.get("taints"):
@@ -228,7 +228,7 @@ def _attributes_and_capacity(
 
 def _consumption(item: Any, path: str) -> list[FieldError]:
     tree = item if isinstance(item, dict) else {}
-    errors = shared.required_name(tree.get("counterSet"), f"{path}.counterSet", formats.label)
+    errors = shared.required_name(tree.get("counterSet"), f"{path}.counterSet", names.label)
     return errors + _counters(json_tree.mapping(tree, "counters"), f"{path}.counters")
 
 
@@ -245,7 +245,7 @@ def _device_node_selection(tree: JsonView, path: str, per_device: bool) -> list[
         listed = f"{{{', '.join(f'`{name}`' for name in found)}}}"
         errors.append(invalid(path, listed, DEVICE_NODE_TEXT))
     if "nodeName" in found:
-        errors += shared.formatted(tree["nodeName"], f"{path}.nodeName", formats.subdomain)
+        errors += shared.formatted(tree["nodeName"], f"{path}.nodeName", names.subdomain)
     if "nodeSelector" in found:
         errors += node_selector(tree["nodeSelector"], f"{path}.nodeSelector")
     if "allNodes" in found and tree["allNodes"] is not True:
@@ -262,7 +262,7 @@ def _binding_conditions(tree: JsonView, path: str) -> list[FieldError]:
             items,
             f"{path}.{name}",
             CONDITIONS_MAX,
-            lambda item, at: shared.formatted(item, at, formats.label_name),
+            lambda item, at: shared.formatted(item, at, names.label_name),
             key=lambda item: item,
         )
     if set(good) & set(bad):

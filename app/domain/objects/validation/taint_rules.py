@@ -1,9 +1,9 @@
 """DeviceTaintRule. Parity: objects.md 8."""
 
 from app.domain.objects.field_errors import FieldError, required, too_many
-from app.domain.objects.validation import formats, shared
+from app.domain.objects.validation import shared
 from app.domain.objects.validation.context import Context
-from app.domain.values import json_tree
+from app.domain.values import json_tree, names
 from app.domain.values.json_tree import JsonView
 
 CONDITIONS_MAX = 8
@@ -33,7 +33,7 @@ def _spec(tree: JsonView, accepted_effect: str) -> list[FieldError]:
     if selector.get("pool") is not None:
         errors += shared.pool_name(selector["pool"], f"{path}.pool")
     if selector.get("device") is not None:
-        errors += shared.required_name(selector["device"], f"{path}.device", formats.label)
+        errors += shared.required_name(selector["device"], f"{path}.device", names.label)
     taint = json_tree.get(tree, "spec", "taint")
     if taint is None:
         return [*errors, required("spec.taint")]
