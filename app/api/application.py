@@ -112,7 +112,7 @@ class Application:
         if path == "/metrics":
             return self._meter.page()
         if path.startswith("/redra/"):
-            return await self._redra.answer(request, actor)
+            return await self._redra.answer(request)
         place = paths.split_history(path, self._default)
         if place is None:
             return status.page_not_found()

@@ -1,10 +1,26 @@
-"""`/redra/v1`: what redra offers beyond Kubernetes."""
+"""`/redra/v1`: histories, the log, views, decisions, health."""
 
-from app.api import status
+from collections.abc import AsyncGenerator, Awaitable, Callable
+
+import anyio
+import anyio.lowlevel
+import msgspec
+from pydantic import BaseModel, ValidationError
+
+from app.api import redra_models as models
+from app.api import redra_openapi, redra_views, status
 from app.api.limits import ApiLimits
 from app.api.messages import Answer, Request, Stream
-from app.domain.log import Actor
+from app.domain.errors import BadRequest, NotFound, RevisionTooLarge
+from app.domain.log import Event, HistoryInfo, Revision
+from app.domain.log.chain import stamp_json
+from app.domain.objects import profile as profiles
+from app.domain.values import timestamps
 from app.service.histories import Histories
+from app.service.runtime import HistoryRuntime
+
+_LINES = b"application/x-ndjson"
+_KEPT_VIEWS_MAX = 64
 
 
 class RedraApi:
@@ -13,7 +29,221 @@ class RedraApi:
     def __init__(self, histories: Histories, limits: ApiLimits) -> None:
         self._histories = histories
         self._limits = limits
+        self._views = redra_views.ViewTables(kept_max=_KEPT_VIEWS_MAX)
 
-    async def answer(self, request: Request, actor: Actor) -> Answer | Stream:
-        """The response; 404 for paths that are not served."""
+    async def answer(self, request: Request) -> Answer | Stream:
+        """The response; 404 for paths that are not served. Raises Rejected."""
+        parts = [part for part in request.path.split("/") if part][1:]
+        if parts[:1] != ["v1"]:
+            return status.page_not_found()
+        match request.method, parts[1:]:
+            case "GET", []:
+                return _answer(models.Index(paths=redra_openapi.paths()))
+            case "GET", ["openapi.json"]:
+                return Answer(redra_openapi.document())
+            case "GET", ["workers"]:
+                return self._workers()
+            case "GET", ["histories"]:
+                return await self._list()
+            case "POST", ["histories"]:
+                return await self._create(request)
+            case "GET", ["histories", name]:
+                return _answer(_history(await self._histories.open(name)))
+            case "GET", ["histories", name, part, *rest] if len(rest) <= 1:
+                read = _PARTS.get((part, len(rest)))
+                if read is not None:
+                    runtime = await self._histories.open(name)
+                    return await read(self, request, runtime, "".join(rest))
         return status.page_not_found()
+
+    def _workers(self) -> Answer:
+        items = [
+            models.RuntimeHealth(
+                history=runtime.info.name,
+                revision=runtime.views.revision,
+                waiting_writes=runtime.waiting_writes,
+                followers=runtime.watches.count(),
+                problem=str(runtime.problem or ""),
+            )
+            for runtime in self._histories.open_runtimes()
+        ]
+        return _answer(models.WorkerList(items=items))
+
+    async def _list(self) -> Answer:
+        items = []
+        for info in await self._histories.all():
+            items.append(_history(await self._histories.open(info.name)))
+        return _answer(models.HistoryList(items=items))
+
+    async def _create(self, request: Request) -> Answer:
+        limits = self._limits
+        text = await request.body(
+            bytes_max=limits.body_bytes_max, seconds_max=limits.body_seconds_max
+        )
+        try:
+            wanted = models.NewHistory.model_validate_json(text)
+        except ValidationError as problem:
+            raise BadRequest(_problems(problem)) from problem
+        profile = profiles.Profile(
+            version=wanted.profile or profiles.DEFAULT_VERSION, gates=wanted.gates
+        )
+        runtime = await self._histories.create(
+            wanted.name, seed=wanted.seed, settings=profile.settings()
+        )
+        return _answer(_history(runtime), code=201)
+
+    async def _events(self, request: Request, runtime: HistoryRuntime, _: str) -> Stream:
+        after = _integer(request, "after", 0)
+        until = await self._until(request, runtime)
+        limit = _integer(request, "limit", 2**62)
+        if request.flag("follow"):
+            return Stream(chunks=_follow(runtime, Revision(after)), content_type=_LINES)
+        return Stream(
+            chunks=_read(runtime, Revision(after), until, limit, self._limits.log_page_max),
+            content_type=_LINES,
+        )
+
+    async def _decisions(self, request: Request, runtime: HistoryRuntime, _: str) -> Answer:
+        after = _integer(request, "after", 0)
+        limit = min(_integer(request, "limit", 100), self._limits.log_page_max)
+        wanted = {
+            name: request.parameter(name)
+            for name in ("controller", "resource", "namespace", "name", "outcome")
+            if request.parameter(name)
+        }
+        until = await self._until(request, runtime)
+        rows, _revision = await self._views.rows(runtime, "decisions", until)
+        found: list[models.Decision] = []
+        for row in rows:
+            if row["revision"] <= after or any(row[part] != wanted[part] for part in wanted):
+                continue
+            if len(found) == limit:
+                return _answer(models.DecisionList(items=found, next=found[-1].revision))
+            found.append(_decision(row))
+        return _answer(models.DecisionList(items=found, next=0))
+
+    async def _view_list(self, request: Request, runtime: HistoryRuntime, _: str) -> Answer:
+        items = [
+            models.View(
+                name=name,
+                projection=projection,
+                description=table.description,
+                key=list(table.key),
+                columns=[
+                    models.Column(
+                        name=column.name, type=column.type, description=column.description
+                    )
+                    for column in table.columns
+                ],
+            )
+            for name, projection, table in self._views.tables()
+        ]
+        return _answer(models.ViewList(items=items))
+
+    async def _view(self, request: Request, runtime: HistoryRuntime, name: str) -> Answer:
+        until = await self._until(request, runtime)
+        rows, revision = await self._views.rows(runtime, name, until)
+        shown, left_out = redra_views.limited(rows, _integer(request, "limit", 10_000))
+        return _answer(models.Rows(view=name, revision=revision, items=shown, left_out=left_out))
+
+    async def _until(self, request: Request, runtime: HistoryRuntime) -> Revision:
+        """The revision that `at` means; the present when it is absent."""
+        moment = request.parameter("at")
+        if not moment:
+            return runtime.views.revision
+        try:
+            return await self._histories.revision(runtime.info, moment)
+        except RevisionTooLarge as problem:
+            raise NotFound(str(problem)) from problem
+
+
+_Read = Callable[[RedraApi, Request, HistoryRuntime, str], Awaitable[Answer | Stream]]
+
+_PARTS: dict[tuple[str, int], _Read] = {
+    ("events", 0): RedraApi._events,
+    ("decisions", 0): RedraApi._decisions,
+    ("views", 0): RedraApi._view_list,
+    ("views", 1): RedraApi._view,
+}
+
+
+def event_line(event: Event) -> bytes:
+    """One event as a JSON line: the stamp and the whole object."""
+    key = event.key
+    head = msgspec.json.encode(
+        {
+            "revision": event.revision,
+            "type": event.type.value,
+            "group": key.group,
+            "resource": key.resource,
+            "namespace": key.namespace,
+            "name": key.name,
+            "uid": event.uid,
+            "hash": event.hash.hex(),
+        }
+    )
+    return b'%s,"stamp":%s,"object":%s}\n' % (head[:-1], stamp_json(event.stamp), event.body)
+
+
+async def _read(
+    runtime: HistoryRuntime, after: Revision, until: Revision, limit: int, page: int
+) -> AsyncGenerator[bytes, None]:
+    while limit > 0 and after < until:
+        events = await runtime.log.read(
+            runtime.info.id, after=after, until=until, limit=min(page, limit)
+        )
+        if not events:
+            return
+        yield b"".join([event_line(event) for event in events])
+        limit -= len(events)
+        after = events[-1].revision
+        await anyio.lowlevel.checkpoint()
+
+
+async def _follow(runtime: HistoryRuntime, after: Revision) -> AsyncGenerator[bytes, None]:
+    with runtime.subscribe(after=after) as subscription:
+        async for events in subscription:
+            yield b"".join([event_line(event) for event in events])
+
+
+def _history(runtime: HistoryRuntime) -> models.History:
+    info: HistoryInfo = runtime.info
+    head = runtime.head
+    settings = runtime.rules.profile.settings()
+    return models.History(
+        name=info.name,
+        revision=head.revision,
+        time=timestamps.micro_text(head.time) if head.time else "",
+        hash=head.hash.hex(),
+        created=timestamps.micro_text(info.created),
+        profile=settings["profile"],
+        gates=settings["gates"],
+        parent=info.parent,
+        parent_revision=info.parent_revision,
+    )
+
+
+def _decision(row: dict[str, object]) -> models.Decision:
+    time = row["time"]
+    text = timestamps.micro_text(timestamps.Instant(time)) if isinstance(time, int) else ""
+    named = {name: row[name] for name in models.Decision.model_fields if name != "time"}
+    return models.Decision.model_validate(named | {"time": text})
+
+
+def _answer(model: BaseModel, *, code: int = 200) -> Answer:
+    return Answer(model.model_dump_json().encode(), status=code)
+
+
+def _integer(request: Request, name: str, default: int) -> int:
+    text = request.parameter(name)
+    if not text:
+        return default
+    if not text.isascii() or not text.isdigit() or len(text) > 18:
+        raise BadRequest(f'{name} must be a number, not "{text[:64]}"')
+    return int(text)
+
+
+def _problems(problem: ValidationError) -> str:
+    found = problem.errors()[0]
+    place = ".".join(str(step) for step in found["loc"])
+    return f"{place}: {found['msg']}" if place else found["msg"]

@@ -1,0 +1,117 @@
+"""Shapes of `/redra/v1`; its OpenAPI document is made of these."""
+
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict, Field
+
+
+class Model(BaseModel):
+    """Unknown fields are refused, so that a typing mistake is heard of."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class Index(Model):
+    """The paths that are served."""
+
+    paths: list[str]
+
+
+class NewHistory(Model):
+    """Body of `POST /redra/v1/histories`."""
+
+    name: str = Field(description="DNS label; dots are allowed")
+    seed: int = Field(0, ge=0, description="Feeds derived uids in replays")
+    profile: str = Field("", description="Kubernetes release to imitate; empty: the newest")
+    gates: dict[str, bool] = Field(default_factory=dict, description="Feature gates set by hand")
+
+
+class History(Model):
+    """One history."""
+
+    name: str
+    revision: int = Field(description="Revision of the last event")
+    time: str = Field(description="Time of the last event; empty for an empty history")
+    hash: str = Field(description="Hash of the last event; all events before it are covered")
+    created: str
+    profile: str
+    gates: dict[str, bool]
+    parent: int | None = Field(description="Number of the history this was forked from")
+    parent_revision: int
+
+
+class HistoryList(Model):
+    """All histories, sorted by name."""
+
+    items: list[History]
+
+
+class Column(Model):
+    """One column of a view."""
+
+    name: str
+    type: str
+    description: str
+
+
+class View(Model):
+    """A view that can be read."""
+
+    name: str
+    projection: str
+    description: str
+    key: list[str]
+    columns: list[Column]
+
+
+class ViewList(Model):
+    """All views."""
+
+    items: list[View]
+
+
+class Rows(Model):
+    """The rows of a view at one revision, sorted by key."""
+
+    view: str
+    revision: int
+    items: list[dict[str, Any]]
+    left_out: int = Field(0, description="Rows beyond the limit")
+
+
+class Decision(Model):
+    """A controller's decision as recorded."""
+
+    revision: int
+    time: str
+    controller: str
+    resource: str
+    namespace: str
+    name: str
+    outcome: str
+    observed: int
+    inputs: dict[str, Any]
+    summary: dict[str, Any]
+
+
+class DecisionList(Model):
+    """Decisions in the order of the log. `next` is where the next page begins; 0 at the end."""
+
+    items: list[Decision]
+    next: int
+
+
+class RuntimeHealth(Model):
+    """How one history runs in this process."""
+
+    history: str
+    revision: int
+    waiting_writes: int
+    followers: int
+    problem: str
+
+
+class WorkerList(Model):
+    """The histories that run in this process."""
+
+    items: list[RuntimeHealth]

@@ -1,0 +1,223 @@
+"""The API in process, over the memory adapters, and small ways to talk to it."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+
+import anyio
+import httpx
+import msgspec
+
+from app.adapters import schemas
+from app.adapters.clock import SystemClock
+from app.adapters.memory import MemoryLog, MemoryStore, MemoryWakeUp
+from app.adapters.telemetry import Telemetry
+from app.adapters.uids import RandomUids
+from app.api.application import Application, create_app
+from app.api.authentication import Credentials
+from app.api.limits import ApiLimits
+from app.domain.log import Actor, ObjectKey
+from app.domain.objects import profile as profiles
+from app.domain.objects.commands import CreateObject
+from app.domain.objects.lifecycle import Rules
+from app.service.histories import Histories
+from app.service.runtime import RuntimeBounds, RuntimePorts
+
+CLAIMS = "/apis/resource.k8s.io/v1/namespaces/default/resourceclaims"
+CONFIG_MAPS = "/api/v1/namespaces/default/configmaps"
+
+
+@dataclass
+class Server:
+    """A running application and a client of it."""
+
+    app: Application
+    client: httpx.AsyncClient
+    histories: Histories
+    tasks: anyio.abc.TaskGroup
+
+    async def get(self, path, code=200, **headers):
+        return await self.call("GET", path, None, code, **headers)
+
+    async def post(self, path, tree, code=201, **headers):
+        return await self.call("POST", path, tree, code, **headers)
+
+    async def put(self, path, tree, code=200, **headers):
+        return await self.call("PUT", path, tree, code, **headers)
+
+    async def patch(self, path, tree, code=200, kind="merge-patch+json"):
+        return await self.call("PATCH", path, tree, code, content_type=f"application/{kind}")
+
+    async def delete(self, path, tree=None, code=200):
+        return await self.call("DELETE", path, tree, code)
+
+    async def call(self, method, path, tree, code, **headers):
+        """The decoded answer, after its code was checked."""
+        answer = await self.raw(method, path, tree, **headers)
+        assert answer.status_code == code, answer.text
+        return answer.json()
+
+    async def raw(self, method, path, tree=None, **headers):
+        """The answer as it is."""
+        body = tree if isinstance(tree, bytes) or tree is None else msgspec.json.encode(tree)
+        named = {name.replace("_", "-"): value for name, value in headers.items()}
+        return await self.client.request(method, path, content=body, headers=named)
+
+    @asynccontextmanager
+    async def watch(self, path, **headers):
+        """A running watch; leaving it is the client going away."""
+        following = Following()
+        raw_path, _, query = path.partition("?")
+        scope = {
+            "type": "http",
+            "method": "GET",
+            "path": raw_path,
+            "query_string": query.encode(),
+            "headers": [
+                (name.replace("_", "-").encode(), value.encode()) for name, value in headers.items()
+            ],
+        }
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(self.app, scope, following.receive, following.send)
+            yield following
+            following.gone.set()
+
+
+@dataclass
+class Following:
+    """The client's end of a streamed answer."""
+
+    status: int = 0
+    headers: dict = field(default_factory=dict)
+    ended: bool = False
+    gone: anyio.Event = field(default_factory=anyio.Event)
+    _pending: bytes = b""
+    _grown: anyio.Event = field(default_factory=anyio.Event)
+
+    async def receive(self):
+        await self.gone.wait()
+        return {"type": "http.disconnect"}
+
+    async def send(self, message):
+        if message["type"] == "http.response.start":
+            self.status = message["status"]
+            self.headers = {key.decode(): value.decode() for key, value in message["headers"]}
+        else:
+            self._pending += message.get("body", b"")
+            self.ended = not message.get("more_body", False)
+        self._grown.set()
+        self._grown = anyio.Event()
+
+    async def line(self):
+        """The next line, decoded."""
+        with anyio.fail_after(20):
+            while b"\n" not in self._pending:
+                assert not self.ended, self._pending
+                await self._grown.wait()
+        line, _, self._pending = self._pending.partition(b"\n")
+        return msgspec.json.decode(line)
+
+    async def lines(self, count):
+        """The next lines as (type, name, resourceVersion)."""
+        found = []
+        for _ in range(count):
+            line = await self.line()
+            metadata = line["object"].get("metadata", {})
+            found.append((line["type"], metadata.get("name", ""), metadata.get("resourceVersion")))
+        return found
+
+    async def changes(self, count):
+        """The next lines as (type, name)."""
+        return [(kind, name) for kind, name, _ in await self.lines(count)]
+
+    async def end(self):
+        """Wait for the end; returns what was left."""
+        with anyio.fail_after(20):
+            while not self.ended:
+                await self._grown.wait()
+        return self._pending
+
+
+@asynccontextmanager
+async def serving(
+    *, limits=None, credentials=None, profile=None, queue_max=20_000
+) -> AsyncIterator[Server]:
+    """A server whose default history has the namespace `default`."""
+    profile = profile or profiles.Profile()
+    wake_up = MemoryWakeUp()
+    ports = RuntimePorts(
+        log=MemoryLog(MemoryStore(), wake_up.grown),
+        wake_up=wake_up,
+        clock=SystemClock(),
+        uids=RandomUids(),
+    )
+
+    def rules(info):
+        chosen = profiles.from_settings(info.settings) if info.settings else profile
+        return Rules(profile=chosen, schemas=schemas.load(chosen.version))
+
+    histories = Histories(
+        ports=ports,
+        rules=rules,
+        bounds=RuntimeBounds(watch_queue_max=queue_max),
+        past_views_max=4,
+        objects_max=100_000,
+    )
+    meter = Telemetry()
+    async with histories.running():
+        runtime = await histories.create("default", settings=profile.settings())
+        await runtime.submit(
+            CreateObject(
+                key=ObjectKey("", "namespaces", "", "default"),
+                version="v1",
+                tree={"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "default"}},
+            ),
+            actor=Actor(user="system:redra"),
+        )
+        app = create_app(
+            histories,
+            schemas=schemas.load,
+            meter=meter,
+            limits=limits or ApiLimits(),
+            credentials=credentials or Credentials(),
+            render_metrics=meter.render,
+        )
+        transport = httpx.ASGITransport(app=app)
+        async with (
+            httpx.AsyncClient(transport=transport, base_url="http://redra") as client,
+            anyio.create_task_group() as tasks,
+        ):
+            yield Server(app=app, client=client, histories=histories, tasks=tasks)
+            tasks.cancel_scope.cancel()
+
+
+def claim(name="c", **metadata):
+    """A small claim."""
+    return {
+        "apiVersion": "resource.k8s.io/v1",
+        "kind": "ResourceClaim",
+        "metadata": {"name": name, **metadata},
+        "spec": {
+            "devices": {
+                "requests": [{"name": "gpu", "exactly": {"deviceClassName": "gpu.example.com"}}]
+            }
+        },
+    }
+
+
+def config_map(name="m", labels=None, **data):
+    """A ConfigMap, the plainest object."""
+    tree = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name}, "data": data}
+    if labels is not None:
+        tree["metadata"]["labels"] = labels
+    return tree
+
+
+def pod(name="p", **spec):
+    """A pod with one container."""
+    return {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {"name": name},
+        "spec": {"containers": [{"name": "c", "image": "i"}], **spec},
+    }
