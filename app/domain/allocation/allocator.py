@@ -188,7 +188,13 @@ class Allocator:
             claims=tuple(claims),
             plans=plans,
             builder=ProblemBuilder(
-                plans, self.state, self.features, self.variant, self.quirks, self.compiler
+                plans,
+                self.state,
+                self.features,
+                self.variant,
+                self.quirks,
+                self.compiler,
+                self.inventory,
             ),
         )
         self._attempt = made

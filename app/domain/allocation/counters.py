@@ -53,6 +53,7 @@ class AvailableCounters:
         self._state = state
         self._by_name = by_name
         self._known: dict[BookKey, dict[Counter, int]] = {}
+        self._peeked: dict[Pool, dict[Counter, int]] = {}
 
     def key(self, pool: Pool) -> BookKey:
         """The key of the pool's books."""
@@ -65,6 +66,17 @@ class AvailableCounters:
         if found is None:
             found = available_of(pool, self._state)
             self._known[key] = found
+        return found
+
+    def peek(self, pool: Pool) -> dict[Counter, int]:
+        """What `of` would give, without fixing it for later pools of the same name."""
+        key = self.key(pool)
+        found = self._known.get(key)
+        if found is None:
+            found = self._peeked.get(pool)
+            if found is None:
+                found = available_of(pool, self._state)
+                self._peeked[pool] = found
         return found
 
 
@@ -109,7 +121,7 @@ class CounterLedger:
 
     def shortage(self, pool: int, consumes: Consumption) -> Shortage | None:
         """The first counter that booking the device would overdraw; books nothing."""
-        available = self._available.of(self._pools[pool])
+        available = self._available.peek(self._pools[pool])
         booked = dict(self._booked.get(self._keys[pool], {}))
         self._add(booked, consumes, 1)
         used = set(_places(consumes))
@@ -125,10 +137,20 @@ class CounterLedger:
                 )
         return None
 
+    def left(self, pool: int, counter: Counter, otherwise: int) -> int:
+        """What is left of a counter; `otherwise` where nothing limits it."""
+        available = self._available.peek(self._pools[pool]).get(counter)
+        if available is None:
+            return otherwise
+        return available - self._booked.get(self._keys[pool], {}).get(counter, 0)
+
     def key(self) -> object:
         """All that is booked, as a hashable value."""
-        return tuple(
-            (key, tuple(sorted(booked.items()))) for key, booked in sorted(self._booked.items())
+        return frozenset(
+            (key, counter, amount)
+            for key, booked in self._booked.items()
+            for counter, amount in booked.items()
+            if amount
         )
 
     @staticmethod

@@ -25,7 +25,7 @@ from app.domain.allocation.requests import (
 )
 from app.domain.allocation.state import AllocatedState
 from app.domain.devices.device_selectors import SelectorCompiler
-from app.domain.devices.inventory import NodeView
+from app.domain.devices.inventory import Inventory, NodeView
 from app.domain.devices.model import Capacity
 from app.domain.devices.pools import PoolState
 
@@ -65,7 +65,8 @@ class Problem:
 
     `rows[c][r][k]` is alternative k of request r of claim c. `dedicated` are devices allocated as a
     whole, `multi` those that several requests may share, `consuming` those with counters.
-    `facts[c][n]` are the attribute facts of constraint n of claim c, by device.
+    `facts[c][n]` are the attribute facts of constraint n of claim c, by device. With
+    `plain_counters` it does not matter which node or branch first asks for available counters.
     """
 
     view: NodeView
@@ -79,6 +80,7 @@ class Problem:
     multi: int
     consuming: int
     held: int
+    plain_counters: bool
     rows: list[list[list[Row]]]
     facts: list[list[Sequence[Facts | None]]]
 
@@ -109,7 +111,9 @@ class ProblemBuilder:
         variant: Variant,
         quirks: Quirks,
         compiler: SelectorCompiler,
+        inventory: Inventory,
     ) -> None:
+        self._inventory = inventory
         self._plans = plans
         self._state = state
         self._features = features
@@ -160,8 +164,17 @@ class ProblemBuilder:
             held=held,
             multi=multi,
             consuming=consuming,
+            plain_counters=not consuming or self._has_plain_counters(view, consuming),
             rows=[],
             facts=[],
+        )
+
+    def _has_plain_counters(self, view: NodeView, consuming: int) -> bool:
+        positions = {
+            position for index, position in enumerate(view.pool_index) if consuming >> index & 1
+        }
+        return all(
+            self._inventory.has_plain_counters(view.usable[position].id) for position in positions
         )
 
     def _in_use(self, view: NodeView) -> tuple[int, int]:

@@ -165,6 +165,15 @@ class Usage:
         """The devices that some claim of this attempt took as a whole."""
         return self._taken
 
+    def touched(self) -> int:
+        """The devices that this attempt has taken, as a whole or in part."""
+        touched = 0
+        for mask in self._taken_by:
+            touched |= mask
+        for device in self._allocating:
+            touched |= 1 << device
+        return touched
+
     def key(self, claim: int, relevant: int) -> object:
         """All that can matter for what follows in claim `claim`, for devices in `relevant`.
 

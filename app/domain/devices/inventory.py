@@ -95,6 +95,8 @@ class Inventory:
         self._node_stamps: dict[str, int] = {}
         self._shared_stamp = 0
         self._views: dict[tuple[str, Reading], _CachedView] = {}
+        self._counting: dict[str, dict[PoolId, int]] = {}
+        self._uniform: dict[PoolId, bool] = {}
 
     @classmethod
     def of_slices(cls, trees: Iterable[JsonObject]) -> "Inventory":
@@ -123,6 +125,8 @@ class Inventory:
         made._node_stamps = dict(self._node_stamps)
         made._shared_stamp = self._shared_stamp
         made._views = dict(self._views)
+        made._counting = {name: dict(found) for name, found in self._counting.items()}
+        made._uniform = dict(self._uniform)
         return made
 
     def put_slice(self, tree: JsonObject, *, key: str | None = None) -> tuple[SliceChange, ...]:
@@ -133,6 +137,7 @@ class Inventory:
             self._forget(self._published[new.key])
         self._published[new.key] = new
         self._by_pool.setdefault(new.pool, {})[new.key] = None
+        self._count_consuming(new, 1)
         if new.node.name:
             self._local.setdefault(new.node.name, {})[new.key] = None
         else:
@@ -226,6 +231,23 @@ class Inventory:
         everywhere = self.slices_of(pool)
         return pools.survey(pool, everywhere) if everywhere else None
 
+    def has_plain_counters(self, pool: PoolId) -> bool:
+        """Whether every node sees the same counters of the pool, and no other pool uses its books.
+
+        Then quirks q3 and q12 cannot make available counters depend on who asks first.
+        """
+        if any(other != pool for other in self._counting.get(pool[1], ())):
+            return False
+        known = self._uniform.get(pool)
+        if known is None:
+            everywhere = self.slices_of(pool)
+            known = (
+                len({found.generation for found in everywhere}) == 1
+                and len(everywhere) == everywhere[0].slice_count
+            )
+            self._uniform[pool] = known
+        return known
+
     def rules(self) -> Mapping[str, TaintRule]:
         """The DeviceTaintRules by name."""
         return self._rules
@@ -277,13 +299,28 @@ class Inventory:
         del keys[old.key]
         if not keys:
             del self._by_pool[old.pool]
+        self._count_consuming(old, -1)
         if old.node.name:
             del self._local[old.node.name][old.key]
         else:
             del self._shared[old.key]
 
+    def _count_consuming(self, found: Slice, sign: int) -> None:
+        """Keep, per pool name, the pools that have devices with counters."""
+        if not any(device.consumes for device in found.devices):
+            return
+        pools_of_name = self._counting.setdefault(found.pool[1], {})
+        count = pools_of_name.get(found.pool, 0) + sign
+        if count:
+            pools_of_name[found.pool] = count
+            return
+        del pools_of_name[found.pool]
+        if not pools_of_name:
+            del self._counting[found.pool[1]]
+
     def _touch_pool(self, pool: PoolId) -> None:
         """Make the views of all nodes that see the pool out of date."""
+        self._uniform.pop(pool, None)
         for key in self._by_pool.get(pool, ()):
             name = self._published[key].node.name
             if not name or self._published[key].counter_sets:
