@@ -51,9 +51,9 @@ class Served:
     until: int = 0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Kind:
-    """One kind. `versions` has the storage version first.
+    """One kind, compared by identity. `versions` has the storage version first.
 
     `alias_group` is a second group under which the same objects are served (events.k8s.io for
     Events). `status` tells that main-resource writes leave the status alone and `/status` writes

@@ -125,11 +125,27 @@ FIELDS: Mapping[str, Mapping[str, Mapping[str, Any]]] = {
 
 _TIMES = {"firstTimestamp": None, "lastTimestamp": None}
 
+_RESOURCE_ALWAYS: Mapping[str, Mapping[str, Any]] = {
+    "DeviceClass": {"spec": {}},
+    "DeviceTaintRule": {"status": {}},
+    "ResourceClaim": {"spec": {}, "status": {}},
+    "ResourceClaimSpec": {"devices": {}},
+    "ResourceClaimTemplateSpec": {"metadata": {}, "spec": {}},
+}
+
 ALWAYS: Mapping[str, Mapping[str, Any]] = {
     "apps.v1.DaemonSet": {"spec": {}, "status": {}},
     "apps.v1.Deployment": {"spec": {}, "status": {}},
     "apps.v1.ReplicaSet": {"spec": {}, "status": {}},
+    "apps.v1.ReplicaSetStatus": {"replicas": 0},
     "apps.v1.StatefulSet": {"spec": {}, "status": {}},
+    "apps.v1.StatefulSetStatus": {"availableReplicas": 0, "replicas": 0},
+    "apps.v1.DaemonSetStatus": {
+        "currentNumberScheduled": 0,
+        "desiredNumberScheduled": 0,
+        "numberMisscheduled": 0,
+        "numberReady": 0,
+    },
     "core.v1.Container": {"resources": {}},
     "core.v1.ContainerStatus": {"lastState": {}, "state": {}},
     "core.v1.EphemeralContainer": {"resources": {}},
@@ -146,13 +162,27 @@ ALWAYS: Mapping[str, Mapping[str, Any]] = {
     "core.v1.Pod": {"spec": {}, "status": {}},
     "core.v1.PodCondition": {"lastProbeTime": None, "lastTransitionTime": None},
     "core.v1.PodTemplateSpec": {"metadata": {}, "spec": {}},
-    "resource.v1.DeviceClass": {"spec": {}},
-    "resource.v1.DeviceTaintRule": {"status": {}},
-    "resource.v1.ResourceClaim": {"spec": {}, "status": {}},
-    "resource.v1.ResourceClaimSpec": {"devices": {}},
-    "resource.v1.ResourceClaimTemplateSpec": {"metadata": {}, "spec": {}},
+    "policy.v1.PodDisruptionBudget": {"spec": {}, "status": {}},
+    "policy.v1.PodDisruptionBudgetStatus": {
+        "currentHealthy": 0,
+        "desiredHealthy": 0,
+        "disruptionsAllowed": 0,
+        "expectedPods": 0,
+    },
+    "events.v1.Event": {
+        "deprecatedFirstTimestamp": None,
+        "deprecatedLastTimestamp": None,
+        "deprecatedSource": {},
+        "eventTime": None,
+        "regarding": {},
+    },
+    **{
+        f"resource.{version}.{name}": fields
+        for version in ("v1", "v1beta2", "v1beta1", "v1alpha3")
+        for name, fields in _RESOURCE_ALWAYS.items()
+    },
 }
-"""By short name of the storage version: fields that are shown also when unset, with that value.
+"""By short name: fields that are shown also when unset, with that value.
 
 They are structs without a pointer in the Go types. Time fields show as null. Checked against
 recorded objects.

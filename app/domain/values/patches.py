@@ -272,7 +272,8 @@ def _merge_field(found: JsonObject, key: str, value: Any, schema: StrategySchema
 def _merge_list(old: list[Any], patch: list[Any], schema: StrategySchema) -> list[Any]:
     merge_key = schema.merge_key
     if not merge_key:
-        return old + [item for item in _unique(patch) if item not in old]
+        united = old + [item for item in _unique(patch) if item not in old]
+        return _ordered(united, patch, old, "")
     kept = list(old)
     pending: list[JsonObject] = []
     for item in patch:
@@ -296,7 +297,7 @@ def _merge_list(old: list[Any], patch: list[Any], schema: StrategySchema) -> lis
                 break
         else:
             kept.append(_merge_object({}, item, schema.items))
-    return kept
+    return _ordered(kept, pending, old, merge_key)
 
 
 def _matches(item: Any, merge_key: str, value: Any) -> bool:
@@ -304,7 +305,11 @@ def _matches(item: Any, merge_key: str, value: Any) -> bool:
 
 
 def _ordered(items: list[Any], wanted: list[Any], before: list[Any], merge_key: str) -> list[Any]:
-    """Items in the wanted order; those it does not name stay where they were among the others."""
+    """Items in the wanted order; those it does not name stay before what followed them.
+
+    Items that were not there before come before those that the order does not name. Parity:
+    recorded, 1.36.
+    """
 
     def identity(item: Any) -> Any:
         return item.get(merge_key) if merge_key and isinstance(item, dict) else item

@@ -72,6 +72,9 @@ def test_fields_agree_with_the_published_documents() -> None:
 def test_what_is_always_shown_exists() -> None:
     loaded = builders.release()
     for short in schema.schema_corrections.ALWAYS:
+        if not loaded.has(f"io.k8s.api.{short}"):
+            assert short.startswith("resource.v1"), short
+            continue
         node = loaded.root(f"io.k8s.api.{short}")
         assert set(node.always) <= set(node.fields), short
         assert node.always, short

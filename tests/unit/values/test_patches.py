@@ -135,11 +135,14 @@ def test_merge_patch(tree: Any, patch: Any, expected: Any) -> None:
         ({"containers": [{"name": "a", "image": "x"}]},
          {"containers": [{"name": "a", "image": "y"}, {"name": "b"}]},
          {"containers": [{"name": "a", "image": "y"}, {"name": "b"}]}),
+        # new items come first, as a server puts them
+        ({"containers": named("a")}, {"containers": named("b", "c")},
+         {"containers": named("b", "c", "a")}),
         # nested keyed lists
         ({"containers": [{"name": "a", "env": [{"name": "E", "value": "1"}], "args": ["q"]}]},
          {"containers": [{"name": "a", "env": [{"name": "F", "value": "2"}], "args": ["r"]}]},
          {"containers": [{"name": "a", "args": ["r"],
-                          "env": [{"name": "E", "value": "1"}, {"name": "F", "value": "2"}]}]}),
+                          "env": [{"name": "F", "value": "2"}, {"name": "E", "value": "1"}]}]}),
         # items are removed by a directive
         ({"containers": named("a", "b")}, {"containers": [{"name": "a", "$patch": "delete"}]},
          {"containers": named("b")}),
@@ -152,7 +155,7 @@ def test_merge_patch(tree: Any, patch: Any, expected: Any) -> None:
         ({"labels": {"a": "1"}}, {"labels": {"$patch": "delete"}}, {"labels": {}}),
         ({"whole": {"a": 1}}, {"whole": {"b": 2}}, {"whole": {"b": 2}}),
         # sets are united
-        ({"finalizers": ["x"]}, {"finalizers": ["y", "x", "y"]}, {"finalizers": ["x", "y"]}),
+        ({"finalizers": ["x"]}, {"finalizers": ["y", "x", "y"]}, {"finalizers": ["y", "x"]}),
         # and shrunk by a directive
         ({"finalizers": ["x", "y"]}, {"$deleteFromPrimitiveList/finalizers": ["x"]},
          {"finalizers": ["y"]}),

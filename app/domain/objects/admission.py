@@ -1,0 +1,110 @@
+"""From the tree that a client sent to the tree that could be stored.
+
+Checks what the tree says it is, prunes it, reports unknown fields, converts it into the storage
+version and fills in the defaults. The result is a fresh tree that the caller owns.
+"""
+
+import dataclasses
+from collections.abc import Sequence
+from functools import lru_cache
+
+from app.domain.errors import BadRequest
+from app.domain.log import ObjectKey
+from app.domain.objects import conversion, defaults, prune, registry, rejections
+from app.domain.objects.commands import FieldValidation, WriteOptions
+from app.domain.objects.registry import Kind
+from app.domain.objects.rules import Rules
+from app.domain.values.json_tree import JsonObject
+from app.domain.values.timestamps import Instant
+
+
+def find_kind(key: ObjectKey, version: str, rules: Rules) -> Kind:
+    """The kind that a command is about. Raises NotFound when the profile does not serve it."""
+    kind = registry.find(key.group, key.resource)
+    if kind is None or not registry.is_served(kind, key.group, version, rules.profile):
+        raise rejections.unknown_resource()
+    return kind
+
+
+@lru_cache(maxsize=64)
+def as_asked(kind: Kind, group: str) -> Kind:
+    """The kind as messages name it: by the group under which the client asked."""
+    return kind if group == kind.group else dataclasses.replace(kind, group=group)
+
+
+def storage_key(kind: Kind, key: ObjectKey) -> ObjectKey:
+    """The key under which the object stands in the log."""
+    return key if key.group == kind.group else key._replace(group=kind.group)
+
+
+def admit(
+    kind: Kind,
+    group: str,
+    version: str,
+    tree: JsonObject,
+    *,
+    options: WriteOptions,
+    rules: Rules,
+    now: Instant,
+) -> tuple[JsonObject, tuple[str, ...]]:
+    """The stored form of `tree`, which came in `group`/`version`, and warnings for the client.
+
+    Raises BadRequest for a body of another kind or version, for a value that does not fit its
+    field, and in strict mode for unknown or duplicate fields.
+    """
+    expected = registry.api_version(group, version)
+    _check_type(kind, expected, tree)
+    cleaned, problems = pruned(kind, group, version, tree, rules)
+    problems = [*problems, *options.decoding_problems]
+    warnings = report(kind, version, problems, options)
+    cleaned["apiVersion"] = expected
+    cleaned["kind"] = kind.kind
+    cleaned.setdefault("metadata", {})
+    if expected != kind.storage_api_version:
+        cleaned = conversion.convert(cleaned, kind, expected, kind.storage_api_version)
+    defaults.apply(kind, cleaned, now=now, from_beta=version == "v1beta1")
+    return cleaned, warnings
+
+
+def pruned(
+    kind: Kind, group: str, version: str, tree: JsonObject, rules: Rules
+) -> tuple[JsonObject, list[str]]:
+    """The pruned copy of a tree in one version. Raises BadRequest for a value of a wrong type."""
+    node = rules.schemas.node(kind, group, version)
+    try:
+        return prune.clean(node, tree)
+    except prune.WrongType as wrong:
+        raise rejections.undecodable(kind, kind.kind, version, str(wrong)) from wrong
+
+
+def report(
+    kind: Kind, version: str, problems: Sequence[str], options: WriteOptions
+) -> tuple[str, ...]:
+    """What to say about unknown and duplicate fields. Raises BadRequest in strict mode."""
+    if not problems or options.field_validation is FieldValidation.IGNORE:
+        return ()
+    if options.field_validation is FieldValidation.STRICT:
+        listed = ", ".join(problems)
+        raise rejections.undecodable(kind, kind.kind, version, f"strict decoding error: {listed}")
+    return tuple(problems)
+
+
+def _check_type(kind: Kind, expected: str, tree: JsonObject) -> None:
+    """Absent apiVersion and kind are taken from the request."""
+    found_version = tree.get("apiVersion") or expected
+    found_kind = tree.get("kind") or kind.kind
+    if found_kind == kind.kind and found_version == expected:
+        return
+    if not isinstance(found_version, str) or not isinstance(found_kind, str):
+        raise BadRequest("apiVersion and kind must be text")
+    if found_kind == kind.kind:
+        group, version = registry.split_api_version(found_version)
+        conversion.check_version(kind, group, version)
+        raise BadRequest(
+            f"the API version in the data ({found_version}) does not match the expected API "
+            f"version ({expected})"
+        )
+    _, version = registry.split_api_version(found_version)
+    raise rejections.undecodable(
+        kind, found_kind, version, f"the request is for {kind.kind} in {expected}"
+    )

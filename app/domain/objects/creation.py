@@ -1,0 +1,182 @@
+"""Creating objects. Parity: api-surface.md 5, controllers.md 5.1."""
+
+from app.domain.errors import BadRequest, Cause
+from app.domain.log import Draft, EventType, ObjectKey, Stamp
+from app.domain.objects import (
+    admission,
+    field_errors,
+    gates,
+    metadata,
+    pods,
+    prune,
+    registry,
+    rejections,
+    schema,
+)
+from app.domain.objects.commands import CreateObject, WriteOptions
+from app.domain.objects.decided import Decided
+from app.domain.objects.reader import ObjectsReader
+from app.domain.objects.registry import CORE, Kind
+from app.domain.objects.rules import Rules
+from app.domain.values import json_tree, names, timestamps
+from app.domain.values.json_tree import JsonObject
+
+GENERATE_ATTEMPTS_MAX = 8
+"""How many suffixes are tried before a generateName counts as taken."""
+
+_KEEPS_STATUS = frozenset({"Node"})
+"""Kinds whose status may be given on create: people describe nodes that way."""
+
+NOT_READY_TAINT = {"effect": "NoSchedule", "key": "node.kubernetes.io/not-ready"}
+
+
+def decide_create(
+    reader: ObjectsReader, command: CreateObject, stamp: Stamp, rules: Rules
+) -> Decided:
+    """The new object, or Rejected: unknown namespace, broken rules, a name that is taken."""
+    kind = admission.find_kind(command.key, command.version, rules)
+    tree, warnings = admission.admit(
+        kind,
+        command.key.group,
+        command.version,
+        command.tree,
+        options=command.options,
+        rules=rules,
+        now=stamp.time,
+    )
+    key = _check_identity(kind, command.key, tree)
+    return create(
+        reader, kind, key, tree, stamp, rules, command.options,
+        warnings=warnings, group=command.key.group,
+    )  # fmt: skip
+
+
+def create(
+    reader: ObjectsReader,
+    kind: Kind,
+    key: ObjectKey,
+    tree: JsonObject,
+    stamp: Stamp,
+    rules: Rules,
+    options: WriteOptions,
+    *,
+    warnings: tuple[str, ...] = (),
+    group: str,
+) -> Decided:
+    """Create from an admitted tree, which becomes part of the draft; `group` as asked for."""
+    written = tree["metadata"]
+    if written.get("resourceVersion"):
+        raise BadRequest("resourceVersion should not be set on objects to be created")
+    tree["metadata"] = metadata.initial(
+        written,
+        time=timestamps.seconds_text(stamp.time),
+        uid=stamp.uid,
+        generation=1 if kind.has_generation else 0,
+    )
+    if not key.name and written.get("generateName"):
+        key = key._replace(name=_generated(reader, key, written["generateName"], stamp.uid))
+        tree["metadata"]["name"] = key.name
+    if kind.namespaced:
+        tree["metadata"]["namespace"] = key.namespace
+        check_namespace(reader, kind, key)
+    _prepare(reader, kind, tree, rules)
+    gates.drop_disabled(kind, tree, None, rules.profile)
+    errors = metadata.check(kind, tree)
+    errors += rules.validate_create(kind, tree, rules.context(reader, stamp.time))
+    if errors:
+        raise field_errors.rejection(kind.kind, kind.group, key.name, errors)
+    if reader.get(key) is not None:
+        raise rejections.already_exists(admission.as_asked(kind, group), key.name)
+    warnings += _warnings(kind, tree)
+    if options.dry_run:
+        return Decided(tree=tree, warnings=warnings, created=True)
+    draft = Draft(type=EventType.OBJECT_CREATED, key=key, uid=stamp.uid, tree=tree, stamp=stamp)
+    return Decided(drafts=(draft,), tree=tree, warnings=warnings, created=True)
+
+
+def check_namespace(reader: ObjectsReader, kind: Kind, key: ObjectKey) -> None:
+    """Raise unless the namespace of a new object exists and is not being terminated."""
+    namespace = reader.get(ObjectKey(CORE, "namespaces", "", key.namespace))
+    if namespace is None:
+        raise rejections.not_found(_namespace_kind(), key.namespace)
+    if metadata.is_terminating(namespace):
+        name = key.namespace
+        raise rejections.forbidden(
+            kind,
+            key.name,
+            f"unable to create new content in namespace {name} because it is being terminated",
+            Cause(
+                reason="NamespaceTerminating",
+                message=f"namespace {name} is being terminated",
+                field="metadata.namespace",
+            ),
+        )
+
+
+def _check_identity(kind: Kind, key: ObjectKey, tree: JsonObject) -> ObjectKey:
+    """The key of the new object. Raises BadRequest when tree and request disagree."""
+    written = tree["metadata"]
+    namespace = written.get("namespace", "")
+    if kind.namespaced and namespace and namespace != key.namespace:
+        raise BadRequest(
+            "the namespace of the provided object does not match the namespace sent on the request"
+        )
+    name = written.get("name", "")
+    if key.name and name and name != key.name:
+        raise BadRequest(
+            f"the name of the object ({name}) does not match the name on the URL ({key.name})"
+        )
+    if key.name and not name:
+        written["name"] = key.name
+    return admission.storage_key(kind, key)._replace(name=key.name or name)
+
+
+def _generated(reader: ObjectsReader, key: ObjectKey, base: str, uid: str) -> str:
+    """A free name, or the last one tried: then the create is refused as taken."""
+    name = ""
+    for attempt in range(GENERATE_ATTEMPTS_MAX):
+        name = names.generated(base, uid, attempt)
+        if reader.get(key._replace(name=name)) is None:
+            break
+    return name
+
+
+def _prepare(reader: ObjectsReader, kind: Kind, tree: JsonObject, rules: Rules) -> None:
+    """What the strategy of each kind sets on create."""
+    if kind.has_status and kind.kind not in _KEEPS_STATUS and "status" in tree:
+        fields = schema.storage_node(rules.schemas, kind).fields
+        tree["status"] = prune.clean_value(fields["status"], {})
+    match (kind.group, kind.kind):
+        case (_, "ResourcePoolStatusRequest"):
+            tree.pop("status", None)
+        case ("", "Pod"):
+            pods.prepare_create(tree, reader)
+        case ("", "Namespace"):
+            tree["spec"] = {"finalizers": ["kubernetes"]}
+            tree["status"] = {"phase": "Active"}
+        case ("", "Node"):
+            taints = json_tree.objects(tree, "spec", "taints")
+            if all(taint.get("key") != NOT_READY_TAINT["key"] for taint in taints):
+                tree["spec"]["taints"] = [*taints, dict(NOT_READY_TAINT)]
+        case ("", "PersistentVolumeClaim"):
+            tree["status"] = {"phase": "Pending"}
+        case ("", "Secret"):
+            pods.encode_secret(tree)
+        case _:
+            pass
+
+
+def _warnings(kind: Kind, tree: JsonObject) -> tuple[str, ...]:
+    driver = json_tree.text(tree, "spec", "driver") if kind.kind == "ResourceSlice" else ""
+    if driver != driver.lower():
+        return (
+            f'spec.driver: driver names should be lowercase; "{driver}" contains uppercase '
+            "characters",
+        )
+    return ()
+
+
+def _namespace_kind() -> Kind:
+    found = registry.find(CORE, "namespaces")
+    assert found is not None
+    return found

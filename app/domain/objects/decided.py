@@ -1,0 +1,21 @@
+"""The answer of `decide`: drafts of events, and the object as the client gets it."""
+
+from dataclasses import dataclass
+
+from app.domain.log import Draft
+from app.domain.values.json_tree import JsonObject
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Decided:
+    """What a command does.
+
+    No drafts: nothing changes, or it was a dry run. `tree` is the answer in the storage version;
+    where it is the tree of the last draft it gets its resourceVersion when that draft is sealed.
+    `created` tells the API to answer 201.
+    """
+
+    drafts: tuple[Draft, ...] = ()
+    tree: JsonObject | None = None
+    warnings: tuple[str, ...] = ()
+    created: bool = False

@@ -1,0 +1,117 @@
+"""Defaults of pod specs, also of those inside templates, and the quality of service of a pod.
+
+Works in place on a pruned spec that the caller owns. Parity: controllers.md 5.1, api-surface.md 5.
+"""
+
+from typing import Any
+
+from app.domain.values import quantity
+from app.domain.values.json_tree import JsonObject, JsonView
+
+_MODE = 0o644
+_PROBES = ("livenessProbe", "readinessProbe", "startupProbe")
+_PROBE = {"failureThreshold": 3, "periodSeconds": 10, "successThreshold": 1, "timeoutSeconds": 1}
+_VOLUMES_WITH_MODE = ("configMap", "downwardAPI", "projected", "secret")
+
+
+def default_spec(spec: JsonObject) -> None:
+    """Fill in the defaults of a pod spec."""
+    spec.setdefault("dnsPolicy", "ClusterFirst")
+    spec.setdefault("restartPolicy", "Always")
+    spec.setdefault("schedulerName", "default-scheduler")
+    spec.setdefault("terminationGracePeriodSeconds", 30)
+    spec.setdefault("securityContext", {})
+    account = spec.get("serviceAccountName") or spec.get("serviceAccount")
+    if account:
+        spec["serviceAccountName"] = spec["serviceAccount"] = account
+    for name in ("containers", "initContainers", "ephemeralContainers"):
+        for container in spec.get(name) or ():
+            _default_container(container, host_network=spec.get("hostNetwork") is True)
+    for volume in spec.get("volumes") or ():
+        _default_volume(volume)
+
+
+def _default_container(container: JsonObject, *, host_network: bool) -> None:
+    container.setdefault("terminationMessagePath", "/dev/termination-log")
+    container.setdefault("terminationMessagePolicy", "File")
+    if "imagePullPolicy" not in container:
+        container["imagePullPolicy"] = _pull_policy(container.get("image", ""))
+    for port in container.get("ports") or ():
+        port.setdefault("protocol", "TCP")
+        if host_network and "containerPort" in port:
+            port.setdefault("hostPort", port["containerPort"])
+    for variable in container.get("env") or ():
+        reference = variable.get("valueFrom", {}).get("fieldRef")
+        if reference is not None:
+            reference.setdefault("apiVersion", "v1")
+    for name in _PROBES:
+        if name in container:
+            _default_probe(container[name])
+    resources = container.get("resources")
+    if resources and "limits" in resources:
+        requests = resources.setdefault("requests", {})
+        for name, amount in resources["limits"].items():
+            requests.setdefault(name, amount)
+
+
+def _default_probe(probe: JsonObject) -> None:
+    for key, value in _PROBE.items():
+        probe.setdefault(key, value)
+    get = probe.get("httpGet")
+    if get is not None:
+        get.setdefault("path", "/")
+        get.setdefault("scheme", "HTTP")
+    call = probe.get("grpc")
+    if call is not None:
+        call.setdefault("service", "")
+
+
+def _default_volume(volume: JsonObject) -> None:
+    for name in _VOLUMES_WITH_MODE:
+        if name in volume:
+            volume[name].setdefault("defaultMode", _MODE)
+    if "hostPath" in volume:
+        volume["hostPath"].setdefault("type", "")
+    if len(volume) == 1:
+        volume["emptyDir"] = {}
+
+
+def _pull_policy(image: str) -> str:
+    """`Always` for the tag `latest` or none; a digest pins the image as a tag does."""
+    if "@" in image:
+        return "IfNotPresent"
+    _, colon, tag = image.rpartition("/")[2].partition(":")
+    return "IfNotPresent" if colon and tag != "latest" else "Always"
+
+
+def quality_of_service(spec: JsonView) -> str:
+    """`Guaranteed`, `Burstable` or `BestEffort`, by cpu and memory of all containers."""
+    containers = [*(spec.get("initContainers") or ()), *(spec.get("containers") or ())]
+    guaranteed = True
+    requested: dict[str, int] = {}
+    limited: dict[str, int] = {}
+    for container in containers:
+        resources = container.get("resources") or {}
+        limits = _amounts(resources.get("limits"))
+        guaranteed = guaranteed and len(limits) == 2
+        _add(requested, _amounts(resources.get("requests")))
+        _add(limited, limits)
+    if not requested and not limited:
+        return "BestEffort"
+    if guaranteed and requested == limited:
+        return "Guaranteed"
+    return "Burstable"
+
+
+def _amounts(resources: Any) -> dict[str, int]:
+    found = {}
+    for name in ("cpu", "memory"):
+        nanos = quantity.parse(resources[name]).nanos if resources and name in resources else 0
+        if nanos > 0:
+            found[name] = nanos
+    return found
+
+
+def _add(total: dict[str, int], amounts: dict[str, int]) -> None:
+    for name, amount in amounts.items():
+        total[name] = total.get(name, 0) + amount

@@ -1,0 +1,102 @@
+"""Refusals in the words of the API server. Parity: api-surface.md 10."""
+
+from app.domain.errors import (
+    AlreadyExists,
+    BadRequest,
+    Cause,
+    Conflict,
+    Forbidden,
+    MethodNotAllowed,
+    NotFound,
+)
+from app.domain.log import ObjectKey
+from app.domain.objects.registry import Kind
+
+MODIFIED = (
+    "the object has been modified; please apply your changes to the latest version and try again"
+)
+
+
+def unknown_resource() -> NotFound:
+    """No such resource, version or subresource."""
+    return NotFound("the server could not find the requested resource")
+
+
+def not_allowed() -> MethodNotAllowed:
+    """The resource does not support the verb."""
+    return MethodNotAllowed("the server does not allow this method on the requested resource")
+
+
+def not_found(kind: Kind, name: str) -> NotFound:
+    """No object of that name."""
+    return NotFound(
+        f'{kind.qualified_plural} "{name}" not found',
+        group=kind.group,
+        resource=kind.plural,
+        name=name,
+    )
+
+
+def already_exists(kind: Kind, name: str) -> AlreadyExists:
+    """An object of that name is there."""
+    return AlreadyExists(
+        f'{kind.qualified_plural} "{name}" already exists',
+        group=kind.group,
+        resource=kind.plural,
+        name=name,
+    )
+
+
+def conflict(kind: Kind, name: str, detail: str = MODIFIED) -> Conflict:
+    """The object is not as the writer believes."""
+    return _conflict(kind, kind.plural, name, detail)
+
+
+def precondition(kind: Kind, name: str, detail: str) -> Conflict:
+    """A precondition of a delete fails; such messages name the Kind, not the resource."""
+    return _conflict(kind, kind.kind, name, detail)
+
+
+def subresource_conflict(kind: Kind, subresource: str, name: str, detail: str) -> Conflict:
+    """A subresource refuses because of the object's state; named as `pods/binding`."""
+    return _conflict(kind, f"{kind.plural}/{subresource}", name, detail)
+
+
+def uid_conflict(kind: Kind, key: ObjectKey, wanted: str, found: str) -> Conflict:
+    """A write is meant for an object of another uid. Parity: the storage layer's words."""
+    place = f"{key.namespace}/{key.name}" if key.namespace else key.name
+    return conflict(
+        kind,
+        key.name,
+        f"StorageError: invalid object, Code: 4, Key: /registry/{kind.plural}/{place}, "
+        "ResourceVersion: 0, AdditionalErrorMsg: Precondition failed: UID in precondition: "
+        f"{wanted}, UID in object meta: {found}",
+    )
+
+
+def forbidden(kind: Kind, name: str, detail: str, *causes: Cause) -> Forbidden:
+    """Admission refuses the object."""
+    return Forbidden(
+        f'{kind.qualified_plural} "{name}" is forbidden: {detail}',
+        group=kind.group,
+        resource=kind.plural,
+        name=name,
+        causes=causes,
+    )
+
+
+def undecodable(kind: Kind, found_kind: str, version: str, detail: str) -> BadRequest:
+    """The body cannot be read as an object of the kind."""
+    return BadRequest(
+        f'{found_kind} in version "{version}" cannot be handled as a {kind.kind}: {detail}'
+    )
+
+
+def _conflict(kind: Kind, resource: str, name: str, detail: str) -> Conflict:
+    qualified = f"{resource}.{kind.group}" if kind.group else resource
+    return Conflict(
+        f'Operation cannot be fulfilled on {qualified} "{name}": {detail}',
+        group=kind.group,
+        resource=resource,
+        name=name,
+    )

@@ -1,0 +1,85 @@
+"""What the object rules depend on: release, schemas, and the validation that is plugged in."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from app.domain.objects.field_errors import FieldError
+from app.domain.objects.profile import Profile
+from app.domain.objects.reader import ObjectsReader
+from app.domain.objects.registry import Kind
+from app.domain.objects.schema import Schemas
+from app.domain.values.json_tree import JsonObject
+from app.domain.values.patches import OPERATIONS_MAX
+from app.domain.values.timestamps import Instant
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExpressionProblem:
+    """Why a CEL selector is refused: it does not compile, or it may cost too much."""
+
+    detail: str
+    is_too_costly: bool = False
+
+
+CheckExpression: TypeAlias = Callable[[str], ExpressionProblem | None]
+"""Says what is wrong with a selector in a new object. Plugged in, because CEL is its own part."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ValidationContext:
+    """What validation may look at besides the object: the release, other objects, the time."""
+
+    profile: Profile
+    schemas: Schemas
+    reader: ObjectsReader
+    now: Instant
+    check_expression: CheckExpression
+
+
+ValidateCreate: TypeAlias = Callable[[Kind, JsonObject, ValidationContext], list[FieldError]]
+"""Errors of a new object in the storage version, after defaulting."""
+
+ValidateUpdate: TypeAlias = Callable[
+    [Kind, JsonObject, JsonObject, str, ValidationContext], list[FieldError]
+]
+"""Errors of a change: kind, new tree, old tree, subresource (empty for the main resource)."""
+
+
+def accept_expression(expression: str) -> ExpressionProblem | None:
+    """Takes every expression; for callers that bring no CEL."""
+    return None
+
+
+def accept_create(kind: Kind, tree: JsonObject, context: ValidationContext) -> list[FieldError]:
+    """Takes every object; metadata is checked before by the lifecycle itself."""
+    return []
+
+
+def accept_update(
+    kind: Kind, tree: JsonObject, old: JsonObject, subresource: str, context: ValidationContext
+) -> list[FieldError]:
+    """Takes every change; metadata is checked before by the lifecycle itself."""
+    return []
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rules:
+    """The rules of one history."""
+
+    profile: Profile
+    schemas: Schemas
+    validate_create: ValidateCreate = accept_create
+    validate_update: ValidateUpdate = accept_update
+    check_expression: CheckExpression = accept_expression
+    patch_operations_max: int = OPERATIONS_MAX
+
+    def context(self, reader: ObjectsReader, now: Instant) -> ValidationContext:
+        """What validation of one write may look at."""
+        return ValidationContext(
+            profile=self.profile,
+            schemas=self.schemas,
+            reader=reader,
+            now=now,
+            check_expression=self.check_expression,
+        )

@@ -1,0 +1,100 @@
+"""Which part of an object each subresource writes, and the Scale view of workloads.
+
+Parity: controllers.md 6.2, api-surface.md 5. `/status` writes the status and nothing else; writes
+of the main resource leave the status alone.
+"""
+
+from app.domain.errors import BadRequest
+from app.domain.objects import metadata
+from app.domain.objects.registry import Kind
+from app.domain.values import json_tree
+from app.domain.values.json_tree import JsonObject, JsonView
+
+SCALE = "scale"
+
+_SPEC_FIELDS = {
+    "ephemeralcontainers": ("ephemeralContainers",),
+    "resize": ("containers", "initContainers"),
+}
+"""Subresources of pods that write single fields of the spec."""
+
+
+def exists(kind: Kind, subresource: str) -> bool:
+    """True for the main resource and for subresources that can be written as an object."""
+    return not subresource or subresource in kind.subresources
+
+
+def merged(kind: Kind, old: JsonObject, tree: JsonObject, subresource: str) -> JsonObject:
+    """A new object of both: what `subresource` owns from `tree`, all else from `old`.
+
+    Shares its parts with both; the top level is fresh.
+    """
+    if subresource == "status":
+        found = dict(old)
+        _take(found, "status", tree)
+        if kind.group == "apps":
+            # Deployment controllers write annotations with the status (recorded: 1.36).
+            found["metadata"] = dict(metadata.of(old))
+            _take(found["metadata"], "annotations", metadata.of(tree))
+        return found
+    if subresource == "finalize":
+        found = dict(tree)
+        _take(found, "status", old)
+        return found
+    if subresource in _SPEC_FIELDS:
+        found = dict(old)
+        spec = dict(old.get("spec", {}))
+        for name in _SPEC_FIELDS[subresource]:
+            _take(spec, name, tree.get("spec", {}))
+        found["spec"] = spec
+        return found
+    found = dict(tree)
+    if kind.has_status:
+        _take(found, "status", old)
+    return found
+
+
+def scale_of(kind: Kind, tree: JsonView) -> JsonObject:
+    """The Scale object of a workload."""
+    written = json_tree.mapping(tree, "metadata")
+    kept = ("creationTimestamp", "name", "namespace", "resourceVersion", "uid")
+    status: JsonObject = {"replicas": json_tree.integer(tree, "status", "replicas") or 0}
+    labels = json_tree.labels(tree, "spec", "selector", "matchLabels")
+    if labels:
+        status["selector"] = ",".join(f"{key}={labels[key]}" for key in sorted(labels))
+    replicas = json_tree.integer(tree, "spec", "replicas")
+    return {
+        "kind": "Scale",
+        "apiVersion": "autoscaling/v1",
+        "metadata": {key: written[key] for key in kept if key in written},
+        "spec": {"replicas": replicas} if replicas else {},
+        "status": status,
+    }
+
+
+def with_scale(kind: Kind, old: JsonObject, scale: JsonView) -> JsonObject:
+    """The workload with the number of replicas that a Scale asks for.
+
+    Raises BadRequest for a number below 0 or no number at all.
+    """
+    if SCALE not in kind.subresources:
+        raise BadRequest(f"{kind.kind} has no scale")
+    replicas = json_tree.get(scale, "spec", "replicas")
+    replicas = 0 if replicas is None else replicas
+    if not isinstance(replicas, int) or isinstance(replicas, bool) or replicas < 0:
+        raise BadRequest("spec.replicas of a Scale must be a number of at least 0")
+    found = json_tree.copy(old)
+    found["spec"]["replicas"] = replicas
+    wanted = json_tree.mapping(scale, "metadata")
+    for key in ("resourceVersion", "uid"):
+        if wanted.get(key):
+            metadata.of(found)[key] = wanted[key]
+    result: JsonObject = found
+    return result
+
+
+def _take(found: JsonObject, key: str, source: JsonView) -> None:
+    if key in source:
+        found[key] = source[key]
+    else:
+        found.pop(key, None)

@@ -1,0 +1,302 @@
+"""Replacing and patching objects, and the end of objects that waited for their last finalizer.
+
+A change never sees half of another: it is decided against the object as it is. Parity:
+api-surface.md 5 and 8, controllers.md 6.
+"""
+
+from app.domain.errors import BadRequest, Invalid, Rejected, TooLarge
+from app.domain.log import Draft, EventType, ObjectKey, Stamp
+from app.domain.objects import (
+    admission,
+    conversion,
+    equality,
+    field_errors,
+    gates,
+    metadata,
+    pods,
+    registry,
+    rejections,
+    schema,
+    subresources,
+)
+from app.domain.objects.commands import PatchObject, PatchType, UpdateObject, WriteOptions
+from app.domain.objects.decided import Decided
+from app.domain.objects.reader import ObjectsReader
+from app.domain.objects.registry import Kind
+from app.domain.objects.rules import Rules
+from app.domain.values import json_tree, patches, timestamps
+from app.domain.values.json_tree import JsonObject
+
+APPLY_ERROR = "the server rejected our request due to an error in our request"
+
+
+def decide_update(
+    reader: ObjectsReader, command: UpdateObject, stamp: Stamp, rules: Rules
+) -> Decided:
+    """The replaced object or part of it. Raises NotFound, Conflict, Invalid, BadRequest."""
+    kind = admission.find_kind(command.key, command.version, rules)
+    key = admission.storage_key(kind, command.key)
+    old = reader.get(key)
+    if old is None:
+        raise rejections.not_found(admission.as_asked(kind, command.key.group), key.name)
+    if command.subresource == subresources.SCALE:
+        tree = subresources.with_scale(kind, old, command.tree)
+        return replace(reader, kind, key, old, tree, stamp, rules, command.options)
+    tree, warnings = admission.admit(
+        kind,
+        command.key.group,
+        command.version,
+        command.tree,
+        options=command.options,
+        rules=rules,
+        now=stamp.time,
+    )
+    _check_identity(kind, key, tree)
+    if not tree["metadata"].get("resourceVersion"):
+        _check_unconditional(kind, command.key.group, command.version, key.name)
+    return replace(
+        reader, kind, key, old, tree, stamp, rules, command.options,
+        subresource=command.subresource, warnings=warnings,
+    )  # fmt: skip
+
+
+def decide_patch(
+    reader: ObjectsReader, command: PatchObject, stamp: Stamp, rules: Rules
+) -> Decided:
+    """The patched object. Raises NotFound, Conflict, Invalid, BadRequest, TooLarge."""
+    kind = admission.find_kind(command.key, command.version, rules)
+    key = admission.storage_key(kind, command.key)
+    old = reader.get(key)
+    if old is None:
+        raise rejections.not_found(admission.as_asked(kind, command.key.group), key.name)
+    requested = registry.api_version(command.key.group, command.version)
+    if command.subresource == subresources.SCALE:
+        shown = subresources.scale_of(kind, old)
+        scaled = _apply(kind, shown, command, rules)
+        tree = subresources.with_scale(kind, old, scaled)
+        return replace(reader, kind, key, old, tree, stamp, rules, command.options)
+    shown = conversion.convert(old, kind, kind.storage_api_version, requested)
+    patched = _apply(kind, shown, command, rules)
+    tree, warnings = admission.admit(
+        kind,
+        command.key.group,
+        command.version,
+        patched,
+        options=command.options,
+        rules=rules,
+        now=stamp.time,
+    )
+    _check_identity(kind, key, tree)
+    return replace(
+        reader, kind, key, old, tree, stamp, rules, command.options,
+        subresource=command.subresource, warnings=warnings,
+    )  # fmt: skip
+
+
+def replace(
+    reader: ObjectsReader,
+    kind: Kind,
+    key: ObjectKey,
+    old: JsonObject,
+    tree: JsonObject,
+    stamp: Stamp,
+    rules: Rules,
+    options: WriteOptions,
+    *,
+    subresource: str = "",
+    warnings: tuple[str, ...] = (),
+) -> Decided:
+    """Put an admitted tree, or the part that `subresource` names, in the place of `old`.
+
+    The tree is owned by this function. An answer without drafts means: nothing changes.
+    """
+    before = metadata.of(old)
+    _check_preconditions(kind, key, metadata.of(tree), before)
+    if not subresources.exists(kind, subresource):
+        raise rejections.unknown_resource()
+    new = subresources.merged(kind, old, tree, subresource)
+    if subresource != "status":
+        new["metadata"] = metadata.changed(metadata.of(tree), before)
+        new["metadata"]["name"] = key.name
+        if kind.namespaced:
+            new["metadata"]["namespace"] = key.namespace
+    gates.drop_disabled(kind, new, old, rules.profile)
+    _prepare(kind, new, old, stamp, subresource)
+    node = schema.storage_node(rules.schemas, kind)
+    if kind.has_generation and subresource != "status":
+        _count_generation(new, old, node)
+    if not equality.semantic_equal(new, old, node):
+        errors = metadata.check_change(new["metadata"], before)
+        if subresource != "status":
+            errors += metadata.check(kind, new)
+        context = rules.context(reader, stamp.time)
+        errors += rules.validate_update(kind, new, old, subresource, context)
+        if errors:
+            raise field_errors.rejection(kind.kind, kind.group, key.name, errors)
+    elif not _is_finished(kind, new):
+        return Decided(tree=old, warnings=warnings)
+    if options.dry_run:
+        return Decided(tree=new, warnings=warnings)
+    uid = str(before.get("uid", ""))
+    if _is_finished(kind, new):
+        # Watchers see the state before this write; the writer sees the new one with the old
+        # resourceVersion. Parity: controllers.md 6.5.
+        last = {**old, "metadata": dict(before)}
+        draft = Draft(type=EventType.OBJECT_DELETED, key=key, uid=uid, tree=last, stamp=stamp)
+        return Decided(drafts=(draft,), tree=new, warnings=warnings)
+    if new["metadata"] is before:
+        new["metadata"] = dict(before)
+    draft = Draft(type=EventType.OBJECT_UPDATED, key=key, uid=uid, tree=new, stamp=stamp)
+    return Decided(drafts=(draft,), tree=new, warnings=warnings)
+
+
+def _apply(kind: Kind, shown: JsonObject, command: PatchObject, rules: Rules) -> JsonObject:
+    body = command.body
+    try:
+        match command.type:
+            case PatchType.JSON:
+                return _apply_operations(shown, body, rules)
+            case PatchType.MERGE:
+                if not isinstance(body, dict):
+                    raise BadRequest("a merge patch must be an object")
+                merged: JsonObject = patches.apply_merge(shown, body)
+                return merged
+            case PatchType.STRATEGIC:
+                if not isinstance(body, dict):
+                    raise BadRequest("a strategic merge patch must be an object")
+                node = rules.schemas.node(kind, command.key.group, command.version)
+                return patches.apply_strategic(shown, body, node)
+            case PatchType.APPLY:
+                raise AssertionError("apply is decided elsewhere")
+    except patches.PatchError as problem:
+        if command.type is PatchType.JSON:
+            raise Invalid(APPLY_ERROR) from problem
+        raise BadRequest(f"the patch cannot be applied: {problem}") from problem
+
+
+def _apply_operations(
+    shown: JsonObject, body: JsonObject | list[JsonObject], rules: Rules
+) -> JsonObject:
+    if not isinstance(body, list):
+        raise BadRequest("a JSON patch must be a list of operations")
+    if len(body) > rules.patch_operations_max:
+        raise TooLarge(
+            f"The allowed maximum operations in a JSON patch is {rules.patch_operations_max}, "
+            f"got {len(body)}"
+        )
+    return patches.apply_operations(shown, body)
+
+
+def _check_identity(kind: Kind, key: ObjectKey, tree: JsonObject) -> None:
+    written = tree["metadata"]
+    name = written.get("name", "")
+    if name and name != key.name:
+        raise BadRequest(
+            f"the name of the object ({name}) does not match the name on the URL ({key.name})"
+        )
+    namespace = written.get("namespace", "")
+    if kind.namespaced and namespace and namespace != key.namespace:
+        raise BadRequest(
+            f"the namespace of the object ({namespace}) does not match the namespace on the "
+            f"request ({key.namespace})"
+        )
+
+
+def _check_unconditional(kind: Kind, group: str, version: str, name: str) -> None:
+    """Raise unless a replacement without resourceVersion is allowed."""
+    strict = kind.kind == "DeviceTaintRule" and version == "v1"
+    if kind.unconditional_update and not strict:
+        return
+    error = field_errors.invalid("metadata.resourceVersion", 0, "must be specified for an update")
+    raise field_errors.rejection(kind.kind, group, name, [error])
+
+
+def _check_preconditions(
+    kind: Kind, key: ObjectKey, written: JsonObject, before: JsonObject
+) -> None:
+    version = written.get("resourceVersion", "")
+    if version not in ("", "0") and version != before.get("resourceVersion"):
+        raise _stale(kind, key, version)
+    uid = written.get("uid", "")
+    if uid and uid != before.get("uid"):
+        raise rejections.uid_conflict(kind, key, uid, str(before.get("uid", "")))
+
+
+def _stale(kind: Kind, key: ObjectKey, version: str) -> Rejected:
+    if version.isdecimal():
+        return rejections.conflict(kind, key.name)
+    error = field_errors.invalid(
+        "metadata.resourceVersion", version, "must be a number in text form"
+    )
+    return field_errors.rejection(kind.kind, kind.group, key.name, [error])
+
+
+def _prepare(kind: Kind, new: JsonObject, old: JsonObject, stamp: Stamp, subresource: str) -> None:
+    """What the strategy of each kind does on a change, in place."""
+    match (kind.kind, subresource):
+        case ("ResourceClaim", "status"):
+            _drop_devices(new, old)
+        case ("DeviceTaintRule", ""):
+            _refresh_taint_time(new, old, stamp)
+        case ("Secret", ""):
+            pods.encode_secret(new)
+        case ("Namespace", ""):
+            # The phase and the finalizers of a namespace change only by their subresources.
+            new["spec"] = old.get("spec", {})
+        case ("Pod", "status"):
+            new["status"].setdefault("qosClass", json_tree.text(old, "status", "qosClass"))
+        case _:
+            pass
+
+
+def _drop_devices(claim: JsonObject, old: JsonObject) -> None:
+    """Forget the status of devices that this write gives back. Parity: objects.md 5.4."""
+    devices = claim["status"].get("devices")
+    if not devices:
+        return
+    given_back = _held(old) - _held(claim)
+    kept = [device for device in devices if _device(device) not in given_back]
+    if kept:
+        claim["status"]["devices"] = kept
+    else:
+        claim["status"].pop("devices")
+
+
+def _held(claim: JsonObject) -> set[tuple[str, str, str, str]]:
+    results = json_tree.objects(claim, "status", "allocation", "devices", "results")
+    return {_device(result) for result in results}
+
+
+def _device(place: JsonObject) -> tuple[str, str, str, str]:
+    return (
+        place.get("driver", ""),
+        place.get("pool", ""),
+        place.get("device", ""),
+        place.get("shareID", ""),
+    )
+
+
+def _refresh_taint_time(new: JsonObject, old: JsonObject, stamp: Stamp) -> None:
+    """A changed effect with the stored time counts from now. Parity: objects.md 8."""
+    taint = json_tree.mapping(new, "spec", "taint")
+    before = json_tree.mapping(old, "spec", "taint")
+    if taint.get("effect") != before.get("effect") and (
+        taint.get("timeAdded") == before.get("timeAdded")
+    ):
+        new["spec"]["taint"]["timeAdded"] = timestamps.seconds_text(stamp.time)
+
+
+def _count_generation(new: JsonObject, old: JsonObject, node: schema.Node) -> None:
+    place = node.fields.get("spec")
+    if not equality.semantic_equal(new.get("spec"), old.get("spec"), place):
+        new["metadata"]["generation"] = metadata.of(old).get("generation", 0) + 1
+
+
+def _is_finished(kind: Kind, tree: JsonObject) -> bool:
+    """True when nothing keeps a terminating object any longer."""
+    found = metadata.of(tree)
+    if "deletionTimestamp" not in found or found.get("finalizers"):
+        return False
+    if kind.kind == "Namespace" and json_tree.texts(tree, "spec", "finalizers"):
+        return False
+    return not found.get("deletionGracePeriodSeconds")
