@@ -172,17 +172,19 @@ class InventoryProjection:
         self.unreadable.pop(place, None)
         if body is not None:
             tree: JsonObject = _decoder.decode(body)
+            # The key is what counts, also for an imported object that names itself otherwise.
+            tree["metadata"] = {**json_tree.mapping(tree, "metadata"), "name": name}
             try:
-                return self._put(resource, name, tree)
+                return self._put(resource, tree)
             except (InputError, TypeError, ValueError, AttributeError) as problem:
                 # The log holds what was imported, readable or not; folding must go on.
                 self.unreadable[place] = str(problem)
         return self._remove(resource, name)
 
-    def _put(self, resource: str, name: str, tree: JsonObject) -> tuple[SliceChange, ...]:
+    def _put(self, resource: str, tree: JsonObject) -> tuple[SliceChange, ...]:
         match resource:
             case "resourceslices":
-                return self._inventory.put_slice(tree, key=name)
+                return self._inventory.put_slice(tree)
             case "devicetaintrules":
                 return self._inventory.put_rule(tree)
             case "deviceclasses":

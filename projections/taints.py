@@ -138,7 +138,7 @@ class TaintsProjection:
         elif resource == "resourceslices":
             self._set_slice(name, None if deleted else _read_slice(event.body))
         elif resource == "devicetaintrules":
-            self._set_rule(name, None if deleted else taints.rule_of(event.object))
+            self._set_rule(name, None if deleted else _read_rule(name, event.object))
 
     def tables(self) -> tuple[Table, ...]:
         """Taints and rules."""
@@ -390,6 +390,12 @@ def _read_claim(body: bytes) -> _Claim | None:
         for result in status.allocation.devices.results
     )
     return _Claim(held, tuple(user.name for user in status.reserved_for if user.resource == "pods"))
+
+
+def _read_rule(name: str, tree: JsonObject) -> TaintRule:
+    """The rule; its key is what counts, also when it names itself otherwise."""
+    metadata = {**json_tree.mapping(tree, "metadata"), "name": name}
+    return taints.rule_of({**tree, "metadata": metadata})
 
 
 def _read_slice(body: bytes) -> _Slice:

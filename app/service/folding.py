@@ -1,0 +1,190 @@
+"""The materialising projector: reads the log in pages, folds, writes rows and checkpoints.
+
+Every view has its own checkpoint, so one may be built anew while the others go on. A version of a
+view that was never written is folded from the start; when rows of another version stand there, they
+stay until the new version has reached the head, and are then replaced in one step. State and rows
+are never out of step: rows and checkpoint are one write, and a write that finds the checkpoint
+elsewhere (another projector was faster) makes this one read its state again.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+from app.domain.log import Event, HistoryId, Revision
+from app.domain.log.projection import Projection, Row, RowKey
+from app.ports import EventLog, ViewStore
+
+MakeViews = Callable[[], Sequence[Projection]]
+"""Gives fresh, empty instances of all views, as `projections.all_projections` does."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FoldingBounds:
+    """Bounds of one projector.
+
+    `page_max` events are read and folded at once (and their rows written in one step); a snapshot
+    is kept every `snapshot_every` events.
+    """
+
+    page_max: int = 5_000
+    snapshot_every: int = 50_000
+
+
+@dataclass(slots=True, kw_only=True)
+class _Followed:
+    """A view being materialised: up to where it is written, and where a snapshot was kept last.
+
+    `hidden` is true while rows of another version are to stay.
+    """
+
+    view: Projection
+    written: Revision
+    kept: Revision
+    hidden: bool = False
+
+
+class Projector:
+    """Materialises the views of one history. `open` first, then `step` whenever the log grew."""
+
+    def __init__(
+        self,
+        *,
+        log: EventLog,
+        views: ViewStore,
+        history: HistoryId,
+        make: MakeViews,
+        bounds: FoldingBounds,
+    ) -> None:
+        self._log = log
+        self._store = views
+        self._history = history
+        self._make = make
+        self._bounds = bounds
+        self._followed: dict[str, _Followed] = {}
+
+    async def open(self) -> None:
+        """Read the state of every view: newest snapshot, then the log up to its checkpoint."""
+        for view in self._make():
+            self._followed[view.name] = await self._open(view)
+
+    def revisions(self) -> Mapping[str, Revision]:
+        """How far each view is written, by name."""
+        return {name: followed.written for name, followed in self._followed.items()}
+
+    async def step(self) -> int:
+        """Fold and write one page for the views that are furthest behind.
+
+        Returns how many events were read; 0 means that every view is at the head.
+        """
+        after = min((found.view.revision for found in self._followed.values()), default=Revision(0))
+        events = await self._log.read(self._history, after=after, limit=self._bounds.page_max)
+        at_head = len(events) < self._bounds.page_max
+        for name in list(self._followed):
+            await self._advance(name, events, at_head=at_head)
+        return len(events)
+
+    async def catch_up(self) -> None:
+        """Step until every view is at the head."""
+        while await self.step():
+            pass
+
+    async def _advance(self, name: str, events: Sequence[Event], *, at_head: bool) -> None:
+        followed = self._followed[name]
+        fold(followed.view, events)
+        if followed.hidden and not at_head:
+            return
+        if followed.view.revision == followed.written:
+            return
+        if not await write_rows(self._store, self._history, followed.view, followed.written):
+            fresh = next(view for view in self._make() if view.name == name)
+            self._followed[name] = await self._open(fresh)
+            return
+        followed.written = followed.view.revision
+        followed.hidden = False
+        if followed.written - followed.kept >= self._bounds.snapshot_every:
+            await self._keep(followed)
+
+    async def _keep(self, followed: _Followed) -> None:
+        view = followed.view
+        state = view.dump()
+        await self._store.save_snapshot(
+            self._history, view.name, view.version, view.revision, state
+        )
+        followed.kept = view.revision
+
+    async def _open(self, view: Projection) -> _Followed:
+        checkpoint = await self._store.checkpoint(self._history, view.name, view.version)
+        if checkpoint is None:
+            others = await self._store.checkpoints(self._history)
+            hidden = any(found.projection == view.name for found in others)
+            return _Followed(view=view, written=Revision(0), kept=Revision(0), hidden=hidden)
+        kept = await self._load(view, checkpoint.revision)
+        if view.revision == checkpoint.revision and view.state_hash() == checkpoint.state_hash:
+            view.take_changed()
+            return _Followed(view=view, written=checkpoint.revision, kept=kept)
+        # The rows were written by a fold that meant something else (a changed fold of the same
+        # version, a damaged snapshot): they are dropped and made again from the log.
+        await self._store.clear(self._history, view.name, view.version)
+        fresh = next(found for found in self._make() if found.name == view.name)
+        return _Followed(view=fresh, written=Revision(0), kept=Revision(0))
+
+    async def _load(self, view: Projection, until: Revision) -> Revision:
+        """Bring an empty view to `until`; returns the revision of the snapshot that was used."""
+        kept = Revision(0)
+        found = await self._store.load_snapshot(self._history, view.name, view.version, until=until)
+        if found is not None:
+            kept, state = found
+            view.load(state)
+        await fold_until(self._log, self._history, (view,), until, self._bounds.page_max)
+        return kept
+
+
+def fold(view: Projection, events: Sequence[Event]) -> None:
+    """Fold those of the events that the view has not seen."""
+    seen = view.revision
+    if events and events[0].revision > seen:
+        for event in events:
+            view.fold(event)
+    else:
+        for event in events:
+            if event.revision > seen:
+                view.fold(event)
+
+
+async def fold_until(
+    log: EventLog, history: HistoryId, views: Sequence[Projection], until: Revision, page_max: int
+) -> None:
+    """Fold the log up to `until` into views that all stand at one revision at most `until`."""
+    after = min((view.revision for view in views), default=until)
+    while after < until:
+        events = await log.read(history, after=after, limit=page_max, until=until)
+        if not events:
+            return
+        for view in views:
+            fold(view, events)
+        after = events[-1].revision
+
+
+async def write_rows(
+    store: ViewStore, history: HistoryId, view: Projection, after: Revision
+) -> bool:
+    """Write what changed since the last call; False when the checkpoint is not at `after`."""
+    upserts: dict[str, list[Row]] = {}
+    deletes: dict[str, list[RowKey]] = {}
+    for table, keys in view.take_changed().items():
+        for key in sorted(keys):
+            row = view.row(table, key)
+            if row is None:
+                deletes.setdefault(table, []).append(key)
+            else:
+                upserts.setdefault(table, []).append(row)
+    return await store.write(
+        history,
+        view.name,
+        view.version,
+        after=after,
+        revision=view.revision,
+        state_hash=view.state_hash(),
+        upserts=upserts,
+        deletes=deletes,
+    )

@@ -1,0 +1,267 @@
+"""The projector and the rebuild, against the adapters in memory."""
+
+from collections.abc import Callable, Sequence
+
+import pytest
+
+from app.adapters.memory import MemoryLog, MemoryStore, MemoryViewStore
+from app.domain.errors import LogUnavailable
+from app.domain.log import Event, Head, HistoryId, Revision
+from app.domain.log.projection import Projection, Row, RowKey
+from app.domain.values.timestamps import Instant
+from app.service.folding import FoldingBounds, Projector
+from app.service.rebuild import Rebuilt, rebuild
+from projections import all_projections
+from tests.properties.event_worlds import world
+
+BOUNDS = FoldingBounds(page_max=7, snapshot_every=20)
+
+
+class Store:
+    """A log with one history, and the views beside it."""
+
+    def __init__(self, history: HistoryId) -> None:
+        self.history = history
+        self.memory = MemoryStore()
+        self.log = MemoryLog(self.memory)
+        self.views = MemoryViewStore({view.name: view.tables() for view in all_projections()})
+        self.head = Head()
+
+    async def append(self, events: Sequence[Event]) -> None:
+        self.head = await self.log.append(self.history, expected=self.head, events=events)
+
+    async def projector(
+        self, make: Callable[[], Sequence[Projection]] = all_projections
+    ) -> Projector:
+        made = Projector(
+            log=self.log, views=self.views, history=self.history, make=make, bounds=BOUNDS
+        )
+        await made.open()
+        return made
+
+    async def rebuild(
+        self,
+        names: Sequence[str] = (),
+        make: Callable[[], Sequence[Projection]] = all_projections,
+        *,
+        check_rows: bool = True,
+    ) -> list[Rebuilt]:
+        return await rebuild(
+            log=self.log,
+            views=self.views,
+            history=self.history,
+            make=make,
+            bounds=BOUNDS,
+            names=names,
+            check_rows=check_rows,
+        )
+
+    async def rows(self) -> dict[str, list[dict[str, object]]]:
+        return {
+            table.name: await self.views.rows(self.history, table.name)
+            for view in all_projections()
+            for table in view.tables()
+        }
+
+    async def check(self, events: Sequence[Event]) -> None:
+        """The stored rows and hashes are those of folding everything at once."""
+        stored = await self.rows()
+        for view in all_projections():
+            for event in events:
+                view.fold(event)
+            expected = folded_rows(view)
+            for table in view.tables():
+                found = {tuple(row[name] for name in table.key): row for row in stored[table.name]}
+                assert found == expected[table.name], table.name
+            checkpoint = await self.views.checkpoint(self.history, view.name, view.version)
+            assert checkpoint is not None
+            assert checkpoint.revision == len(events)
+            assert checkpoint.state_hash == view.state_hash()
+
+
+def folded_rows(view: Projection) -> dict[str, dict[RowKey, Row]]:
+    """All present rows of a view, by table."""
+    rows: dict[str, dict[RowKey, Row]] = {table.name: {} for table in view.tables()}
+    for table, keys in view.take_changed().items():
+        for key in keys:
+            row = view.row(table, key)
+            if row is not None:
+                rows[table][key] = row
+    return rows
+
+
+@pytest.fixture
+async def store() -> Store:
+    made = Store(HistoryId(1))
+    info = await made.log.create_history("h", seed=1, settings={}, created=Instant(0))
+    assert info.id == made.history
+    return made
+
+
+def claims_version(number: int) -> Callable[[], Sequence[Projection]]:
+    """All views, the claims in another version."""
+
+    def make() -> Sequence[Projection]:
+        views = all_projections()
+        for view in views:
+            if view.name == "claims":
+                view.version = number  # type: ignore[misc]  # a version is a class constant
+        return views
+
+    return make
+
+
+@pytest.mark.parametrize("seed", range(12))
+async def test_rows_follow_the_log_in_pages(store: Store, seed: int) -> None:
+    events = world(seed, 90)
+    projector = await store.projector()
+    for start in range(0, 90, 15):
+        await store.append(events[start : start + 15])
+        await projector.catch_up()
+        await store.check(events[: start + 15])
+
+
+@pytest.mark.parametrize("stop", [1, 5, 20, 33, 80])
+async def test_a_restarted_projector_goes_on_where_the_last_one_ended(
+    store: Store, stop: int
+) -> None:
+    events = world(3, 90)
+    await store.append(events[:stop])
+    await (await store.projector()).catch_up()
+    await store.append(events[stop:])
+    await (await store.projector()).catch_up()
+    await store.check(events)
+
+
+async def test_a_projector_that_ended_between_two_views_catches_up(store: Store) -> None:
+    events = world(4, 60)
+    await store.append(events)
+    await (await store.projector(lambda: all_projections()[:3])).catch_up()
+    await (await store.projector()).catch_up()
+    await store.check(events)
+
+
+async def test_two_projectors_at_once_write_what_one_would_write(store: Store) -> None:
+    events = world(5, 90)
+    first, second = await store.projector(), await store.projector()
+    for start in range(0, 90, 30):
+        await store.append(events[start : start + 30])
+        await first.step()
+        await second.step()
+        await second.step()
+        await first.catch_up()
+        await second.catch_up()
+    await store.check(events)
+
+
+async def test_nothing_is_written_when_nothing_happened(store: Store) -> None:
+    projector = await store.projector()
+    assert await projector.step() == 0
+    assert await store.views.checkpoints(store.history) == []
+
+
+async def test_old_rows_stay_until_a_new_version_has_reached_the_head(store: Store) -> None:
+    events = world(6, 60)
+    await store.append(events)
+    await (await store.projector()).catch_up()
+    before = await store.rows()
+    assert before["view_claims"]
+    projector = await store.projector(claims_version(2))
+    while True:
+        folded = await projector.step()
+        if projector.revisions()["claims"] > 0:
+            break
+        assert await store.rows() == before
+    assert folded < BOUNDS.page_max
+    assert await store.rows() == before
+    versions = [
+        found.version
+        for found in await store.views.checkpoints(store.history)
+        if found.projection == "claims"
+    ]
+    assert versions == [2]
+
+
+async def test_a_checkpoint_with_another_hash_is_built_anew(store: Store) -> None:
+    events = world(7, 60)
+    await store.append(events)
+    await (await store.projector()).catch_up()
+    version = next(view.version for view in all_projections() if view.name == "claims")
+    await store.views.clear(store.history, "claims", version)
+    wrong = {"state_hash": "sha256:00", "upserts": {}, "deletes": {}}
+    assert await store.views.write(
+        store.history, "claims", version, after=Revision(0), revision=Revision(50), **wrong
+    )
+    await (await store.projector()).catch_up()
+    await store.check(events)
+
+
+@pytest.mark.parametrize("seed", range(4))
+async def test_a_rebuild_finds_the_same_hashes(store: Store, seed: int) -> None:
+    events = world(seed, 70)
+    await store.append(events[:50])
+    await (await store.projector()).catch_up()
+    await store.append(events[50:])
+    found = await store.rebuild()
+    assert [one.projection for one in found] == [view.name for view in all_projections()]
+    for one in found:
+        assert (one.revision_before, one.revision) == (50, 70)
+        assert one.hash_before == one.hash_again
+        assert one.same is True
+        assert one.rows_same is True
+    await store.check(events)
+
+
+async def test_a_rebuild_of_one_view_leaves_the_others_alone(store: Store) -> None:
+    await store.append(world(8, 40))
+    await (await store.projector()).catch_up()
+    found = await store.rebuild(["claims"])
+    assert [one.projection for one in found] == ["claims"]
+    assert len(await store.views.checkpoints(store.history)) == len(all_projections())
+
+
+async def test_a_rebuild_without_a_checkpoint_compares_nothing(store: Store) -> None:
+    events = world(9, 40)
+    await store.append(events)
+    assert {one.same for one in await store.rebuild()} == {None}
+    await store.check(events)
+
+
+async def test_a_rebuild_names_rows_that_were_changed_by_hand(store: Store) -> None:
+    events = world(10, 60)
+    await store.append(events)
+    await (await store.projector()).catch_up()
+    [checkpoint] = [
+        found
+        for found in await store.views.checkpoints(store.history)
+        if found.projection == "claims"
+    ]
+    row = (await store.views.rows(store.history, "view_claims"))[0]
+    assert await store.views.write(
+        store.history,
+        "claims",
+        checkpoint.version,
+        after=checkpoint.revision,
+        revision=checkpoint.revision,
+        state_hash=checkpoint.state_hash,
+        upserts={"view_claims": [{**row, "state": "stolen"}]},
+        deletes={},
+    )
+    [found] = await store.rebuild(["claims"])
+    assert found.same is True
+    assert found.rows_same is False
+    await store.check(events)
+
+
+async def test_a_rebuild_notices_another_writer(store: Store) -> None:
+    await store.append(world(11, 40))
+
+    class Intruder(MemoryViewStore):
+        """Another process wrote first."""
+
+        async def write(self, *arguments: object, **named: object) -> bool:
+            return False
+
+    store.views = Intruder({view.name: view.tables() for view in all_projections()})
+    with pytest.raises(LogUnavailable, match="another process is writing the view 'objects'"):
+        await store.rebuild(check_rows=False)
