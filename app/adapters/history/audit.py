@@ -1,5 +1,6 @@
 """Audit logs as records. Parity: history-formats.md 4."""
 
+from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
@@ -14,22 +15,26 @@ from app.domain.log.records import Op, Record, TimeQuality, comparable_version
 from app.domain.values import json_tree, timestamps
 from app.domain.values.timestamps import Instant, TimestampError
 
-RESTORE_SKEW = Instant(5 * timestamps.SECOND)
-"""A create whose version is below one answered this long before it was received: the store was
-restored from a backup. Clocks of several servers may differ by less."""
+SETTLE_AFTER = 5 * timestamps.SECOND
+"""Microseconds after which the answers in a log count as given before whatever comes next."""
+
+CLOCK_SKEW = 1 * timestamps.SECOND
+"""How far the clocks of several API servers may differ, in microseconds."""
 
 
 @dataclass(slots=True)
 class _State:
     """What the order of lines tells: the highest version so far per key, and overall.
 
-    `newest` holds (stage time, highest version answered by then) to notice a restored store.
+    `answered` are recent (stage time, version) pairs, `settled` the highest version of older ones:
+    with them a store that was restored from a backup is noticed.
     """
 
     highest: dict[ObjectKey, str] = field(default_factory=dict)
     changed_types: set[tuple[str, str]] = field(default_factory=set)
-    answered: list[tuple[Instant, str]] = field(default_factory=list)
+    answered: deque[tuple[Instant, str]] = field(default_factory=deque)
     settled: str = ""
+    newest_time: Instant = Instant(0)
     epoch: int = 0
     bodies: int = 0
     unseen: int = 0
@@ -156,30 +161,26 @@ def _placed(
 
 
 def _note_answer(state: _State, stage_time: Instant, version: str) -> None:
-    """Remember answers of the last moments; older ones settle into one highest version."""
+    """Remember answers of the last seconds; older ones settle into one highest version."""
+    state.newest_time = max(state.newest_time, stage_time)
     state.answered.append((stage_time, version))
-    if len(state.answered) > 512:
-        horizon = stage_time - 2 * RESTORE_SKEW
-        kept: list[tuple[Instant, str]] = []
-        for moment, answered in state.answered:
-            if moment < horizon:
-                state.settled = max(state.settled, answered)
-            else:
-                kept.append((moment, answered))
-        state.answered = kept
+    horizon = state.newest_time - SETTLE_AFTER
+    while state.answered and state.answered[0][0] < horizon:
+        state.settled = max(state.settled, state.answered.popleft()[1])
 
 
 def _notice_restore(state: _State, version: str, event: AuditEvent) -> None:
-    received = _instant(event.request_received_timestamp)
-    if received is None:
+    """A create gets a new version: one below what was answered long before means a new epoch."""
+    if version >= state.settled:
         return
-    before = received - RESTORE_SKEW
-    past = max((known for moment, known in state.answered if moment < before), default="")
-    if version < max(state.settled, past):
-        state.epoch += 1
-        state.answered.clear()
-        state.settled = ""
-        state.highest.clear()
+    received = _instant(event.request_received_timestamp)
+    if received is None or state.newest_time - received > SETTLE_AFTER - CLOCK_SKEW:
+        return
+    state.epoch += 1
+    state.answered.clear()
+    state.settled = ""
+    state.newest_time = Instant(0)
+    state.highest.clear()
 
 
 def _instant(text: str) -> Instant | None:

@@ -42,8 +42,13 @@ class Answer(msgspec.Struct, kw_only=True):
 
 
 class AuditEvent(msgspec.Struct, kw_only=True, rename="camel"):
-    """One event; bodies stay undecoded until they are needed."""
+    """One event; bodies stay undecoded until they are needed.
 
+    `items` is set when it is no event but a list of events.
+    """
+
+    kind: str = ""
+    items: list[msgspec.Raw] | None = None
     level: str = ""
     audit_id: str = msgspec.field(default="", name="auditID")
     stage: str = ""
@@ -85,13 +90,7 @@ class AuditEvent(msgspec.Struct, kw_only=True, rename="camel"):
         return _body(self.response_object)
 
 
-class _Container(msgspec.Struct, kw_only=True):
-    kind: str = ""
-    items: list[msgspec.Raw] | None = None
-
-
 _event_decoder = msgspec.json.Decoder(AuditEvent)
-_container_decoder = msgspec.json.Decoder(_Container)
 _body_decoder = msgspec.json.Decoder()
 
 
@@ -125,12 +124,12 @@ def _events(
     json_text.check_text_depth(content, place, source.limits)
     if unwrap:
         content = _unwrapped(content, unwrap, place, source)
-    container = _decode(_container_decoder, content, place)
-    if container.kind == "EventList" and container.items is not None:
-        for index, item in enumerate(container.items):
-            yield f"{position}[{index}]", _decode(_event_decoder, bytes(item), place)
+    event = _decode(content, place)
+    if event.kind != "EventList" or event.items is None:
+        yield position, event
         return
-    yield position, _decode(_event_decoder, content, place)
+    for index, item in enumerate(event.items):
+        yield f"{position}[{index}]", _decode(bytes(item), place)
 
 
 def _unwrapped(content: bytes, path: str, place: str, source: ByteSource) -> bytes:
@@ -145,9 +144,9 @@ def _unwrapped(content: bytes, path: str, place: str, source: ByteSource) -> byt
     )
 
 
-def _decode(decoder: msgspec.json.Decoder[Any], content: bytes, place: str) -> Any:
+def _decode(content: bytes, place: str) -> AuditEvent:
     try:
-        return decoder.decode(content)
+        return _event_decoder.decode(content)
     except (msgspec.DecodeError, UnicodeDecodeError) as problem:
         raise InputError(
             f"it is not an audit event: {problem}",

@@ -96,19 +96,22 @@ def _detect_text(source: ByteSource, head: bytes) -> Format:
             place=source.name,
             cure="record with the JSON form (--audit-log-format=json)",
         )
+    seen = Format.UNKNOWN
     try:
         for _, value in islice(documents.read_documents(source), DOCUMENTS_SEEN_MAX):
             found = classify(value)
             if found not in (Format.DUMP, Format.UNKNOWN):
                 return found
-            if found is Format.DUMP and not _may_be_kwok(source, head):
-                return found
+            if found is Format.DUMP:
+                seen = found
+                if not _may_be_kwok(source, head):
+                    return found
     except InputError:
         # Only a file that looks like YAML or JSON is worth the exact message of its reader.
-        if head.lstrip()[:1] in (b"{", b"[") or b"apiVersion" in head:
+        if head.lstrip()[:1] in (b"{", b"[") or b"apiVersion" in head or b"kind:" in head:
             raise
         return Format.UNKNOWN
-    return Format.DUMP if b"apiVersion" in head and b"kind" in head else Format.UNKNOWN
+    return seen
 
 
 def classify(value: Any) -> Format:

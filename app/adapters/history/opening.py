@@ -26,9 +26,13 @@ from app.adapters.history.resolving import Resolver
 from app.adapters.history.spool import Spool, replace_times
 from app.adapters.history.unpacking import ByteSource
 from app.domain.errors import InputError
-from app.domain.log.records import Op, Record
+from app.domain.log.records import Loss, Op, Record
+from app.domain.values.json_tree import JsonObject
 
 UNREAD = {
+    Format.ETCD: "export the objects, or give the audit log of the same time",
+    Format.KWOK: "kwok recordings are not read yet",
+    Format.SIMULATOR_RECORD: "simulator records are not read yet",
     Format.TAR: "unpack it and give the folder",
     Format.SIMKUBE: "SimKube traces are not read yet",
     Format.KINE: "export the table, or give an etcd snapshot",
@@ -127,6 +131,24 @@ class RecordedHistory:
         """How much was passed over."""
         return self._notes.refused
 
+    @property
+    def refused_places(self) -> list[tuple[str, str]]:
+        """The kept refusals as place and problem."""
+        return [(refusal.place, refusal.problem) for refusal in self._notes.refusals]
+
+    @property
+    def described(self) -> list[JsonObject]:
+        """The files with formats and digests, for the log."""
+        return [
+            {
+                "name": source.name,
+                "format": source.format,
+                "sha256": source.sha256,
+                "bytes": source.bytes,
+            }
+            for source in self.sources
+        ]
+
     def records(self) -> Iterator[Record]:
         """The final records in order. May be called again for the same stream."""
         settled = replace_times(self._spool.times())
@@ -153,7 +175,7 @@ def open_history(paths: Sequence[Path], options: ReadOptions) -> RecordedHistory
     except BaseException:
         spool.close()
         raise
-    return RecordedHistory(" ".join(str(path) for path in paths), infos, spool, notes)
+    return RecordedHistory(" ".join(path.name for path in paths), infos, spool, notes)
 
 
 def is_bundle(path: Path) -> bool:
@@ -255,11 +277,7 @@ def _read_all(files: list[SourceFile], options: ReadOptions, notes: Notes) -> It
                 case Format.WATCH:
                     watches.append(watch.scan(file.source, number, notes))
                 case Format.DUMP:
-                    for record in dumps.read(file.source, number, options, notes):
-                        if record.op is Op.ADDED and has_log and not file.is_named:
-                            notes.count("manifests beside a log, left out")
-                        else:
-                            yield record
+                    yield from _read_dump(file, number, options, notes, has_log=has_log)
                 case Format.SIMULATOR_EXPORT | Format.SCHEDULER_SNAPSHOT:
                     yield from _read_keyed(file, number, options)
                 case Format.EMPTY:
@@ -274,6 +292,23 @@ def _read_all(files: list[SourceFile], options: ReadOptions, notes: Notes) -> It
         yield from watch.read(watches, notes)
     except InputError as problem:
         notes.refuse(problem)
+
+
+def _read_dump(
+    file: SourceFile, number: int, options: ReadOptions, notes: Notes, *, has_log: bool
+) -> Iterator[Record]:
+    """The objects of a dump. In a folder with a log, manifests are its inputs and left out."""
+    if file.is_named or not has_log:
+        yield from dumps.read(file.source, number, options, notes)
+        return
+    aside = Notes(keep_going=True, refusals_max=0)
+    for record in dumps.read(file.source, number, options, aside):
+        if record.op is Op.ADDED or Loss.NO_UID in record.losses:
+            notes.count("manifests beside a log, left out")
+        else:
+            yield record
+    if aside.refused:
+        notes.count("unreadable manifests beside a log, left out", aside.refused)
 
 
 def _read_keyed(file: SourceFile, number: int, options: ReadOptions) -> Iterator[Record]:

@@ -29,6 +29,9 @@ from app.domain.values.json_tree import JsonObject
 from app.domain.values.timestamps import Instant
 
 _replace = msgspec.structs.replace
+_FILLED = frozenset({Loss.NO_ACTOR, Loss.COLLAPSED, Loss.NO_MANAGED_FIELDS})
+"""Losses that another source makes up for: who acted, the steps in between, the whole object."""
+
 _QUALITIES = tuple(Quality)
 _TIMES = tuple(TimeQuality)
 
@@ -186,7 +189,8 @@ class Resolver:
         return record
 
     def _tree(self, known: _Known) -> JsonObject | None:
-        return known.tree if known.row is None else self._spool.tree(known.row)
+        """The last state; derived ones are copied, because records hand their objects on."""
+        return json_tree.copy(known.tree) if known.row is None else self._spool.tree(known.row)
 
     def _node(self, name: str) -> JsonObject | None:
         known = self._known.get(ObjectKey("", "nodes", "", name))
@@ -257,7 +261,7 @@ def _merge(rows: list[Row]) -> Row:
         time_quality=timed.time_quality,
     )
     if told is not None:
-        losses = tuple(loss for loss in record.losses if loss is not Loss.NO_ACTOR)
+        losses = tuple(loss for loss in record.losses if loss not in _FILLED)
         record = _replace(
             record,
             actor=told.record.actor,

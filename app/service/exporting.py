@@ -1,0 +1,149 @@
+"""Histories leave and come back as native bundles: the same events, stamps and hashes.
+
+What a bundle is made of is the adapters' business; here is the order of effects: pages of the log
+into a writer, verified batches of a reader into an empty history.
+"""
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from typing import Protocol
+
+from anyio import lowlevel
+
+from app.domain.errors import InputError
+from app.domain.log import Event, EventType, Head, HistoryInfo, Revision, chain
+from app.domain.log.event import GENESIS
+from app.domain.values.json_tree import JsonObject
+from app.domain.values.timestamps import Instant
+from app.ports import EventLog
+from app.service import importing
+
+PAGE = 5_000
+"""Events read from the log at once."""
+
+_README = """# History {name}
+
+A recorded history of Dynamic Resource Allocation, {events} events.
+
+    redra import {file} --history {name}
+    redra replay {name} --mode verify
+
+`events.jsonl` holds one event a line; each carries the hash over its content and the hash before
+it, so the whole file can be checked without a database. `manifest.json` names the last hash and
+the hash of the final state.
+"""
+
+
+class HistorySink(Protocol):
+    """Something that takes the events of one history, then writes them out."""
+
+    def write(self, events: Iterable[Event]) -> None:
+        """Add events that follow the ones before."""
+        ...
+
+    def finish(self, details: JsonObject) -> JsonObject:
+        """Write; returns the manifest. Raises InputError when that is not possible."""
+        ...
+
+
+class BundleSource(Protocol):
+    """A bundle that can be verified and read."""
+
+    name: str
+    manifest: JsonObject
+
+    def check(self) -> None:
+        """Raise InputError or ChainBroken unless the bundle is whole."""
+        ...
+
+    def batches(self) -> Iterator[list[Event]]:
+        """The events in order."""
+        ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BundleImport:
+    """A bundle that became a history."""
+
+    history: HistoryInfo
+    head: Head
+
+
+async def export_history(
+    log: EventLog,
+    info: HistoryInfo,
+    sink: HistorySink,
+    *,
+    program: str,
+    file: str,
+    until: Revision | None = None,
+    progress: Callable[[int, int], None] | None = None,
+) -> JsonObject:
+    """Write a history (up to `until`) into a sink; returns the manifest. Raises ChainBroken.
+
+    The chain is verified on the way: a damaged history is not exported.
+    """
+    head = await log.head(info.id)
+    last = head.revision if until is None else min(until, head.revision)
+    revision, hash_ = Revision(0), GENESIS
+    sources: list[JsonObject] = []
+    reports: list[JsonObject] = []
+    while revision < last:
+        events = await log.read(info.id, after=revision, limit=PAGE, until=last)
+        if not events:
+            raise InputError(f"revision {revision + 1} cannot be read", place=info.name)
+        hash_ = chain.check_chain(events, after=revision, hash=hash_)
+        revision = events[-1].revision
+        for event in events:
+            if event.type is EventType.HISTORY_IMPORTED:
+                sources.extend(event.object.get("sources", []))
+                if "report" in event.object:
+                    reports.append(event.object["report"])
+        sink.write(events)
+        if progress is not None:
+            progress(revision, last)
+        await lowlevel.checkpoint()
+    details: JsonObject = {
+        "created_by": program,
+        "name": info.name,
+        "seed": info.seed,
+        "settings": info.settings,
+        "sources": sources,
+        "reports": reports,
+        "readme": _README.format(name=info.name, events=revision, file=file),
+    }
+    return sink.finish(details)
+
+
+async def import_bundle(
+    log: EventLog,
+    source: BundleSource,
+    *,
+    name: str,
+    created: Instant,
+    progress: Callable[[int, int], None] | None = None,
+) -> BundleImport:
+    """Make the history `name` of a bundle, event by event as it was: revisions, stamps, hashes.
+
+    Raises InputError when the name is taken or the bundle is damaged, ChainBroken naming the first
+    bad revision; nothing has been appended then.
+    """
+    await importing.check_name_is_free(log, name)
+    source.check()
+    manifest = source.manifest
+    total = int(manifest.get("events", 0))
+    settings = manifest.get("settings")
+    seed = manifest.get("seed")
+    info = await log.create_history(
+        name,
+        seed=seed if isinstance(seed, int) else 0,
+        settings=settings if isinstance(settings, dict) else {},
+        created=created,
+    )
+    head = await log.head(info.id)
+    for events in source.batches():
+        head = await log.append(info.id, expected=head, events=events)
+        if progress is not None:
+            progress(head.revision, total)
+        await lowlevel.checkpoint()
+    return BundleImport(history=info, head=head)

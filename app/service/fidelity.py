@@ -1,0 +1,278 @@
+"""What an import kept and what it could not know: the fidelity report.
+
+Per kind the counts of operations and losses, first and last time and version; the gaps; and three
+verdicts, each with the reasons for a no. Parity: history-formats.md 3.6. Nothing is invented
+silently: whatever was filled in is counted here.
+"""
+
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from app.domain.log.records import CHANGES, Loss, Op, Quality, Record, TimeQuality
+from app.domain.values import timestamps
+from app.domain.values.json_tree import JsonObject
+from app.domain.values.timestamps import Instant
+
+GAPS_LISTED_MAX = 100
+"""Gaps that are listed one by one; all are counted."""
+
+NEEDED = ("resourceslices", "resourceclaims", "deviceclasses", "pods", "nodes")
+"""Kinds without which a decision about devices cannot be made again."""
+
+_REBUILD = {
+    Loss.NO_BASELINE: "the state before the first event is not known",
+    Loss.SYNTHETIC_CREATE: "objects were first seen when they changed or went away",
+    Loss.SYNTHETIC_DELETE: "deletions were concluded, not recorded",
+    Loss.COLLAPSED: "several changes were seen as one",
+    Loss.GAP: "stretches were not recorded",
+    Loss.NO_DELETES: "deletions cannot be told from changes",
+    Loss.METADATA_ONLY: "changes were recorded without their body",
+    Loss.TRUNCATED_BODY: "bodies were cut",
+    Loss.UNKNOWN_PATCH: "patches were applied by a guess of their type",
+    Loss.NO_STATUS: "objects came without their status",
+    Loss.SPEC_ONLY: "only specifications were recorded",
+    Loss.UNDECODABLE: "values could not be decoded",
+    Loss.ENCRYPTED: "values were encrypted",
+    Loss.VERSION_GUESS: "fields of old versions have no successor",
+}
+_DECIDE = {
+    Loss.NO_STATUS: "allocations and conditions are missing",
+    Loss.SPEC_ONLY: "allocations and conditions are missing",
+    Loss.GAP: "a decision in a gap had other inputs than are known",
+    Loss.NO_RV: "the order of some changes against other objects is a guess",
+    Loss.METADATA_ONLY: "inputs were recorded without their body",
+    Loss.TRUNCATED_BODY: "inputs were cut",
+    Loss.VERSION_GUESS: "selectors of old versions cannot be evaluated",
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KindReport:
+    """One kind: how many records of each operation, how often each loss, from when to when."""
+
+    group: str
+    resource: str
+    ops: dict[str, int]
+    losses: dict[str, int]
+    first_time: Instant | None
+    last_time: Instant | None
+    first_version: str
+    last_version: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Verdict:
+    """The answer to one question; `reasons` are why it is no, or what limits a yes."""
+
+    question: str
+    answer: bool
+    reasons: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FidelityReport:
+    """The whole report. Equal imports give equal reports."""
+
+    records: int
+    kinds: tuple[KindReport, ...]
+    times: dict[str, int]
+    gaps: tuple[str, ...]
+    gap_count: int
+    verdicts: tuple[Verdict, ...]
+    notes: tuple[str, ...] = ()
+    refused: int = 0
+    refusals: tuple[tuple[str, str], ...] = ()
+
+    def to_json(self) -> JsonObject:
+        """The report for the log and for `-o json`; instants as text."""
+        return {
+            "records": self.records,
+            "kinds": [_kind_json(kind) for kind in self.kinds],
+            "times": self.times,
+            "gaps": list(self.gaps),
+            "gapCount": self.gap_count,
+            "verdicts": [
+                {
+                    "question": verdict.question,
+                    "answer": verdict.answer,
+                    "reasons": list(verdict.reasons),
+                }
+                for verdict in self.verdicts
+            ],
+            "notes": list(self.notes),
+            "refused": self.refused,
+            "refusals": [{"place": place, "problem": problem} for place, problem in self.refusals],
+        }
+
+    def rows(self) -> list[tuple[str, ...]]:
+        """One row per kind for a table: KIND, then a count per operation, TIMES and LOSSES."""
+        found: list[tuple[str, ...]] = []
+        for kind in self.kinds:
+            name = f"{kind.resource}.{kind.group}" if kind.group else kind.resource
+            counts = tuple(str(kind.ops.get(op.value, 0)) for op in Op)
+            losses = ", ".join(f"{loss} {count}" for loss, count in kind.losses.items())
+            found.append((name, *counts, _span(kind), losses))
+        return found
+
+
+ROW_TITLES = ("KIND", *(op.value for op in Op), "TIMES", "LOSSES")
+"""Titles of the columns of `FidelityReport.rows`."""
+
+
+@dataclass(slots=True)
+class _Kind:
+    ops: Counter[str] = field(default_factory=Counter)
+    losses: Counter[str] = field(default_factory=Counter)
+    first_time: Instant | None = None
+    last_time: Instant | None = None
+    first_version: str = ""
+    last_version: str = ""
+
+
+class FidelityCollector:
+    """Takes records in order, then gives the report."""
+
+    def __init__(self) -> None:
+        self._kinds: dict[tuple[str, str], _Kind] = {}
+        self._times: Counter[str] = Counter()
+        self._losses: Counter[Loss] = Counter()
+        self._qualities: Counter[Quality] = Counter()
+        self._gaps: list[str] = []
+        self._gap_count = 0
+        self._records = 0
+
+    def add(self, record: Record) -> None:
+        """Count one record."""
+        self._records += 1
+        kind = self._kinds.setdefault((record.group, record.resource), _Kind())
+        kind.ops[record.op.value] += 1
+        for loss in record.losses:
+            kind.losses[loss.value] += 1
+            self._losses[loss] += 1
+        time = record.observed_at
+        if time is not None:
+            kind.first_time = time if kind.first_time is None else min(kind.first_time, time)
+            kind.last_time = time if kind.last_time is None else max(kind.last_time, time)
+        if record.resource_version:
+            kind.first_version = kind.first_version or record.resource_version
+            kind.last_version = record.resource_version
+        if record.op is Op.GAP:
+            self._gap_count += 1
+            if len(self._gaps) < GAPS_LISTED_MAX:
+                subject = str(record.key) if record.resource else "everything"
+                self._gaps.append(f"{record.place}: {subject}: {record.message}")
+        elif record.op in CHANGES:
+            self._times[record.time_quality.value] += 1
+            self._qualities[record.object_quality] += 1
+
+    def report(
+        self,
+        *,
+        notes: Iterable[str] = (),
+        refused: int = 0,
+        refusals: Iterable[tuple[str, str]] = (),
+    ) -> FidelityReport:
+        """The report of what was added."""
+        return FidelityReport(
+            records=self._records,
+            kinds=tuple(
+                KindReport(
+                    group=group,
+                    resource=resource,
+                    ops=dict(sorted(kind.ops.items())),
+                    losses=dict(sorted(kind.losses.items())),
+                    first_time=kind.first_time,
+                    last_time=kind.last_time,
+                    first_version=kind.first_version,
+                    last_version=kind.last_version,
+                )
+                for (group, resource), kind in sorted(self._kinds.items())
+            ),
+            times=dict(sorted(self._times.items())),
+            gaps=tuple(self._gaps),
+            gap_count=self._gap_count,
+            verdicts=(self._can_rebuild(refused), self._can_decide(), self._can_time()),
+            notes=tuple(notes),
+            refused=refused,
+            refusals=tuple(refusals),
+        )
+
+    def _can_rebuild(self, refused: int) -> Verdict:
+        reasons = self._reasons(_REBUILD)
+        partial = self._qualities[Quality.PARTIAL] + self._qualities[Quality.IDENTITY]
+        if partial:
+            reasons.append(f"{partial} objects are not complete")
+        if refused:
+            reasons.append(f"{refused} records were refused")
+        if not any(
+            kind.ops[Op.DELETED.value] or kind.ops[Op.MODIFIED.value]
+            for kind in self._kinds.values()
+        ):
+            reasons.append("the sources show one moment, not a course of events")
+        return Verdict(
+            question="can the state be rebuilt at every point?",
+            answer=not reasons,
+            reasons=tuple(reasons),
+        )
+
+    def _can_decide(self) -> Verdict:
+        seen = {
+            resource
+            for (_, resource), kind in self._kinds.items()
+            if any(kind.ops[op.value] for op in CHANGES)
+        }
+        reasons = []
+        if not {"resourceslices", "resourceclaims"} & seen:
+            reasons.append("no slice and no claim was recorded")
+        else:
+            missing = [name for name in NEEDED if name not in seen]
+            if missing:
+                reasons.append(f"never seen: {', '.join(missing)}")
+        reasons += self._reasons(_DECIDE)
+        return Verdict(
+            question="can decisions be re-checked?", answer=not reasons, reasons=tuple(reasons)
+        )
+
+    def _can_time(self) -> Verdict:
+        reasons = []
+        derived = self._times[TimeQuality.DERIVED.value]
+        none = self._times[TimeQuality.NONE.value]
+        if derived:
+            reasons.append(f"{derived} times are derived from the objects, to the second at best")
+        if none:
+            reasons.append(f"{none} changes have no time, only an order")
+        if self._losses[Loss.COARSE_TIME]:
+            reasons.append("times are whole seconds")
+        return Verdict(
+            question="can timing be trusted?", answer=not reasons, reasons=tuple(reasons)
+        )
+
+    def _reasons(self, texts: dict[Loss, str]) -> list[str]:
+        return [
+            f"{text} ({self._losses[loss]})" for loss, text in texts.items() if self._losses[loss]
+        ]
+
+
+def _kind_json(kind: KindReport) -> JsonObject:
+    return {
+        "group": kind.group,
+        "resource": kind.resource,
+        "ops": kind.ops,
+        "losses": kind.losses,
+        "firstTime": _time_text(kind.first_time),
+        "lastTime": _time_text(kind.last_time),
+        "firstVersion": kind.first_version,
+        "lastVersion": kind.last_version,
+    }
+
+
+def _time_text(time: Instant | None) -> str:
+    return "" if time is None else timestamps.micro_text(time)
+
+
+def _span(kind: KindReport) -> str:
+    if kind.first_time is None or kind.last_time is None:
+        return ""
+    first, last = (timestamps.seconds_text(time) for time in (kind.first_time, kind.last_time))
+    return f"{first} – {last}"

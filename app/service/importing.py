@@ -1,0 +1,259 @@
+"""Recorded histories become histories: records in, sealed events out.
+
+The source has been read, joined and checked before anything is appended (the adapters keep it in a
+temporary store), so what can be refused is refused before. The first event names the sources and
+their digests, the last one carries the fidelity report. Each event keeps where it came from in
+its stamp's `Origin`; the recorded uid stays, the recorded resource version moves to the origin.
+
+Events are appended through the log directly, in large batches: an import has no readers yet, and
+recorded states are taken over as they are, without rules.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from itertools import islice
+from typing import Protocol
+
+from anyio import lowlevel
+
+from app.domain.errors import InputError
+from app.domain.log import (
+    Actor,
+    Draft,
+    Event,
+    EventType,
+    Head,
+    HistoryInfo,
+    ObjectKey,
+    Origin,
+    Revision,
+    Stamp,
+    chain,
+)
+from app.domain.log.records import Op, Quality, Record
+from app.domain.values.json_tree import JsonObject
+from app.domain.values.timestamps import Instant
+from app.ports import EventLog
+from app.service.fidelity import FidelityCollector, FidelityReport
+
+IMPORTS = ObjectKey("redra", "imports", "", "")
+"""Group and resource of events about an import; the name is the history's."""
+
+IMPORTER = Actor(user="redra:import")
+"""Who is named where the source does not say who acted."""
+
+_EVENT_TYPES = {
+    Op.BASELINE: EventType.OBJECT_CREATED,
+    Op.ADDED: EventType.OBJECT_CREATED,
+    Op.MODIFIED: EventType.OBJECT_UPDATED,
+    Op.DELETED: EventType.OBJECT_DELETED,
+    Op.GAP: EventType.GAP_OBSERVED,
+    Op.CONTEXT: EventType.REQUEST_OBSERVED,
+}
+_VERBS = {Op.BASELINE: "baseline", Op.GAP: "gap"}
+
+
+class RecordedSource(Protocol):
+    """What the importer needs of a recording; `records` may be called more than once."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def format(self) -> str: ...
+    @property
+    def count(self) -> int: ...
+    @property
+    def notes(self) -> tuple[str, ...]: ...
+    @property
+    def refused(self) -> int: ...
+    @property
+    def described(self) -> list[JsonObject]: ...
+    @property
+    def refused_places(self) -> Sequence[tuple[str, str]]: ...
+    def records(self) -> Iterator[Record]: ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ImportOptions:
+    """How records become events.
+
+    `with_requests` keeps requests that changed nothing as `RequestObserved` events. `batch_events`
+    are appended in one step. `started` is the time of the first event when no record has a time.
+    """
+
+    with_requests: bool = True
+    batch_events: int = 5_000
+    seed: int = 0
+    settings: JsonObject = field(default_factory=dict)
+    started: Instant = Instant(0)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ImportResult:
+    """A finished import."""
+
+    history: HistoryInfo
+    head: Head
+    report: FidelityReport
+
+
+async def check_name_is_free(log: EventLog, name: str) -> None:
+    """Raise InputError when a history of that name exists; call it before reading a recording."""
+    if await log.find_history(name) is not None:
+        raise InputError(
+            f"the history {name!r} exists already", place="--history", cure="choose another name"
+        )
+
+
+async def import_records(
+    log: EventLog,
+    source: RecordedSource,
+    *,
+    name: str,
+    options: ImportOptions,
+    progress: Callable[[int, int], None] | None = None,
+) -> ImportResult:
+    """Make the history `name` of a recording. Raises InputError when the name is taken.
+
+    `progress` is told how many records of how many have been appended. After LogUnavailable the
+    history exists and is incomplete: its last event is not `HistoryImported`.
+    """
+    await check_name_is_free(log, name)
+    info = await log.create_history(
+        name, seed=options.seed, settings=options.settings, created=options.started
+    )
+    head = await log.head(info.id)
+    report = FidelityCollector()
+    records = source.records()
+    first = next(records, None)
+    start = options.started
+    if first is not None and first.settled_at is not None:
+        start = first.settled_at
+    sealer = _Sealer(head, start)
+    opening = sealer.seal(_import_draft(name, sealer.time, _begun(source)))
+    pending = [opening]
+    done = 0
+    for record in _chained(first, records):
+        done += 1
+        report.add(record)
+        if record.op is Op.CONTEXT and not options.with_requests:
+            continue
+        pending.append(sealer.seal(_draft(record, sealer.advance(record))))
+        if len(pending) >= options.batch_events:
+            head = await log.append(info.id, expected=head, events=pending)
+            pending = []
+            if progress is not None:
+                progress(done, source.count)
+            await lowlevel.checkpoint()
+    fidelity = report.report(
+        notes=source.notes, refused=source.refused, refusals=source.refused_places
+    )
+    closing = {"phase": "finished", "report": fidelity.to_json()}
+    pending.append(sealer.seal(_import_draft(name, sealer.time, closing)))
+    head = await log.append(info.id, expected=head, events=pending)
+    if progress is not None:
+        progress(done, source.count)
+    return ImportResult(history=info, head=head, report=fidelity)
+
+
+class _Sealer:
+    """Gives drafts their revisions and hashes, one after the other, and keeps the time rising."""
+
+    def __init__(self, head: Head, start: Instant) -> None:
+        self._revision = head.revision
+        self._hash = head.hash
+        self.time = Instant(max(start, head.time))
+
+    def advance(self, record: Record) -> Instant:
+        """The event's time: the record's in log order, never before the event that precedes it."""
+        moment = record.settled_at if record.settled_at is not None else record.observed_at
+        if moment is not None and moment > self.time:
+            self.time = moment
+        return self.time
+
+    def seal(self, draft: Draft) -> Event:
+        self._revision = Revision(self._revision + 1)
+        event = chain.seal(draft, self._revision, self._hash)
+        self._hash = event.hash
+        # The tree would live as long as the event; readers decode it again when they need it.
+        event.tree = None
+        return event
+
+
+def _chained(first: Record | None, rest: Iterator[Record]) -> Iterator[Record]:
+    if first is not None:
+        yield first
+        yield from rest
+
+
+def _begun(source: RecordedSource) -> JsonObject:
+    return {
+        "phase": "begun",
+        "name": source.name,
+        "format": source.format,
+        "sources": list(islice(source.described, 1_000)),
+        "sourceCount": len(source.described),
+    }
+
+
+def _import_draft(name: str, time: Instant, body: JsonObject) -> Draft:
+    return Draft(
+        type=EventType.HISTORY_IMPORTED,
+        key=IMPORTS._replace(name=name),
+        uid="",
+        tree=body,
+        stamp=Stamp(time=time, actor=IMPORTER, verb="import"),
+    )
+
+
+def _draft(record: Record, time: Instant) -> Draft:
+    return Draft(
+        type=_EVENT_TYPES[record.op],
+        key=record.key,
+        uid=record.uid,
+        tree=_body(record),
+        stamp=Stamp(
+            time=time,
+            actor=record.actor or IMPORTER,
+            verb=record.verb or _VERBS.get(record.op, "observe"),
+            request_id=record.request_id,
+            origin=_origin(record),
+        ),
+    )
+
+
+def _origin(record: Record) -> Origin:
+    quality = "" if record.object_quality is Quality.FULL else record.object_quality.value
+    return Origin(
+        source=record.source,
+        position=record.position,
+        resource_version=record.resource_version,
+        version=record.version,
+        time_quality=record.time_quality.value,
+        quality=quality,
+        losses=tuple(loss.value for loss in record.losses),
+        code=record.code,
+    )
+
+
+def _body(record: Record) -> JsonObject:
+    """The event's body; sealing writes into its metadata, so both levels are our own."""
+    if record.op is Op.GAP:
+        return {"message": record.message}
+    if record.op is Op.CONTEXT:
+        body: JsonObject = {"verb": record.verb, "code": record.code, "message": record.message}
+        if record.subresource:
+            body["subresource"] = record.subresource
+        return body
+    tree = record.object
+    if tree is None:
+        version = f"{record.group}/{record.version}" if record.group else record.version
+        tree = {"apiVersion": version, "kind": record.kind}
+    metadata = tree.get("metadata")
+    own = dict(metadata) if isinstance(metadata, dict) else {}
+    own.setdefault("name", record.name)
+    if record.namespace:
+        own.setdefault("namespace", record.namespace)
+    if record.uid:
+        own.setdefault("uid", record.uid)
+    return {**tree, "metadata": own}

@@ -1,0 +1,110 @@
+"""Recordings of a real control plane, imported and folded for the tests beside this module."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import msgspec
+
+from app.adapters.history import documents
+from app.adapters.history.limits import DEFAULT_LIMITS
+from app.adapters.history.opening import open_history
+from app.adapters.history.reading import ReadOptions
+from app.adapters.history.unpacking import file_source
+from app.adapters.memory import MemoryLog, MemoryStore
+from app.domain.log import Event, Revision
+from app.domain.objects import conversion, registry
+from app.service import importing
+from app.service.fidelity import FidelityReport
+from app.service.importing import ImportOptions
+from projections.objects import ObjectsProjection
+
+RECORDINGS = (
+    "a-quickstart",
+    "b-mig-partitions",
+    "c-multihost-tpu",
+    "e-taints",
+    "e-taints-rules-ignored",
+    "i-soak-short",
+    "j-api-versions",
+)
+
+WAYS: dict[str, tuple[str, ...]] = {
+    "audit": ("audit.jsonl.gz",),
+    "watch": ("watch",),
+    "joined": ("audit.jsonl.gz", "watch"),
+    "folder": ("",),
+}
+"""What is imported of a recording: the log alone, the streams alone, both, everything."""
+
+
+@dataclass(frozen=True)
+class Imported:
+    """An imported recording: its events, the objects at the end, the report."""
+
+    events: list[Event]
+    objects: ObjectsProjection
+    report: FidelityReport
+
+
+async def import_paths(
+    paths: list[Path],
+    options: ReadOptions | None = None,
+    import_options: ImportOptions | None = None,
+    each: Callable[[ObjectsProjection], None] | None = None,
+) -> Imported:
+    """Import into a log in memory, read the events back and fold them."""
+    log = MemoryLog(MemoryStore())
+    with open_history(paths, options or ReadOptions()) as recorded:
+        result = await importing.import_records(
+            log, recorded, name="recorded", options=import_options or ImportOptions()
+        )
+    events = await log.read(result.history.id, after=Revision(0), limit=1_000_000)
+    objects = ObjectsProjection()
+    for event in events:
+        objects.fold(event)
+        if each is not None:
+            each(objects)
+    return Imported(events=events, objects=objects, report=result.report)
+
+
+def read_objects(path: Path) -> dict[tuple[str, str, str], dict]:
+    """The objects of a dump in comparable form, by kind, namespace and name."""
+    found = {}
+    for _, value in documents.read_documents(file_source(path, path.name, DEFAULT_LIMITS)):
+        for item in value["items"]:
+            metadata = item["metadata"]
+            key = (item["kind"], metadata.get("namespace", ""), metadata["name"])
+            found[key] = comparable(item)
+    return found
+
+
+def folded_objects(objects: ObjectsProjection) -> dict[tuple[str, str, str], dict]:
+    """The folded objects in the same form."""
+    found = {}
+    for group, resource in objects.resources():
+        for key in objects.keys(group, resource):
+            tree = objects.get(key)
+            found[tree["kind"], key.namespace, key.name] = comparable(tree)
+    return found
+
+
+def comparable(tree: dict) -> dict:
+    """Without what differs between sources of one object: its version's name, resource version,
+    managed fields, empty values and nulls (history-formats.md 4.5)."""
+    group, version = registry.split_api_version(tree["apiVersion"])
+    kind = registry.find_kind(group, version, tree["kind"])
+    if kind is not None:
+        tree = conversion.convert(tree, kind, tree["apiVersion"], kind.storage_api_version)
+    tree = _bare(msgspec.json.decode(msgspec.json.encode(tree)))
+    tree["metadata"].pop("resourceVersion", None)
+    return tree
+
+
+def _bare(value):
+    if isinstance(value, dict):
+        kept = {name: _bare(item) for name, item in value.items() if name != "managedFields"}
+        return {name: item for name, item in kept.items() if item not in (None, {}, [])}
+    if isinstance(value, list):
+        return [_bare(item) for item in value]
+    return value

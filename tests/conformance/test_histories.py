@@ -1,0 +1,140 @@
+"""Recordings of a real control plane import, join, fold to their recorded end and keep the rules."""
+
+import pytest
+
+from app.domain.log import EventType
+from app.service import invariants
+from tests.conformance import recordings
+from tests.conformance.recordings import RECORDINGS, WAYS
+from tests.shared_data import shared_path
+
+OWN_EVENT = "KubeAPIReadyz"
+"""Reason of the one Event that the API server writes to itself; it is in no audit log."""
+
+
+def paths_of(name: str, way: str):
+    return [shared_path("histories", name, part) for part in WAYS[way]]
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("name", RECORDINGS)
+async def test_recording_folds_to_its_recorded_final_state(name, way):
+    imported = await recordings.import_paths(paths_of(name, way))
+    wanted = recordings.read_objects(shared_path("histories", name, "final.yaml.gz"))
+    found = recordings.folded_objects(imported.objects)
+    kinds = {key[0] for key in wanted}
+    assert {key for key in found if key[0] in kinds} == set(wanted)
+    different = [key for key, tree in wanted.items() if found[key] != tree]
+    assert different == []
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("name", RECORDINGS)
+async def test_event_objects_are_those_of_the_cluster(name, way):
+    imported = await recordings.import_paths(paths_of(name, way))
+    path = shared_path("histories", name, "events-final.json.gz")
+    wanted = {
+        key: tree
+        for key, tree in recordings.read_objects(path).items()
+        if tree.get("reason") != OWN_EVENT
+    }
+    found = {
+        key: tree
+        for key, tree in recordings.folded_objects(imported.objects).items()
+        if key[0] == "Event" and tree.get("reason") != OWN_EVENT
+    }
+    assert set(found) == set(wanted)
+    assert [key for key, tree in wanted.items() if found[key] != tree] == []
+
+
+@pytest.mark.parametrize("way", ["audit", "joined"])
+@pytest.mark.parametrize("name", RECORDINGS)
+async def test_rules_hold_at_the_end(name, way):
+    imported = await recordings.import_paths(paths_of(name, way))
+    assert [str(found) for found in invariants.check_invariants(imported.objects)] == []
+
+
+@pytest.mark.parametrize("name", RECORDINGS)
+async def test_rules_hold_at_every_revision(name):
+    """All but the transient ones; the long soak is looked at in steps."""
+    known = set()
+    broken = []
+    step = 40 if name == "i-soak-short" else 1
+
+    def check(objects):
+        event = objects.revision
+        if event % step:
+            return
+        stock = invariants.inventory_of(objects)
+        known.update(device.id for found in stock.slices() for device in found.devices)
+        broken.extend(
+            f"{event}: {found}"
+            for found in invariants.check_invariants(objects, stock, known_devices=known)
+            if not found.is_transient
+        )
+
+    await recordings.import_paths(paths_of(name, "joined"), each=check)
+    assert broken == []
+
+
+@pytest.mark.parametrize("name", RECORDINGS)
+async def test_joined_recording_has_the_revisions_of_the_store(name):
+    """Every change that a stream saw stands in the order of the store, with an actor or without."""
+    imported = await recordings.import_paths(paths_of(name, "joined"))
+    versions = [
+        int(event.stamp.origin.resource_version)
+        for event in imported.events
+        if event.is_about_object and event.stamp.origin.resource_version
+    ]
+    assert versions == sorted(versions)
+    assert len(versions) == len(set(versions))
+
+
+@pytest.mark.parametrize("name", RECORDINGS)
+async def test_joined_recording_names_the_actor_of_every_requested_change(name):
+    """Without an actor are the first steps of pod removals and the API server's own Event."""
+    imported = await recordings.import_paths(paths_of(name, "joined"))
+    for event in imported.events:
+        if event.is_about_object and event.stamp.actor == recordings.importing.IMPORTER:
+            tree = event.object
+            is_first_step = (
+                event.type is EventType.OBJECT_UPDATED
+                and tree["kind"] == "Pod"
+                and tree["metadata"].get("deletionGracePeriodSeconds") == 0
+            )
+            assert is_first_step or tree.get("reason") == OWN_EVENT
+
+
+@pytest.mark.parametrize(
+    ("name", "rebuild", "timing"),
+    [("a-quickstart", True, False), ("j-api-versions", True, False)],
+)
+async def test_report_of_a_joined_recording(name, rebuild, timing):
+    imported = await recordings.import_paths(paths_of(name, "joined"))
+    answers = [verdict.answer for verdict in imported.report.verdicts]
+    assert answers == [rebuild, True, timing]
+    assert "derived" in imported.report.verdicts[2].reasons[0]
+
+
+async def test_bare_audit_log_says_what_it_cannot_know():
+    imported = await recordings.import_paths(paths_of("a-quickstart", "audit"))
+    rebuild, decide, timing = imported.report.verdicts
+    assert not rebuild.answer
+    assert "several changes were seen as one" in rebuild.reasons[0]
+    assert not decide.answer
+    assert "guess" in decide.reasons[0]
+    assert timing.answer
+
+
+async def test_time_never_falls_along_the_history():
+    imported = await recordings.import_paths(paths_of("i-soak-short", "joined"))
+    times = [event.stamp.time for event in imported.events]
+    assert times == sorted(times)
+
+
+async def test_facts_of_the_quickstart_are_found_again():
+    imported = await recordings.import_paths(paths_of("a-quickstart", "audit"))
+    kinds = {kind.resource: kind.ops for kind in imported.report.kinds}
+    assert kinds["resourceclaims"] == {"ADDED": 16, "CONTEXT": 8, "DELETED": 16, "MODIFIED": 50}
+    assert kinds["pods"]["ADDED"] == 16
+    assert kinds["pods"]["DELETED"] == 16
