@@ -1,0 +1,119 @@
+"""Amounts of resources that pods ask for and nodes have, as integers.
+
+CPU counts in thousandths, everything else in its own unit, rounded up. Parity: the resource helpers
+of the scheduler; defaults for the scores are 100m of CPU and 200 MiB of memory per container.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from app.domain.values import json_tree, quantity
+from app.domain.values.json_tree import JsonObject, JsonView
+from app.domain.values.quantity import QuantityError
+
+CPU = "cpu"
+MEMORY = "memory"
+PODS = "pods"
+
+DEFAULT_CPU_MILLI = 100
+DEFAULT_MEMORY_BYTES = 200 * 1024 * 1024
+
+_NANOS_PER_MILLI = 1_000_000
+_NANOS_PER_UNIT = 1_000_000_000
+
+Amounts = Mapping[str, int]
+"""Resource name to amount; CPU in thousandths."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PodAmounts:
+    """What a pod asks for, and what the scores take for granted when it does not say."""
+
+    asked: Amounts
+    scored_cpu: int
+    scored_memory: int
+
+
+def of_tree(tree: JsonView) -> dict[str, int]:
+    """A resource list; entries that are no quantities count as nothing."""
+    found: dict[str, int] = {}
+    for name, value in tree.items():
+        amount = _amount(name, value)
+        if amount is not None:
+            found[name] = amount
+    return found
+
+
+def of_pod(spec: JsonView) -> PodAmounts:
+    """The effective requests of a pod.
+
+    Regular containers and sidecars add up; an init container needs its own plus the sidecars before
+    it; the larger of both counts, then the overhead is added. Requests of the pod as a whole
+    (`spec.resources`) replace the sums.
+    """
+    containers = json_tree.objects(spec, "containers")
+    inits = json_tree.objects(spec, "initContainers") if "initContainers" in spec else []
+    plain = [_requests(container) for container in containers]
+    asked = _effective(plain, [(c, _requests(c)) for c in inits])
+    scored = _effective(
+        [_with_defaults(requests) for requests in plain],
+        [(c, _with_defaults(_requests(c))) for c in inits],
+    )
+    if "resources" in spec:
+        whole = of_tree(json_tree.mapping(spec, "resources", "requests"))
+        asked = {**asked, **whole}
+        scored = {**scored, **whole}
+    if "overhead" in spec:
+        overhead = of_tree(json_tree.mapping(spec, "overhead"))
+        asked, scored = _sum(asked, overhead), _sum(scored, overhead)
+    return PodAmounts(
+        asked=asked, scored_cpu=scored.get(CPU, 0), scored_memory=scored.get(MEMORY, 0)
+    )
+
+
+def _effective(
+    containers: Iterable[Amounts], inits: Iterable[tuple[JsonObject, Amounts]]
+) -> dict[str, int]:
+    total: dict[str, int] = {}
+    for requests in containers:
+        total = _sum(total, requests)
+    sidecars: dict[str, int] = {}
+    peak: dict[str, int] = {}
+    for container, requests in inits:
+        if container.get("restartPolicy") == "Always":
+            total = _sum(total, requests)
+            sidecars = _sum(sidecars, requests)
+            needed = dict(sidecars)
+        else:
+            needed = _sum(sidecars, requests)
+        for name, amount in needed.items():
+            peak[name] = max(peak.get(name, 0), amount)
+    for name, amount in peak.items():
+        total[name] = max(total.get(name, 0), amount)
+    return total
+
+
+def _requests(container: JsonView) -> dict[str, int]:
+    if "resources" not in container:
+        return {}
+    return of_tree(json_tree.mapping(container, "resources", "requests"))
+
+
+def _with_defaults(requests: Amounts) -> dict[str, int]:
+    return {CPU: DEFAULT_CPU_MILLI, MEMORY: DEFAULT_MEMORY_BYTES, **requests}
+
+
+def _sum(left: Amounts, right: Amounts) -> dict[str, int]:
+    total = dict(left)
+    for name, amount in right.items():
+        total[name] = total.get(name, 0) + amount
+    return total
+
+
+def _amount(name: str, value: object) -> int | None:
+    try:
+        nanos = quantity.from_json(value).nanos
+    except QuantityError:
+        return None
+    unit = _NANOS_PER_MILLI if name == CPU else _NANOS_PER_UNIT
+    return -(-nanos // unit)

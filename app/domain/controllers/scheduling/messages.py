@@ -1,0 +1,55 @@
+"""The sentences of failed attempts. Parity: controllers.md 4.3."""
+
+from collections.abc import Iterable, Mapping
+
+NO_NODES = "no nodes available to schedule pods"
+NOT_HELPFUL = "Preemption is not helpful for scheduling."
+NO_VICTIMS = "No preemption victims found for incoming pod."
+NEVER = "not eligible due to preemptionPolicy=Never."
+
+NOTE_MAX = 1024
+"""Characters of an Event's note; longer ones end in ` ...`."""
+
+
+def counted(reasons: Mapping[str, int]) -> str:
+    """`<count> <reason>` items sorted as strings, not as numbers, joined with commas."""
+    return ", ".join(sorted(f"{count} {reason}" for reason, count in reasons.items()))
+
+
+def unfit(nodes: int, detail: str, after: Iterable[str]) -> str:
+    """The message when no node fits: what was in the way, then what the post filters say."""
+    text = f"0/{nodes} nodes are available: {detail}."
+    told = ", ".join(part for part in after if part)
+    return f"{text} {told}" if told else text
+
+
+def preemption(nodes: int, *, helpless: int, resolvable: int, never: bool) -> str:
+    """What DefaultPreemption says: it evicts nobody here."""
+    if never:
+        return f"preemption: {NEVER}"
+    reasons = {}
+    if helpless:
+        reasons[NOT_HELPFUL[:-1]] = helpless
+    if resolvable:
+        reasons[NO_VICTIMS[:-1]] = resolvable
+    return f"preemption: 0/{nodes} nodes are available: {counted(reasons)}."
+
+
+def note(text: str) -> str:
+    """The text as an Event carries it."""
+    return text if len(text) <= NOTE_MAX else f"{text[: NOTE_MAX - 4]} ..."
+
+
+def filter_error(text: str) -> str:
+    """The message of an attempt that an error of a node's filter has ended."""
+    return f'running "DynamicResources" filter plugin: {text}'
+
+
+def skipped(namespace: str, name: str) -> str:
+    """The note about a pod that was found terminating."""
+    return f"skip schedule deleting pod: {namespace}/{name}"
+
+
+def assigned(namespace: str, name: str, node: str) -> str:
+    """The note about a bound pod."""
+    return f"Successfully assigned {namespace}/{name} to {node}"

@@ -1,0 +1,181 @@
+"""What the scheduler needs to know of a pod, read once when the pod appears or changes."""
+
+from dataclasses import dataclass
+
+from app.domain.controllers import pods
+from app.domain.controllers.pods import PodFacts
+from app.domain.controllers.scheduling import amounts
+from app.domain.controllers.scheduling.amounts import PodAmounts
+from app.domain.log.chain import canonical_json
+from app.domain.values import json_tree, selectors
+from app.domain.values.json_tree import JsonObject, JsonView
+from app.domain.values.selectors import LabelSelector, NodeSelector, SelectorError
+
+DEFAULT_SCHEDULER = "default-scheduler"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AffinityTerm:
+    """One required term of pod affinity or anti-affinity.
+
+    `namespaces` is empty for the pod's own. A namespace selector is kept as a selector of labels.
+    """
+
+    topology_key: str
+    selector: LabelSelector
+    namespaces: frozenset[str]
+    namespace_selector: LabelSelector | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Preference:
+    """A preferred node selector term with its weight."""
+
+    weight: int
+    selector: NodeSelector
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PodSpec:
+    """One pod, ready for filters and scores.
+
+    `shape` is equal for pods that no filter or score of the framework can tell apart, claims aside.
+    """
+
+    facts: PodFacts
+    priority: int
+    created: str
+    labels: dict[str, str]
+    node_name: str
+    node_selector: tuple[tuple[str, str], ...]
+    node_affinity: NodeSelector | None
+    preferences: tuple[Preference, ...]
+    tolerations: tuple[JsonObject, ...]
+    amounts: PodAmounts
+    ports: tuple[tuple[str, str, int], ...]
+    affinity: tuple[AffinityTerm, ...]
+    anti_affinity: tuple[AffinityTerm, ...]
+    is_gated: bool
+    never_preempts: bool
+    shape: bytes
+
+
+def read(tree: JsonView, facts: PodFacts | None = None) -> PodSpec:
+    """Read a pod that is waiting for a node."""
+    spec = json_tree.mapping(tree, "spec")
+    affinity = json_tree.mapping(spec, "affinity") if "affinity" in spec else json_tree.EMPTY
+    namespace = json_tree.text(tree, "metadata", "namespace")
+    labels = json_tree.labels(tree, "metadata", "labels")
+    tolerations = tuple(json_tree.objects(spec, "tolerations"))
+    wanted = amounts.of_pod(spec)
+    node_selector = tuple(sorted(json_tree.labels(spec, "nodeSelector").items()))
+    ports = host_ports(spec)
+    shape = canonical_json(
+        [
+            namespace,
+            labels,
+            json_tree.text(spec, "nodeName"),
+            node_selector,
+            affinity,
+            tolerations,
+            [wanted.asked, wanted.scored_cpu, wanted.scored_memory],
+            ports,
+        ]
+    )
+    return PodSpec(
+        facts=facts if facts is not None else pods.facts(tree),
+        priority=json_tree.integer(spec, "priority") or 0,
+        created=json_tree.text(tree, "metadata", "creationTimestamp"),
+        labels=labels,
+        node_name=json_tree.text(spec, "nodeName"),
+        node_selector=node_selector,
+        node_affinity=_required_nodes(affinity),
+        preferences=_preferences(affinity),
+        tolerations=tolerations,
+        amounts=wanted,
+        ports=ports,
+        affinity=_terms(affinity, "podAffinity", namespace),
+        anti_affinity=_terms(affinity, "podAntiAffinity", namespace),
+        is_gated=bool(spec.get("schedulingGates")),
+        never_preempts=spec.get("preemptionPolicy") == "Never",
+        shape=shape,
+    )
+
+
+def is_ours(tree: JsonView) -> bool:
+    """True when this scheduler is responsible for the pod."""
+    name = json_tree.text(tree, "spec", "schedulerName")
+    return name in ("", DEFAULT_SCHEDULER)
+
+
+def anti_affinity_of(tree: JsonView) -> tuple[AffinityTerm, ...]:
+    """The required anti-affinity of a pod that runs already; it keeps others away too."""
+    affinity = json_tree.get(tree, "spec", "affinity")
+    if not isinstance(affinity, dict):
+        return ()
+    return _terms(affinity, "podAntiAffinity", json_tree.text(tree, "metadata", "namespace"))
+
+
+def _required_nodes(affinity: JsonView) -> NodeSelector | None:
+    required = json_tree.get(
+        affinity, "nodeAffinity", "requiredDuringSchedulingIgnoredDuringExecution"
+    )
+    if not isinstance(required, dict):
+        return None
+    try:
+        return selectors.node_selector_of(required)
+    except SelectorError:
+        return NodeSelector(terms=())
+
+
+def _preferences(affinity: JsonView) -> tuple[Preference, ...]:
+    found: list[Preference] = []
+    for item in json_tree.objects(
+        affinity, "nodeAffinity", "preferredDuringSchedulingIgnoredDuringExecution"
+    ):
+        term = json_tree.mapping(item, "preference")
+        try:
+            selector = selectors.node_selector_of({"nodeSelectorTerms": [term]})
+        except SelectorError:
+            continue
+        found.append(Preference(weight=json_tree.integer(item, "weight") or 0, selector=selector))
+    return tuple(found)
+
+
+def _terms(affinity: JsonView, kind: str, namespace: str) -> tuple[AffinityTerm, ...]:
+    found: list[AffinityTerm] = []
+    for term in json_tree.objects(affinity, kind, "requiredDuringSchedulingIgnoredDuringExecution"):
+        names = frozenset(json_tree.texts(term, "namespaces"))
+        namespaces = term.get("namespaceSelector")
+        try:
+            selector = selectors.label_selector_of(json_tree.mapping(term, "labelSelector"))
+            of_namespaces = (
+                selectors.label_selector_of(namespaces) if isinstance(namespaces, dict) else None
+            )
+        except SelectorError:
+            continue
+        if not names and of_namespaces is None:
+            names = frozenset((namespace,))
+        found.append(
+            AffinityTerm(
+                topology_key=json_tree.text(term, "topologyKey"),
+                selector=selector,
+                namespaces=names,
+                namespace_selector=of_namespaces,
+            )
+        )
+    return tuple(found)
+
+
+def host_ports(spec: JsonView) -> tuple[tuple[str, str, int], ...]:
+    """Address, protocol and number of every port that the pod takes on its node."""
+    found: list[tuple[str, str, int]] = []
+    for container in json_tree.objects(spec, "containers"):
+        if "ports" not in container:
+            continue
+        for port in json_tree.objects(container, "ports"):
+            number = json_tree.integer(port, "hostPort") or 0
+            if number:
+                address = json_tree.text(port, "hostIP") or "0.0.0.0"  # noqa: S104 - upstream's any
+                found.append((address, json_tree.text(port, "protocol") or "TCP", number))
+    return tuple(found)

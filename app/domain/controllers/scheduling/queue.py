@@ -1,0 +1,242 @@
+"""Where pods wait for the scheduler.
+
+    place           leaves it
+    gated           when PreEnqueue passes (an event must make it pass)
+    active          popped: higher priority first, then earlier time, then earlier creation
+    backoff         when its time is up; early, when `active` is empty (not after an error)
+    unschedulable   when an event concerns it, or by the flush after five minutes
+    in flight       popped; its decision in the log says where it goes
+
+Parity: controllers.md 4.1. Times are instants in the queue, nothing sleeps. Attempt counters come
+from the decisions in the log, so a restarted process goes on counting.
+"""
+
+import heapq
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+from app.domain.controllers.scheduling.pod_spec import PodSpec
+from app.domain.log import Revision
+from app.domain.values.timestamps import SECOND, Instant
+
+BACKOFF_FIRST = 1 * SECOND
+BACKOFF_MAX = 10 * SECOND
+FLUSH_AGE = 300 * SECOND
+FLUSH_ROUND = 30 * SECOND
+
+PodPlace = tuple[str, str]
+
+
+class Where(StrEnum):
+    """In which part of the queue a pod is."""
+
+    GATED = "gated"
+    ACTIVE = "active"
+    BACKOFF = "backoff"
+    ERROR_BACKOFF = "error-backoff"
+    UNSCHEDULABLE = "unschedulable"
+    IN_FLIGHT = "in-flight"
+    BINDING = "binding"
+
+
+@dataclass(slots=True, kw_only=True, eq=False)
+class QueuedPod:
+    """A pod without a node.
+
+    `since` is the queue timestamp, `plugins` those that rejected the last attempt, `unfit` and
+    `errors` count attempts in a row, `ready_at` is the end of the back-off.
+    """
+
+    spec: PodSpec
+    order: Revision
+    since: Instant
+    where: Where = Where.GATED
+    plugins: frozenset[str] = frozenset()
+    unfit: int = 0
+    errors: int = 0
+    ready_at: Instant = Instant(0)
+    ticket: int = 0
+    cause: Revision = Revision(0)
+    touched: Revision = Revision(0)
+
+    @property
+    def place(self) -> PodPlace:
+        """Namespace and name."""
+        return (self.spec.facts.namespace, self.spec.facts.name)
+
+
+@dataclass(slots=True)
+class _Heaps:
+    active: list[tuple[int, Instant, Revision, int, PodPlace]] = field(default_factory=list)
+    backoff: list[tuple[Instant, int, Instant, Revision, int, PodPlace]] = field(
+        default_factory=list
+    )
+    early: list[tuple[Instant, int, Instant, Revision, int, PodPlace]] = field(default_factory=list)
+    flush: list[tuple[Instant, Revision, int, PodPlace]] = field(default_factory=list)
+
+
+class SchedulingQueue:
+    """Pods by place. Heap entries carry a ticket; one whose ticket is old is passed over."""
+
+    def __init__(self, *, pops_early: bool = True) -> None:
+        self._pods: dict[PodPlace, QueuedPod] = {}
+        self._heaps = _Heaps()
+        self._pops_early = pops_early
+        self.rejected_by: dict[str, dict[PodPlace, None]] = {}
+
+    def __len__(self) -> int:
+        return len(self._pods)
+
+    def get(self, place: PodPlace) -> QueuedPod | None:
+        """The pod, wherever it waits."""
+        return self._pods.get(place)
+
+    def put(self, pod: QueuedPod) -> None:
+        """Take a new pod in; it is gated until it is activated."""
+        self.remove(pod.place)
+        self._pods[pod.place] = pod
+
+    def remove(self, place: PodPlace) -> QueuedPod | None:
+        """Forget a pod."""
+        pod = self._pods.pop(place, None)
+        if pod is not None:
+            self._leave(pod)
+        return pod
+
+    def gate(self, pod: QueuedPod) -> None:
+        """PreEnqueue does not pass."""
+        self._leave(pod)
+        pod.where = Where.GATED
+
+    def activate(self, pod: QueuedPod, now: Instant, cause: Revision) -> None:
+        """Move to the active part, or to back-off while its time is not up."""
+        self._leave(pod)
+        pod.cause = cause
+        if pod.ready_at > now:
+            self._enter_backoff(pod)
+            return
+        self._enter_active(pod)
+
+    def fail(self, pod: QueuedPod, now: Instant, plugins: frozenset[str]) -> None:
+        """An attempt ended without a node because plug-ins rejected the pod."""
+        self._leave(pod)
+        pod.plugins = plugins
+        pod.since = now
+        pod.unfit += 1
+        pod.errors = 0
+        pod.ready_at = _backoff_end(now, pod.unfit)
+        pod.where = Where.UNSCHEDULABLE
+        for plugin in plugins:
+            self.rejected_by.setdefault(plugin, {})[pod.place] = None
+        due = now + FLUSH_AGE
+        due += -due % FLUSH_ROUND
+        heapq.heappush(self._heaps.flush, (Instant(due), pod.order, pod.ticket, pod.place))
+
+    def err(self, pod: QueuedPod, now: Instant) -> None:
+        """An attempt ended in an error: retried after the back-off whatever happens."""
+        self._leave(pod)
+        pod.plugins = frozenset()
+        pod.since = now
+        pod.errors += 1
+        pod.ready_at = _backoff_end(now, pod.errors)
+        pod.where = Where.ERROR_BACKOFF
+        heapq.heappush(self._heaps.backoff, _backoff_entry(pod))
+
+    def hold(self, pod: QueuedPod) -> None:
+        """The pod has its devices and waits for their binding conditions."""
+        self._leave(pod)
+        pod.where = Where.BINDING
+
+    def pop(self, now: Instant) -> QueuedPod | None:
+        """The next pod to try; it is in flight from then on."""
+        self._promote(now)
+        heaps = self._heaps
+        while heaps.active:
+            *_, ticket, place = heapq.heappop(heaps.active)
+            pod = self._pods.get(place)
+            if pod is not None and pod.ticket == ticket:
+                return self._fly(pod)
+        while self._pops_early and heaps.early:
+            *_, ticket, place = heapq.heappop(heaps.early)
+            pod = self._pods.get(place)
+            if pod is not None and pod.ticket == ticket:
+                return self._fly(pod)
+        return None
+
+    def due(self) -> Instant | None:
+        """When a back-off or a flush ends next."""
+        found = [due for due in (self._next_backoff(), self._next_flush()) if due is not None]
+        return min(found, default=None)
+
+    def waiting(self, plugin: str) -> list[QueuedPod]:
+        """Unschedulable pods that this plug-in rejected, in the order of their failures."""
+        return [self._pods[place] for place in self.rejected_by.get(plugin, ())]
+
+    def _fly(self, pod: QueuedPod) -> QueuedPod:
+        self._leave(pod)
+        pod.where = Where.IN_FLIGHT
+        return pod
+
+    def _leave(self, pod: QueuedPod) -> None:
+        pod.ticket += 1
+        if pod.where is Where.UNSCHEDULABLE:
+            for plugin in pod.plugins:
+                held = self.rejected_by.get(plugin)
+                if held is not None:
+                    held.pop(pod.place, None)
+                    if not held:
+                        del self.rejected_by[plugin]
+
+    def _enter_active(self, pod: QueuedPod) -> None:
+        pod.where = Where.ACTIVE
+        entry = (-pod.spec.priority, pod.since, pod.order, pod.ticket, pod.place)
+        heapq.heappush(self._heaps.active, entry)
+
+    def _enter_backoff(self, pod: QueuedPod) -> None:
+        pod.where = Where.BACKOFF
+        entry = _backoff_entry(pod)
+        heapq.heappush(self._heaps.backoff, entry)
+        if self._pops_early:
+            heapq.heappush(self._heaps.early, entry)
+
+    def _promote(self, now: Instant) -> None:
+        while (due := self._next_backoff()) is not None and due <= now:
+            *_, place = heapq.heappop(self._heaps.backoff)
+            pod = self._pods[place]
+            self._leave(pod)
+            self._enter_active(pod)
+        while (due := self._next_flush()) is not None and due <= now:
+            *_, place = heapq.heappop(self._heaps.flush)
+            self.activate(self._pods[place], now, self._pods[place].cause)
+
+    def _next_backoff(self) -> Instant | None:
+        heap = self._heaps.backoff
+        while heap:
+            due, *_, ticket, place = heap[0]
+            pod = self._pods.get(place)
+            if pod is not None and pod.ticket == ticket:
+                return due
+            heapq.heappop(heap)
+        return None
+
+    def _next_flush(self) -> Instant | None:
+        heap = self._heaps.flush
+        while heap:
+            due, _, ticket, place = heap[0]
+            pod = self._pods.get(place)
+            if pod is not None and pod.ticket == ticket:
+                return due
+            heapq.heappop(heap)
+        return None
+
+
+def _backoff_end(now: Instant, count: int) -> Instant:
+    length = min(BACKOFF_FIRST << min(max(count, 1) - 1, 10), BACKOFF_MAX)
+    end = now + length
+    return Instant(end - end % SECOND)
+
+
+def _backoff_entry(
+    pod: QueuedPod,
+) -> tuple[Instant, int, Instant, Revision, int, PodPlace]:
+    return (pod.ready_at, -pod.spec.priority, pod.since, pod.order, pod.ticket, pod.place)

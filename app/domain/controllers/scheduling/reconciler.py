@@ -1,0 +1,482 @@
+"""The scheduler as a reconciler: folds the cluster into node index and queue, tries one pod a step.
+
+Every attempt that writes something is recorded as a decision with the volatile values that took
+part (place to begin, number of the attempt); attempts that would repeat what is written already
+leave no trace, as upstream's do, and only count in memory.
+"""
+
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import cast
+
+from app.domain.controllers import pods
+from app.domain.controllers.plan import Decision, Plan, Views
+from app.domain.controllers.resources import (
+    CLAIMS,
+    CLASSES,
+    NODES,
+    PODS,
+    RESOURCE_GROUP,
+    RULES,
+    SLICES,
+    is_of,
+    pod_key,
+)
+from app.domain.controllers.scheduling import (
+    messages,
+    neighbours,
+    pod_claims,
+    pod_spec,
+    reports,
+    waiting_binding,
+    waking,
+    writes,
+)
+from app.domain.controllers.scheduling.attempt import (
+    Attempt,
+    Rules,
+    SchedulingViews,
+    attempt,
+)
+from app.domain.controllers.scheduling.device_map import DeviceMap, merge_concerns
+from app.domain.controllers.scheduling.nodes import NodeIndex, bound_pod
+from app.domain.controllers.scheduling.pod_claims import ClaimsNotReady
+from app.domain.controllers.scheduling.queue import QueuedPod, SchedulingQueue, Where
+from app.domain.controllers.scheduling.summaries import summary_of
+from app.domain.controllers.scheduling.verdicts import Verdicts
+from app.domain.controllers.scheduling.waiting_binding import BindingWaits
+from app.domain.controllers.scheduling.waking import Waker
+from app.domain.log import DECISION, Event, EventType, ObjectKey, Revision
+from app.domain.objects.commands import Command
+from app.domain.objects.reader import ObjectsReader
+from app.domain.values import json_tree
+from app.domain.values.json_tree import JsonObject, JsonView
+from app.domain.values.timestamps import Instant
+
+NAME = "scheduling"
+
+PATCHES = (RESOURCE_GROUP, "resourceslicepatches")
+
+MOVED = "the object has been modified"
+"""Part of the text of a version conflict: the attempt is repeated at once."""
+
+Place = tuple[str, str]
+
+
+class SchedulingReconciler:
+    """Queue, node index and attempts."""
+
+    name = NAME
+
+    def __init__(self, rules: Rules) -> None:
+        self._rules = rules
+        self.nodes = NodeIndex()
+        self.queue = SchedulingQueue(pops_early=rules.gates.enabled("SchedulerPopFromBackoffQ"))
+        self._verdicts = Verdicts()
+        self._devices = DeviceMap(self.nodes)
+        self._waker = Waker(self.queue, self._admit)
+        self._series = reports.ReportSeries()
+        self._bindings = BindingWaits()
+        self._start = 0
+        self._refused: dict[Place, str] = {}
+        self._merged: dict[ObjectKey, JsonView] = {}
+
+    def fold(self, event: Event, views: Views) -> None:
+        """Follow everything that decides where pods go."""
+        key = event.key
+        objects = views.objects
+        if event.type is EventType.DECISION_RECORDED:
+            if key.resource == DECISION.resource and event.object.get("controller") == NAME:
+                self._fold_decision(event, objects)
+        elif not event.is_about_object:
+            return
+        elif is_of(key, PODS):
+            self._fold_pod(event, objects)
+        elif is_of(key, CLAIMS):
+            self._fold_claim(event, objects)
+        elif is_of(key, NODES):
+            self._fold_node(event, objects)
+        elif is_of(key, SLICES):
+            self._devices.fold_slice(event)
+            if event.type is not EventType.OBJECT_DELETED or not self._rules.quirks.c15:
+                self._wake(waking.ANY_DEVICE, event, objects)
+        elif is_of(key, CLASSES):
+            self._verdicts.clear()
+            if event.type is not EventType.OBJECT_DELETED:
+                self._wake(waking.ANY_DEVICE, event, objects)
+        elif is_of(key, RULES) or is_of(key, PATCHES):
+            self._fold_merge(event, views)
+        else:
+            self._series.fold(event)
+
+    def step(self, views: Views, now: Instant) -> Plan | None:
+        """Look at one pod that waits for its devices, or try one pod of the queue."""
+        found = cast(SchedulingViews, views)
+        plan = self._step_binding(found, now)
+        if plan is not None:
+            return plan
+        pod = self.queue.pop(now)
+        if pod is None:
+            return None
+        tree = found.objects.get(pod_key(*pod.place))
+        if tree is None:
+            self.queue.remove(pod.place)
+            return Plan(controller=NAME, key=_key(pod))
+        if "deletionTimestamp" in tree["metadata"]:
+            return self._skip(found, pod, tree, now)
+        refused = self._refused.pop(pod.place, "")
+        if refused:
+            result = Attempt(outcome="Error", message=refused, next_start=self._start)
+        else:
+            result = self._try(found, pod, tree, self._start, now)
+        plan = self._plan(found, pod, tree, result, self._start, now)
+        if plan.decision is None:
+            # Nothing new to say: the failure counts in memory only.
+            self._place_failure(pod, result.outcome, result.plugins, now)
+        return plan
+
+    def settled(self, plan: Plan, problem: str | None, now: Instant) -> None:
+        """A refused plan is reported with the next step, or repeated when the version had moved."""
+        if problem is None or plan.decision is None:
+            return
+        place = (plan.decision.namespace, plan.decision.name)
+        pod = self.queue.get(place)
+        if pod is None or pod.where is not Where.IN_FLIGHT:
+            return
+        if plan.decision.outcome in ("Scheduled", "WaitingForBinding") and MOVED not in problem:
+            claims = plan.decision.summary.get("claims") or []
+            self._refused[place] = _prebind_text(claims, problem)
+        elif plan.decision.outcome not in ("Scheduled", "WaitingForBinding"):
+            self.queue.err(pod, now)
+            return
+        self.queue.activate(pod, now, plan.observed)
+
+    def due(self) -> Instant | None:
+        """When a back-off, a flush or a look at binding conditions is due."""
+        found = [due for due in (self.queue.due(), self._bindings.due()) if due is not None]
+        return min(found, default=None)
+
+    def redecide(self, views: Views, decision: Event) -> Plan | None:
+        """The plan again; nodes and queue must have been folded up to what was observed."""
+        found = cast(SchedulingViews, views)
+        body = decision.object
+        place = (json_tree.text(body, "namespace"), json_tree.text(body, "name"))
+        inputs = json_tree.mapping(body, "inputs")
+        tree = found.objects.get(pod_key(*place))
+        if tree is None:
+            return None
+        now = Instant(json_tree.integer(inputs, "now") or decision.stamp.time)
+        start = json_tree.integer(inputs, "start") or 0
+        pod = QueuedPod(
+            spec=pod_spec.read(tree),
+            order=Revision(0),
+            since=now,
+            unfit=(json_tree.integer(inputs, "attempt") or 1) - 1,
+            cause=Revision(decision.stamp.cause),
+        )
+        if "bindingNode" in inputs:
+            held = waiting_binding.Wait(
+                place=place,
+                uid=json_tree.text(inputs, "uid"),
+                node=json_tree.text(inputs, "bindingNode"),
+                started=now,
+                next_look=now,
+                cause=pod.cause,
+            )
+            return waiting_binding.look(found, self._series, held, now)
+        if body.get("outcome") == "Skipped":
+            return self._skip(found, pod, tree, now)
+        if refused := json_tree.text(inputs, "refused"):
+            result = Attempt(outcome="Error", message=refused, next_start=start)
+        else:
+            result = self._try(found, pod, tree, start, now)
+        return self._plan(found, pod, tree, result, start, now)
+
+    # Folding
+
+    def _fold_pod(self, event: Event, objects: ObjectsReader) -> None:
+        place = (event.key.namespace, event.key.name)
+        tree = event.object
+        is_gone = event.type is EventType.OBJECT_DELETED
+        phase = json_tree.text(tree, "status", "phase")
+        if is_gone or phase in ("Succeeded", "Failed"):
+            self._forget(place)
+            if self.nodes.release(place) is not None:
+                self._wake(waking.POD_GONE, event, objects)
+            return
+        if json_tree.text(tree, "spec", "nodeName"):
+            self._forget(place)
+            self.nodes.bind(bound_pod(tree))
+            if neighbours.NAME in self.queue.rejected_by:
+                self._wake(waking.POD_CAME, event, objects)
+            return
+        if pod_spec.is_ours(tree):
+            self._fold_waiting(event, place, tree, objects)
+
+    def _fold_waiting(
+        self, event: Event, place: Place, tree: JsonObject, objects: ObjectsReader
+    ) -> None:
+        known = self.queue.get(place)
+        if known is None or known.spec.facts.uid != event.uid:
+            pod = QueuedPod(
+                spec=pod_spec.read(tree),
+                order=event.revision,
+                since=event.stamp.time,
+                cause=event.revision,
+            )
+            self.queue.put(pod)
+            self._waker.note_pod(pod)
+            self._admit(pod, objects, event.stamp.time)
+            return
+        before = known.spec
+        facts = pods.facts(tree)
+        labels = json_tree.labels(tree, "metadata", "labels")
+        gates = bool(json_tree.get(tree, "spec", "schedulingGates"))
+        if labels == before.labels and gates == before.is_gated and _same_spec(facts, before.facts):
+            known.spec = replace(before, facts=facts)
+        else:
+            known.spec = pod_spec.read(tree, facts)
+        if facts.generated != before.facts.generated:
+            self._waker.note_pod(known)
+        if known.where is Where.GATED:
+            self._admit(known, objects, event.stamp.time)
+        elif facts.generated != before.facts.generated or known.spec.shape != before.shape:
+            hint = waking.Hint(plugins=known.plugins)
+            self._waker.wake_one(known, hint, objects, event.stamp.time, event.revision)
+
+    def _fold_claim(self, event: Event, objects: ObjectsReader) -> None:
+        change = self._devices.fold_claim(event)
+        place = (event.key.namespace, event.key.name)
+        is_gone = event.type is EventType.OBJECT_DELETED
+        if is_gone and self._rules.quirks.c15:
+            return
+        freed = change.was_set if is_gone else change.was_freed
+        if freed:
+            self._wake(waking.ANY_DEVICE, event, objects)
+        if not is_gone:
+            hint = waking.Hint(plugins=waking.ANY_DEVICE.plugins, claim=place)
+            self._wake(hint, event, objects)
+
+    def _fold_node(self, event: Event, objects: ObjectsReader) -> None:
+        name = event.key.name
+        if event.type is EventType.OBJECT_DELETED:
+            self.nodes.remove(name)
+            return
+        before = self.nodes.get(name)
+        self.nodes.put(event.object)
+        info = self.nodes.get(name)
+        assert info is not None, "the node has just been put in"
+        room = before is None or before.allocatable != info.allocatable
+        labels = before is None or before.labels != info.labels
+        taints = before is None or (before.taints, before.is_unschedulable) != (
+            info.taints,
+            info.is_unschedulable,
+        )
+        if room or labels or taints:
+            hint = waking.node_hint(info, for_devices=room or labels)
+            self._wake(hint, event, objects)
+
+    def _fold_merge(self, event: Event, views: Views) -> None:
+        """A rule or patch changed what slices say: as an update of the slices concerned."""
+        before = self._merged.pop(event.key, None)
+        after = None
+        if event.type is not EventType.OBJECT_DELETED:
+            after = self._merged[event.key] = json_tree.mapping(event.object, "spec")
+        if before == after:
+            return
+        self.nodes.touch_all()
+        inventory = cast(SchedulingViews, views).inventory
+        if any(merge_concerns(inventory, spec) for spec in (before, after) if spec is not None):
+            self._wake(waking.ANY_DEVICE, event, views.objects)
+
+    def _fold_decision(self, event: Event, objects: ObjectsReader) -> None:
+        body = event.object
+        place = (json_tree.text(body, "namespace"), json_tree.text(body, "name"))
+        inputs = json_tree.mapping(body, "inputs")
+        outcome = json_tree.text(body, "outcome")
+        following = json_tree.integer(inputs, "next")
+        if following is not None:
+            self._start = following
+        now = Instant(json_tree.integer(inputs, "now") or event.stamp.time)
+        self._bindings.end(place)
+        pod = self.queue.get(place)
+        if pod is None or pod.spec.facts.uid != inputs.get("uid"):
+            return
+        if outcome == "WaitingForBinding":
+            self.queue.hold(pod)
+            node = json_tree.text(body, "summary", "node")
+            self._bindings.begin(place, pod.spec.facts.uid, node, now, event.revision)
+        elif outcome in ("Unschedulable", "Error"):
+            plugins = frozenset(json_tree.texts(body, "inputs", "plugins"))
+            self._place_failure(pod, outcome, plugins, now)
+            self._waker.replay(pod, objects, Revision(event.stamp.observed), event.stamp.time)
+        elif outcome == "Skipped":
+            self._forget(place)
+
+    # Attempts
+
+    def _try(
+        self, views: SchedulingViews, pod: QueuedPod, tree: JsonObject, start: int, now: Instant
+    ) -> Attempt:
+        return attempt(
+            self._rules,
+            views,
+            self.nodes,
+            self._verdicts,
+            pod.spec,
+            start=start,
+            now=now,
+            nominated=json_tree.text(tree, "status", "nominatedNodeName"),
+        )
+
+    def _plan(
+        self,
+        views: SchedulingViews,
+        pod: QueuedPod,
+        tree: JsonObject,
+        result: Attempt,
+        start: int,
+        now: Instant,
+    ) -> Plan:
+        objects = views.objects
+        outcome = result.outcome
+        if outcome == "Scheduled":
+            waits = waiting_binding.is_needed(self._rules.features, result)
+            outcome = "WaitingForBinding" if waits else outcome
+            commands = tuple(self._success(objects, tree, result, now, waits=waits))
+        else:
+            commands = tuple(self._failure(objects, tree, result, now))
+        if not commands:
+            return Plan(controller=NAME, key=_key(pod))
+        inputs: JsonObject = {
+            "now": now,
+            "uid": pod.spec.facts.uid,
+            "start": start,
+            "next": result.next_start,
+            "attempt": pod.unfit + pod.errors + 1,
+            "plugins": sorted(result.plugins),
+        }
+        if outcome == "Error" and not result.looked_at:
+            inputs["refused"] = result.message
+        decision = Decision(
+            controller=NAME,
+            resource="pods",
+            namespace=pod.place[0],
+            name=pod.place[1],
+            outcome=outcome,
+            inputs=inputs,
+            summary=summary_of(result, pod.spec.facts.uid),
+        )
+        return Plan(
+            controller=NAME,
+            key=_key(pod),
+            commands=commands,
+            decision=decision,
+            cause=pod.cause,
+            observed=objects.revision,
+        )
+
+    def _success(
+        self,
+        objects: ObjectsReader,
+        tree: JsonObject,
+        result: Attempt,
+        now: Instant,
+        *,
+        waits: bool,
+    ) -> Iterator[Command]:
+        yield from writes.reserve(
+            result,
+            tree,
+            now,
+            stamps_time=self._rules.features.binding_conditions,
+            nominates=self._rules.gates.enabled("NominatedNodeNameForExpectation"),
+        )
+        if waits:
+            yield reports.waiting(objects, tree, result.node, now)
+            return
+        yield writes.bind(tree, result.node)
+        yield reports.scheduled(objects, tree, result.node, now)
+
+    def _failure(
+        self, objects: ObjectsReader, tree: JsonObject, result: Attempt, now: Instant
+    ) -> Iterator[Command]:
+        if result.deallocate is not None:
+            yield writes.deallocate(result.deallocate)
+        reason = "Unschedulable" if result.outcome == "Unschedulable" else "SchedulerError"
+        yield from writes.report_failure(objects, self._series, tree, reason, result.message, now)
+
+    def _skip(self, views: SchedulingViews, pod: QueuedPod, tree: JsonObject, now: Instant) -> Plan:
+        command = self._series.failure(views.objects, tree, messages.skipped(*pod.place), now)
+        if command is None:
+            self._forget(pod.place)
+            return Plan(controller=NAME, key=_key(pod))
+        decision = Decision(
+            controller=NAME,
+            resource="pods",
+            namespace=pod.place[0],
+            name=pod.place[1],
+            outcome="Skipped",
+            inputs={"now": now, "uid": pod.spec.facts.uid},
+            summary={"message": messages.skipped(*pod.place)},
+        )
+        return Plan(
+            controller=NAME,
+            key=_key(pod),
+            commands=(command,),
+            decision=decision,
+            cause=pod.cause,
+            observed=views.objects.revision,
+        )
+
+    def _step_binding(self, views: SchedulingViews, now: Instant) -> Plan | None:
+        while (held := self._bindings.take(now)) is not None:
+            plan = waiting_binding.look(views, self._series, held, now)
+            if plan is not None:
+                return plan
+        return None
+
+    def _place_failure(
+        self, pod: QueuedPod, outcome: str, plugins: frozenset[str], now: Instant
+    ) -> None:
+        # Parity: a failure that no plug-in is to blame for is retried like an error.
+        if outcome == "Error" or not plugins:
+            self.queue.err(pod, now)
+        else:
+            self.queue.fail(pod, now, plugins)
+
+    def _admit(self, pod: QueuedPod, objects: ObjectsReader, now: Instant) -> None:
+        """PreEnqueue: scheduling gates, then claims (C11: a refusal leaves no trace)."""
+        try:
+            if not pod.spec.is_gated:
+                pod_claims.resolve(objects, pod.spec.facts)
+                self.queue.activate(pod, now, pod.cause)
+                return
+        except ClaimsNotReady:
+            pass
+        self.queue.gate(pod)
+
+    def _forget(self, place: Place) -> None:
+        if self.queue.remove(place) is not None:
+            self._waker.forget_pod(place)
+            self._refused.pop(place, None)
+        self._bindings.end(place)
+
+    def _wake(self, hint: waking.Hint, event: Event, objects: ObjectsReader) -> None:
+        self._waker.wake(hint, objects, event.stamp.time, event.revision)
+
+
+def _same_spec(new: pods.PodFacts, old: pods.PodFacts) -> bool:
+    return new.entries == old.entries and new.uid == old.uid
+
+
+def _prebind_text(claims: list[JsonView], problem: str) -> str:
+    """Upstream's text for a claim that could not be written."""
+    name = json_tree.text(claims[0], "claim") if claims else ""
+    fresh = bool(claims) and json_tree.flag(claims[0], "fresh")
+    what = "allocation and reservation" if fresh else "reservation"
+    return f'running PreBind plugin "DynamicResources": add {what} to claim {name}: {problem}'
+
+
+def _key(pod: QueuedPod) -> str:
+    return f"pod:{pod.place[0]}/{pod.place[1]}"

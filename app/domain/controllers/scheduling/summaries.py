@@ -1,0 +1,47 @@
+"""What a decision of the scheduler says about itself in the log, bounded in size."""
+
+from app.domain.controllers.scheduling import writes
+from app.domain.controllers.scheduling.attempt import Attempt
+from app.domain.values import json_tree
+from app.domain.values.json_tree import JsonObject
+
+CLAIMS_MAX = 8
+DEVICES_MAX = 8
+REASONS_MAX = 16
+
+
+def summary_of(attempt: Attempt, pod_uid: str) -> JsonObject:
+    """The reasons of an attempt; examples are cut, counts are not."""
+    if attempt.outcome != "Scheduled":
+        found: JsonObject = {"message": attempt.message[:2048], "lookedAt": attempt.looked_at}
+        reasons = sorted(attempt.reasons.items(), key=lambda item: (-item[1], item[0]))
+        if reasons:
+            found["reasons"] = dict(reasons[:REASONS_MAX])
+            found["reasonsCount"] = len(reasons)
+        if attempt.deallocate is not None:
+            found["deallocated"] = attempt.deallocate.name
+        return found
+    drawn = iter(writes.allocations(attempt, pod_uid))
+    claims: list[JsonObject] = []
+    for claim in attempt.claims:
+        allocation = claim.allocation if claim.allocation is not None else next(drawn)
+        results = json_tree.objects(allocation, "devices", "results")
+        devices = [
+            f"{result.get('driver')}/{result.get('pool')}/{result.get('device')}"
+            for result in results[:DEVICES_MAX]
+        ]
+        claims.append(
+            {
+                "claim": claim.name,
+                "fresh": claim.allocation is None,
+                "devices": devices,
+                "devicesCount": len(results),
+            }
+        )
+    return {
+        "node": attempt.node,
+        "feasible": attempt.feasible,
+        "lookedAt": attempt.looked_at,
+        "claims": claims[:CLAIMS_MAX],
+        "claimsCount": len(claims),
+    }

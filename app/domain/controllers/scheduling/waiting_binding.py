@@ -1,0 +1,160 @@
+"""Pods whose devices have to be made ready before the binding, and the looks at them.
+
+A look follows at once and then every five seconds; nothing else wakes it. Parity: controllers.md
+3.8. The wait begins with a decision in the log and ends with the next one about the pod.
+"""
+
+import heapq
+from dataclasses import dataclass
+
+from app.domain.allocation import Features
+from app.domain.controllers import pods
+from app.domain.controllers.plan import Decision, Plan
+from app.domain.controllers.resources import pod_key
+from app.domain.controllers.scheduling import binding, pod_claims, reports, writes
+from app.domain.controllers.scheduling.attempt import Attempt, SchedulingViews
+from app.domain.controllers.scheduling.binding import POLL, Readiness
+from app.domain.controllers.scheduling.pod_claims import ClaimsNotReady, PodClaim
+from app.domain.log import Revision
+from app.domain.objects.commands import Command
+from app.domain.values import json_tree
+from app.domain.values.json_tree import JsonObject
+from app.domain.values.timestamps import Instant
+
+NAME = "scheduling"
+
+Place = tuple[str, str]
+
+
+@dataclass(slots=True, kw_only=True)
+class Wait:
+    """One pod that has its devices and no binding yet."""
+
+    place: Place
+    uid: str
+    node: str
+    started: Instant
+    next_look: Instant
+    cause: Revision
+
+
+class BindingWaits:
+    """All waits, by the instant of their next look."""
+
+    def __init__(self) -> None:
+        self._waits: dict[Place, Wait] = {}
+        self._heap: list[tuple[Instant, Place]] = []
+
+    def begin(self, place: Place, uid: str, node: str, now: Instant, cause: Revision) -> None:
+        """The pod's devices are reserved; the first look is due at once."""
+        self._waits[place] = Wait(
+            place=place, uid=uid, node=node, started=now, next_look=now, cause=cause
+        )
+        heapq.heappush(self._heap, (now, place))
+
+    def end(self, place: Place) -> None:
+        """The pod is bound, refused or gone."""
+        self._waits.pop(place, None)
+
+    def take(self, now: Instant) -> Wait | None:
+        """The next wait to look at; its following look is on the grid of five seconds."""
+        due = self.due()
+        if due is None or due > now:
+            return None
+        _, place = heapq.heappop(self._heap)
+        found = self._waits[place]
+        passed = (now - found.started) // POLL + 1
+        found.next_look = Instant(found.started + passed * POLL)
+        heapq.heappush(self._heap, (found.next_look, place))
+        return found
+
+    def due(self) -> Instant | None:
+        """When the next look is due."""
+        while self._heap:
+            due, place = self._heap[0]
+            found = self._waits.get(place)
+            if found is not None and found.next_look == due:
+                return due
+            heapq.heappop(self._heap)
+        return None
+
+
+def is_needed(features: Features, attempt: Attempt) -> bool:
+    """True when a device of the pod has binding conditions."""
+    if not features.binding_conditions:
+        return False
+    fresh = [] if attempt.found is None else attempt.found.allocation_results(str)
+    known = [claim.allocation for claim in attempt.claims if claim.allocation is not None]
+    return any(binding.has_conditions(allocation) for allocation in (*fresh, *known))
+
+
+def look(
+    views: SchedulingViews, series: reports.ReportSeries, held: Wait, now: Instant
+) -> Plan | None:
+    """Bind the pod when all is ready, give up when it failed, or None: go on waiting."""
+    tree = views.objects.get(pod_key(*held.place))
+    if tree is None or json_tree.text(tree, "metadata", "uid") != held.uid:
+        return None
+    try:
+        claims = pod_claims.resolve(views.objects, pods.facts(tree))
+    except ClaimsNotReady as problem:
+        return _give_up(views, series, held, tree, (), str(problem), now)
+    for claim in claims:
+        if claim.allocation is None:
+            text = f"claim {claim.name} got deallocated elsewhere in the meantime"
+            return _give_up(views, series, held, tree, claims, text, now)
+        found = binding.look(claim.tree, claim.allocation, now)
+        if found.readiness is Readiness.WAITING:
+            return None
+        if found.readiness is not Readiness.READY:
+            return _give_up(views, series, held, tree, claims, found.text, now)
+    commands = (
+        writes.bind(tree, held.node),
+        reports.scheduled(views.objects, tree, held.node, now),
+    )
+    return _plan(views, held, commands, "Scheduled", {"node": held.node, "waited": True}, now)
+
+
+def _give_up(
+    views: SchedulingViews,
+    series: reports.ReportSeries,
+    held: Wait,
+    tree: JsonObject,
+    claims: tuple[PodClaim, ...],
+    text: str,
+    now: Instant,
+) -> Plan:
+    message = f'running PreBind plugin "DynamicResources": {text}'
+    reserved = [claim for claim in claims if pods.is_reserved_for(claim.tree, held.uid)]
+    commands = (
+        *(writes.unreserve(claim, held.uid) for claim in reserved),
+        *writes.report_failure(views.objects, series, tree, "SchedulerError", message, now),
+    )
+    return _plan(views, held, commands, "Error", {"message": message}, now)
+
+
+def _plan(
+    views: SchedulingViews,
+    held: Wait,
+    commands: tuple[Command, ...],
+    outcome: str,
+    summary: JsonObject,
+    now: Instant,
+) -> Plan:
+    namespace, name = held.place
+    return Plan(
+        controller=NAME,
+        key=f"pod:{namespace}/{name}",
+        commands=commands,
+        decision=Decision(
+            controller=NAME,
+            resource="pods",
+            namespace=namespace,
+            name=name,
+            outcome=outcome,
+            inputs={"now": now, "uid": held.uid, "bindingNode": held.node, "plugins": []},
+            summary=summary,
+        ),
+        cause=held.cause,
+        observed=views.objects.revision,
+    )

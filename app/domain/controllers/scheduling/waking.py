@@ -1,0 +1,140 @@
+"""Which event wakes which waiting pod. Parity: controllers.md 3.9, and 4.1 for the framework.
+
+A hint names the plug-ins that registered for an event; only pods that one of them rejected are
+looked at, and pods that wait for one claim are found by its name, so an event costs what it
+concerns. Hints of the recent past are kept, because events that arrive during an attempt are played
+against the pod when it has failed.
+"""
+
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from app.domain.controllers.scheduling import filters, pod_claims
+from app.domain.controllers.scheduling.attempt import DEVICES
+from app.domain.controllers.scheduling.neighbours import NAME as NEIGHBOURS
+from app.domain.controllers.scheduling.nodes import NodeInfo
+from app.domain.controllers.scheduling.pod_claims import ClaimsNotReady
+from app.domain.controllers.scheduling.queue import QueuedPod, SchedulingQueue, Where
+from app.domain.log import Revision
+from app.domain.objects.reader import ObjectsReader
+from app.domain.values.timestamps import Instant
+
+RECENT_MAX = 10_000
+"""How many hints are kept for pods in flight."""
+
+NODE_PLUGINS = frozenset(
+    {"NodeUnschedulable", "NodeName", "TaintToleration", "NodeAffinity", "NodeResourcesFit"}
+)
+POD_GONE_PLUGINS = frozenset({"NodeResourcesFit", "NodePorts", NEIGHBOURS})
+
+Place = tuple[str, str]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Hint:
+    """An event as far as waiting pods are concerned.
+
+    `plugins` registered for it. `claim` restricts it to pods that use this claim. `node` is set for
+    events on nodes: plug-ins that judge nodes wake a pod only when they let it pass there now.
+    """
+
+    plugins: frozenset[str]
+    claim: Place | None = None
+    node: NodeInfo | None = None
+
+
+ANY_DEVICE = Hint(plugins=frozenset((DEVICES,)))
+POD_GONE = Hint(plugins=POD_GONE_PLUGINS)
+POD_CAME = Hint(plugins=frozenset((NEIGHBOURS,)))
+
+
+def node_hint(info: NodeInfo, *, for_devices: bool) -> Hint:
+    """A node came, or changed in a way that may matter."""
+    extra = {NEIGHBOURS, DEVICES} if for_devices else {NEIGHBOURS}
+    return Hint(plugins=NODE_PLUGINS | extra, node=info)
+
+
+class Waker:
+    """Applies hints to the queue."""
+
+    def __init__(
+        self, queue: SchedulingQueue, admit: Callable[[QueuedPod, ObjectsReader, Instant], None]
+    ) -> None:
+        self._queue = queue
+        self._admit = admit
+        self._users: dict[Place, dict[Place, None]] = {}
+        self._claims: dict[Place, tuple[Place, ...]] = {}
+        self._recent: deque[tuple[Revision, Hint]] = deque(maxlen=RECENT_MAX)
+
+    def note_pod(self, pod: QueuedPod) -> None:
+        """Remember which claims the pod waits for."""
+        place = pod.place
+        self.forget_pod(place)
+        facts = pod.spec.facts
+        names = [entry.claim for entry in facts.entries if entry.claim]
+        names += [name for _, name in facts.generated if name]
+        claims = tuple((facts.namespace, name) for name in names)
+        if claims:
+            self._claims[place] = claims
+            for claim in claims:
+                self._users.setdefault(claim, {})[place] = None
+
+    def forget_pod(self, place: Place) -> None:
+        """The pod waits no longer."""
+        for claim in self._claims.pop(place, ()):
+            users = self._users[claim]
+            users.pop(place, None)
+            if not users:
+                del self._users[claim]
+
+    def wake(self, hint: Hint, objects: ObjectsReader, now: Instant, cause: Revision) -> None:
+        """Move the pods that the event may help."""
+        self._recent.append((cause, hint))
+        if hint.claim is not None:
+            for place in tuple(self._users.get(hint.claim, ())):
+                pod = self._queue.get(place)
+                if pod is not None and pod.where is Where.GATED:
+                    self._admit(pod, objects, now)
+                elif pod is not None:
+                    self.wake_one(pod, hint, objects, now, cause)
+            return
+        places: dict[Place, None] = {}
+        for plugin in sorted(hint.plugins):
+            places.update(self._queue.rejected_by.get(plugin, {}))
+        for place in places:
+            pod = self._queue.get(place)
+            if pod is not None:
+                self.wake_one(pod, hint, objects, now, cause)
+
+    def replay(self, pod: QueuedPod, objects: ObjectsReader, after: Revision, now: Instant) -> None:
+        """Play what happened since revision `after` against a pod that has just failed."""
+        if not self._recent or self._recent[-1][0] <= after:
+            return
+        for cause, hint in tuple(self._recent):
+            if cause > after and (
+                hint.claim is None or hint.claim in self._claims.get(pod.place, ())
+            ):
+                self.wake_one(pod, hint, objects, now, cause)
+
+    def wake_one(
+        self, pod: QueuedPod, hint: Hint, objects: ObjectsReader, now: Instant, cause: Revision
+    ) -> None:
+        """Move one pod when one of the plug-ins that rejected it says yes."""
+        if pod.where is not Where.UNSCHEDULABLE or not pod.plugins & hint.plugins:
+            return
+        if any(_says_yes(plugin, pod, hint, objects) for plugin in pod.plugins & hint.plugins):
+            self._queue.activate(pod, now, cause)
+
+
+def _says_yes(plugin: str, pod: QueuedPod, hint: Hint, objects: ObjectsReader) -> bool:
+    if plugin == DEVICES:
+        try:
+            pod_claims.resolve(objects, pod.spec.facts)
+        except ClaimsNotReady:
+            return False
+        return True
+    if plugin in NODE_PLUGINS and hint.node is not None:
+        refusal = filters.check_node(pod.spec, hint.node)
+        return refusal is None or refusal.plugin != plugin
+    return True

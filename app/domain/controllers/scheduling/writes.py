@@ -1,0 +1,199 @@
+"""The writes of an attempt, in the order in which the real scheduler makes them.
+
+Success: nominated node; per claim the finalizer, then allocation and reservation; binding; event.
+Failure: event, condition. Parity: controllers.md 3.5, 3.7, 4.3, 4.6. What differs: all writes of an
+attempt are one append, so a failure in the middle leaves nothing behind.
+"""
+
+import hashlib
+from collections.abc import Callable, Iterator
+from uuid import UUID
+
+from app.domain.controllers import pods
+from app.domain.controllers.resources import PROTECTION_FINALIZER, pod_key
+from app.domain.controllers.scheduling import reports
+from app.domain.controllers.scheduling.attempt import Attempt
+from app.domain.controllers.scheduling.pod_claims import PodClaim
+from app.domain.controllers.scheduling.reports import MANAGER
+from app.domain.objects.commands import (
+    BindPod,
+    Command,
+    PatchObject,
+    PatchType,
+    UpdateObject,
+)
+from app.domain.objects.reader import ObjectsReader
+from app.domain.values import json_tree, timestamps
+from app.domain.values.json_tree import JsonObject
+from app.domain.values.timestamps import Instant
+
+
+def reserve(
+    attempt: Attempt, pod: JsonObject, now: Instant, *, stamps_time: bool, nominates: bool
+) -> Iterator[Command]:
+    """Everything before the binding: nominated node, claims."""
+    uid = json_tree.text(pod, "metadata", "uid")
+    lacking = [claim for claim in attempt.claims if not pods.is_reserved_for(claim.tree, uid)]
+    nominated = json_tree.text(pod, "status", "nominatedNodeName")
+    if lacking and nominates and nominated != attempt.node:
+        yield _pod_status(pod, {"nominatedNodeName": attempt.node})
+    drawn = iter(allocations(attempt, uid))
+    for claim in attempt.claims:
+        fresh = next(drawn) if claim.allocation is None else None
+        if claim in lacking:
+            yield from _reserve_claim(claim, fresh, pod, now, stamps_time=stamps_time)
+
+
+def allocations(attempt: Attempt, pod_uid: str) -> list[JsonObject]:
+    """The allocations of the unallocated claims; share ids derive from pod and claims."""
+    if attempt.found is None:
+        return []
+    uids = [json_tree.text(c.tree, "metadata", "uid") for c in attempt.claims if not c.allocation]
+    return attempt.found.allocation_results(_share_ids("/".join((pod_uid, *uids))))
+
+
+def bind(pod: JsonObject, node: str) -> BindPod:
+    """The binding itself."""
+    metadata = pod["metadata"]
+    return BindPod(
+        key=pod_key(metadata["namespace"], metadata["name"]),
+        node=node,
+        uid=json_tree.text(metadata, "uid"),
+        options=MANAGER,
+    )
+
+
+def deallocate(claim: PodClaim) -> Command:
+    """The post filter's write: reservation, allocation and device status go."""
+    tree = json_tree.copy(claim.tree)
+    for part in ("allocation", "reservedFor", "devices"):
+        tree.get("status", {}).pop(part, None)
+    return UpdateObject(
+        key=claim.key, version="v1", tree=tree, subresource="status", options=MANAGER
+    )
+
+
+def unreserve(claim: PodClaim, pod_uid: str) -> Command:
+    """Take the pod's reservation back; the allocation stays (C10)."""
+    return PatchObject(
+        key=claim.key,
+        version="v1",
+        type=PatchType.STRATEGIC,
+        body={
+            "metadata": {"uid": json_tree.text(claim.tree, "metadata", "uid")},
+            "status": {"reservedFor": [{"$patch": "delete", "uid": pod_uid}]},
+        },
+        subresource="status",
+        options=MANAGER,
+    )
+
+
+def failed_condition(pod: JsonObject, reason: str, message: str, now: Instant) -> Command | None:
+    """The patch that says why the pod waits; None when it says so already.
+
+    Only changed fields are sent; `lastTransitionTime` moves with the status value alone.
+    """
+    wanted: JsonObject = {"status": "False", "reason": reason, "message": message}
+    generation = json_tree.integer(pod, "metadata", "generation")
+    if generation is not None:
+        wanted["observedGeneration"] = generation
+    held = _condition(pod)
+    changed: JsonObject
+    if held is None:
+        changed = {
+            **wanted,
+            "lastProbeTime": None,
+            "lastTransitionTime": timestamps.seconds_text(now),
+        }
+    else:
+        changed = {name: value for name, value in wanted.items() if held.get(name) != value}
+        if "status" in changed:
+            changed["lastTransitionTime"] = timestamps.seconds_text(now)
+    status: JsonObject = {}
+    if changed:
+        status["conditions"] = [{"type": "PodScheduled", **changed}]
+    if json_tree.text(pod, "status", "nominatedNodeName"):
+        status["nominatedNodeName"] = None
+    return _pod_status(pod, status) if status else None
+
+
+def report_failure(
+    objects: ObjectsReader,
+    series: reports.ReportSeries,
+    pod: JsonObject,
+    reason: str,
+    message: str,
+    now: Instant,
+) -> Iterator[Command]:
+    """Event and condition of a failed attempt, as far as they are new."""
+    event = series.failure(objects, pod, message, now)
+    if event is not None:
+        yield event
+    condition = failed_condition(pod, reason, message, now)
+    if condition is not None:
+        yield condition
+
+
+def _reserve_claim(
+    claim: PodClaim, fresh: JsonObject | None, pod: JsonObject, now: Instant, *, stamps_time: bool
+) -> Iterator[Command]:
+    tree = json_tree.copy(claim.tree)
+    metadata = tree["metadata"]
+    has_finalizer = PROTECTION_FINALIZER in json_tree.texts(metadata, "finalizers")
+    if fresh is not None and not has_finalizer:
+        metadata["finalizers"] = [*json_tree.texts(metadata, "finalizers"), PROTECTION_FINALIZER]
+        yield UpdateObject(key=claim.key, version="v1", tree=tree, options=MANAGER)
+        # The write before has checked and moved the version.
+        tree = {**tree, "metadata": {k: v for k, v in metadata.items() if k != "resourceVersion"}}
+    status = dict(tree.get("status") or {})
+    if fresh is not None:
+        status["allocation"] = fresh
+    allocation = dict(status["allocation"])
+    if stamps_time and "allocationTimestamp" not in allocation:
+        # Parity: C13, also an allocation that somebody else wrote gets one, which is refused.
+        allocation["allocationTimestamp"] = timestamps.seconds_text(now)
+    status["allocation"] = allocation
+    status["reservedFor"] = [
+        *json_tree.objects(status, "reservedFor"),
+        {
+            "resource": "pods",
+            "name": json_tree.text(pod, "metadata", "name"),
+            "uid": json_tree.text(pod, "metadata", "uid"),
+        },
+    ]
+    tree["status"] = status
+    yield UpdateObject(
+        key=claim.key, version="v1", tree=tree, subresource="status", options=MANAGER
+    )
+
+
+def _condition(pod: JsonObject) -> JsonObject | None:
+    for condition in json_tree.objects(pod, "status", "conditions"):
+        if condition.get("type") == "PodScheduled":
+            return condition
+    return None
+
+
+def _pod_status(pod: JsonObject, status: JsonObject) -> PatchObject:
+    metadata = pod["metadata"]
+    return PatchObject(
+        key=pod_key(metadata["namespace"], metadata["name"]),
+        version="v1",
+        type=PatchType.STRATEGIC,
+        body={"status": status},
+        subresource="status",
+        options=MANAGER,
+    )
+
+
+def _share_ids(seed: str) -> Callable[[], str]:
+    """Ids that look random and come again for the same seed, so that a decision can be repeated."""
+    count = 0
+
+    def draw() -> str:
+        nonlocal count
+        count += 1
+        digest = hashlib.sha256(f"{seed}#{count}".encode()).digest()
+        return str(UUID(bytes=digest[:16], version=4))
+
+    return draw
