@@ -1,0 +1,115 @@
+import pytest
+
+from projections.taints import TaintsProjection
+from tests.unit.projections.log_of import LogOf, allocation, device, reserved, slice_spec, taint
+
+
+@pytest.fixture
+def log() -> LogOf:
+    made = LogOf(TaintsProjection())
+    made.put(
+        "slice",
+        "s1",
+        spec=slice_spec("p", device("a", taints=[taint("own:NoSchedule")]), device("b")),
+    )
+    made.put("slice", "s2", spec=slice_spec("q", device("a")))
+    return made
+
+
+def rule(log: LogOf, name: str, effect: str = "NoExecute", **selector: str) -> None:
+    spec = {"deviceSelector": selector, "taint": taint(f"{name}-key:{effect}")}
+    log.put("rule", name, spec=spec)
+
+
+def test_taints_of_the_slice_come_before_those_of_rules(log: LogOf) -> None:
+    rule(log, "z", device="a")
+    rule(log, "m", pool="p")
+    found = [log.part("view_taints", "d", "p", "a", n, columns="taint_key rule") for n in range(3)]
+    assert found == [["own", ""], ["m-key", "m"], ["z-key", "z"]]
+    assert log.part("view_taints", "d", "p", "b", 0, columns="taint_key rule") == ["m-key", "m"]
+    assert log.view.row("view_taints", ("d", "p", "b", 1)) is None
+
+
+def test_rows_move_up_when_a_rule_goes(log: LogOf) -> None:
+    rule(log, "a", pool="p")
+    rule(log, "b", pool="p")
+    log.touched()
+    log.delete("rule", "a")
+    touched = log.touched()
+    assert touched["view_taints"] == [("d", "p", "a", n) for n in range(3)] + [
+        ("d", "p", "b", n) for n in range(2)
+    ]
+    assert touched["view_taint_rules"] == [("a",), ("b",)]
+    assert log.part("view_taints", "d", "p", "b", 0, columns="rule") == ["b"]
+    assert log.view.row("view_taints", ("d", "p", "b", 1)) is None
+
+
+def test_a_rule_counts_what_it_matches(log: LogOf) -> None:
+    rule(log, "r", device="a")
+    columns = "devices device_names allocated pods"
+    assert log.part("view_taint_rules", "r", columns=columns) == [2, ["d/p/a", "d/q/a"], 0, 0]
+    log.put("claim", "ns/c", status=reserved(allocation("q/a"), "x", "y"))
+    assert log.part("view_taint_rules", "r", columns="allocated tolerated pods") == [1, 0, 2]
+
+
+def test_a_rule_without_selector_taints_everything_for_allocation(log: LogOf) -> None:
+    log.put("rule", "r", spec={"taint": taint("k:NoSchedule")})
+    assert log.part("view_taint_rules", "r", columns="selects devices") == [False, 3]
+
+
+@pytest.mark.parametrize(
+    ("tolerations", "tolerated", "evicted_after"),
+    [
+        ([], False, 0),
+        ([{"operator": "Exists"}], True, 0),
+        ([{"operator": "Exists", "effect": "NoExecute"}], True, None),
+        ([{"operator": "Exists", "effect": "NoExecute", "tolerationSeconds": 60}], True, 60),
+        ([{"key": "other", "operator": "Exists", "effect": "NoExecute"}], False, 0),
+        (
+            [
+                {"operator": "Exists", "effect": "NoExecute", "tolerationSeconds": 60},
+                {"operator": "Exists", "effect": "NoExecute", "tolerationSeconds": -5},
+            ],
+            True,
+            0,
+        ),
+    ],
+)
+def test_a_claim_says_how_it_bears_a_taint(
+    log: LogOf, tolerations: list, tolerated: bool, evicted_after: int | None
+) -> None:
+    rule(log, "r", pool="q")
+    log.put("claim", "ns/c", status=reserved(allocation("q/a", tolerations=tolerations), "x"))
+    [found] = log.row("view_taints", "d", "q", "a", 0)["claims"]
+    assert found == {
+        "claim": "ns/c",
+        "device": "d/q/a",
+        "request": "r",
+        "tolerated": tolerated,
+        "evicted_after": evicted_after,
+        "pods": ["x"],
+    }
+
+
+def test_a_claim_touches_its_device_and_the_rules_over_it(log: LogOf) -> None:
+    rule(log, "p-rule", pool="p")
+    rule(log, "q-rule", pool="q")
+    log.touched()
+    log.put("claim", "ns/c", status=allocation("q/a"))
+    assert log.touched() == {
+        "view_taints": [("d", "q", "a", 0)],
+        "view_taint_rules": [("q-rule",)],
+    }
+
+
+def test_a_rule_concerns_a_claim_whose_device_is_gone(log: LogOf) -> None:
+    rule(log, "r", pool="q")
+    log.put("claim", "ns/c", status=allocation("q/a"))
+    log.delete("slice", "s2")
+    assert log.part("view_taint_rules", "r", columns="devices allocated") == [0, 1]
+    assert log.view.row("view_taints", ("d", "q", "a", 0)) is None
+
+
+def test_devices_of_an_older_generation_have_no_taints_in_force(log: LogOf) -> None:
+    log.put("slice", "s3", spec=slice_spec("p", device("b"), generation=2))
+    assert log.view.row("view_taints", ("d", "p", "a", 0)) is None

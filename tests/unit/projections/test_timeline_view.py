@@ -1,0 +1,186 @@
+import pytest
+
+from app.domain.log import EventType, ObjectKey
+from projections.timeline import TimelineProjection
+from projections.timeline_kinds import TEXT_MAX
+from tests.unit.projections.log_of import LogOf, allocation, device, reserved, slice_spec, taint
+
+
+@pytest.fixture
+def log() -> LogOf:
+    return LogOf(TimelineProjection())
+
+
+def told(log: LogOf) -> list[tuple[str, str]]:
+    """Kind and text of everything told so far."""
+    keys = sorted(key for keys in log.view.take_changed().values() for key in keys)
+    rows = [log.row("view_timeline", *key) for key in keys]
+    return [(row["kind"], row["text"]) for row in rows]
+
+
+def condition(type: str, status: str, reason: str, message: str) -> dict:
+    return {"type": type, "status": status, "reason": reason, "message": message}
+
+
+def test_the_life_of_a_pod(log: LogOf) -> None:
+    spec = {"resourceClaims": [{"name": "x", "resourceClaimTemplateName": "t"}]}
+    waits = condition("PodScheduled", "False", "Unschedulable", "0/1 nodes are available")
+    ends = condition("DisruptionTarget", "True", "DeletionByDeviceTaintManager", "tainted")
+    log.put("pod", "ns/a", spec=spec, status={"phase": "Pending"})
+    log.put("pod", "ns/a", spec=spec, status={"phase": "Pending", "conditions": [waits]})
+    spec = {**spec, "nodeName": "n1"}
+    log.put("pod", "ns/a", spec=spec, status={"phase": "Pending"})
+    log.put("pod", "ns/a", spec=spec, status={"phase": "Running"})
+    log.put("pod", "ns/a", spec=spec, status={"phase": "Running", "conditions": [ends]})
+    gone = {"deletionTimestamp": "2026-01-01T00:00:00Z"}
+    status = {"phase": "Running", "conditions": [ends]}
+    log.put("pod", "ns/a", spec=spec, status=status, metadata=gone)
+    log.put("pod", "ns/a", spec=spec, status={**status, "phase": "Failed"}, metadata=gone)
+    log.delete("pod", "ns/a")
+    assert told(log) == [
+        ("PodCreated", "uses claims from t"),
+        ("PodUnschedulable", "Unschedulable: 0/1 nodes are available"),
+        ("PodScheduled", "to n1"),
+        ("PodPhase", "Running"),
+        ("PodEvicted", "DeletionByDeviceTaintManager: tainted"),
+        ("PodDeletionAsked", "after DeletionByDeviceTaintManager: tainted"),
+        ("PodFinished", "Failed"),
+        ("PodDeleted", ""),
+    ]
+
+
+def test_the_life_of_a_claim(log: LogOf) -> None:
+    log.put("claim", "ns/c")
+    log.put("claim", "ns/c", status=reserved(allocation("p/a"), "x"))
+    log.put("claim", "ns/c", status=reserved(allocation("p/a"), "x", "y"))
+    log.put("claim", "ns/c", status=reserved(allocation("p/a"), "y"))
+    gone = {"deletionTimestamp": "2026-01-01T00:00:00Z"}
+    log.put("claim", "ns/c", status=reserved(allocation("p/a"), "y"), metadata=gone)
+    log.put("claim", "ns/c", metadata=gone)
+    log.delete("claim", "ns/c")
+    assert told(log) == [
+        ("ClaimCreated", "without allocation"),
+        ("ClaimAllocated", "d/p/a, reserved for x"),
+        ("ClaimReserved", "for y"),
+        ("ClaimReleased", "by x"),
+        ("ClaimDeletionAsked", "still reserved for y"),
+        ("ClaimDeallocated", "d/p/a given back"),
+        ("ClaimDeleted", ""),
+    ]
+
+
+def test_the_life_of_a_slice(log: LogOf) -> None:
+    tainted = device("a", taints=[taint("k=v:NoExecute")])
+    log.put("slice", "s", spec=slice_spec("p", device("a"), device("b")))
+    log.put("slice", "s", spec=slice_spec("p", tainted, device("b")))
+    log.put("slice", "s", spec=slice_spec("p", tainted))
+    log.put("slice", "s", spec=slice_spec("p", tainted, generation=2))
+    log.put("slice", "s", spec=slice_spec("p", tainted, generation=2), metadata={"generation": 9})
+    log.delete("slice", "s")
+    assert told(log) == [
+        ("SlicePublished", "pool d/p generation 1 with 2 devices"),
+        ("SliceChanged", "pool d/p generation 1: taints added: a k=v:NoExecute"),
+        ("SliceChanged", "pool d/p generation 1: devices removed: b"),
+        ("SliceChanged", "pool d/p generation 2 with 1 device, before: pool d/p generation 1"),
+        ("SliceChanged", "pool d/p generation 2: what devices have or consume"),
+        ("SliceDeleted", ""),
+    ]
+
+
+def test_the_life_of_a_rule(log: LogOf) -> None:
+    spec = {"deviceSelector": {"pool": "p"}, "taint": taint("k:None")}
+    log.put("rule", "r", spec=spec)
+    spec = {**spec, "taint": taint("k:NoExecute")}
+    log.put("rule", "r", spec=spec)
+    now = condition("EvictionInProgress", "True", "PodsPendingEviction", "1 pod")
+    log.put("rule", "r", spec=spec, status={"conditions": [now]})
+    log.delete("rule", "r")
+    assert told(log) == [
+        ("RuleCreated", "k:None on */p/*"),
+        ("RuleChanged", "k:NoExecute on */p/*, before: k:None on */p/*"),
+        ("RuleStatus", "PodsPendingEviction: 1 pod"),
+        ("RuleDeleted", ""),
+    ]
+
+
+def test_the_life_of_a_node(log: LogOf) -> None:
+    ready = {"conditions": [condition("Ready", "True", "", "")]}
+    log.put("node", "n", spec={"taints": [taint("new:NoSchedule")]})
+    log.put("node", "n", spec={"taints": [taint("new:NoSchedule")]}, status=ready)
+    log.put("node", "n", status=ready)
+    log.put("node", "n", spec={"unschedulable": True}, status=ready)
+    assert told(log) == [
+        ("NodeCreated", "not ready"),
+        ("NodeReady", "Ready is True"),
+        ("NodeChanged", "taints removed: new:NoSchedule"),
+        ("NodeChanged", "cordoned"),
+    ]
+
+
+def test_other_kinds_are_followed_by_their_specification(log: LogOf) -> None:
+    log.put("class", "gpu", metadata={"generation": 1})
+    log.put("class", "gpu", metadata={"generation": 1, "labels": {"a": "b"}})
+    log.put("class", "gpu", metadata={"generation": 2})
+    log.put("deployment", "ns/d", metadata={"generation": 1})
+    log.put("deployment", "ns/d", metadata={"generation": 1}, status={"replicas": 3})
+    assert told(log) == [
+        ("ClassCreated", ""),
+        ("ClassChanged", "generation 2"),
+        ("ObjectCreated", ""),
+    ]
+
+
+def test_repetitions_and_heartbeats_are_not_told(log: LogOf) -> None:
+    log.put("lease", "kube-system/scheduler", spec={"holderIdentity": "a"})
+    log.put("pod", "ns/a", status={"phase": "Running"})
+    log.put("pod", "ns/a", status={"phase": "Running", "hostIP": "10.0.0.1"})
+    log.append(EventType.REQUEST_OBSERVED, ObjectKey("", "pods", "ns", "a"), {"code": 409})
+    assert [kind for kind, _ in told(log)] == ["PodCreated"]
+
+
+def test_a_warning_is_told_of_the_object_it_is_about(log: LogOf) -> None:
+    about = {
+        "apiVersion": "resource.k8s.io/v1",
+        "kind": "ResourceClaim",
+        "namespace": "ns",
+        "name": "c",
+    }
+    event = {"reason": "Failed", "message": "no devices", "involvedObject": about}
+    log.put("event", "ns/e1", type="Normal", **event)
+    revision = log.put("event", "ns/e2", type="Warning", **event)
+    log.put("event", "ns/e2", type="Warning", **event, count=2)
+    assert told(log) == [("Warning", "Failed: no devices")]
+    columns = "api_group resource namespace name"
+    found = log.part("view_timeline", revision, columns=columns)
+    assert found == ["resource.k8s.io", "resourceclaims", "ns", "c"]
+
+
+def test_a_decision_is_told_of_its_subject(log: LogOf) -> None:
+    summary = {"message": "0/2 nodes are available"}
+    body = {"controller": "scheduling", "outcome": "Unschedulable", "summary": summary}
+    revision = log.decide("ns/a", resource="pods", **body)
+    text = "scheduling decided Unschedulable: 0/2 nodes are available"
+    assert told(log) == [("Decision", text)]
+    assert log.part("view_timeline", revision, columns="resource name") == ["pods", "a"]
+
+
+def test_a_gap_in_the_record_is_told(log: LogOf) -> None:
+    log.append(EventType.GAP_OBSERVED, ObjectKey("redra", "gaps", "", ""), {"reason": "restart"})
+    assert told(log) == [("GapObserved", "restart")]
+
+
+def test_an_entry_says_who_did_it_and_what_provoked_it(log: LogOf) -> None:
+    first = log.put("pod", "ns/a")
+    second = log.put("claim", "ns/c", actor="system:controller", cause=first)
+    columns = "actor verb cause because"
+    found = log.part("view_timeline", second, columns=columns)
+    assert found == ["system:controller", "update", first, "PodCreated pods/ns/a"]
+    assert log.row("view_timeline", first)["because"] == ""
+
+
+def test_long_texts_are_cut(log: LogOf) -> None:
+    names = [f"a-very-long-device-name-{number:03}" + "x" * 200 for number in range(40)]
+    revision = log.put("claim", "ns/c", status=allocation(*(f"p/{name}" for name in names)))
+    text = log.row("view_timeline", revision)["text"]
+    assert len(text) == TEXT_MAX
+    assert text.endswith("…")
