@@ -1,0 +1,43 @@
+"""CEL, the language of device selectors: compile once, estimate, evaluate, explain.
+
+Belongs here: parsing, type checking, both cost models, functions and evaluation of expressions
+over one device (`device` is the only variable), masks over many. Does not belong here: what a
+selector means for a request or class, when it is evaluated, and where its errors go; that is
+`allocation`. `devices`, `allocation` and everything above may import the names below; this package
+imports only `domain.values` and `domain.errors`.
+
+Reading order: `tokens` → `parser` (with `macros`) → `checker` (with `types`, `declarations` and the
+two tables of functions) → `validation` → `closures` (with `paths`, `calls`, `loops`) → `program`.
+Beside it: `estimate` and `charges` for costs, `functions` for what functions do, `masks`, `trace`.
+"""
+
+from app.domain.cel.admission import AdmissionProblem, check_admission
+from app.domain.cel.device import DeviceInput
+from app.domain.cel.environment import STORED, Environment, new_environment
+from app.domain.cel.issues import CompileError
+from app.domain.cel.limits import COST_LIMIT, EXPRESSION_BYTES_MAX
+from app.domain.cel.masks import DeviceTable, Mask, mask
+from app.domain.cel.program import Outcome, Program, ProgramCache, compile_expression
+from app.domain.cel.trace import Trace, TraceStep, trace
+
+__all__ = [
+    "COST_LIMIT",
+    "EXPRESSION_BYTES_MAX",
+    "STORED",
+    "AdmissionProblem",
+    "CompileError",
+    "DeviceInput",
+    "DeviceTable",
+    "Environment",
+    "Mask",
+    "Outcome",
+    "Program",
+    "ProgramCache",
+    "Trace",
+    "TraceStep",
+    "check_admission",
+    "compile_expression",
+    "mask",
+    "new_environment",
+    "trace",
+]

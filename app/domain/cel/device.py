@@ -1,0 +1,131 @@
+"""The device that an expression looks at, and its CEL values.
+
+Parity: allocator.md 11.2. All attributes and capacities are converted before anything is
+evaluated, so one that cannot be converted fails every expression on the device. Maps keep the
+order in which the object lists its entries; loops go through them in that order.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Final
+
+from app.domain.cel.values import CelError, DefaultingMap, QuantityValue, Value, register_type
+from app.domain.values import quantity, semver
+from app.domain.values.json_tree import EMPTY, JsonView
+from app.domain.values.quantity import QuantityError
+from app.domain.values.semver import SemverError
+
+
+class DeviceValue:
+    """The variable `device` at run time. `failure` is set where the conversion failed."""
+
+    __slots__ = ("allow_multiple_allocations", "attributes", "capacity", "driver", "failure")
+
+    def __init__(self, device: "DeviceInput") -> None:
+        self.driver = device.driver
+        self.allow_multiple_allocations = device.allow_multiple_allocations
+        self.attributes = DefaultingMap()
+        self.capacity = DefaultingMap()
+        self.failure: CelError | None = None
+        for key, raw in device.attributes.items():
+            found = _attribute(key, raw)
+            if isinstance(found, CelError):
+                self.failure = found
+                return
+            _put(self.attributes, device.driver, key, found)
+        for key, raw in device.capacity.items():
+            amount = _amount(key, raw)
+            if isinstance(amount, CelError):
+                self.failure = amount
+                return
+            _put(self.capacity, device.driver, key, amount)
+
+    def field(self, name: str) -> Value:
+        """A field by the name it has in expressions; the checker let only known ones pass."""
+        if name == "attributes":
+            return self.attributes
+        if name == "capacity":
+            return self.capacity
+        if name == "driver":
+            return self.driver
+        return self.allow_multiple_allocations
+
+
+register_type(DeviceValue, name="kubernetes.DRADevice", go_type="*types.dynamicMap")
+
+FIELDS: Final = frozenset({"attributes", "capacity", "driver", "allowMultipleAllocations"})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DeviceInput:
+    """What expressions can see of a device, as API objects.
+
+    `attributes` holds values such as `{"int": 1}`, `capacity` such as `{"value": "1Gi"}`, both by
+    name with or without domain. The CEL values are made once, when the first expression needs
+    them; the mappings must not change afterwards.
+    """
+
+    driver: str
+    attributes: Mapping[str, JsonView] = field(default_factory=lambda: EMPTY)
+    capacity: Mapping[str, JsonView] = field(default_factory=lambda: EMPTY)
+    allow_multiple_allocations: bool = False
+    _value: DeviceValue | None = field(default=None, init=False, repr=False, compare=False)
+
+    @property
+    def value(self) -> DeviceValue:
+        """The device as CEL sees it."""
+        found = self._value
+        if found is None:
+            found = DeviceValue(self)
+            object.__setattr__(self, "_value", found)
+        return found
+
+
+def _put(domains: DefaultingMap, driver: str, key: str, value: Value) -> None:
+    """Files a value under domain and name; a name written with its domain wins over one without."""
+    domain, separator, name = key.partition("/")
+    if not separator:
+        domain, name = driver, key
+    inner = domains.get(domain)
+    if inner is None:
+        inner = domains[domain] = {}
+    assert isinstance(inner, dict)
+    if separator or name not in inner:
+        inner[name] = value
+
+
+_LISTS: Final = (("ints", int), ("bools", bool), ("strings", str))
+_SCALARS: Final = (("int", int), ("bool", bool), ("string", str))
+
+
+def _attribute(key: str, raw: JsonView) -> Value:
+    """The CEL value of an attribute: the first kind of value that is present."""
+    for name, kind in _LISTS:
+        items = raw.get(name)
+        if items is not None and _is_list_of(items, kind):
+            return tuple(items)
+    try:
+        versions = raw.get("versions")
+        if versions is not None and _is_list_of(versions, str):
+            return tuple(semver.parse(text) for text in versions)
+        for name, kind in _SCALARS:
+            found: Value = raw.get(name)
+            if found.__class__ is kind:
+                return found
+        version = raw.get("version")
+        if isinstance(version, str):
+            return semver.parse(version)
+    except SemverError as error:
+        return CelError(f"attribute {key}: parse semantic version: {error}")
+    return CelError(f"attribute {key}: unsupported attribute value")
+
+
+def _is_list_of(items: object, kind: type) -> bool:
+    return isinstance(items, list | tuple) and all(item.__class__ is kind for item in items)
+
+
+def _amount(key: str, raw: JsonView) -> QuantityValue | CelError:
+    try:
+        return QuantityValue(quantity.from_json(raw.get("value")))
+    except QuantityError as error:
+        return CelError(f"capacity {key}: {error}")

@@ -1,0 +1,39 @@
+"""The state of one evaluation: the device, the cost so far, loop variables.
+
+Code of a node is a closure that takes an `Evaluation` and gives a value, which may be an error.
+"""
+
+from collections.abc import Callable
+from typing import Final, TypeAlias
+
+from app.domain.cel.device import DeviceValue
+from app.domain.cel.quantities import Forms
+from app.domain.cel.values import CelError, Value
+
+COST_EXCEEDED: Final = CelError("operation cancelled: actual cost limit exceeded")
+
+
+class CostExceeded(Exception):
+    """The run-time cost went over the limit; the evaluation ends here."""
+
+
+class Evaluation:
+    """Mutable state; made for one evaluation of one program and then dropped."""
+
+    __slots__ = ("cost", "device", "forms", "limit", "slots")
+
+    def __init__(self, device: DeviceValue, limit: int, slots: int) -> None:
+        self.device = device
+        self.cost = 0
+        self.limit = limit
+        self.slots: list[Value] = [None] * slots
+        self.forms: Forms = {}
+
+    def over(self, steps: int) -> CostExceeded:
+        """Ends an evaluation whose last `steps` were charged one by one."""
+        if steps > 1:
+            self.cost = max(self.limit + 1, self.cost - steps + 1)
+        return CostExceeded()
+
+
+Code: TypeAlias = Callable[[Evaluation], Value]

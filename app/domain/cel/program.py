@@ -1,0 +1,169 @@
+"""Programs: expressions that are ready to be evaluated on devices.
+
+Compilation goes syntax → types → literals → result type → code (Parity: cel.md 3). A program is
+immutable and may be shared; programs are remembered by expression and environment, errors are not.
+"""
+
+from collections import OrderedDict
+from typing import Final
+
+import msgspec
+
+from app.domain.cel import checker, estimate, parser, reads, validation
+from app.domain.cel.checker import Checked
+from app.domain.cel.closures import Compiler
+from app.domain.cel.device import DeviceInput, DeviceValue
+from app.domain.cel.environment import STORED, Environment
+from app.domain.cel.evaluation import COST_EXCEEDED, Code, CostExceeded, Evaluation
+from app.domain.cel.issues import CompileError
+from app.domain.cel.limits import COST_LIMIT, DEPTH_MAX
+from app.domain.cel.reads import Read
+from app.domain.cel.values import CelError, Value
+from app.domain.cel.values import type_name as name_of_type
+
+CACHED_PROGRAMS_MAX: Final = 4_096
+"""Programs that are remembered by default."""
+
+HINT: Final = (
+    ". consider using CEL optional chaining (.? followed by orValue()) or guarding the check with"
+    " has() for optional fields"
+)
+"""What the allocator appends to errors about missing keys. Parity: allocator.md 11.2."""
+
+
+class Outcome(msgspec.Struct, frozen=True, kw_only=True):
+    """What an expression says of a device: `match`, or else `error`; and the run-time cost."""
+
+    match: bool | None
+    error: str | None
+    cost: int
+
+
+class Program:
+    """A compiled expression. `max_cost` is the static estimate of cel.md 6."""
+
+    __slots__ = (
+        *("_code", "_max_cost", "_reads", "_slots"),
+        *("checked", "environment", "expression"),
+    )
+
+    def __init__(
+        self, expression: str, environment: Environment, checked: Checked, code: Code, slots: int
+    ) -> None:
+        self.expression = expression
+        self.environment = environment
+        self.checked = checked
+        self._code = code
+        self._slots = slots
+        self._max_cost: int | None = None
+        self._reads: frozenset[Read] | None = None
+
+    @property
+    def max_cost(self) -> int:
+        """The greatest cost that the expression may have, estimated without any device."""
+        if self._max_cost is None:
+            self._max_cost = estimate.maximum(self.checked)
+        return self._max_cost
+
+    @property
+    def reads(self) -> frozenset[Read]:
+        """The parts of a device on which the outcome can depend."""
+        if self._reads is None:
+            self._reads = reads.of(self.checked)
+        return self._reads
+
+    def evaluate(
+        self, device: DeviceInput, *, cost_limit: int = COST_LIMIT, hint: bool = False
+    ) -> Outcome:
+        """The answer for one device. With `hint`, errors about missing keys carry advice.
+
+        An attribute that cannot be converted fails every expression (allocator.md 11.2).
+        """
+        found, cost = self.run(device.value, cost_limit)
+        if found is True or found is False:
+            return Outcome(match=found, error=None, cost=cost)
+        error = error_text(found)
+        if hint and "no such key:" in error and HINT not in error:
+            error += HINT
+        return Outcome(match=None, error=error, cost=cost)
+
+    def run(self, device: DeviceValue, cost_limit: int = COST_LIMIT) -> tuple[Value, int]:
+        """The value for a converted device, perhaps an error, and the cost."""
+        if device.failure is not None:
+            return device.failure, 0
+        ctx = Evaluation(device, cost_limit, self._slots)
+        try:
+            return self._code(ctx), ctx.cost
+        except CostExceeded:
+            return COST_EXCEEDED, ctx.cost
+
+
+def error_text(value: Value) -> str:
+    """The error of a result that is not a bool. Parity: allocator.md 11.2, last list."""
+    if isinstance(value, CelError):
+        return value.message
+    name = name_of_type(value)
+    return f"CEL result of type {name} could not be converted to bool: {_cause(value, name)}"
+
+
+def _cause(value: Value, name: str) -> str:
+    match name:
+        case "string":
+            return "unsupported native conversion from string to 'bool'"
+        case "int" | "uint":
+            return f"unsupported type conversion from '{name}' to bool"
+        case "list" | "map":
+            return f"type conversion error from {name} to 'bool'"
+        case "double":
+            return "type conversion error from Double to 'bool'"
+        case _:
+            return f"type conversion error from '{name.rpartition('.')[2]}' to 'bool'"
+
+
+class ProgramCache:
+    """Programs by expression and environment, the least recently used dropped first."""
+
+    def __init__(self, entries_max: int = CACHED_PROGRAMS_MAX) -> None:
+        self._entries_max = entries_max
+        self._programs: OrderedDict[tuple[str, Environment], Program] = OrderedDict()
+
+    def get(self, expression: str, environment: Environment) -> Program:
+        """The program of an expression. Raises CompileError; errors are not remembered."""
+        key = expression, environment
+        found = self._programs.get(key)
+        if found is not None:
+            self._programs.move_to_end(key)
+            return found
+        made = build(expression, environment)
+        self._programs[key] = made
+        if len(self._programs) > self._entries_max:
+            self._programs.popitem(last=False)
+        return made
+
+
+_shared: Final = ProgramCache()
+
+
+def compile_expression(
+    expression: str, *, environment: Environment = STORED, cache: ProgramCache | None = None
+) -> Program:
+    """The program of an expression, from `cache` or else from one that all callers share.
+
+    Raises CompileError whose text is upstream's.
+    """
+    return (cache if cache is not None else _shared).get(expression, environment)
+
+
+def build(expression: str, environment: Environment) -> Program:
+    """A new program; see `compile_expression`."""
+    try:
+        checked = checker.check(parser.parse(expression), environment)
+        validation.check_literals(checked)
+        validation.check_result(checked)
+        compiler = Compiler(checked=checked, environment=environment)
+        code = compiler.compile(checked.root)
+    except RecursionError:
+        # The bounds of `limits` leave room for callers; one that is too deep itself ends here.
+        message = f"expression recursion limit exceeded: {DEPTH_MAX}"
+        raise CompileError(f"compilation failed: ERROR: <input>:-1:0: {message}") from None
+    return Program(expression, environment, checked, code, compiler.slots)
