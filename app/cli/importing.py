@@ -1,7 +1,92 @@
-"""Placeholder."""
+"""`redra import`, `redra export`: histories in and out."""
+
+from pathlib import Path
+from typing import Annotated
 
 import typer
+
+from app.cli import console
+from app.cli.console import Output, OutputOption, Progress
+from app.cli.serving import DataOption
 
 
 def register(root: typer.Typer) -> None:
     """Add the commands of this module."""
+    root.command("import")(import_history)
+    root.command("export")(export)
+
+
+def import_history(
+    sources: Annotated[
+        list[Path], typer.Argument(metavar="SOURCE…", help="Files or folders of one cluster.")
+    ],
+    history: Annotated[str, typer.Option(help="Name of the new history.")],
+    format: Annotated[str, typer.Option(help="auto, audit, watch, dump or bundle.")] = "auto",
+    unwrap: Annotated[
+        str, typer.Option(help="Field that holds the audit event in a cloud export.")
+    ] = "",
+    secrets: Annotated[
+        bool, typer.Option(help="Take Secrets and ConfigMap data over too.")
+    ] = False,
+    keep_going: Annotated[
+        bool, typer.Option(help="Leave out what cannot be read, and list it.")
+    ] = False,
+    profile: Annotated[
+        str | None, typer.Option(help="Kubernetes version that the recording is of.")
+    ] = None,
+    data: DataOption = None,
+    output: OutputOption = Output.TEXT,
+) -> None:
+    """Make a history of a recording: audit logs, watch streams, object dumps, native bundles.
+
+    Several sources of the same cluster are joined. A partly unreadable recording imports nothing
+    unless --keep-going. Ends with a fidelity report: what is there, what is missing, and which
+    answers are therefore unsure.
+    """
+    from app import bootstrap
+
+    settings = bootstrap.settings(data=data, profile=profile)
+    wanted = bootstrap.Recording(
+        paths=tuple(sources),
+        format=format,
+        unwrap=unwrap,
+        with_secrets=secrets,
+        keep_going=keep_going,
+    )
+
+    async def run() -> bootstrap.Imported:
+        async with bootstrap.open_store(settings) as store:
+            with Progress(f"importing {history}") as progress:
+                return await bootstrap.import_history(store, settings, wanted, history, progress.to)
+
+    imported = console.run(run)
+    if output is Output.JSON:
+        console.say_json(imported.to_json())
+        return
+    console.say(f"history {imported.name}: {imported.events} events")
+    if imported.rows:
+        console.say()
+        console.table(imported.rows[0], imported.rows[1:])
+    for question, answer, reason in imported.verdicts:
+        console.say(f"{question} {answer}" + (f": {reason}" if reason else ""))
+    for note in imported.notes:
+        console.note(f"note: {note}")
+
+
+def export(
+    history: Annotated[str, typer.Argument(help="Name of the history.")],
+    file: Annotated[Path, typer.Option("--output-file", "-o", help="The bundle to write.")],
+    data: DataOption = None,
+) -> None:
+    """Write a history as a native bundle: events with their hashes, settings, reports."""
+    from app import bootstrap
+
+    settings = bootstrap.settings(data=data)
+
+    async def run() -> int:
+        async with bootstrap.open_store(settings) as store:
+            with Progress(f"exporting {history}") as progress:
+                return await bootstrap.export_history(store, history, file, progress.to)
+
+    events = console.run(run)
+    console.say(f"{file}: {events} events of history {history}")

@@ -10,7 +10,7 @@ from anyio.abc import TaskGroup, TaskStatus
 
 from app.domain.errors import InputError, NotFound, RevisionTooLarge
 from app.domain.log import HistoryInfo, ObjectKey, Revision
-from app.domain.objects.lifecycle import Rules
+from app.domain.objects.rules import Rules
 from app.domain.values import timestamps
 from app.domain.values.json_tree import JsonObject
 from app.domain.values.timestamps import Instant, TimestampError

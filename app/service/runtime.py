@@ -16,7 +16,7 @@ from app.domain.controllers.record import commands_of
 from app.domain.errors import LogError
 from app.domain.log import Actor, Event, Head, HistoryInfo, LeaseToken, Revision
 from app.domain.objects.commands import Command
-from app.domain.objects.lifecycle import Rules
+from app.domain.objects.rules import Rules
 from app.ports import Clock, EventLog, UidSource, ViewStore, WakeUp
 from app.service.views import LiveViews
 from app.service.watches import Subscription, Watches
@@ -147,7 +147,7 @@ class HistoryRuntime:
         request_id: str = "",
         cause: int = 0,
     ) -> Outcome:
-        """Decide and append one command; raises Rejected or LogError, and then nothing is stored."""
+        """Decide and append one command. Raises Rejected or LogError; then nothing is stored."""
         request = await self._writer.submit(
             Request(
                 commands=(command,),

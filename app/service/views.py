@@ -4,28 +4,57 @@
 own incremental structures, fed from the same events.
 """
 
-from app.domain.allocation import AllocatedState
-from app.domain.devices import Inventory
+from collections.abc import Callable, Mapping
+
+from app.domain.allocation import AllocatedState, Features
+from app.domain.devices.inventory import Inventory
+from app.domain.errors import InputError
 from app.domain.log import Event, EventType, ObjectKey, Revision
-from app.domain.objects.profile import Profile
+from app.domain.objects.profile import GATES, Profile
 from app.domain.values.json_tree import JsonObject
 from projections.objects import ObjectsProjection
 
 DRA_GROUP = "resource.k8s.io"
 
 
+def features_of(profile: Profile) -> Features:
+    """The allocator's switches that a profile's gates mean."""
+    return Features.of_gates({gate: profile.enabled(gate) for gate in GATES})
+
+
 class LiveViews:
     """What reconcilers, queries and the API look at.
 
     After `fold(event)` every part shows the revision of that event. Folding never raises: an object
-    that cannot be understood is kept in `objects` and left out of the others.
+    that cannot be understood is kept in `objects` and left out of the others, and named in
+    `unreadable`.
     """
 
     def __init__(self, profile: Profile) -> None:
+        features = features_of(profile)
         self.profile = profile
+        self.features = features
         self.objects = ObjectsProjection()
-        self.inventory = Inventory(profile)
-        self.allocated = AllocatedState(profile)
+        self.inventory = Inventory(
+            with_rules=features.taint_rules,
+            with_patches=features.patches,
+        )
+        self.allocated = AllocatedState(consumable_capacity=features.consumable_capacity)
+        self.unreadable: dict[ObjectKey, str] = {}
+        inventory = self.inventory
+        self._put: Mapping[str, Callable[[JsonObject], object]] = {
+            "resourceslices": inventory.put_slice,
+            "devicetaintrules": inventory.put_rule,
+            "resourceslicepatches": inventory.put_patch,
+            "deviceclasses": inventory.put_class,
+            "resourceclaims": self.allocated.add_claim,
+        }
+        self._remove: Mapping[str, Callable[[str], object]] = {
+            "resourceslices": inventory.remove_slice,
+            "devicetaintrules": inventory.remove_rule,
+            "resourceslicepatches": inventory.remove_patch,
+            "deviceclasses": inventory.remove_class,
+        }
 
     @property
     def revision(self) -> Revision:
@@ -36,9 +65,7 @@ class LiveViews:
         """Take one event over into every view."""
         key = event.key
         if event.is_about_object and key.group == DRA_GROUP:
-            old = self.objects.get(key)
-            new = None if event.type is EventType.OBJECT_DELETED else event.object
-            self._fold_device_view(key, old, new)
+            self._fold_devices(event)
         self.objects.fold(event)
 
     def show_as_of(self, revision: Revision) -> None:
@@ -51,9 +78,19 @@ class LiveViews:
         for group, resource in self.objects.resources():
             if group == DRA_GROUP:
                 for event in self.objects.events(group, resource):
-                    self._fold_device_view(event.key, None, event.object)
+                    self._fold_devices(event)
 
-    def _fold_device_view(
-        self, key: ObjectKey, old: JsonObject | None, new: JsonObject | None
-    ) -> None:
-        raise AssertionError("bound to the devices package below")
+    def _fold_devices(self, event: Event) -> None:
+        key = event.key
+        self.unreadable.pop(key, None)
+        try:
+            if event.type is not EventType.OBJECT_DELETED:
+                put = self._put.get(key.resource)
+                if put is not None:
+                    put(event.object)
+            elif key.resource == "resourceclaims":
+                self.allocated.remove_claim(event.object)
+            elif key.resource in self._remove:
+                self._remove[key.resource](key.name)
+        except InputError as problem:
+            self.unreadable[key] = str(problem)

@@ -13,7 +13,7 @@ from typing import cast
 
 import anyio
 
-from app.domain.errors import HeadMoved, LogError, LogUnavailable, Rejected, StaleLease
+from app.domain.errors import HeadMoved, LogError, LogUnavailable, StaleLease
 from app.domain.log import (
     Actor,
     Draft,
@@ -39,8 +39,9 @@ from app.domain.objects.commands import (
     RecordFact,
     UpdateObject,
 )
-from app.domain.objects.lifecycle import Decided, Rules
+from app.domain.objects.decided import Decided
 from app.domain.objects.reader import ObjectsReader
+from app.domain.objects.rules import Rules
 from app.domain.values.json_tree import JsonObject
 from app.domain.values.timestamps import Instant
 from app.ports import Clock, EventLog, UidSource
@@ -245,18 +246,16 @@ class GroupWriter:
         """Fold what has been appended since; the caller holds the lock. Returns the hashes."""
         hashes: set[bytes] = set()
         while True:
+            stored = await self._log.head(self._history)
+            if stored.revision <= self.head.revision:
+                self.head = stored
+                return hashes
             events = await self._log.read(self._history, after=self.head.revision, limit=5_000)
-            if not events:
-                stored = await self._log.head(self._history)
-                if stored.revision == self.head.revision:
-                    self.head = stored
-                    return hashes
-                continue
             last = events[-1]
             hashes.update(event.hash for event in events)
             self.head = Head(
                 revision=last.revision,
-                epoch=self.head.epoch,
+                epoch=stored.epoch,
                 hash=last.hash,
                 time=max(self.head.time, last.stamp.time),
             )
@@ -269,11 +268,13 @@ class GroupWriter:
     async def _write_batch(self, batch: list[Request]) -> None:
         try:
             for _ in range(self._bounds.retries_max):
-                pending, events = self._decide_all(batch)
-                if not events:
-                    break
+                events = self._decide_all(batch)
                 try:
-                    await self._append(events, pending)
+                    if events:
+                        await self._append(events, batch)
+                    elif await self.catch_up():
+                        # What was refused or changed nothing may be otherwise at the true head.
+                        continue
                 except HeadMoved:
                     await self.catch_up()
                     continue
@@ -304,47 +305,38 @@ class GroupWriter:
         for request in batch:
             if request.done.is_set():
                 continue
-            if all(event.hash in hashes for event in request.events):
-                request.done.set()
-            else:
-                request.fail(problem)
+            if request.problem is None and not all(
+                event.hash in hashes for event in request.events
+            ):
+                request.problem = problem
+            request.done.set()
 
-    async def _append(self, events: list[Event], pending: list[Request]) -> None:
-        leases = list(
-            {
-                (request.lease.name, request.lease.epoch): request.lease
-                for request in pending
-                if request.lease is not None
-            }.values()
-        )
+    async def _append(self, events: list[Event], batch: list[Request]) -> None:
+        leases = {
+            (request.lease.name, request.lease.epoch): request.lease
+            for request in batch
+            if request.lease is not None and request.events
+        }
         head = await self._log.append(
-            self._history, expected=self.head, events=events, leases=leases
+            self._history, expected=self.head, events=events, leases=list(leases.values())
         )
         self.head = head
         self._commit(events, head)
 
-    def _decide_all(self, batch: list[Request]) -> tuple[list[Request], list[Event]]:
+    def _decide_all(self, batch: list[Request]) -> list[Event]:
+        """Decide every request against the head as known here; the outcome stands in each."""
         staged = StagedObjects(self._objects())
         now = Instant(max(self._clock.now(), self.head.time))
         events: list[Event] = []
-        pending: list[Request] = []
-        head = self.head
         for request in batch:
-            if request.done.is_set():
-                continue
-            previous = events[-1].hash if events else head.hash
+            previous = events[-1].hash if events else self.head.hash
+            request.problem, request.events, request.outcomes = None, [], []
             try:
-                made, outcomes = self._decide(request, staged, now, previous)
-            except Rejected as refusal:
-                request.fail(refusal)
-                continue
-            except Exception as mistake:
-                request.fail(mistake)
-                continue
-            request.events, request.outcomes = made, outcomes
-            pending.append(request)
-            events.extend(made)
-        return pending, events
+                request.events, request.outcomes = self._decide(request, staged, now, previous)
+            except Exception as problem:  # a refusal, or a mistake of ours: its caller hears it
+                request.problem = problem
+            events.extend(request.events)
+        return events
 
     def _decide(
         self, request: Request, staged: StagedObjects, now: Instant, previous: bytes

@@ -1,0 +1,219 @@
+"""`redra demo`: the main job from nothing, checked at every step."""
+
+import json
+import subprocess
+import sys
+import tempfile
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from app.cli import console
+from app.domain.errors import InputError
+from app.domain.values import json_tree
+
+READY_SECONDS = 60.0
+SETTLE_SECONDS = 30.0
+STOP_SECONDS = 20.0
+
+PATHS = {
+    "Namespace": "/api/v1/namespaces",
+    "Node": "/api/v1/nodes",
+    "Pod": "/api/v1/namespaces/{namespace}/pods",
+    "DeviceClass": "/apis/resource.k8s.io/v1/deviceclasses",
+    "ResourceSlice": "/apis/resource.k8s.io/v1/resourceslices",
+    "DeviceTaintRule": "/apis/resource.k8s.io/v1/devicetaintrules",
+    "ResourceClaimTemplate": (
+        "/apis/resource.k8s.io/v1/namespaces/{namespace}/resourceclaimtemplates"
+    ),
+}
+
+
+class DemoFailed(Exception):
+    """A step did not do what it must."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Server:
+    """A running `redra up`: its URL and its folder."""
+
+    url: str
+    data: Path
+
+    def request(self, method: str, path: str, body: object = None) -> Any:
+        """One request with JSON both ways."""
+        data = None if body is None else json.dumps(body).encode()
+        request = urllib.request.Request(  # noqa: S310 - always our own loopback URL
+            self.url + path,
+            data=data,
+            method=method,
+            headers={"Content-Type": "application/json", "Accept": "application/json"},
+        )
+        try:
+            with urllib.request.urlopen(request, timeout=30) as answer:  # noqa: S310 - as above
+                return json.loads(answer.read())
+        except urllib.error.HTTPError as refusal:
+            text = refusal.read().decode(errors="replace")
+            raise DemoFailed(f"{method} {path} was refused: {text}") from refusal
+
+
+def register(root: typer.Typer) -> None:
+    """Add the commands of this module."""
+    root.command("demo")(demo)
+
+
+def demo(
+    examples: Annotated[
+        Path, typer.Option(help="Folder with the manifests of the example cluster.")
+    ] = Path("examples/cluster"),
+) -> None:
+    """Run the main job: make a cluster, fill it, taint it, explain it, export, import, verify.
+
+    Starts everything from nothing in a temporary folder and leaves nothing behind. Exit code 1
+    when any step disagrees.
+    """
+    if not examples.is_dir():
+        raise InputError(
+            "there are no example manifests", place=str(examples), cure="run it in the clone"
+        )
+    started = time.monotonic()
+    try:
+        with tempfile.TemporaryDirectory(prefix="redra-demo-") as folder:
+            _run(Path(folder), examples)
+    except DemoFailed as failure:
+        console.complain(f"the demo failed: {failure}")
+        raise typer.Exit(1) from failure
+    console.say(f"\nAll steps agree ({time.monotonic() - started:.0f} s).")
+
+
+def _run(folder: Path, examples: Path) -> None:
+    data = folder / "data"
+    with _serving(data) as server:
+        _heading("A cluster from nothing")
+        for name in ("01-nodes", "02-classes", "03-gpu-slices", "04-tpu-slices", "05-templates"):
+            _apply(server, examples / f"{name}.yaml")
+        _heading("Pods arrive until some cannot be placed")
+        _apply(server, examples / "06-pods.yaml")
+        _apply(server, examples / "07-more-pods.yaml")
+        pods = _wait(server, "every pod is placed or refused", _is_settled)
+        bound, pending = _split(pods)
+        console.say(f"{len(bound)} pods are placed, {len(pending)} wait: {', '.join(pending)}")
+        _check(bool(bound) and bool(pending), "some pods are placed and some are not")
+        _heading("The GPUs of a node are taken out of service")
+        _apply(server, examples / "08-taint-rule.yaml")
+        after = _wait(
+            server, "tainted pods are evicted", lambda now: len(_split(now)[0]) < len(bound)
+        )
+        evicted = sorted(set(bound) - set(_split(after)[0]))
+        console.say(f"evicted: {', '.join(evicted)}")
+        _heading("What happened")
+        _redra("timeline", "default", "--data", str(data), "--last", "30")
+        _heading(f"Why does {pending[0]} wait?")
+        _redra("why", f"pod/{pending[0]}", "-n", "lab", "--data", str(data))
+        _heading(f"Why was {evicted[0]} evicted?")
+        _redra("why", f"pod/{evicted[0]}", "-n", "lab", "--data", str(data))
+    _heading("Export, import, verify")
+    bundle = str(folder / "demo.zip")
+    _redra("export", "default", "--data", str(data), "-o", bundle)
+    _redra("import", bundle, "--history", "copy", "--data", str(data))
+    _redra("replay", "copy", "--mode", "verify", "--data", str(data))
+    _heading("Drop every view and fold again")
+    hashes = [_hashes(data, history) for history in ("default", "copy")]
+    _redra("rebuild", "copy", "--data", str(data))
+    _check(hashes[0] == hashes[1], "both histories have the same state hashes")
+
+
+@contextmanager
+def _serving(data: Path) -> Iterator[Server]:
+    command = [sys.executable, "-m", "app.cli", "up", "--listen", "127.0.0.1:0"]
+    process = subprocess.Popen(  # noqa: S603 - our own program
+        [*command, "--data", str(data)], stdout=subprocess.PIPE, text=True
+    )
+    try:
+        assert process.stdout is not None
+        line = process.stdout.readline()
+        if "redra serves at " not in line:
+            raise DemoFailed("`redra up` ended before it served")
+        console.say(line.strip())
+        yield Server(url=line.split()[-1], data=data)
+        process.terminate()
+        code = process.wait(timeout=STOP_SECONDS)
+        _check(code == 0, f"`redra up` stops cleanly (exit code {code})")
+    finally:
+        if process.poll() is None:
+            process.kill()
+            process.wait()
+
+
+def _apply(server: Server, path: Path) -> None:
+    import yaml
+
+    for document in yaml.load_all(path.read_text(), Loader=yaml.CSafeLoader):
+        kind = document["kind"]
+        place = PATHS[kind].format(namespace=json_tree.text(document, "metadata", "namespace"))
+        server.request("POST", place, document)
+        console.say(f"{kind} {document['metadata']['name']} created")
+
+
+def _wait(
+    server: Server, what: str, is_done: Callable[[list[dict[str, Any]]], bool]
+) -> list[dict[str, Any]]:
+    deadline = time.monotonic() + SETTLE_SECONDS
+    while time.monotonic() < deadline:
+        pods: list[dict[str, Any]] = server.request("GET", "/api/v1/namespaces/lab/pods")["items"]
+        if is_done(pods):
+            return pods
+        time.sleep(0.1)
+    raise DemoFailed(f"after {SETTLE_SECONDS:.0f} s it is still not so that {what}")
+
+
+def _is_settled(pods: list[dict[str, Any]]) -> bool:
+    return all(
+        json_tree.text(pod, "spec", "nodeName")
+        or any(
+            condition.get("type") == "PodScheduled"
+            for condition in json_tree.objects(pod, "status", "conditions")
+        )
+        for pod in pods
+    )
+
+
+def _split(pods: list[dict[str, Any]]) -> tuple[list[str], list[str]]:
+    bound = [pod["metadata"]["name"] for pod in pods if json_tree.text(pod, "spec", "nodeName")]
+    waiting = [pod["metadata"]["name"] for pod in pods if pod["metadata"]["name"] not in bound]
+    return sorted(bound), sorted(waiting)
+
+
+def _redra(*arguments: str) -> str:
+    console.say(f"$ redra {' '.join(arguments)}")
+    done = subprocess.run(  # noqa: S603 - our own program
+        [sys.executable, "-m", "app.cli", *arguments], stdout=subprocess.PIPE, text=True
+    )
+    console.say(done.stdout.rstrip())
+    _check(done.returncode == 0, f"`redra {arguments[0]}` ends with 0, not {done.returncode}")
+    return done.stdout
+
+
+def _hashes(data: Path, history: str) -> dict[str, str]:
+    text = subprocess.run(  # noqa: S603 - our own program
+        [sys.executable, "-m", "app.cli", "rebuild", history, "--data", str(data), "-o", "json"],
+        stdout=subprocess.PIPE,
+        text=True,
+    ).stdout
+    return {row["projection"]: row["after"] for row in json.loads(text)}
+
+
+def _check(holds: bool, claim: str) -> None:
+    if not holds:
+        raise DemoFailed(f"it should be so that {claim}")
+
+
+def _heading(text: str) -> None:
+    console.say(f"\n== {text}")

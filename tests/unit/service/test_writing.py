@@ -1,0 +1,193 @@
+"""The one write path: durable answers, neighbours unharmed, no revision lost."""
+
+from collections.abc import Sequence
+
+import anyio
+import pytest
+
+from app.adapters.memory import MemoryLog, MemoryStore
+from app.domain.errors import AlreadyExists, Expired, LogUnavailable, NotFound, Rejected
+from app.domain.log import Event, Head, HistoryId, LeaseToken, Revision
+from app.domain.log.chain import check_chain
+from tests.unit.service.builders import ALICE, config_map, deletion, namespace, running_history
+
+
+async def test_a_write_is_in_the_views_when_its_caller_hears_of_it() -> None:
+    async with running_history() as history:
+        outcome = await history.submit(namespace("default"), actor=ALICE)
+        assert outcome.created
+        assert outcome.event is not None
+        assert history.views.objects.get(outcome.event.key) == outcome.tree
+        assert outcome.tree is not None
+        assert outcome.tree["metadata"]["resourceVersion"] == str(outcome.event.revision)
+
+
+async def test_a_rejected_command_costs_its_neighbours_nothing() -> None:
+    async with running_history() as history:
+        await history.submit(namespace("default"), actor=ALICE)
+        problems: list[Exception] = []
+        done: list[str] = []
+
+        async def create(name: str) -> None:
+            try:
+                await history.submit(config_map(name), actor=ALICE)
+                done.append(name)
+            except Rejected as problem:
+                problems.append(problem)
+
+        async with anyio.create_task_group() as tasks:
+            for name in ("a", "b", "a", "c", "b"):
+                tasks.start_soon(create, name)
+        assert sorted(done) == ["a", "b", "c"]
+        assert [type(problem) for problem in problems] == [AlreadyExists, AlreadyExists]
+        assert history.head.revision == 4
+
+
+async def test_several_commands_are_appended_together_or_not_at_all() -> None:
+    async with running_history() as history:
+        await history.submit(namespace("default"), actor=ALICE)
+        with pytest.raises(NotFound):
+            await history.submit_all(
+                [config_map("a"), config_map("b", namespace="nowhere")], actor=ALICE
+            )
+        assert history.head.revision == 1
+        await history.submit_all([config_map("a"), config_map("b")], actor=ALICE)
+        assert history.head.revision == 3
+
+
+async def test_two_writers_of_one_history_lose_and_repeat_nothing() -> None:
+    store = MemoryStore()
+    async with running_history(store=store) as one, running_history(store=store, seed=8) as two:
+        await one.submit(namespace("default"), actor=ALICE)
+
+        async def create(number: int) -> None:
+            writer = one if number % 2 else two
+            await writer.submit(config_map(f"m{number}"), actor=ALICE)
+
+        async with anyio.create_task_group() as tasks:
+            for number in range(40):
+                tasks.start_soon(create, number)
+        assert await one.wait_for(Revision(41), 5.0)
+        assert await two.wait_for(Revision(41), 5.0)
+        events = await one.log.read(one.info.id, after=Revision(0), limit=100)
+        assert len(events) == 41
+        check_chain(events)
+        assert one.views.objects.state_hash() == two.views.objects.state_hash()
+
+
+class LosesTheAnswer(MemoryLog):
+    """A log whose connection breaks after the commit: the caller cannot know the outcome."""
+
+    breaks = False
+
+    async def append(
+        self,
+        history: HistoryId,
+        *,
+        expected: Head,
+        events: Sequence[Event],
+        leases: Sequence[LeaseToken] = (),
+    ) -> Head:
+        head = await super().append(history, expected=expected, events=events, leases=leases)
+        if self.breaks:
+            self.breaks = False
+            raise LogUnavailable("the connection was lost")
+        return head
+
+
+async def test_a_commit_whose_answer_was_lost_is_found_again() -> None:
+    log = LosesTheAnswer(MemoryStore())
+    async with running_history(log=log) as history:
+        await history.submit(namespace("default"), actor=ALICE)
+        log.breaks = True
+        outcome = await history.submit(config_map("a"), actor=ALICE)
+        assert outcome.created
+        assert history.head.revision == 2
+
+
+class Refuses(MemoryLog):
+    """A log that is not reachable for a while."""
+
+    down = False
+
+    async def append(
+        self,
+        history: HistoryId,
+        *,
+        expected: Head,
+        events: Sequence[Event],
+        leases: Sequence[LeaseToken] = (),
+    ) -> Head:
+        if self.down:
+            raise LogUnavailable("no server answers")
+        return await super().append(history, expected=expected, events=events, leases=leases)
+
+
+async def test_a_write_that_cannot_be_stored_leaves_no_trace_and_the_next_one_works() -> None:
+    log = Refuses(MemoryStore())
+    async with running_history(log=log) as history:
+        await history.submit(namespace("default"), actor=ALICE)
+        log.down = True
+        with pytest.raises(LogUnavailable):
+            await history.submit(config_map("a"), actor=ALICE)
+        assert history.views.objects.get(config_map("a").key) is None
+        log.down = False
+        assert (await history.submit(config_map("a"), actor=ALICE)).created
+
+
+async def test_a_full_queue_refuses_at_once() -> None:
+    from app.service.writing import WriterBounds
+
+    async with running_history(writer=WriterBounds(queue_max=2)) as history:
+        await history.submit(namespace("default"), actor=ALICE)
+        problems: list[Exception] = []
+
+        async def create(number: int) -> None:
+            try:
+                await history.submit(config_map(f"m{number}"), actor=ALICE)
+            except LogUnavailable as problem:
+                problems.append(problem)
+
+        async with anyio.create_task_group() as tasks:
+            for number in range(10):
+                tasks.start_soon(create, number)
+        assert problems
+        assert all("waiting already" in str(problem) for problem in problems)
+
+
+async def test_a_follower_sees_every_event_once_from_any_start() -> None:
+    async with running_history() as history:
+        await history.submit(namespace("default"), actor=ALICE)
+        for number in range(5):
+            await history.submit(config_map(f"m{number}"), actor=ALICE)
+        seen: list[int] = []
+        with history.subscribe(after=Revision(2)) as followed:
+            while batch := await followed.catch_up():
+                seen += [event.revision for event in batch]
+            await history.submit(deletion(config_map("m1")), actor=ALICE)
+            await history.submit(config_map("m9"), actor=ALICE)
+            while len(seen) < 6:
+                seen += [event.revision for event in await followed.next_batch(5.0)]
+        assert seen == [3, 4, 5, 6, 7, 8]
+
+
+async def test_a_follower_that_falls_behind_is_cut_off() -> None:
+    async with running_history(watch_queue_max=3) as history:
+        await history.submit(namespace("default"), actor=ALICE)
+        with history.subscribe(after=history.head.revision) as followed:
+            for number in range(4):
+                await history.submit(config_map(f"m{number}"), actor=ALICE)
+            with pytest.raises(Expired):
+                await followed.next_batch(1.0)
+
+
+async def test_a_restart_continues_where_the_log_ends() -> None:
+    store = MemoryStore()
+    async with running_history(store=store) as history:
+        await history.submit(namespace("default"), actor=ALICE)
+        await history.submit(config_map("a"), actor=ALICE)
+        before = history.views.objects.state_hash()
+    async with running_history(store=store) as history:
+        assert history.views.objects.state_hash() == before
+        await history.submit(config_map("b"), actor=ALICE)
+        assert history.head.revision == 3
