@@ -5,7 +5,8 @@ the call is charged even if one failed; otherwise the first failing argument end
 is charged only if that was the last one.
 """
 
-from collections.abc import Sequence
+import operator
+from collections.abc import Callable, Sequence
 from typing import Final
 
 from app.domain.cel import charges, equality, quantities
@@ -24,6 +25,7 @@ from app.domain.cel.values import (
 )
 
 _NUMBERS: Final = frozenset({int, Uint, float})
+_NATIVE: Final = frozenset({bool, int, str, bytes})
 
 
 def compile_and(operands: Sequence[Code]) -> Code:
@@ -120,6 +122,8 @@ def compile_equality(left: Code, right: Code, *, negated: bool) -> Code:
             return first
         if second.__class__ is CelError:
             return second
+        if kind is second.__class__ and kind in _NATIVE:
+            return (first == second) is not negated
         answer = _equal(ctx, first, second)
         if negated:
             return answer is not True
@@ -159,6 +163,43 @@ def compile_equality_with_text(left: Code, text: str, *, negated: bool) -> Code:
         return answer is not True if negated else answer
 
     return ask
+
+
+def compile_comparison_with_int(
+    code: Implementation, native: Callable[[int, int], bool], left: Code, limit: int
+) -> Code:
+    """Code of `x > 3` and its like: integers without a detour, other kinds through `code`."""
+
+    def ask(ctx: Evaluation) -> Value:
+        found = left(ctx)
+        ctx.cost = total = ctx.cost + 1
+        if total > ctx.limit:
+            raise ctx.over(1)
+        if found.__class__ is int:
+            return native(found, limit)
+        return found if found.__class__ is CelError else code(found, limit)
+
+    return ask
+
+
+NATIVE_COMPARISONS: Final[dict[str, Callable[[int, int], bool]]] = {
+    "_<_": operator.lt,
+    "_<=_": operator.le,
+    "_>_": operator.gt,
+    "_>=_": operator.ge,
+}
+
+
+def compile_made_constant(make: Callable[[], Value], cost: int) -> Code:
+    """Code of a function of a constant whose result is known but not free: `semver("1.0.0")`."""
+
+    def run(ctx: Evaluation) -> Value:
+        ctx.cost = total = ctx.cost + cost
+        if total > ctx.limit:
+            raise ctx.over(1)
+        return make()
+
+    return run
 
 
 def compile_membership_in_set(element: Code, items: tuple[Value, ...]) -> Code:

@@ -7,6 +7,7 @@ that fails makes the expression unusable.
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Final
 
 from app.domain.cel import calls, charges, functions, loops, paths, syntax
@@ -28,7 +29,7 @@ from app.domain.cel.syntax import (
     Select,
 )
 from app.domain.cel.texts import Pattern, compile_pattern
-from app.domain.cel.values import CelError, Value, map_key
+from app.domain.cel.values import CelError, QuantityValue, Value, map_key
 
 Wrap = Callable[[Node, Code], Code]
 
@@ -183,6 +184,8 @@ class Compiler:
                 return _device_path(steps, cost)
             if not steps:
                 return paths.compile_slot(slot, cost)
+            if len(steps) == 1 and not steps[0].optional and isinstance(steps[0].constant, str):
+                return paths.compile_slot_field(slot, steps[0].constant, cost + 1)
             return paths.compile_path(paths.compile_slot(slot, 0), steps, cost)
         if not steps:
             # Not a path at all: a call, literal or macro costs what it costs.
@@ -286,6 +289,13 @@ class Compiler:
         name = resolution.function
         code, with_forms = self._bound(resolution)
         own = charges.rule(name, resolution.single)
+        last = self.fold(resolution.args[-1]) if args else None
+        if last is not None and name in calls.NATIVE_COMPARISONS and last.value.__class__ is int:
+            native = calls.NATIVE_COMPARISONS[name]
+            assert isinstance(last.value, int)
+            return calls.compile_comparison_with_int(code, native, args[0], last.value)
+        if last is not None and name in _MADE and len(args) == 1 and own is not None:
+            return _made(code(last.value), own((last.value,), None))
         eager = bool(resolution.single) or name in _EAGER or not name[0].isalpha()
         if with_forms:
             strict = len(args) > 2 or not (eager or len(args) == 1)
@@ -346,6 +356,17 @@ _STEP_CALLS: Final = frozenset({syntax.INDEX, syntax.OPTIONAL_INDEX, syntax.OPTI
 
 def _is_presence(node: Node) -> bool:
     return isinstance(node, Select) and node.test_only
+
+
+_MADE: Final = frozenset({"quantity", "semver"})
+
+
+def _made(value: Value, cost: int) -> Code:
+    """Code of `quantity(constant)` or `semver(constant)`. A quantity is a new object each time,
+    because its form may change during an evaluation."""
+    if isinstance(value, QuantityValue):
+        return calls.compile_made_constant(partial(QuantityValue, value.quantity), cost)
+    return calls.compile_made_constant(lambda: value, cost)
 
 
 def _one(args: object, result: object) -> int:

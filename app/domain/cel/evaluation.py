@@ -13,6 +13,9 @@ from app.domain.cel.values import CelError, Value
 COST_EXCEEDED: Final = CelError("operation cancelled: actual cost limit exceeded")
 
 
+_NO_SLOTS: Final[list[Value]] = []
+
+
 class CostExceeded(Exception):
     """The run-time cost went over the limit; the evaluation ends here."""
 
@@ -20,14 +23,21 @@ class CostExceeded(Exception):
 class Evaluation:
     """Mutable state; made for one evaluation of one program and then dropped."""
 
-    __slots__ = ("cost", "device", "forms", "limit", "slots")
+    __slots__ = ("cost", "device", "limit", "noted_forms", "slots")
 
     def __init__(self, device: DeviceValue, limit: int, slots: int) -> None:
         self.device = device
         self.cost = 0
         self.limit = limit
-        self.slots: list[Value] = [None] * slots
-        self.forms: Forms = {}
+        self.slots: list[Value] = [None] * slots if slots else _NO_SLOTS
+        self.noted_forms: Forms | None = None
+
+    @property
+    def forms(self) -> Forms:
+        """Quantities that this evaluation has turned into decimal form."""
+        if self.noted_forms is None:
+            self.noted_forms = {}
+        return self.noted_forms
 
     def over(self, steps: int) -> CostExceeded:
         """Ends an evaluation whose last `steps` were charged one by one."""

@@ -243,6 +243,23 @@ def compile_driver(cost: int) -> Code:
     return run
 
 
+def compile_slot_field(slot: int, name: str, cost: int) -> Code:
+    """Code of `variable.name`, as loops and `cel.bind` have it."""
+    absent = no_such_key(name)
+    general = compile_path(compile_slot(slot, 0), [Step(constant=name)], cost - 1)
+
+    def run(ctx: Evaluation) -> Value:
+        holder = ctx.slots[slot]
+        if holder.__class__ is not dict:
+            return general(ctx)
+        ctx.cost = total = ctx.cost + cost
+        if total > ctx.limit:
+            raise ctx.over(cost)
+        return holder.get(name, absent)  # type: ignore[attr-defined]  # it is a dict
+
+    return run
+
+
 def compile_slot(slot: int, cost: int) -> Code:
     """Code of a loop variable, bound variable or accumulator."""
 
