@@ -256,6 +256,8 @@ def leaves_traces(problem: Problem, rows: list[Row]) -> bool:
     quirks = problem.quirks
     if any(row.grows for row in rows) or not problem.plain_counters:
         return True
+    if not quirks.q9 and any(row.admin for row in rows):
+        return True  # no trace, but devices of one claim need no longer differ
     consuming = problem.consuming if problem.features.partitionable_devices else 0
     for row in rows:
         counted = row.candidates & consuming

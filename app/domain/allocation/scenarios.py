@@ -112,21 +112,23 @@ def _on_every_node(world: _World, claims: Sequence[JsonObject]) -> list[JsonObje
 
 
 def _pod(world: _World, pod: JsonObject, place: str) -> JsonObject:
-    """Try the nodes in order; what is allocated counts for the pods that follow."""
+    """Try all nodes in order; the first that fits gets the pod, which counts for later pods."""
     claims = _claims(pod, place)
     allocator = world.allocator()
     shown: JsonObject = {"pod": pod.get("name", "")}
     results: list[JsonObject] = []
+    chosen: JsonObject | None = None
     for node in world.nodes:
         answer, found = _ask(world, allocator, node, claims)
         results.append(found)
-        if isinstance(answer, Allocation):
-            shown["node"] = found["node"]
-            for claim, allocation in zip(claims, found["allocations"], strict=True):
-                world.state.add_claim({**claim, "status": {"allocation": allocation}})
-            break
+        if isinstance(answer, Allocation) and chosen is None:
+            chosen = found
         if isinstance(answer, Failure) and answer.scope is Scope.FATAL:
             break
+    if chosen is not None:
+        shown["node"] = chosen["node"]
+        for claim, allocation in zip(claims, chosen["allocations"], strict=True):
+            world.state.add_claim({**claim, "status": {"allocation": allocation}})
     shown["results"] = results
     return shown
 

@@ -5,9 +5,10 @@ the compiled value. Amounts of counters are integers in units of 10**-9 (`Quanti
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TypeAlias
 
+from app.domain.cel import DeviceInput
 from app.domain.devices.nodes import NodeChoice
 from app.domain.values.json_tree import JsonObject, JsonView
 from app.domain.values.quantity import Quantity
@@ -111,6 +112,21 @@ class Device:
     node: NodeChoice
     tree: JsonView
     patches: tuple[AppliedPatch, ...] = ()
+    _cel: DeviceInput | None = field(default=None, init=False, repr=False)
+
+    @property
+    def cel_input(self) -> DeviceInput:
+        """The device as CEL expressions see it; made when it is first asked for."""
+        found = self._cel
+        if found is None:
+            found = DeviceInput(
+                driver=self.id[0],
+                attributes=self.attributes,
+                capacity=self.capacity_tree,
+                allow_multiple_allocations=self.allow_multiple,
+            )
+            object.__setattr__(self, "_cel", found)
+        return found
 
     @property
     def text(self) -> str:
