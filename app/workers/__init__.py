@@ -1,4 +1,5 @@
 """Loops: wake, read, take one bounded step, back off.
 
-Does not belong here: rules (they are reconcilers of the domain). Imported by bootstrap.
+Belongs here: the loop of a controller, leases, supervision, the projector's loop. Does not belong
+here: rules (they are reconcilers of the domain). Imported by bootstrap.
 """

@@ -1,0 +1,162 @@
+"""All controllers of a cluster in the order in which they are asked (controllers.md 7.1).
+
+The order matters in the deterministic loop: the status of a rule is computed before the pods of the
+same rule are evicted, because upstream queues it first.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, fields, replace
+
+from app.domain.allocation import Features, Quirks
+from app.domain.controllers.claims import ClaimsReconciler
+from app.domain.controllers.eviction import EvictionReconciler
+from app.domain.controllers.garbage import (
+    GarbageReconciler,
+    NamespaceReconciler,
+    PodGcReconciler,
+)
+from app.domain.controllers.nodes import NodeReconciler
+from app.domain.controllers.plan import Reconciler
+from app.domain.controllers.quirks import ControllerQuirks
+from app.domain.controllers.rule_status import RuleStatusReconciler
+from app.domain.controllers.scheduling import SchedulingReconciler
+from app.domain.controllers.scheduling.attempt import Rules
+from app.domain.devices.device_selectors import SelectorCompiler
+from app.domain.errors import InputError
+from app.domain.log import Actor
+from app.domain.objects.profile import Profile
+from app.domain.values import json_tree
+from app.domain.values.json_tree import JsonView
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Options:
+    """What can be chosen per history. `off` names controllers that do not run."""
+
+    quirks: ControllerQuirks = ControllerQuirks()
+    allocator_quirks: Quirks = Quirks()
+    off: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Setting:
+    profile: Profile
+    features: Features
+    compiler: SelectorCompiler
+    options: Options
+
+
+def _scheduling(setting: _Setting) -> Reconciler:
+    return SchedulingReconciler(
+        Rules(
+            gates=setting.profile,
+            features=setting.features,
+            compiler=setting.compiler,
+            quirks=setting.options.quirks,
+            allocator_quirks=setting.options.allocator_quirks,
+        )
+    )
+
+
+_MAKERS: Mapping[str, Callable[[_Setting], Reconciler]] = {
+    "garbage": lambda _: GarbageReconciler(),
+    "namespaces": lambda _: NamespaceReconciler(),
+    "node-lifecycle": lambda _: NodeReconciler(),
+    "pod-gc": lambda _: PodGcReconciler(),
+    "claims": lambda s: ClaimsReconciler(s.profile, s.options.quirks),
+    "rule-status": lambda s: RuleStatusReconciler(s.options.quirks, version=_rule_version(s)),
+    "eviction": lambda s: EvictionReconciler(s.options.quirks),
+    "scheduling": _scheduling,
+}
+
+NAMES = tuple(_MAKERS)
+"""The names of all controllers, in order; for leases, options and the command line."""
+
+_GATE_OF = {"eviction": "DRADeviceTaints", "rule-status": "DRADeviceTaintRules"}
+
+_CONTROLLER_QUIRKS = frozenset(field.name for field in fields(ControllerQuirks))
+_ALLOCATOR_QUIRKS = frozenset(field.name for field in fields(Quirks))
+
+_MANAGER = "kube-controller-manager/redra"
+_ACCOUNTS = {
+    "garbage": "generic-garbage-collector",
+    "namespaces": "namespace-controller",
+    "node-lifecycle": "node-controller",
+    "pod-gc": "pod-garbage-collector",
+    "claims": "resource-claim-controller",
+    "rule-status": "device-taint-eviction-controller",
+    "eviction": "device-taint-eviction-controller",
+}
+_GROUPS = ("system:serviceaccounts", "system:serviceaccounts:kube-system", "system:authenticated")
+
+
+def running(profile: Profile, options: Options = Options()) -> tuple[str, ...]:
+    """The names of the controllers that run, in order; those whose gate is off do not."""
+    return tuple(
+        name
+        for name in NAMES
+        if name not in options.off and (name not in _GATE_OF or profile.enabled(_GATE_OF[name]))
+    )
+
+
+def controller(
+    name: str,
+    profile: Profile,
+    features: Features,
+    compiler: SelectorCompiler,
+    options: Options = Options(),
+) -> Reconciler:
+    """A new reconciler of that name, which has folded nothing yet."""
+    setting = _Setting(profile=profile, features=features, compiler=compiler, options=options)
+    return _MAKERS[name](setting)
+
+
+def controllers(
+    profile: Profile,
+    features: Features,
+    compiler: SelectorCompiler,
+    options: Options = Options(),
+) -> tuple[Reconciler, ...]:
+    """All controllers that run, in order."""
+    return tuple(
+        controller(name, profile, features, compiler, options) for name in running(profile, options)
+    )
+
+
+def options_from(settings: JsonView) -> Options:
+    """The options in the settings of a history.
+
+    `controllers.off` lists names, `quirks` maps numbers (`c8`, `q3`) to true or false. Raises
+    InputError for what is not known.
+    """
+    off = frozenset(json_tree.texts(settings, "controllers", "off"))
+    if unknown := sorted(off - set(NAMES)):
+        raise InputError(f"there is no controller {unknown[0]!r}", place="controllers.off")
+    quirks = ControllerQuirks()
+    allocator = Quirks()
+    for name, value in sorted(json_tree.mapping(settings, "quirks").items()):
+        if name in _CONTROLLER_QUIRKS:
+            quirks = replace(quirks, **{name: value is True})
+        elif name in _ALLOCATOR_QUIRKS:
+            allocator = replace(allocator, **{name: value is True})
+        else:
+            raise InputError(f"there is no quirk {name!r}", place="quirks")
+    return Options(quirks=quirks, allocator_quirks=allocator, off=off)
+
+
+def actor_of(name: str) -> Actor:
+    """Under which name a controller's writes stand in the log."""
+    account = _ACCOUNTS.get(name)
+    if account is None:
+        return Actor(
+            user="system:kube-scheduler",
+            groups=("system:authenticated",),
+            agent="kube-scheduler/redra",
+        )
+    return Actor(
+        user=f"system:serviceaccount:kube-system:{account}", groups=_GROUPS, agent=_MANAGER
+    )
+
+
+def _rule_version(setting: _Setting) -> str:
+    return "v1" if setting.profile.version >= "1.37" else "v1beta2"

@@ -1,0 +1,191 @@
+"""The deterministic loop: controllers in a fixed order, virtual time, everything in memory.
+
+After each outside event all controllers run until none has anything left to do; then time jumps to
+the next instant at which one of them has. The same commands at the same instants give the same
+events, byte for byte. Replay, simulation and tests use it; live histories use `app.workers`.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from app.domain.controllers import registry
+from app.domain.controllers.plan import Plan, Reconciler
+from app.domain.controllers.record import commands_of
+from app.domain.errors import RedraError, Rejected
+from app.domain.log import Actor, Event, Head, LeaseToken, Revision, Stamp
+from app.domain.log.chain import seal
+from app.domain.objects import lifecycle
+from app.domain.objects.commands import Command, CreateObject, ImportObject
+from app.domain.objects.lifecycle import Rules
+from app.domain.values.timestamps import Instant
+from app.ports import UidSource
+from app.service.views import LiveViews
+from app.service.writing import Outcome, StagedObjects, verb_of
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LoopBounds:
+    """Bounds of the loop.
+
+    `steps_max` plans may follow one another at one instant, `jumps_max` jumps of the clock belong
+    to one advance. Beyond them LoopStuck is raised: controllers undo each other's work.
+    """
+
+    steps_max: int = 1_000_000
+    jumps_max: int = 1_000_000
+
+
+class LoopStuck(RedraError):
+    """The controllers did not come to rest within the bounds; names the last plans."""
+
+
+class Timeline:
+    """One history in memory with its views, a virtual clock and controllers.
+
+    Invariant: every controller and every view has folded exactly the events up to `head.revision`.
+    """
+
+    def __init__(
+        self,
+        *,
+        rules: Rules,
+        uids: UidSource,
+        controllers: Sequence[Reconciler] = (),
+        start: Instant = Instant(0),
+        bounds: LoopBounds = LoopBounds(),
+        keep_events: bool = True,
+    ) -> None:
+        self.rules = rules
+        self.views = LiveViews(rules.profile)
+        self.head = Head()
+        self.now = start
+        self.controllers = tuple(controllers)
+        self.events: list[Event] = []
+        self.refusals: list[tuple[Plan, str]] = []
+        self.followers: list[Callable[[Event], None]] = []
+        self._uids = uids
+        self._bounds = bounds
+        self._keep_events = keep_events
+
+    def submit(self, command: Command, *, actor: Actor, verb: str = "", cause: int = 0) -> Outcome:
+        """Decide and append one command from outside. Raises Rejected."""
+        _, outcomes = self._append((command,), actor, verb=verb, cause=cause, observed=Revision(0))
+        return outcomes[0]
+
+    def append(self, event: Event) -> None:
+        """Take over an event that is sealed already, as a replay does."""
+        self.head = Head(revision=event.revision, hash=event.hash, time=event.stamp.time)
+        self.now = Instant(max(self.now, event.stamp.time))
+        self._fold(event)
+
+    def submit_plan(
+        self, plan: Plan, *, actor: Actor, lease: LeaseToken | None = None
+    ) -> list[Event]:
+        """Append a plan as a whole, or raise Rejected."""
+        events, _ = self._append(
+            commands_of(plan), actor, verb="", cause=plan.cause, observed=plan.observed
+        )
+        return events
+
+    def settle(self) -> int:
+        """Run all controllers at the present instant until none has work; returns the plans."""
+        count = 0
+        working = True
+        while working:
+            working = False
+            for controller in self.controllers:
+                while (plan := controller.step(self.views, self.now)) is not None:
+                    count += 1
+                    self._execute(controller, plan)
+                    working = True
+                    if count > self._bounds.steps_max:
+                        raise LoopStuck(
+                            f"{count} plans at one instant, the last one {plan.controller} "
+                            f"{plan.key} at revision {self.head.revision}"
+                        )
+                if working:
+                    # What one controller wrote may concern those before it: begin again.
+                    break
+        return count
+
+    def due(self) -> Instant | None:
+        """The next instant at which a controller has something to do by itself."""
+        found = [due for controller in self.controllers if (due := controller.due()) is not None]
+        return min(found, default=None)
+
+    def advance(self, until: Instant) -> int:
+        """Settle, then jump from one due instant to the next up to `until`; returns the plans."""
+        count = self.settle()
+        for _ in range(self._bounds.jumps_max):
+            due = self.due()
+            if due is None or due > until:
+                self.now = Instant(max(self.now, until))
+                return count + self.settle()
+            self.now = Instant(max(self.now, due))
+            count += self.settle()
+        raise LoopStuck(f"more than {self._bounds.jumps_max} due instants before {until}")
+
+    def _execute(self, controller: Reconciler, plan: Plan) -> None:
+        if not plan.commands and plan.decision is None:
+            return
+        try:
+            self.submit_plan(plan, actor=registry.actor_of(plan.controller))
+        except Rejected as refusal:
+            self.refusals.append((plan, str(refusal)))
+            controller.settled(plan, str(refusal), self.now)
+        else:
+            controller.settled(plan, None, self.now)
+
+    def _append(
+        self,
+        commands: Sequence[Command],
+        actor: Actor,
+        *,
+        verb: str,
+        cause: int,
+        observed: Revision,
+    ) -> tuple[list[Event], list[Outcome]]:
+        staged = StagedObjects(self.views.objects)
+        now = Instant(max(self.now, self.head.time))
+        previous = self.head.hash
+        events: list[Event] = []
+        outcomes: list[Outcome] = []
+        for command in commands:
+            stamp = Stamp(
+                time=now,
+                actor=actor,
+                verb=verb or verb_of(command),
+                uid=self._uids.uid() if isinstance(command, CreateObject) else "",
+                cause=cause,
+                observed=observed,
+                origin=command.origin if isinstance(command, ImportObject) else None,
+            )
+            decided = lifecycle.decide(staged, command, stamp, self.rules)
+            made: list[Event] = []
+            for draft in decided.drafts:
+                event = seal(draft, Revision(self.head.revision + len(events) + 1), previous)
+                previous = event.hash
+                events.append(event)
+                made.append(event)
+            staged.stage(made)
+            outcomes.append(
+                Outcome(
+                    tree=decided.tree,
+                    event=made[-1] if made else None,
+                    warnings=decided.warnings,
+                    created=decided.created,
+                )
+            )
+        for event in events:
+            self.head = Head(revision=event.revision, hash=event.hash, time=event.stamp.time)
+            self._fold(event)
+        return events, outcomes
+
+    def _fold(self, event: Event) -> None:
+        self.views.fold(event)
+        for controller in self.controllers:
+            controller.fold(event, self.views)
+        for follower in self.followers:
+            follower(event)
+        if self._keep_events:
+            self.events.append(event)

@@ -1,0 +1,193 @@
+"""One controller of one history: wake, fold, step, submit, until the lease is lost.
+
+The reconciler is at the revision of the views whenever it is asked for a plan: it folds what the
+subscription has delivered, and nothing is awaited between that and the step. A plan carries the
+lease; a stale one is refused by the log, and the loop ends its term. Every wait has a bound and is
+woken by events.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import anyio
+import anyio.lowlevel
+
+from app.domain.controllers import registry
+from app.domain.controllers.plan import Plan, Reconciler
+from app.domain.errors import Expired, LogUnavailable, Rejected, StaleLease
+from app.domain.log import LeaseToken, Revision
+from app.domain.values.timestamps import SECOND, Instant
+from app.ports import Leases
+from app.service.runtime import HistoryRuntime
+from app.service.watches import Subscription
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LoopBounds:
+    """Bounds of a controller's loop.
+
+    `poll_seconds` is the longest wait for an event, `lease_seconds` the life of a lease that is not
+    renewed (it is renewed after a third), `standby_seconds` the pause between two tries to get it.
+    `quiet_steps_max` steps without a write run before others get their turn. After an unavailable
+    log the loop pauses `pause_seconds`.
+    """
+
+    poll_seconds: float = 5.0
+    lease_seconds: float = 15.0
+    standby_seconds: float = 2.0
+    quiet_steps_max: int = 64
+    pause_seconds: float = 1.0
+
+
+class TermEnded(Exception):
+    """The lease belongs to somebody else by now."""
+
+
+class ControllerLoop:
+    """Runs one reconciler at a time; a new one for each term of the lease."""
+
+    def __init__(
+        self,
+        name: str,
+        runtime: HistoryRuntime,
+        make: Callable[[], Reconciler],
+        *,
+        leases: Leases,
+        holder: str,
+        bounds: LoopBounds = LoopBounds(),
+    ) -> None:
+        self.name = name
+        self._runtime = runtime
+        self._make = make
+        self._leases = leases
+        self._holder = holder
+        self._bounds = bounds
+        self._actor = registry.actor_of(name)
+        self.folded = Revision(0)
+        self.leads = False
+
+    async def run(self) -> None:
+        """Wait for the lease, lead, and begin again when it was lost; until cancelled."""
+        while True:
+            token = await self._acquire()
+            self.leads = True
+            try:
+                await self._lead(token)
+            except (TermEnded, StaleLease):
+                continue
+            except LogUnavailable:
+                await anyio.sleep(self._bounds.pause_seconds)
+            finally:
+                self.leads = False
+                await self._release(token)
+
+    async def _acquire(self) -> LeaseToken:
+        history = self._runtime.info.id
+        while True:
+            try:
+                token = await self._leases.acquire(
+                    history, self.name, self._holder, seconds=self._bounds.lease_seconds
+                )
+            except LogUnavailable:
+                token = None
+            if token is not None:
+                return token
+            await anyio.sleep(self._bounds.standby_seconds)
+
+    async def _release(self, token: LeaseToken) -> None:
+        with anyio.CancelScope(shield=True), anyio.move_on_after(2.0):
+            try:
+                await self._leases.release(self._runtime.info.id, token)
+            except LogUnavailable:
+                return  # it ends by itself
+
+    async def _lead(self, token: LeaseToken) -> None:
+        reconciler = self._make()
+        self.folded = Revision(0)
+        renew_at = anyio.current_time() + self._bounds.lease_seconds / 3
+        while True:
+            with self._runtime.subscribe(after=self.folded) as subscription:
+                try:
+                    await self._catch_up(reconciler, subscription)
+                    while True:
+                        if anyio.current_time() >= renew_at:
+                            await self._renew(token)
+                            renew_at = anyio.current_time() + self._bounds.lease_seconds / 3
+                        await self._wait(reconciler, subscription, renew_at)
+                        await self._work(reconciler, subscription, token, renew_at)
+                except Expired:
+                    continue  # cut off: subscribe again from what has been folded
+
+    async def _catch_up(self, reconciler: Reconciler, subscription: Subscription) -> None:
+        views = self._runtime.views
+        while events := await subscription.catch_up():
+            for event in events:
+                reconciler.fold(event, views)
+            self.folded = events[-1].revision
+            await anyio.lowlevel.checkpoint()
+
+    async def _renew(self, token: LeaseToken) -> None:
+        seconds = self._bounds.lease_seconds
+        if not await self._leases.renew(self._runtime.info.id, token, seconds=seconds):
+            raise TermEnded
+
+    async def _wait(
+        self, reconciler: Reconciler, subscription: Subscription, renew_at: float
+    ) -> None:
+        """Until something happens, something is due, or the bound; then fold what came."""
+        due = reconciler.due()
+        left = min(self._bounds.poll_seconds, renew_at - anyio.current_time())
+        if due is not None:
+            left = min(left, (due - self._now()) / SECOND)
+        await self._fold(reconciler, subscription, max(left, 0.0))
+
+    async def _work(
+        self,
+        reconciler: Reconciler,
+        subscription: Subscription,
+        token: LeaseToken,
+        renew_at: float,
+    ) -> None:
+        """Step until nothing is ready or the lease wants renewal."""
+        quiet = 0
+        while anyio.current_time() < renew_at:
+            plan = reconciler.step(self._runtime.views, self._now())
+            if plan is None:
+                return
+            if plan.commands or plan.decision is not None:
+                await self._execute(reconciler, subscription, plan, token)
+                quiet = 0
+                continue
+            quiet += 1
+            if quiet >= self._bounds.quiet_steps_max:
+                quiet = 0
+                await self._fold(reconciler, subscription, 0.0)
+
+    async def _execute(
+        self,
+        reconciler: Reconciler,
+        subscription: Subscription,
+        plan: Plan,
+        token: LeaseToken,
+    ) -> None:
+        problem: str | None = None
+        try:
+            await self._runtime.submit_plan(plan, actor=self._actor, lease=token)
+        except Rejected as refusal:
+            problem = str(refusal)
+        await self._fold(reconciler, subscription, 0.0)
+        reconciler.settled(plan, problem, self._now())
+
+    async def _fold(
+        self, reconciler: Reconciler, subscription: Subscription, timeout_seconds: float
+    ) -> None:
+        # After `next_batch` returns nothing is awaited: the reconciler is at the views' revision.
+        events = await subscription.next_batch(timeout_seconds)
+        views = self._runtime.views
+        for event in events:
+            reconciler.fold(event, views)
+        if events:
+            self.folded = events[-1].revision
+
+    def _now(self) -> Instant:
+        return Instant(max(self._runtime.clock.now(), self._runtime.head.time))

@@ -1,0 +1,76 @@
+"""Which loops run for a history in this process, owned by one task group.
+
+`only` restricts them to named controllers (`redra work --only eviction`); a history's settings can
+switch controllers off. Each has its own lease, so processes share the work of a history by
+controller, and a process that dies is followed by another after the life of its leases.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import anyio
+
+from app.domain.controllers import registry
+from app.domain.controllers.plan import Reconciler
+from app.domain.devices.device_selectors import SelectorCompiler
+from app.domain.errors import InputError
+from app.ports import Leases
+from app.service.runtime import HistoryRuntime
+from app.workers.loop import ControllerLoop, LoopBounds
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WorkerSetting:
+    """What the workers of a process have in common. `holder` names the process in leases."""
+
+    leases: Leases
+    holder: str
+    compiler: SelectorCompiler
+    bounds: LoopBounds = LoopBounds()
+    only: frozenset[str] = frozenset()
+
+
+def check_names(names: Sequence[str]) -> frozenset[str]:
+    """The names as a set. Raises InputError for one that is no controller."""
+    for name in names:
+        if name not in registry.NAMES:
+            raise InputError(
+                f"there is no controller {name!r}",
+                place="--only",
+                cure=f"choose from {', '.join(registry.NAMES)}",
+            )
+    return frozenset(names)
+
+
+def loops_of(runtime: HistoryRuntime, setting: WorkerSetting) -> list[ControllerLoop]:
+    """The loops that run for this history, in the order of the registry."""
+    options = registry.options_from(runtime.info.settings)
+    profile = runtime.rules.profile
+
+    def maker(name: str) -> Callable[[], Reconciler]:
+        def make() -> Reconciler:
+            return registry.controller(
+                name, profile, runtime.views.features, setting.compiler, options
+            )
+
+        return make
+
+    return [
+        ControllerLoop(
+            name,
+            runtime,
+            maker(name),
+            leases=setting.leases,
+            holder=setting.holder,
+            bounds=setting.bounds,
+        )
+        for name in registry.running(profile, options)
+        if not setting.only or name in setting.only
+    ]
+
+
+async def run(runtime: HistoryRuntime, setting: WorkerSetting) -> None:
+    """Run all loops of a history until cancelled."""
+    async with anyio.create_task_group() as tasks:
+        for loop in loops_of(runtime, setting):
+            tasks.start_soon(loop.run, name=f"{runtime.info.name}:{loop.name}")
