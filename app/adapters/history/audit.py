@@ -46,12 +46,19 @@ def read(source: ByteSource, number: int, options: ReadOptions, notes: Notes) ->
     A log in which no write has a body is refused: nothing could be rebuilt from it.
     """
     state = _State()
-    index = 0
+    index = seen = 0
     for position, event in audit_event.read_events(source, options.unwrap, notes):
+        seen += 1
         stage_time = _instant(event.stage_timestamp)
         for record in _records(event, state, options, notes, source.name):
             index += 1
             yield _placed(record, event, stage_time, position, (number, index), state)
+    if seen and not index:
+        raise InputError(
+            f"its {seen} events are reads or stages without an answer: none tells of a change",
+            place=source.name,
+            cure="record writes of resource.k8s.io, pods and nodes with level RequestResponse",
+        )
     if state.unseen and not state.bodies:
         raise InputError(
             f"none of its {state.unseen} successful writes has a body (level Metadata)",

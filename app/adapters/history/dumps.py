@@ -22,6 +22,9 @@ from app.domain.values.json_tree import JsonObject
 MANIFEST_UIDS = uuid.UUID("6f1bd7a5-4c0a-5d0e-9a3f-5d1c6b1f6a10")
 """Name space of the uids that manifests get."""
 
+NAME_LETTERS = "bcdfghjklmnpqrstvwxz2456789"
+"""Letters of generated name suffixes, as the API server chooses them."""
+
 KIND_OF_FIELD = {
     "pods": ("v1", "Pod"),
     "nodes": ("v1", "Node"),
@@ -97,6 +100,7 @@ def _record(
         tree = {**tree, "metadata": kept}
     if not options.keep_managed_fields:
         losses.append(Loss.NO_MANAGED_FIELDS)
+    tree = _named(tree, source, position)
     is_manifest = not metadata.get("uid") and not metadata.get("resourceVersion")
     record = object_record(
         tree,
@@ -122,6 +126,17 @@ def _record(
         )
     versions[record.key] = record.resource_version
     return record
+
+
+def _named(tree: JsonObject, source: str, position: str) -> JsonObject:
+    """A manifest with a generateName gets a name as a server makes it, but the same every time."""
+    metadata = json_tree.mapping(tree, "metadata")
+    prefix = json_tree.text(metadata, "generateName")
+    if not prefix or metadata.get("name"):
+        return tree
+    digits = uuid.uuid5(MANIFEST_UIDS, f"{source}\0{position}\0{prefix}").int
+    suffix = "".join(NAME_LETTERS[digits // 27**place % 27] for place in range(5))
+    return {**tree, "metadata": {**metadata, "name": prefix + suffix}}
 
 
 def _manifest(record: Record) -> Record:

@@ -4,7 +4,10 @@ Parity: history-formats.md 4.3.
 """
 
 from app.domain.log.records import Bound, Effect, Patched, Scaled, Terminating
-from app.domain.values import json_tree, timestamps
+from app.domain.objects import schema
+from app.domain.objects.commands import PatchType
+from app.domain.objects.schema import Schemas
+from app.domain.values import json_tree, patches, timestamps
 from app.domain.values.json_tree import JsonObject, JsonView
 from app.domain.values.timestamps import Instant
 
@@ -80,10 +83,32 @@ def terminate(before: JsonObject, effect: Terminating, at: Instant | None) -> Js
     return tree
 
 
+def patch(before: JsonObject, effect: Patched, schemas: Schemas | None) -> JsonObject:
+    """The object after a patch. Raises PatchError when it does not fit.
+
+    A server-side apply is taken as a merge: who owned what is not recorded, so nothing is removed.
+    """
+    body = effect.body
+    if isinstance(body, list):
+        return patches.apply_operations(before, body)
+    if effect.media_type == PatchType.STRATEGIC:
+        kind = schema.find_kind_of(before)
+        if kind is None or schemas is None:
+            raise patches.PatchError("the fields of its kind are not known")
+        return patches.apply_strategic(before, body, schema.storage_node(schemas, kind))
+    merged: JsonObject = patches.apply_merge(before, body)
+    return merged
+
+
 def apply(
-    before: JsonObject, effect: Effect, at: Instant | None, node: JsonView | None
-) -> JsonObject | None:
-    """The state after an effect; None when it cannot be told."""
+    before: JsonObject,
+    effect: Effect,
+    at: Instant | None,
+    *,
+    node: JsonView | None = None,
+    schemas: Schemas | None = None,
+) -> JsonObject:
+    """The state after an effect. Raises PatchError for a patch that does not fit."""
     match effect:
         case Bound():
             return bind(before, effect, at, node)
@@ -92,4 +117,4 @@ def apply(
         case Terminating():
             return terminate(before, effect, at)
         case Patched():
-            return None
+            return patch(before, effect, schemas)

@@ -7,10 +7,10 @@ were never released, or that are no longer read, are refused in words. Parity: h
 
 import msgspec
 
-from app.adapters.history import kinds
+from app.adapters.history import kinds, manifests
 from app.adapters.history.reading import Notes, ReadOptions
 from app.domain.errors import InputError, Rejected
-from app.domain.log.records import CHANGES, Loss, Quality, Record, join_losses
+from app.domain.log.records import CHANGES, Loss, Op, Quality, Record, join_losses
 from app.domain.objects import conversion, registry
 from app.domain.objects.registry import Kind
 from app.domain.values import json_tree
@@ -40,7 +40,11 @@ def normalise(record: Record, options: ReadOptions, notes: Notes) -> Record | No
         record = _replace(record, group=kind.group, namespace=namespace)
     if record.object is None or (record.effect is not None and record.kind != kind.kind):
         return record
-    return _converted(record, record.object, kind)
+    if options.rules is not None and Loss.NO_MANAGED_FIELDS in record.losses:
+        if record.op is Op.ADDED:
+            return manifests.admitted(record, record.object, kind, options.rules)
+        record = manifests.surveyed(record, record.object, kind, options.rules, notes)
+    return _converted(record, record.object or {}, kind)
 
 
 def _converted(record: Record, tree: JsonObject, kind: Kind) -> Record:

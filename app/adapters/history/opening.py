@@ -27,6 +27,7 @@ from app.adapters.history.spool import Spool, replace_times
 from app.adapters.history.unpacking import ByteSource
 from app.domain.errors import InputError
 from app.domain.log.records import Loss, Op, Record
+from app.domain.objects.rules import Rules
 from app.domain.values.json_tree import JsonObject
 
 UNREAD = {
@@ -79,8 +80,10 @@ class RecordedHistory:
         sources: tuple[SourceInfo, ...],
         spool: Spool,
         notes: Notes,
+        rules: Rules | None,
     ) -> None:
         self._name = name
+        self._rules = rules
         self.sources = sources
         self._spool = spool
         self._notes = notes
@@ -152,7 +155,8 @@ class RecordedHistory:
     def records(self) -> Iterator[Record]:
         """The final records in order. May be called again for the same stream."""
         settled = replace_times(self._spool.times())
-        yield from Resolver(self._spool, self._notes).records(settled)
+        schemas = None if self._rules is None else self._rules.schemas
+        yield from Resolver(self._spool, self._notes, schemas).records(settled)
 
 
 def open_history(paths: Sequence[Path], options: ReadOptions) -> RecordedHistory:
@@ -175,7 +179,8 @@ def open_history(paths: Sequence[Path], options: ReadOptions) -> RecordedHistory
     except BaseException:
         spool.close()
         raise
-    return RecordedHistory(" ".join(path.name for path in paths), infos, spool, notes)
+    name = " ".join(path.name for path in paths)
+    return RecordedHistory(name, infos, spool, notes, options.rules)
 
 
 def is_bundle(path: Path) -> bool:

@@ -6,6 +6,7 @@ from app.adapters.history import kinds, times
 from app.adapters.history.limits import DEFAULT_LIMITS, ImportLimits
 from app.domain.errors import InputError
 from app.domain.log.records import Loss, Op, Quality, Record, TimeQuality, comparable_version
+from app.domain.objects.rules import Rules
 from app.domain.values import json_tree
 from app.domain.values.json_tree import JsonObject
 from app.domain.values.timestamps import Instant
@@ -20,7 +21,9 @@ class ReadOptions:
     versions of different types come from one counter, as in an ordinary cluster; without it types
     are merged by time. `audit_list_baseline` takes lists in an audit log as baseline.
     `with_secrets` keeps Secrets and the data of ConfigMaps, which are left out otherwise.
-    `keep_going` passes over what cannot be read and lists it.
+    `keep_going` passes over what cannot be read and lists it. With `rules`, manifests are admitted
+    as a server of that release would (unknown fields, defaults, validation), dumps are looked
+    through for fields that the release does not know, and patches can be applied.
     """
 
     format: str = "auto"
@@ -31,6 +34,7 @@ class ReadOptions:
     with_secrets: bool = False
     keep_managed_fields: bool = False
     keep_going: bool = False
+    rules: Rules | None = None
     limits: ImportLimits = DEFAULT_LIMITS
 
 

@@ -24,8 +24,10 @@ from app.domain.log.records import (
     TimeQuality,
     join_losses,
 )
+from app.domain.objects.schema import Schemas
 from app.domain.values import json_tree
 from app.domain.values.json_tree import JsonObject
+from app.domain.values.patches import PatchError
 from app.domain.values.timestamps import Instant
 
 _replace = msgspec.structs.replace
@@ -50,8 +52,9 @@ class _Known:
 class Resolver:
     """Runs once over the rows of a spool."""
 
-    def __init__(self, spool: Spool, notes: Notes) -> None:
+    def __init__(self, spool: Spool, notes: Notes, schemas: Schemas | None = None) -> None:
         self._spool = spool
+        self._schemas = schemas
         self._notes = notes
         self._known: dict[ObjectKey, _Known] = {}
         self._gone: set[str] = set()
@@ -164,8 +167,12 @@ class Resolver:
         if before is None:
             return None
         node = self._node(record.effect.node) if isinstance(record.effect, Bound) else None
-        after = effects.apply(before, record.effect, record.observed_at, node)
-        if after is None:
+        try:
+            after = effects.apply(
+                before, record.effect, record.observed_at, node=node, schemas=self._schemas
+            )
+        except PatchError as problem:
+            self._notes.add(f"{record.place}: a patch could not be applied: {problem}")
             return None
         changes = {"object": after, "effect": None, "uid": record.uid}
         if known is not None:

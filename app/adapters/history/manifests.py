@@ -1,0 +1,106 @@
+"""Objects that no server has seen, or that people have edited: what a server would say of them.
+
+A manifest is admitted as by a server with strict field validation, defaulted and validated; what a
+server refuses is refused here in its words. A captured object is only surveyed: a field that the
+release does not know is reported, because whoever edited the text may have meant another version.
+"""
+
+from collections.abc import Iterable
+
+import msgspec
+
+from app.adapters.history import kinds
+from app.adapters.history.reading import Notes
+from app.domain.errors import InputError, Rejected
+from app.domain.log import Event, ObjectKey, Revision
+from app.domain.log.records import Loss, Quality, Record, join_losses
+from app.domain.objects import admission, conversion, registry
+from app.domain.objects.commands import FieldValidation, WriteOptions
+from app.domain.objects.registry import Kind
+from app.domain.objects.rules import Rules
+from app.domain.values import json_tree
+from app.domain.values.json_tree import JsonObject
+from app.domain.values.timestamps import Instant
+
+_STRICT = WriteOptions(field_validation=FieldValidation.STRICT)
+_replace = msgspec.structs.replace
+
+
+OLDER_FORMS = ("only one of `sharedCounters` or `devices` is allowed",)
+"""Rules that releases before 1.35 did not have; a manifest of their time is taken as it is."""
+
+ADMIN_ACCESS = "resource.kubernetes.io/admin-access"
+
+
+class _UnknownCluster:
+    """A reader of a cluster of which nothing is known: a manifest is judged alone.
+
+    Its namespace is taken to allow what it may allow; whether it does is not in the manifest.
+    """
+
+    revision = Revision(0)
+
+    def get(self, key: ObjectKey) -> JsonObject | None:
+        if key.resource != "namespaces":
+            return None
+        return {"metadata": {"name": key.name, "labels": {ADMIN_ACCESS: "true"}}}
+
+    def event(self, key: ObjectKey) -> Event | None:
+        return None
+
+    def keys(self, group: str, resource: str, namespace: str | None = None) -> Iterable[ObjectKey]:
+        return ()
+
+    def dependents(self, owner_uid: str) -> Iterable[ObjectKey]:
+        return ()
+
+    def by_uid(self, uid: str) -> ObjectKey | None:
+        return None
+
+
+def admitted(record: Record, tree: JsonObject, kind: Kind, rules: Rules) -> Record:
+    """The record with its object as a server would store it. Raises InputError with the causes."""
+    group, version = kinds.split_version(json_tree.text(tree, "apiVersion"))
+    now = record.observed_at or Instant(0)
+    try:
+        if (group, version) not in kind.group_versions:
+            # Versions of old recordings are converted first: no release knows their fields.
+            tree = conversion.convert(tree, kind, f"{group}/{version}", kind.storage_api_version)
+            group, version = kind.group, kind.storage_version
+        stored, _ = admission.admit(
+            kind, group, version, tree, options=_STRICT, rules=rules, now=now
+        )
+    except Rejected as problem:
+        raise InputError(problem.message, place=record.place, cure="correct the manifest") from (
+            problem
+        )
+    found = rules.validate_create(kind, stored, rules.context(_UnknownCluster(), now))
+    errors = [error for error in found if error.detail not in OLDER_FORMS]
+    if errors:
+        text = "; ".join(str(error) for error in errors[:3])
+        more = f" and {len(errors) - 3} more" if len(errors) > 3 else ""
+        raise InputError(
+            f"{kind.kind} {record.name!r} is invalid: {text}{more}",
+            place=record.place,
+            cure="correct the manifest",
+        )
+    return _replace(record, object=stored, kind=kind.kind)
+
+
+def surveyed(record: Record, tree: JsonObject, kind: Kind, rules: Rules, notes: Notes) -> Record:
+    """The record, marked when its object holds fields that its version does not have."""
+    group, version = kinds.split_version(json_tree.text(tree, "apiVersion"))
+    if kind.group != kinds.RESOURCE_GROUP or not registry.find_kind(group, version, kind.kind):
+        return record
+    try:
+        _, problems = admission.pruned(kind, group, version, tree, rules)
+    except Rejected as problem:
+        problems = [problem.message]
+    if not problems:
+        return record
+    notes.add(f"{record.place}: {kind.kind} {record.name!r}: {', '.join(problems[:3])}")
+    return _replace(
+        record,
+        object_quality=Quality.PARTIAL,
+        losses=join_losses(record.losses, (Loss.UNDECODABLE,)),
+    )

@@ -1,0 +1,385 @@
+"""Audited requests become what they did. Rows: history-formats.md 4.3 and test vector 20.3."""
+
+import pytest
+
+from app import bootstrap
+from app.domain.errors import InputError
+from app.domain.log.records import Loss, Op, Quality
+from app.domain.objects import profile
+from tests.unit.history.worlds import (
+    CLAIMS,
+    NAMESPACES,
+    PODS,
+    audit,
+    audit_records,
+    brief,
+    tree,
+)
+
+DELETED_AT = {"deletionTimestamp": "2026-01-01T00:00:03Z", "deletionGracePeriodSeconds": 0}
+FINALIZER = {"finalizers": ["resource.kubernetes.io/delete-protection"]}
+
+
+def test_vector_nine_lines(tmp_path):
+    pod_list = {
+        "kind": "PodList",
+        "apiVersion": "v1",
+        "items": [
+            {k: v for k, v in item.items() if k not in ("kind", "apiVersion")}
+            for item in (
+                tree(PODS, "a", rv=3, spec={}),
+                tree(
+                    PODS,
+                    "b",
+                    rv=4,
+                    spec={"nodeName": "n1", "terminationGracePeriodSeconds": 30},
+                    status={"phase": "Running"},
+                ),
+                tree(PODS, "c", rv=5, metadata=DELETED_AT, spec={}),
+            )
+        ],
+    }
+    terminating = {"deletionTimestamp": "2026-01-01T00:00:08Z"}
+    records = audit_records(
+        tmp_path,
+        *(
+            audit("create", tree(PODS, name, rv=rv, spec={}), type_=PODS, second=0)
+            for name, rv in (("a", 3), ("b", 4), ("c", 5), ("p", 6))
+        ),
+        audit("create", tree(NAMESPACES, "ns", rv=7), type_=NAMESPACES, namespace="ns"),
+        audit("create", tree(rv=10, metadata={"generateName": "c"}), second=1),
+        audit("update", name="c1", subresource="status", code=409, second=2),
+        audit("update", tree(rv=12, metadata=FINALIZER), subresource="status", second=3),
+        audit("create", tree(name="other", rv=11), second=3),
+        audit("delete", tree(rv=13, metadata={**FINALIZER, **DELETED_AT}), name="c1", second=4),
+        audit("patch", tree(rv=13, metadata=DELETED_AT), name="c1", second=5),
+        audit(
+            "patch",
+            tree(PODS, "p", rv=6, spec={}),
+            type_=PODS,
+            name="p",
+            subresource="status",
+            second=6,
+        ),
+        audit("deletecollection", pod_list, type_=PODS, second=7),
+        audit(
+            "update",
+            tree(
+                NAMESPACES, "ns", rv=14, metadata=terminating, spec={"finalizers": ["kubernetes"]}
+            ),
+            type_=NAMESPACES,
+            namespace="ns",
+            name="ns",
+            subresource="status",
+            second=8,
+        ),
+        audit(
+            "update",
+            tree(NAMESPACES, "ns", rv=14, metadata=terminating, spec={}),
+            type_=NAMESPACES,
+            namespace="ns",
+            name="ns",
+            subresource="finalize",
+            second=9,
+        ),
+    )
+    assert brief(records)[5:] == [
+        ("ADDED", "c1"),
+        ("CONTEXT", "c1"),
+        ("ADDED", "other"),
+        ("MODIFIED", "c1"),
+        ("MODIFIED", "c1"),
+        ("DELETED", "c1"),
+        ("CONTEXT", "p"),
+        ("DELETED", "a"),
+        ("MODIFIED", "b"),
+        ("MODIFIED", "ns"),
+        ("DELETED", "ns"),
+    ]
+    deleted = records[10]
+    assert Loss.NO_RV in deleted.losses
+    assert deleted.resource_version == ""
+    b = next(record for record in records if record.name == "b" and record.op is Op.MODIFIED)
+    assert b.object["metadata"]["deletionTimestamp"] == "2026-01-01T00:00:37Z"
+    assert b.object_quality is Quality.RECONSTRUCTED
+    assert b.object["kind"] == "Pod"
+
+
+def test_binding_assigns_the_node_and_copies_its_zone(tmp_path):
+    nodes = ("", "v1", "nodes", "Node")
+    node = tree(nodes, "n1", rv=1)
+    node["metadata"] = {
+        "name": "n1",
+        "uid": "n",
+        "resourceVersion": "1",
+        "labels": {"topology.kubernetes.io/zone": "z", "other": "x"},
+    }
+    conditions = [
+        {"type": "PodScheduled", "status": "False", "reason": "Unschedulable"},
+        {"type": "Ready", "status": "False"},
+    ]
+    pod = tree(
+        PODS, "p", rv=2, spec={}, status={"nominatedNodeName": "n1", "conditions": conditions}
+    )
+    records = audit_records(
+        tmp_path,
+        audit("create", node, type_=nodes, namespace=""),
+        audit("create", pod, type_=PODS, second=1),
+        audit(
+            "create",
+            {"kind": "Status", "apiVersion": "v1", "status": "Success"},
+            type_=PODS,
+            name="p",
+            subresource="binding",
+            request={"metadata": {"labels": {"l": "1"}}, "target": {"kind": "Node", "name": "n1"}},
+            second=2,
+        ),
+    )
+    bound = records[2].object
+    assert bound["spec"]["nodeName"] == "n1"
+    assert bound["metadata"]["labels"] == {"topology.kubernetes.io/zone": "z", "l": "1"}
+    assert "nominatedNodeName" not in bound["status"]
+    assert bound["status"]["conditions"] == [
+        {"type": "Ready", "status": "False"},
+        {
+            "type": "PodScheduled",
+            "status": "True",
+            "lastTransitionTime": "2026-01-01T00:00:02Z",
+        },
+    ]
+    assert records[1].object["spec"] == {}
+    assert records[2].losses == (Loss.NO_RV,)
+
+
+def test_scale_changes_replicas_and_generation_of_the_parent(tmp_path):
+    deployments = ("apps", "v1", "deployments", "Deployment")
+    parent = tree(
+        deployments, "d", rv=5, metadata={"generation": 1}, spec={"replicas": 1, "paused": True}
+    )
+    scale = {
+        "kind": "Scale",
+        "apiVersion": "autoscaling/v1",
+        "metadata": {"name": "d", "namespace": "default", "uid": "uid-d", "resourceVersion": "9"},
+        "spec": {"replicas": 4},
+    }
+    records = audit_records(
+        tmp_path,
+        audit("create", parent, type_=deployments),
+        audit("patch", scale, type_=deployments, name="d", subresource="scale", second=1),
+    )
+    assert brief(records) == [("ADDED", "d"), ("MODIFIED", "d")]
+    assert records[1].object["spec"] == {"replicas": 4, "paused": True}
+    assert records[1].object["metadata"]["generation"] == 2
+    assert records[1].object["kind"] == "Deployment"
+    assert records[1].resource_version == "9"
+
+
+def test_eviction_marks_the_pod_as_terminating(tmp_path):
+    pod = tree(PODS, "p", rv=2, spec={"nodeName": "n", "terminationGracePeriodSeconds": 10})
+    records = audit_records(
+        tmp_path,
+        audit("create", pod, type_=PODS),
+        audit(
+            "create",
+            {"kind": "Status", "apiVersion": "v1"},
+            type_=PODS,
+            name="p",
+            subresource="eviction",
+            request={"kind": "Eviction"},
+            second=5,
+        ),
+    )
+    assert records[1].op is Op.MODIFIED
+    assert records[1].object["metadata"]["deletionTimestamp"] == "2026-01-01T00:00:15Z"
+    assert Loss.SYNTHETIC_DELETE in records[1].losses
+
+
+def test_deletion_answered_by_a_status_takes_the_last_known_state(tmp_path):
+    records = audit_records(
+        tmp_path,
+        audit("create", tree(rv=3, spec={"devices": {}})),
+        audit("delete", {"kind": "Status", "apiVersion": "v1"}, name="c1", second=1),
+    )
+    assert records[1].op is Op.DELETED
+    assert records[1].object["spec"] == {"devices": {}}
+    assert records[1].uid == "uid-c1"
+    assert set(records[1].losses) == {Loss.NO_RV, Loss.NO_DELETE_STATE}
+
+
+def test_removal_of_a_pod_leaves_out_the_step_before_it(tmp_path):
+    records = audit_records(
+        tmp_path,
+        audit("create", tree(PODS, "p", rv=3, spec={}), type_=PODS),
+        audit(
+            "delete",
+            tree(PODS, "p", rv=8, metadata=DELETED_AT, spec={}),
+            type_=PODS,
+            name="p",
+            request={"gracePeriodSeconds": 0},
+            second=2,
+        ),
+    )
+    assert records[1].op is Op.DELETED
+    assert Loss.COLLAPSED in records[1].losses
+    assert records[1].resource_version == "8"
+
+
+def test_change_of_an_unknown_object_is_preceded_by_a_baseline(tmp_path):
+    records = audit_records(tmp_path, audit("update", tree(rv=9), name="c1"))
+    assert brief(records) == [("BASELINE", "c1"), ("MODIFIED", "c1")]
+    assert Loss.SYNTHETIC_CREATE in records[0].losses
+
+
+def test_dry_runs_refusals_and_panics_change_nothing(tmp_path):
+    records = audit_records(
+        tmp_path,
+        audit("create", tree(name="real", rv=1)),
+        audit("create", tree(name="dry", rv=""), uri="/apis/x?dryRun=All", second=1),
+        audit("delete", tree(name="real"), name="real", request={"dryRun": ["All"]}, second=2),
+        audit("update", name="real", code=422, second=3),
+        audit("update", name="real", stage="Panic", second=4),
+        audit("update", tree(name="real", rv=7), name="real", stage="ResponseStarted", second=5),
+        audit("get", tree(name="real", rv=7), name="real", second=5),
+    )
+    assert brief(records)[0] == ("ADDED", "real")
+    assert {record.op for record in records[1:]} == {Op.CONTEXT}
+    assert len(records) == 5
+
+
+def test_log_without_bodies_is_refused(tmp_path):
+    with pytest.raises(InputError, match="none of its 1 successful writes has a body"):
+        audit_records(tmp_path, audit("update", name="c1", level="Metadata"))
+
+
+def test_truncated_body_is_a_gap_of_its_key(tmp_path):
+    records = audit_records(
+        tmp_path,
+        audit("create", tree(rv=1)),
+        audit("update", name="c1", annotations={"audit.k8s.io/truncated": "true"}, second=1),
+    )
+    assert records[1].op is Op.GAP
+    assert Loss.TRUNCATED_BODY in records[1].losses
+    assert records[1].name == "c1"
+
+
+def test_deletecollection_without_a_list_is_a_gap_of_the_type(tmp_path):
+    records = audit_records(
+        tmp_path,
+        audit("create", tree(rv=1)),
+        audit("deletecollection", {"kind": "Status", "apiVersion": "v1"}, second=1),
+    )
+    assert (records[1].op, records[1].name, records[1].namespace) == (Op.GAP, "", "default")
+
+
+def test_list_before_the_first_change_is_baseline(tmp_path):
+    listed = {
+        "kind": "ResourceClaimList",
+        "apiVersion": "resource.k8s.io/v1",
+        "items": [tree(name="old", rv=2)],
+    }
+    after = {**listed, "items": [tree(name="late", rv=3)]}
+    records = audit_records(
+        tmp_path,
+        audit("list", listed, second=0),
+        audit("create", tree(rv=5), second=1),
+        audit("list", after, second=2),
+    )
+    assert brief(records) == [("BASELINE", "old"), ("ADDED", "c1")]
+
+
+def test_impersonated_user_is_the_actor(tmp_path):
+    (record,) = audit_records(
+        tmp_path, audit("create", tree(rv=1), impersonatedUser={"username": "bob"})
+    )
+    assert record.actor.user == "bob"
+    assert record.actor.impersonated_by == "alice"
+
+
+def test_level_request_patches_the_last_state_by_its_marks(tmp_path):
+    pod = tree(PODS, "p", rv=1, spec={"containers": [{"name": "a", "image": "1"}]})
+    records = audit_records(
+        tmp_path,
+        audit("create", pod, type_=PODS),
+        audit(
+            "patch",
+            type_=PODS,
+            name="p",
+            level="Request",
+            request={"spec": {"containers": [{"name": "b", "image": "2"}]}},
+            second=1,
+        ),
+        rules=bootstrap.rules_for(profile.from_settings({})),
+    )
+    assert records[1].op is Op.MODIFIED
+    assert [item["name"] for item in records[1].object["spec"]["containers"]] == ["a", "b"]
+    assert Loss.UNKNOWN_PATCH in records[1].losses
+
+
+def test_wrapped_cloud_export_is_unwrapped(tmp_path):
+    import json
+
+    wrapped = {"insertId": "1", "payload": {"event": json.dumps(audit("create", tree(rv=1)))}}
+    records = audit_records(tmp_path, wrapped, format="audit", unwrap="payload.event")
+    assert brief(records) == [("ADDED", "c1")]
+
+
+def test_event_list_document_is_read(tmp_path):
+    events = {
+        "kind": "EventList",
+        "apiVersion": "audit.k8s.io/v1",
+        "items": [audit("create", tree(rv=1))],
+    }
+    assert brief(audit_records(tmp_path, events)) == [("ADDED", "c1")]
+
+
+def test_old_text_lines_are_refused(tmp_path):
+    path = tmp_path / "audit.log"
+    path.write_text('AUDIT: id="1" stage="ResponseComplete"\n')
+    from tests.unit.history.worlds import read_records
+
+    with pytest.raises(InputError, match="old text form"):
+        read_records(path)
+
+
+def test_store_that_was_restored_starts_a_new_epoch(tmp_path):
+    records = audit_records(
+        tmp_path,
+        audit("create", tree(name="before", rv=100), second=1),
+        audit("create", tree(name="also", rv=101), second=20),
+        audit("create", tree(name="after", rv=50), second=21),
+    )
+    assert [name for _, name in brief(records)][-1] == "after"
+
+
+def test_bad_line_is_named_and_passed_over_only_when_asked(tmp_path):
+    import json
+
+    path = tmp_path / "audit.log"
+    good = json.dumps(audit("create", tree(rv=1)))
+    path.write_text(f'{good}\n{{"kind": "Event", "level": \n{good}\n')
+    from app.adapters.history.opening import open_history
+    from app.adapters.history.reading import ReadOptions
+
+    with pytest.raises(InputError, match=r"audit.log:2: it is not an audit event"):
+        open_history([path], ReadOptions())
+    with open_history([path], ReadOptions(keep_going=True)) as recorded:
+        assert recorded.refused == 1
+        assert recorded.refusals[0].place == "audit.log:2"
+        assert brief(recorded.records(), with_context=False) == [("ADDED", "c1")]
+
+
+@pytest.mark.parametrize("type_", [CLAIMS])
+def test_several_answers_with_one_version_are_one_change(tmp_path, type_):
+    records = audit_records(
+        tmp_path,
+        audit("create", tree(type_, rv=1), second=0),
+        audit("patch", tree(type_, rv=4), name="c1", second=1),
+        audit("patch", tree(type_, rv=4), name="c1", second=9),
+        audit("create", tree(type_, name="c2", rv=6), second=3),
+    )
+    assert brief(records) == [
+        ("ADDED", "c1"),
+        ("MODIFIED", "c1"),
+        ("ADDED", "c2"),
+        ("CONTEXT", "c1"),
+    ]
