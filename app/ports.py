@@ -153,7 +153,7 @@ class ViewStore(Protocol):
         """The checkpoint of this version of a projection."""
         ...
 
-    async def checkpoints(self, history: HistoryId) -> list[Checkpoint]:
+    async def checkpoints(self, history: HistoryId) -> Sequence[Checkpoint]:
         """All checkpoints of a history, sorted by projection and version."""
         ...
 

@@ -64,12 +64,19 @@ def import_history(
         console.say_json(imported.to_json())
         return
     console.say(f"history {imported.name}: {imported.events} events")
-    if imported.rows:
-        console.say()
-        console.table(imported.rows[0], imported.rows[1:])
-    for question, answer, reason in imported.verdicts:
-        console.say(f"{question} {answer}" + (f": {reason}" if reason else ""))
-    for note in imported.notes:
+    report = imported.report
+    if report is None:
+        return
+    rows = imported.table()
+    console.say()
+    console.table(rows[0], rows[1:])
+    console.say()
+    for verdict in report.verdicts:
+        reasons = "; ".join(verdict.reasons)
+        console.say(f"{verdict.question} {verdict.answer}" + (f": {reasons}" if reasons else ""))
+    for place, problem in report.refusals:
+        console.note(f"left out: {place}: {problem}")
+    for note in report.notes:
         console.note(f"note: {note}")
 
 

@@ -24,13 +24,10 @@ def migrate(
 
     settings = bootstrap.settings(data=data)
 
-    async def run() -> tuple[str, str]:
+    async def run() -> str:
         return await bootstrap.migrate(settings, revision)
 
-    before, after = console.run(run)
-    console.say(
-        f"schema {after} (was {before or 'empty'})" if before != after else f"schema {after}"
-    )
+    console.say(f"the schema is at {console.run(run)}")
 
 
 def rebuild(
@@ -49,7 +46,7 @@ def rebuild(
     async def run() -> list[dict[str, object]]:
         async with bootstrap.open_store(settings) as store:
             with Progress(f"folding {history}") as progress:
-                return await bootstrap.rebuild(store, history, progress.to)
+                return await bootstrap.rebuild(store, settings, history, progress.to)
 
     rows = console.run(run)
     if output is Output.JSON:

@@ -7,6 +7,7 @@ own incremental structures, fed from the same events.
 from collections.abc import Callable, Mapping
 
 from app.domain.allocation import AllocatedState, Features
+from app.domain.devices.cel_selectors import CelCompiler
 from app.domain.devices.inventory import Inventory
 from app.domain.errors import InputError
 from app.domain.log import Event, EventType, ObjectKey, Revision
@@ -36,6 +37,7 @@ class LiveViews:
         self.features = features
         self.objects = ObjectsProjection()
         self.inventory = Inventory(
+            compiler=CelCompiler(),
             with_rules=features.taint_rules,
             with_patches=features.patches,
         )

@@ -1,0 +1,103 @@
+"""Opening histories: their rules, views and bounds."""
+
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import asynccontextmanager
+
+from app.adapters import schemas
+from app.bootstrap.stores import Store
+from app.domain import cel
+from app.domain.devices.cel_selectors import CelCompiler
+from app.domain.log import HistoryInfo
+from app.domain.log.projection import Projection
+from app.domain.objects import profile as profiles
+from app.domain.objects import validation
+from app.domain.objects.profile import Profile
+from app.domain.objects.rules import ExpressionProblem, Rules
+from app.service.folding import FoldingBounds
+from app.service.histories import DEFAULT_HISTORY, Histories
+from app.service.runtime import RuntimeBounds
+from app.service.views import features_of
+from app.service.writing import WriterBounds
+from app.settings import Settings
+from projections import all_projections
+
+
+@asynccontextmanager
+async def open_histories(store: Store, settings: Settings) -> AsyncIterator[Histories]:
+    """The histories of a store, following their logs until leaving."""
+    histories = Histories(
+        ports=store.ports,
+        rules=rules_of,
+        bounds=runtime_bounds(settings),
+        past_views_max=settings.past_views_max,
+        objects_max=settings.past_objects_max,
+    )
+    async with histories.running():
+        yield histories
+
+
+def rules_of(info: HistoryInfo) -> Rules:
+    """The rules of a history: its profile, the schemas of that release, validation, CEL."""
+    return rules_for(profiles.from_settings(info.settings))
+
+
+def rules_for(profile: Profile) -> Rules:
+    """The rules of a profile."""
+
+    environment = cel.new_environment({gate: profile.enabled(gate) for gate in profiles.GATES})
+
+    def check_expression(text: str) -> ExpressionProblem | None:
+        problem = cel.check_admission(text, environment=environment)
+        if problem is None:
+            return None
+        is_too_costly = problem.reason == "FieldValueForbidden"
+        return ExpressionProblem(detail=problem.detail, is_too_costly=is_too_costly)
+
+    return Rules(
+        profile=profile,
+        schemas=schemas.load(profile.version),
+        validate_create=validation.validate_create,
+        validate_update=validation.validate_update,
+        check_expression=check_expression,
+    )
+
+
+def views_of(profile: Profile) -> Callable[[], Sequence[Projection]]:
+    """Makes fresh instances of every view, with the switches of the profile."""
+    features = features_of(profile)
+    compiler = CelCompiler()
+
+    def make() -> Sequence[Projection]:
+        return all_projections(
+            compiler=compiler, with_rules=features.taint_rules, with_patches=features.patches
+        )
+
+    return make
+
+
+async def default_history(histories: Histories, settings: Settings) -> None:
+    """Open the default history, made with the settings' profile when it is missing."""
+    profile = Profile(version=settings.profile)
+    await histories.open_or_create(DEFAULT_HISTORY, settings=profile.settings())
+
+
+def runtime_bounds(settings: Settings) -> RuntimeBounds:
+    """The bounds of one history in one process."""
+    return RuntimeBounds(
+        writer=WriterBounds(
+            batch_max=settings.batch_max,
+            queue_max=settings.write_queue_max,
+            retries_max=settings.write_retries_max,
+        ),
+        watch_queue_max=settings.watch_queue_max,
+        recent_max=settings.recent_max,
+        poll_seconds=settings.poll_seconds,
+        snapshot_every=settings.snapshot_every,
+    )
+
+
+def folding_bounds(settings: Settings) -> FoldingBounds:
+    """The bounds of materialising views."""
+    return FoldingBounds(
+        page_max=settings.projector_batch_max, snapshot_every=settings.snapshot_every
+    )

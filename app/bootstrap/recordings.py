@@ -1,0 +1,163 @@
+"""Recordings in and out: imports, exports, rebuilds."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import anyio.to_thread
+
+from app.adapters.history import opening
+from app.adapters.history.bundle import BundleReader, BundleWriter
+from app.adapters.history.limits import ImportLimits
+from app.adapters.history.reading import ReadOptions
+from app.bootstrap.histories import folding_bounds, rules_for, views_of
+from app.bootstrap.stores import Store, find_history
+from app.domain.log import Revision
+from app.domain.objects import profile as profiles
+from app.domain.objects.profile import Profile
+from app.domain.values.json_tree import JsonObject
+from app.service import exporting, importing
+from app.service import rebuild as rebuilding
+from app.service.fidelity import ROW_TITLES, FidelityReport
+from app.settings import Settings
+
+PROGRAM = "redra 0.1.0"
+
+Progress = Callable[[int, int], None]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Recording:
+    """What to import and how; `format` is `auto` or the name of a format."""
+
+    paths: tuple[Path, ...]
+    format: str = "auto"
+    unwrap: str = ""
+    with_secrets: bool = False
+    keep_going: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Imported:
+    """A finished import. `report` is None for a native bundle, which is taken over as it is."""
+
+    name: str
+    events: int
+    head: str
+    report: FidelityReport | None
+
+    def to_json(self) -> JsonObject:
+        """The answer for machines."""
+        return {
+            "history": self.name,
+            "events": self.events,
+            "head": self.head,
+            "report": None if self.report is None else self.report.to_json(),
+        }
+
+    def table(self) -> list[tuple[str, ...]]:
+        """Titles and one row per kind."""
+        return [] if self.report is None else [ROW_TITLES, *self.report.rows()]
+
+
+async def import_history(
+    store: Store, settings: Settings, wanted: Recording, name: str, progress: Progress
+) -> Imported:
+    """Make the history `name` of a recording. Raises InputError; nothing is appended then."""
+    await importing.check_name_is_free(store.log, name)
+    limits = import_limits(settings)
+    if len(wanted.paths) == 1 and wanted.format in ("auto", "bundle"):
+        path = wanted.paths[0]
+        if opening.is_bundle(path):
+            bundle = await exporting.import_bundle(
+                store.log,
+                BundleReader(path, limits),
+                name=name,
+                created=store.ports.clock.now(),
+                progress=progress,
+            )
+            return Imported(
+                name=name,
+                events=bundle.head.revision,
+                head=f"sha256:{bundle.head.hash.hex()}",
+                report=None,
+            )
+    profile = Profile(version=settings.profile)
+    options = ReadOptions(
+        format=wanted.format,
+        unwrap=wanted.unwrap,
+        with_secrets=wanted.with_secrets,
+        keep_going=wanted.keep_going,
+        rules=rules_for(profile),
+        limits=limits,
+    )
+    source = await anyio.to_thread.run_sync(opening.open_history, wanted.paths, options)
+    with source:
+        result = await importing.import_records(
+            store.log,
+            source,
+            name=name,
+            options=importing.ImportOptions(
+                settings=profile.settings(), started=store.ports.clock.now()
+            ),
+            progress=progress,
+        )
+    return Imported(
+        name=name,
+        events=result.head.revision,
+        head=f"sha256:{result.head.hash.hex()}",
+        report=result.report,
+    )
+
+
+async def export_history(store: Store, name: str, file: Path, progress: Progress) -> int:
+    """Write a history as a native bundle; returns the number of events."""
+    info = await find_history(store, name)
+    manifest = await exporting.export_history(
+        store.log, info, BundleWriter(file), program=PROGRAM, file=file.name, progress=progress
+    )
+    events = manifest.get("events", 0)
+    return events if isinstance(events, int) else 0
+
+
+async def rebuild(
+    store: Store, settings: Settings, name: str, progress: Progress
+) -> list[dict[str, object]]:
+    """Drop the views of a history and fold again; one row per view, with the hashes."""
+    info = await find_history(store, name)
+
+    def tell(_view: str, revision: Revision, until: Revision) -> None:
+        progress(revision, until)
+
+    rebuilt = await rebuilding.rebuild(
+        log=store.log,
+        views=store.views,
+        history=info.id,
+        make=views_of(profiles.from_settings(info.settings)),
+        bounds=folding_bounds(settings),
+        check_rows=True,
+        progress=tell,
+    )
+    return [
+        {
+            "projection": view.projection,
+            "version": view.version,
+            "revision": view.revision,
+            "before": view.hash_before,
+            "after": view.state_hash,
+            "same": view.same is not False and view.rows_same is not False,
+            "compared": view.same is not None,
+        }
+        for view in rebuilt
+    ]
+
+
+def import_limits(settings: Settings) -> ImportLimits:
+    """The bounds of an import."""
+    return ImportLimits(
+        object_bytes_max=settings.import_object_bytes_max,
+        unpacked_bytes_max=settings.import_bytes_max,
+        ratio_max=settings.import_ratio_max,
+        archive_entries_max=settings.import_entries_max,
+        depth_max=settings.yaml_depth_max,
+    )

@@ -1,0 +1,130 @@
+"""Opening stores: the external database, the embedded server, or memory."""
+
+from collections.abc import AsyncIterator, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from app.adapters.clock import SystemClock
+from app.adapters.memory import (
+    MemoryLeases,
+    MemoryLog,
+    MemoryStore,
+    MemoryViewStore,
+    MemoryWakeUp,
+)
+from app.adapters.postgres import schema
+from app.adapters.postgres.database import DatabaseBounds, open_database
+from app.adapters.postgres.leases import PostgresLeases
+from app.adapters.postgres.log import PostgresLog
+from app.adapters.postgres.server import EmbeddedServer, running_url
+from app.adapters.postgres.views import PostgresViewStore
+from app.adapters.postgres.wakeup import open_wake_up
+from app.adapters.uids import RandomUids
+from app.domain.errors import NotFound
+from app.domain.log import HistoryInfo
+from app.domain.log.projection import Table
+from app.ports import EventLog, Leases, ViewStore
+from app.service.runtime import RuntimePorts
+from app.settings import Settings
+from projections import all_projections
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Store:
+    """An open store: its ports, and where it is."""
+
+    url: str
+    ports: RuntimePorts
+    leases: Leases
+    views: ViewStore
+
+    @property
+    def log(self) -> EventLog:
+        """The log of all histories."""
+        return self.ports.log
+
+
+@asynccontextmanager
+async def open_store(settings: Settings, *, migrate: bool = False) -> AsyncIterator[Store]:
+    """The database of the settings: external, or the embedded server of the data folder.
+
+    When another process runs the embedded server on that folder already, it is shared; otherwise
+    it runs until leaving. An embedded database is always brought to this program's schema, an
+    external one only with `migrate`. Raises InputError, LogUnavailable or WrongDatabase, in words.
+    """
+    async with AsyncExitStack() as stack:
+        url = await _database_url(settings, stack)
+        if migrate or not settings.database_url:
+            await schema.migrate(url)
+        database = await stack.enter_async_context(open_database(url, _database_bounds(settings)))
+        wake_up = await stack.enter_async_context(open_wake_up(url))
+        views = PostgresViewStore(database, view_tables())
+        ports = RuntimePorts(
+            log=PostgresLog(database),
+            wake_up=wake_up,
+            clock=SystemClock(),
+            uids=RandomUids(),
+            views=views,
+        )
+        yield Store(url=url, ports=ports, leases=PostgresLeases(database), views=views)
+
+
+def memory_store() -> Store:
+    """A store that lives as long as the process; for replays of files and for tests."""
+    held = MemoryStore()
+    clock = SystemClock()
+    wake_up = MemoryWakeUp()
+    views = MemoryViewStore(view_tables())
+    ports = RuntimePorts(
+        log=MemoryLog(held, wake_up.grown),
+        wake_up=wake_up,
+        clock=clock,
+        uids=RandomUids(),
+        views=views,
+    )
+    return Store(url="memory:", ports=ports, leases=MemoryLeases(held, clock), views=views)
+
+
+async def find_history(store: Store, name: str) -> HistoryInfo:
+    """What the store knows of a history. Raises NotFound, naming those there are."""
+    found = await store.log.find_history(name)
+    if found is None:
+        names = ", ".join(info.name for info in await store.log.histories()) or "none"
+        raise NotFound(
+            f"there is no history {name!r} (there are: {names})", resource="histories", name=name
+        )
+    return found
+
+
+async def migrate(settings: Settings, revision: str) -> str:
+    """Bring the database to a schema revision; returns where it is then."""
+    async with AsyncExitStack() as stack:
+        url = await _database_url(settings, stack)
+        return await schema.migrate(url, revision=revision)
+
+
+def view_tables() -> dict[str, Sequence[Table]]:
+    """The tables of every projection, by its name."""
+    return {projection.name: projection.tables() for projection in all_projections()}
+
+
+def _database_bounds(settings: Settings) -> DatabaseBounds:
+    return DatabaseBounds(
+        connections_max=settings.connections_max,
+        acquire_seconds=settings.connect_timeout_seconds,
+        lock_seconds=settings.lock_timeout_seconds,
+        statement_seconds=settings.statement_timeout_seconds,
+    )
+
+
+async def _database_url(settings: Settings, stack: AsyncExitStack) -> str:
+    if settings.database_url:
+        return settings.database_url
+    folder = settings.data / "postgres"
+    found = running_url(folder)
+    if found is not None:
+        return found
+    programs = Path(settings.postgres_bin) if settings.postgres_bin else None
+    server = await stack.enter_async_context(EmbeddedServer(folder, programs=programs))
+    return server.url
