@@ -16,7 +16,7 @@ GATES = (
     "DRAPartitionableDevices",
     "DRAPrioritizedList",
 )
-THEMES = ("plain", "groups", "counters", "shares", "lists", "pools", "all", "mixed")
+THEMES = ("plain", "groups", "tight", "counters", "shares", "lists", "pools", "all", "mixed")
 
 
 def world(seed: int, *, theme: str | None = None) -> dict:
@@ -42,7 +42,10 @@ class _Maker:
             {"metadata": {"name": f"n{i}", "labels": {"zone": f"z{i % 2}", "rank": str(i)}}}
             for i in range(rng.choice((1, 1, 2)))
         ]
-        gates = {gate: True for gate in GATES if self.likely(0.85)}
+        gated = 1.0 if self.likely(0.8) else 0.6
+        gates = {gate: True for gate in GATES if self.likely(gated)}
+        if self.theme not in ("lists", "mixed"):
+            gates.pop("DRAListTypeAttributes", None)
         slices = [found for node in nodes for found in self.slices(node["metadata"]["name"])]
         if self.theme in ("pools", "mixed") and self.likely(0.5):
             slices += self.network()
@@ -52,7 +55,7 @@ class _Maker:
             "nodes": nodes,
             "classes": self.classes(),
             "slices": slices,
-            "claims": [self.claim(i) for i in range(rng.choice((1, 1, 2, 3)))],
+            "claims": [self.claim(i) for i in range(rng.choice((1, 1, 1, 2, 3)))],
         }
         held = self.allocated(slices)
         if held:
@@ -90,7 +93,10 @@ class _Maker:
         ]
 
     def slices(self, node: str) -> list[dict]:
-        found = self.pool(GPU, node, {"nodeName": node}, self.rng.randint(2, 7))
+        size = (
+            self.rng.randint(4, 9) if self.theme in ("groups", "tight") else self.rng.randint(3, 8)
+        )
+        found = self.pool(GPU, node, {"nodeName": node}, size)
         if self.theme in ("pools", "mixed", "counters") and self.likely(0.5):
             found += self.pool(NIC, node, {"nodeName": node}, self.rng.randint(1, 3))
         return found
@@ -161,7 +167,7 @@ class _Maker:
             ]
         if self.theme in ("shares", "mixed", "all") and self.likely(0.7):
             self.share(made)
-        if self.likely(0.15):
+        if self.theme != "tight" and self.likely(0.1):
             made["taints"] = [
                 {"key": "k", "value": rng.choice(("v", "w")),
                  "effect": rng.choice(("NoSchedule", "NoExecute", "None"))}
@@ -186,7 +192,7 @@ class _Maker:
             made["numa"] = {"ints": sorted({rng.randint(0, 3) for _ in range(rng.randint(1, 3))})}
         if self.likely(0.05):
             del made["numa"]
-        if self.likely(0.02):
+        if self.likely(0.01):
             del made["kind"]
         if self.likely(0.2):
             made[f"{driver}/uuid"] = {"string": f"u{rng.randint(0, 4)}"}
@@ -215,7 +221,8 @@ class _Maker:
 
     def claim(self, number: int) -> dict:
         rng = self.rng
-        requests = [self.request(i) for i in range(rng.choice((1, 2, 2, 3)))]
+        most = 4 if self.theme == "tight" else 3
+        requests = [self.request(i) for i in range(rng.choice((1, 1, 2, most)))]
         devices: dict = {"requests": requests}
         constraints = []
         while self.likely(0.35) and len(constraints) < 2:
@@ -254,7 +261,7 @@ class _Maker:
 
     def wish(self, *, alternative: bool) -> dict:
         rng = self.rng
-        made: dict = {"deviceClassName": rng.choice(("gpu", "gpu", "gpu", "any", "nic", "even"))}
+        made: dict = {"deviceClassName": rng.choice(("gpu",) * 7 + ("any", "nic", "even"))}
         takes_all = self.likely(0.3 if self.theme == "all" else 0.06)
         made["allocationMode"] = "All" if takes_all else "ExactCount"
         if not takes_all:
@@ -262,6 +269,7 @@ class _Maker:
         if self.likely(0.3):
             made["selectors"] = [{"cel": {"expression": rng.choice((
                 f'device.attributes["{GPU}"].kind == {rng.randint(0, 1)}',
+                f'device.attributes["{GPU}"].kind != {rng.randint(0, 1)}',
                 "true",
                 f'device.driver == "{GPU}" && device.attributes["{GPU}"].kind >= 0',
             ))}}]  # fmt: skip
@@ -280,7 +288,7 @@ class _Maker:
         results = []
         for found in slices:
             for device in found["spec"].get("devices", ()):
-                if not self.likely(0.12):
+                if not self.likely(0.06):
                     continue
                 result = {
                     "request": "r0",

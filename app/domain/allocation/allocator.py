@@ -123,7 +123,7 @@ class Allocator:
         self.compiler = compiler
         self._bounds = bounds or Bounds()
         self._prune = prune
-        self._reading = Reading(
+        self.reading = Reading(
             partitionable=features.partitionable_devices,
             counter_slices_everywhere=self.variant is Variant.STABLE,
             newer_unnoticed=quirks.q12,
@@ -136,7 +136,7 @@ class Allocator:
         here = node if isinstance(node, Node) else nodes.node_of(node)
         attempt = self._attempt_for(claims)
         try:
-            view = self.inventory.node_view(here, self._reading)
+            view = self.inventory.node_view(here, self.reading)
             problem = attempt.builder.build(view)
         except (NodeSelectionError, AttemptAborted) as problem_text:
             return Failure(

@@ -1,0 +1,107 @@
+"""The allocator agrees with upstream's own table, answer by answer and step by step."""
+
+import json
+from functools import lru_cache
+
+import pytest
+
+from app.domain.allocation import AllocatedState, Allocation, Allocator, Failure, Features, Variant
+from app.domain.devices.cel_selectors import CelCompiler
+from app.domain.values import quantity
+from tests.conformance.scenario_answers import comparable_error, without_share_ids
+from tests.shared_data import shared_is_present, shared_path
+
+COMPILER = CelCompiler()
+LISTER_CASES = ("no-classes", "unknown-class")
+
+
+@lru_cache
+def cases() -> list[dict]:
+    if not shared_is_present("conformance", "upstream", "allocator.json"):
+        return []
+    path = shared_path("conformance", "upstream", "allocator.json")
+    return json.loads(path.read_text())["cases"]
+
+
+def rows() -> list:
+    return [pytest.param(case, id=case["name"]) for case in cases()] or [None]
+
+
+def device_id(found: dict) -> tuple[str, str, str]:
+    return found["driver"], found["pool"], found["device"]
+
+
+def state_of(case: dict) -> AllocatedState:
+    given = case.get("allocatedState") or {}
+    return AllocatedState.of_parts(
+        [device_id(found) for found in given.get("devices") or ()],
+        [(device_id(found), found["shareID"]) for found in given.get("sharedDevices") or ()],
+        {
+            device_id(found): {
+                name: quantity.from_json(value).nanos
+                for name, value in found["consumedCapacity"].items()
+            }
+            for found in given.get("aggregatedCapacity") or ()
+        },
+    )
+
+
+def ask(case: dict, *, variant: Variant, prune: bool):
+    allocator = Allocator(
+        case["slices"],
+        {found["metadata"]["name"]: found for found in case["classes"]},
+        state_of(case),
+        Features.of_gates(case["features"]),
+        compiler=COMPILER,
+        variant=variant,
+        prune=prune,
+    )
+    return allocator.allocate(case["node"], case["claims"])
+
+
+def check(case: dict, answer) -> None:
+    expected = case["expected"]
+    error = answer.text if isinstance(answer, Failure) else None
+    if case["name"] in LISTER_CASES:
+        assert error is not None
+        assert error.startswith(expected["error"].partition(": deviceclass")[0][:60])
+        return
+    assert comparable_error(error) == comparable_error(expected.get("error"))
+    found = None
+    if isinstance(answer, Allocation):
+        found = without_share_ids(answer.allocation_results(lambda: "x"))
+    assert (found or None) == (without_share_ids(expected.get("allocations")) or None)
+
+
+@pytest.mark.parametrize("prune", [True, False], ids=["pruned", "literal"])
+@pytest.mark.parametrize("case", rows())
+def test_allocation_is_upstreams(case: dict | None, prune: bool) -> None:
+    if case is None:
+        shared_path("conformance", "upstream", "allocator.json")
+    answer = ask(case, variant=Variant.EXPERIMENTAL, prune=prune)
+    check(case, answer)
+    if not prune and not isinstance(answer, Failure):
+        assert answer.steps == case["allocateOneInvocations"]
+
+
+@pytest.mark.parametrize("case", rows())
+def test_incubating_variant_answers_alike(case: dict | None) -> None:
+    if case is None:
+        shared_path("conformance", "upstream", "allocator.json")
+    if "incubating" not in case["channels"]:
+        pytest.skip("upstream does not run this case on the incubating variant")
+    check(case, ask(case, variant=Variant.INCUBATING, prune=True))
+
+
+@pytest.mark.parametrize("case", rows())
+def test_stable_variant_answers_alike_up_to_order(case: dict | None) -> None:
+    if case is None:
+        shared_path("conformance", "upstream", "allocator.json")
+    if "stable" not in case["channels"]:
+        pytest.skip("upstream does not run this case on the stable variant")
+    answer = ask(case, variant=Variant.STABLE, prune=True)
+    check(case, answer)
+    most = (case.get("maxAllocateOneInvocations") or {}).get("stable")
+    if most is not None:
+        unpruned = ask(case, variant=Variant.STABLE, prune=False)
+        assert unpruned.steps == most
