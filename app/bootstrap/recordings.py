@@ -4,8 +4,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-import anyio.to_thread
-
 from app.adapters.history import opening
 from app.adapters.history.bundle import BundleReader, BundleWriter
 from app.adapters.history.limits import ImportLimits
@@ -91,8 +89,7 @@ async def import_history(
         rules=rules_for(profile),
         limits=limits,
     )
-    source = await anyio.to_thread.run_sync(opening.open_history, wanted.paths, options)
-    with source:
+    with opening.open_history(wanted.paths, options) as source:
         result = await importing.import_records(
             store.log,
             source,

@@ -43,10 +43,10 @@ def import_history(
     unless --keep-going. Ends with a fidelity report: what is there, what is missing, and which
     answers are therefore unsure.
     """
-    from app import bootstrap
+    from app.bootstrap import choices, recordings, stores
 
-    settings = bootstrap.settings(data=data, profile=profile)
-    wanted = bootstrap.Recording(
+    settings = choices.settings(data=data, profile=profile)
+    wanted = recordings.Recording(
         paths=tuple(sources),
         format=format,
         unwrap=unwrap,
@@ -54,10 +54,12 @@ def import_history(
         keep_going=keep_going,
     )
 
-    async def run() -> bootstrap.Imported:
-        async with bootstrap.open_store(settings) as store:
+    async def run() -> recordings.Imported:
+        async with stores.open_store(settings) as store:
             with Progress(f"importing {history}") as progress:
-                return await bootstrap.import_history(store, settings, wanted, history, progress.to)
+                return await recordings.import_history(
+                    store, settings, wanted, history, progress.to
+                )
 
     imported = console.run(run)
     if output is Output.JSON:
@@ -73,7 +75,8 @@ def import_history(
     console.say()
     for verdict in report.verdicts:
         reasons = "; ".join(verdict.reasons)
-        console.say(f"{verdict.question} {verdict.answer}" + (f": {reasons}" if reasons else ""))
+        answer = "yes" if verdict.answer else "no"
+        console.say(f"{verdict.question} {answer}" + (f": {reasons}" if reasons else ""))
     for place, problem in report.refusals:
         console.note(f"left out: {place}: {problem}")
     for note in report.notes:
@@ -86,14 +89,14 @@ def export(
     data: DataOption = None,
 ) -> None:
     """Write a history as a native bundle: events with their hashes, settings, reports."""
-    from app import bootstrap
+    from app.bootstrap import choices, recordings, stores
 
-    settings = bootstrap.settings(data=data)
+    settings = choices.settings(data=data)
 
     async def run() -> int:
-        async with bootstrap.open_store(settings) as store:
+        async with stores.open_store(settings) as store:
             with Progress(f"exporting {history}") as progress:
-                return await bootstrap.export_history(store, history, file, progress.to)
+                return await recordings.export_history(store, history, file, progress.to)
 
     events = console.run(run)
     console.say(f"{file}: {events} events of history {history}")

@@ -20,12 +20,12 @@ def register(root: typer.Typer) -> None:
 
 def histories(data: DataOption = None, output: OutputOption = Output.TEXT) -> None:
     """List the histories of the database."""
-    from app import bootstrap
+    from app.bootstrap import choices, stores
 
-    settings = bootstrap.settings(data=data)
+    settings = choices.settings(data=data)
 
     async def read() -> list[dict[str, object]]:
-        async with bootstrap.open_store(settings) as store:
+        async with stores.open_store(settings) as store:
             rows: list[dict[str, object]] = []
             for info in await store.log.histories():
                 head = await store.log.head(info.id)
@@ -60,9 +60,9 @@ def log(
     data: DataOption = None,
 ) -> None:
     """Print the events of a history as JSON lines."""
-    from app import bootstrap
+    from app.bootstrap import choices, stores
 
-    settings = bootstrap.settings(data=data)
+    settings = choices.settings(data=data)
 
     async def read() -> None:
         printed = 0
@@ -76,8 +76,8 @@ def log(
                     return False
             return True
 
-        async with bootstrap.open_store(settings) as store:
-            info = await bootstrap.find_history(store, history)
+        async with stores.open_store(settings) as store:
+            info = await stores.find_history(store, history)
             position = Revision(after)
             async with store.ports.wake_up.listen(info.id) as listener:
                 while True:

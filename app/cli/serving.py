@@ -33,9 +33,9 @@ def up(
 
     Prints the URL when ready and writes DIR/kubeconfig. Stops cleanly on SIGTERM and SIGINT.
     """
-    from app import bootstrap
+    from app.bootstrap import choices, serving
 
-    settings = bootstrap.settings(listen=listen, data=data, profile=profile)
+    settings = choices.settings(listen=listen, data=data, profile=profile)
 
     def ready(url: str, kubeconfig: Path) -> None:
         console.say(f"redra serves at {url}")
@@ -43,7 +43,7 @@ def up(
         typer.get_text_stream("stdout").flush()
 
     async def serve() -> None:
-        await bootstrap.serve(settings, workers=workers, ready=ready)
+        await serving.serve(settings, workers=workers, ready=ready)
 
     console.run(serve)
 
@@ -61,12 +61,12 @@ def work(
 
     Each controller of a history has one leader; a second process takes over when it ends.
     """
-    from app import bootstrap
+    from app.bootstrap import choices, serving
 
-    settings = bootstrap.settings(data=data)
+    settings = choices.settings(data=data)
 
     async def run() -> None:
-        await bootstrap.work(
+        await serving.work(
             settings,
             only=tuple(only or ()),
             names=tuple(history or ()),

@@ -20,12 +20,12 @@ def migrate(
     data: DataOption = None,
 ) -> None:
     """Bring the schema of the database to this program's version, or to another one."""
-    from app import bootstrap
+    from app.bootstrap import choices, stores
 
-    settings = bootstrap.settings(data=data)
+    settings = choices.settings(data=data)
 
     async def run() -> str:
-        return await bootstrap.migrate(settings, revision)
+        return await stores.migrate(settings, revision)
 
     console.say(f"the schema is at {console.run(run)}")
 
@@ -39,14 +39,14 @@ def rebuild(
 
     Exit code 1 when a view differs from what was there.
     """
-    from app import bootstrap
+    from app.bootstrap import choices, recordings, stores
 
-    settings = bootstrap.settings(data=data)
+    settings = choices.settings(data=data)
 
     async def run() -> list[dict[str, object]]:
-        async with bootstrap.open_store(settings) as store:
+        async with stores.open_store(settings) as store:
             with Progress(f"folding {history}") as progress:
-                return await bootstrap.rebuild(store, settings, history, progress.to)
+                return await recordings.rebuild(store, settings, history, progress.to)
 
     rows = console.run(run)
     if output is Output.JSON:
