@@ -61,8 +61,23 @@ class EntryClaim:
     problem: str = ""
 
 
+_READ_MAX = 1024
+_read_before: dict[int, tuple[JsonView, PodFacts]] = {}
+
+
 def facts(tree: JsonView) -> PodFacts:
-    """Read a pod."""
+    """Read a pod. Trees of events never change, so each is read once for all controllers."""
+    known = _read_before.get(id(tree))
+    if known is not None and known[0] is tree:
+        return known[1]
+    if len(_read_before) >= _READ_MAX:
+        _read_before.clear()
+    found = _read(tree)
+    _read_before[id(tree)] = (tree, found)
+    return found
+
+
+def _read(tree: JsonView) -> PodFacts:
     metadata = json_tree.mapping(tree, "metadata")
     spec = json_tree.mapping(tree, "spec")
     status = json_tree.mapping(tree, "status")

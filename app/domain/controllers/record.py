@@ -4,11 +4,6 @@ Verification makes the plan again and compares digests; equal digests mean equal
 """
 
 import hashlib
-from dataclasses import fields, is_dataclass
-from enum import Enum
-from typing import Any
-
-import msgspec
 
 from app.domain.controllers.plan import Plan
 from app.domain.log.chain import canonical_json
@@ -17,7 +12,7 @@ from app.domain.objects.commands import Command, RecordDecision
 
 def digest(commands: tuple[Command, ...]) -> str:
     """`sha256:` of the canonical JSON of the commands, each with the name of its class."""
-    text = canonical_json([[type(command).__name__, _plain(command)] for command in commands])
+    text = canonical_json([[type(command).__name__, command] for command in commands])
     return f"sha256:{hashlib.sha256(text).hexdigest()}"
 
 
@@ -40,17 +35,3 @@ def commands_of(plan: Plan) -> tuple[Command, ...]:
     }
     record = RecordDecision(namespace=decision.namespace, name=decision.name, body=body)
     return (record, *plan.commands)
-
-
-def _plain(value: Any) -> Any:
-    if is_dataclass(value) and not isinstance(value, type):
-        return {part.name: _plain(getattr(value, part.name)) for part in fields(value)}
-    if isinstance(value, Enum):
-        return value.value
-    if isinstance(value, dict):
-        return {str(key): _plain(item) for key, item in value.items()}
-    if isinstance(value, list | tuple):
-        return [_plain(item) for item in value]
-    if isinstance(value, msgspec.Struct):
-        return msgspec.to_builtins(value)
-    return value

@@ -182,12 +182,14 @@ class _Cycle:
             if refusal is not None:
                 return refusal
         if not self.claims:
+            verdict.fits = True
             return None
         devices = verdict.devices
         if devices is None or not self.is_cached:
             devices = verdict.devices = self._devices(info)
         if devices.error:
             raise _Aborted(devices.error)
+        verdict.fits = devices.refusal is None and self.is_cached
         return devices.refusal
 
     def _devices(self, info: NodeInfo) -> DeviceVerdict:
@@ -347,10 +349,17 @@ def _search(cycle: _Cycle, start: int) -> Attempt:
     tally = _Tally()
     looked_at = 0
     first = start % count
+    known = cycle.kind.by_node
+    alone = cycle.hood is None
     try:
-        for place in range(first, first + count):
-            info = order[place if place < count else place - count]
+        for info in (*order[first:], *order[:first]):
             looked_at += 1
+            found = known.get(info.name)
+            if found is not None and found.fits and alone and found.version == info.version:
+                feasible.append((info, found))
+                if len(feasible) >= wanted:
+                    break
+                continue
             verdict = cycle.verdict(info)
             refusal = cycle.check(info, verdict)
             if refusal is None:

@@ -33,7 +33,10 @@ class DeviceVerdict:
 
 @dataclass(slots=True, kw_only=True, eq=False)
 class Verdict:
-    """A kind of pod on one node, at one version of the node."""
+    """A kind of pod on one node, at one version of the node.
+
+    `fits` is true once everything that can be remembered has been asked and nothing was against it.
+    """
 
     version: int
     refusal: Refusal | None
@@ -41,6 +44,7 @@ class Verdict:
     room: int = 0
     soft_taints: int = 0
     preference: int = 0
+    fits: bool = False
 
 
 @dataclass(slots=True, kw_only=True, eq=False)

@@ -1,0 +1,341 @@
+"""A cluster in memory for tests: builders with defaults, virtual time, all controllers.
+
+A test shows only what matters to it; everything else has a default here.
+"""
+
+from app.adapters.uids import DerivedUids
+from app.bootstrap.histories import rules_for
+from app.domain.controllers import registry
+from app.domain.controllers.registry import Options
+from app.domain.devices.cel_selectors import CelCompiler
+from app.domain.log import Actor, Event, ObjectKey
+from app.domain.objects.commands import (
+    CreateObject,
+    DeleteObject,
+    PatchObject,
+    PatchType,
+    UpdateObject,
+)
+from app.domain.objects.profile import Profile
+from app.domain.values import json_tree, timestamps
+from app.domain.values.json_tree import JsonObject
+from app.domain.values.timestamps import SECOND, Instant
+from app.service.reconciling import Timeline
+from app.service.views import features_of
+
+USER = Actor(user="alice", groups=("system:masters",), agent="kubectl/test")
+T0 = timestamps.parse("2026-01-02T03:00:00Z")
+DRIVER = "gpu.example.com"
+
+
+class Cluster:
+    """Objects by short words; `settle` lets the controllers work, `wait` lets time pass."""
+
+    def __init__(
+        self,
+        profile: Profile = Profile(),
+        options: Options = Options(),
+        seed: int = 1,
+    ) -> None:
+        self.profile = profile
+        features = features_of(profile)
+        self.controllers = registry.controllers(profile, features, CelCompiler(), options)
+        self.line = Timeline(
+            rules=rules_for(profile),
+            uids=DerivedUids(seed),
+            controllers=self.controllers,
+            start=T0,
+        )
+        self.create("v1", "Namespace", "default")
+
+    # what exists
+
+    def get(self, resource: str, name: str, namespace: str = "default") -> JsonObject | None:
+        group = "resource.k8s.io" if resource in _DRA else ""
+        scope = namespace if resource in _NAMESPACED else ""
+        return self.line.views.objects.get(ObjectKey(group, resource, scope, name))
+
+    def must(self, resource: str, name: str, namespace: str = "default") -> JsonObject:
+        found = self.get(resource, name, namespace)
+        assert found is not None, f"{resource}/{name} does not exist"
+        return found
+
+    def names(self, resource: str) -> list[str]:
+        group = "resource.k8s.io" if resource in _DRA else ""
+        return [key.name for key in self.line.views.objects.keys(group, resource)]
+
+    def pod_condition(self, name: str, kind: str = "PodScheduled") -> JsonObject | None:
+        for condition in json_tree.objects(self.must("pods", name), "status", "conditions"):
+            if condition["type"] == kind:
+                return condition
+        return None
+
+    def messages(self, about: str = "") -> list[str]:
+        """Texts of Event objects, oldest first."""
+        found = []
+        for event in self.line.events:
+            if event.key.resource == "events" and event.type == "ObjectCreated":
+                tree = event.object
+                if not about or tree["involvedObject"]["name"] == about:
+                    found.append(tree["message"])
+        return found
+
+    def decisions(self, controller: str = "") -> list[tuple[str, str]]:
+        """(name, outcome) of recorded decisions."""
+        return [
+            (event.object["name"], event.object["outcome"])
+            for event in self.line.events
+            if event.type == "DecisionRecorded"
+            and (not controller or event.object["controller"] == controller)
+        ]
+
+    def devices_of(self, claim: str) -> list[str]:
+        results = json_tree.objects(
+            self.must("resourceclaims", claim), "status", "allocation", "devices", "results"
+        )
+        return [f"{found['pool']}/{found['device']}" for found in results]
+
+    def claim_of(self, pod: str, entry: str = "gpu") -> str:
+        for status in json_tree.objects(self.must("pods", pod), "status", "resourceClaimStatuses"):
+            if status["name"] == entry:
+                return str(status["resourceClaimName"])
+        raise AssertionError(f"pod {pod} has no claim for {entry}")
+
+    # what happens
+
+    def settle(self) -> "Cluster":
+        self.line.settle()
+        return self
+
+    def wait(self, seconds: float) -> "Cluster":
+        self.line.advance(Instant(self.line.now + int(seconds * SECOND)))
+        return self
+
+    @property
+    def seconds(self) -> float:
+        """Seconds since the start."""
+        return (self.line.now - T0) / SECOND
+
+    def create(self, version: str, kind: str, name: str, **tree: object) -> JsonObject:
+        return self.apply({"apiVersion": version, "kind": kind, "metadata": {"name": name}, **tree})
+
+    def apply(self, tree: JsonObject) -> JsonObject:
+        """Create an object given as a manifest."""
+        group, _slash, version = tree["apiVersion"].rpartition("/")
+        resource = _RESOURCES[tree["kind"]]
+        metadata = tree.setdefault("metadata", {})
+        if resource in _NAMESPACED:
+            metadata.setdefault("namespace", "default")
+        key = ObjectKey(group, resource, metadata.get("namespace", ""), metadata.get("name", ""))
+        outcome = self.line.submit(CreateObject(key=key, version=version, tree=tree), actor=USER)
+        assert outcome.tree is not None
+        return outcome.tree
+
+    def delete(self, resource: str, name: str, namespace: str = "default", **options) -> None:
+        self.line.submit(DeleteObject(key=_key(resource, name, namespace), **options), actor=USER)
+
+    def patch(
+        self,
+        resource: str,
+        name: str,
+        body: JsonObject,
+        *,
+        subresource: str = "",
+        namespace: str = "default",
+    ) -> None:
+        command = PatchObject(
+            key=_key(resource, name, namespace),
+            version="v1",
+            type=PatchType.MERGE,
+            body=body,
+            subresource=subresource,
+        )
+        self.line.submit(command, actor=USER)
+
+    def update(self, resource: str, tree: JsonObject, subresource: str = "") -> None:
+        metadata = tree["metadata"]
+        key = _key(resource, metadata["name"], metadata.get("namespace", "default"))
+        command = UpdateObject(key=key, version="v1", tree=tree, subresource=subresource)
+        self.line.submit(command, actor=USER)
+
+    # builders
+
+    def node(self, name: str = "n1", pods: int = 110, cpu: str = "32", **labels: str) -> None:
+        self.apply(
+            {
+                "apiVersion": "v1",
+                "kind": "Node",
+                "metadata": {
+                    "name": name,
+                    "labels": {"kubernetes.io/hostname": name, **_dotted(labels)},
+                },
+                "status": {
+                    "allocatable": {"cpu": cpu, "memory": "64Gi", "pods": str(pods)},
+                    "capacity": {"cpu": cpu, "memory": "64Gi", "pods": str(pods)},
+                    "conditions": [{"type": "Ready", "status": "True"}],
+                },
+            }
+        )
+
+    def device_class(self, name: str = "gpu", selector: str = "") -> None:
+        selectors = [{"cel": {"expression": selector}}] if selector else []
+        self.create("resource.k8s.io/v1", "DeviceClass", name, spec={"selectors": selectors})
+
+    def slice(
+        self,
+        node: str = "n1",
+        devices: int | list[JsonObject] = 2,
+        name: str = "",
+        generation: int = 1,
+        pool: str = "",
+        **spec: object,
+    ) -> JsonObject:
+        if isinstance(devices, int):
+            devices = [{"name": f"gpu-{index}"} for index in range(devices)]
+        return self.create(
+            "resource.k8s.io/v1",
+            "ResourceSlice",
+            name or f"{node}-slice",
+            spec={
+                "driver": DRIVER,
+                "nodeName": node,
+                "pool": {"name": pool or node, "generation": generation, "resourceSliceCount": 1},
+                "devices": devices,
+                **spec,
+            },
+        )
+
+    def template(self, name: str = "gpu", **request: object) -> None:
+        self.create(
+            "resource.k8s.io/v1",
+            "ResourceClaimTemplate",
+            name,
+            spec={"spec": claim_spec(**request)},
+        )
+
+    def claim(self, name: str = "claim", **request: object) -> None:
+        self.create("resource.k8s.io/v1", "ResourceClaim", name, spec=claim_spec(**request))
+
+    def pod(
+        self,
+        name: str = "pod",
+        *,
+        template: str = "",
+        claim: str = "",
+        namespace: str = "default",
+        requests: JsonObject | None = None,
+        **spec: object,
+    ) -> JsonObject:
+        container: JsonObject = {"name": "main", "image": "busybox:1"}
+        if requests:
+            container["resources"] = {"requests": requests}
+        body: JsonObject = {"containers": [container], **spec}
+        if template:
+            body["resourceClaims"] = [{"name": "gpu", "resourceClaimTemplateName": template}]
+        elif claim:
+            body["resourceClaims"] = [{"name": "gpu", "resourceClaimName": claim}]
+        return self.apply(
+            {
+                "apiVersion": "v1",
+                "kind": "Pod",
+                "metadata": {"name": name, "namespace": namespace},
+                "spec": body,
+            }
+        )
+
+    def finish(self, name: str, phase: str = "Succeeded") -> None:
+        self.patch("pods", name, {"status": {"phase": phase}}, subresource="status")
+
+    def kill(self, name: str) -> None:
+        """What a kubelet does at the end of a terminating pod."""
+        self.delete("pods", name, grace_seconds=0)
+
+    def rule(
+        self,
+        name: str = "rule",
+        effect: str = "NoExecute",
+        selector: JsonObject | None = None,
+        **taint: object,
+    ) -> None:
+        self.create(
+            "resource.k8s.io/v1",
+            "DeviceTaintRule",
+            name,
+            spec={
+                "deviceSelector": {"driver": DRIVER} if selector is None else selector,
+                "taint": {"key": "example.com/bad", "effect": effect, **taint},
+            },
+        )
+
+    def rule_condition(self, name: str = "rule") -> tuple[str, str, str]:
+        for condition in json_tree.objects(
+            self.must("devicetaintrules", name), "status", "conditions"
+        ):
+            return condition["status"], condition["reason"], condition["message"]
+        raise AssertionError(f"rule {name} has no condition")
+
+
+def claim_spec(class_name: str = "gpu", count: int = 1, **more: object) -> JsonObject:
+    """One request named `gpu`."""
+    exactly: JsonObject = {"deviceClassName": class_name, **more}
+    if more.get("allocationMode") != "All":
+        exactly["count"] = count
+    return {"devices": {"requests": [{"name": "gpu", "exactly": exactly}]}}
+
+
+def writes(events: list[Event]) -> list[str]:
+    """`verb resource/name` per event, decisions left out."""
+    found = []
+    for event in events:
+        if event.type == "DecisionRecorded":
+            continue
+        found.append(f"{event.stamp.verb} {event.key.resource}/{event.key.name}")
+    return found
+
+
+_RESOURCES = {
+    "Pod": "pods",
+    "Node": "nodes",
+    "Namespace": "namespaces",
+    "DeviceClass": "deviceclasses",
+    "ResourceClaim": "resourceclaims",
+    "ResourceClaimTemplate": "resourceclaimtemplates",
+    "ResourceSlice": "resourceslices",
+    "DeviceTaintRule": "devicetaintrules",
+    "Deployment": "deployments",
+    "ReplicaSet": "replicasets",
+    "StatefulSet": "statefulsets",
+    "DaemonSet": "daemonsets",
+    "Job": "jobs",
+}
+_DRA = frozenset(
+    {
+        "deviceclasses",
+        "resourceclaims",
+        "resourceclaimtemplates",
+        "resourceslices",
+        "devicetaintrules",
+    }
+)
+_NAMESPACED = frozenset(
+    {
+        "pods",
+        "resourceclaims",
+        "resourceclaimtemplates",
+        "events",
+        "deployments",
+        "replicasets",
+        "statefulsets",
+        "daemonsets",
+        "jobs",
+    }
+)
+
+
+def _key(resource: str, name: str, namespace: str) -> ObjectKey:
+    group = "resource.k8s.io" if resource in _DRA else ""
+    return ObjectKey(group, resource, namespace if resource in _NAMESPACED else "", name)
+
+
+def _dotted(labels: dict[str, str]) -> dict[str, str]:
+    return {name.replace("__", "/").replace("_", "."): value for name, value in labels.items()}
