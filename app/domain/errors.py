@@ -185,7 +185,7 @@ class LogError(RedraError):
     """The log cannot take or give events; see the leaves."""
 
 
-@dataclass(frozen=True)
+@dataclass(eq=False)
 class HeadMoved(LogError):
     """Another writer appended first. Cure: fold the missing events and decide again."""
 
@@ -196,7 +196,7 @@ class HeadMoved(LogError):
         return f"the log is at revision {self.found}, not {self.expected}: another process wrote"
 
 
-@dataclass(frozen=True)
+@dataclass(eq=False)
 class StaleLease(LogError):
     """The lease with which the events were sent belongs to another holder by now.
 
@@ -218,7 +218,7 @@ class WrongDatabase(LogError):
     """The database is not ours, or its schema is older or newer than this program."""
 
 
-@dataclass(frozen=True)
+@dataclass(eq=False)
 class ChainBroken(LogError):
     """The event at `revision` does not fit the hash chain: it was changed, or its predecessor."""
 
