@@ -1,0 +1,71 @@
+"""The one place where errors of the driver and of PostgreSQL become ours, as sentences."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import asyncpg
+
+from app.domain.errors import LogError, LogUnavailable, WrongDatabase
+
+Unreachable = (OSError, TimeoutError, asyncpg.PostgresError, asyncpg.InterfaceError)
+"""What asyncpg raises when a statement or a connection fails."""
+
+_BY_STATE: dict[str, str] = {
+    "53100": "the disk of the database is full; nothing was lost, free some space",
+    "53200": "the database is out of memory",
+    "53300": "the database accepts no more connections; raise its max_connections or close some",
+    "53400": "a limit that the database's administrator set is reached",
+    "25006": "the database is read-only, as a standby is; name the primary server",
+    "55P03": "another session holds the history's lock and did not give it back in time",
+    "57014": "a statement took longer than allowed and was cancelled",
+    "25P03": "the session waited inside a transaction for too long and was ended",
+    "40P01": "the database broke a deadlock; repeat",
+    "40001": "the database could not order concurrent transactions; repeat",
+    "57P01": "the database server is being stopped",
+    "57P02": "the database server crashed and is recovering",
+    "57P03": "the database server is starting or stopping",
+    "57P05": "the session was idle for too long and was ended",
+    "58030": "the database cannot read or write its files",
+}
+"""Sentences by SQLSTATE. Those of class 08 (connection) have their own below."""
+
+_NOT_OURS: dict[str, str] = {
+    "3D000": "the database does not exist; create it, then run `redra migrate`",
+    "42P01": "the database lacks tables of redra; run `redra migrate`",
+    "42703": "the tables of the database are not those of this version; run `redra migrate`",
+    "3F000": "the schema of the database does not exist; create it, then run `redra migrate`",
+    "42501": "the database role may not do this; grant it the rights to redra's tables",
+    "28P01": "the database refused the password",
+    "28000": "the database refused the role; check user name and access rules",
+    "XX001": "the database says that its files are damaged; restore a backup",
+    "XX002": "the database says that an index is damaged; reindex it",
+}
+
+
+@contextmanager
+def translated() -> Iterator[None]:
+    """Turn what the driver raises inside into LogUnavailable or WrongDatabase."""
+    try:
+        yield
+    except Unreachable as problem:
+        raise translate(problem) from problem
+
+
+def translate(problem: BaseException) -> LogError:
+    """Our error for one of the driver's."""
+    if isinstance(problem, asyncpg.PostgresError):
+        state = problem.sqlstate or ""
+        if state in _NOT_OURS:
+            return WrongDatabase(f"{_NOT_OURS[state]} ({problem})")
+        if state in _BY_STATE:
+            return LogUnavailable(f"{_BY_STATE[state]} ({problem})")
+        if state.startswith("08") or isinstance(problem, asyncpg.PostgresConnectionError):
+            return LogUnavailable(f"the connection to the database was lost ({problem})")
+        return LogUnavailable(f"the database refused a statement: {problem} [{state}]")
+    if isinstance(problem, TimeoutError):
+        return LogUnavailable("the database did not answer in time")
+    if isinstance(problem, FileNotFoundError | ConnectionRefusedError):
+        return LogUnavailable(f"no database server answers at the address given ({problem})")
+    if isinstance(problem, asyncpg.InterfaceError):
+        return LogUnavailable(f"the connection to the database was lost ({problem})")
+    return LogUnavailable(f"the database cannot be reached ({problem})")
