@@ -1,0 +1,86 @@
+"""Stored events of every format ever written, read as events of the present one.
+
+An event is written once and read for ever. When its stored form changes, `FORMAT_VERSION` grows,
+the old form gets an upcaster here and a golden file under `tests/unit/log/golden`.
+
+The hash of an event covers the form in which it was written. Events of the present format are
+checked as they are; those of an older one are checked before they are upcast.
+"""
+
+from collections.abc import Callable, Mapping
+
+import msgspec
+
+from app.domain.errors import WrongDatabase
+from app.domain.log.event import FORMAT_VERSION, Event, EventType, ObjectKey, Revision, Stamp
+
+
+class StoredEvent(msgspec.Struct, frozen=True, kw_only=True):
+    """An event as a store keeps it: scalars, and two JSON texts.
+
+    `stamp` is JSON with the fields of a Stamp; its time is a number of microseconds.
+    """
+
+    format: int
+    revision: Revision
+    type: str
+    key: ObjectKey
+    uid: str
+    stamp: bytes
+    object: bytes
+    hash: bytes
+
+
+Upcaster = Callable[[StoredEvent], StoredEvent]
+
+UPCASTERS: Mapping[int, Upcaster] = {}
+"""For each old format, the step to the next one. Format 1 is the first: nothing precedes it."""
+
+encode_stamp = msgspec.json.Encoder(order="deterministic").encode
+_decode_stamp = msgspec.json.Decoder(Stamp).decode
+_types = {str(known): known for known in EventType}
+
+
+def to_stored(event: Event) -> StoredEvent:
+    """The stored form of an event of the present format."""
+    return StoredEvent(
+        format=event.format,
+        revision=event.revision,
+        type=str(event.type),
+        key=event.key,
+        uid=event.uid,
+        stamp=encode_stamp(event.stamp),
+        object=event.body,
+        hash=event.hash,
+    )
+
+
+def from_stored(stored: StoredEvent, upcasters: Mapping[int, Upcaster] = UPCASTERS) -> Event:
+    """The event, upcast step by step when its format is old.
+
+    Raises WrongDatabase for a format or type that only a newer program knows.
+    """
+    while stored.format != FORMAT_VERSION:
+        step = upcasters.get(stored.format)
+        if step is None:
+            raise WrongDatabase(
+                f"event {stored.revision} has format {stored.format}, this program reads up to "
+                f"{FORMAT_VERSION}: a newer redra wrote it, use that one"
+            )
+        stored = step(stored)
+    event_type = _types.get(stored.type)
+    if event_type is None:
+        raise WrongDatabase(
+            f"event {stored.revision} is a {stored.type!r}, which this program does not know: "
+            "a newer redra wrote it, use that one"
+        )
+    return Event(
+        revision=stored.revision,
+        type=event_type,
+        key=stored.key,
+        uid=stored.uid,
+        body=stored.object,
+        stamp=_decode_stamp(stored.stamp),
+        hash=stored.hash,
+        format=stored.format,
+    )
