@@ -1,0 +1,127 @@
+"""Connections to one database: a bounded pool whose sessions have bounds of their own."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+
+import anyio
+import asyncpg
+from anyio import CancelScope
+from asyncpg.pool import PoolConnectionProxy
+
+from app.adapters.postgres import schema
+from app.adapters.postgres.problems import translated
+
+APPLICATION_NAME = "redra"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DatabaseBounds:
+    """How many connections, and how long each kind of waiting may take.
+
+    `acquire_seconds`: for a free connection. `lock_seconds`: for a row that another session has
+    locked (PostgreSQL's lock_timeout). `statement_seconds`: for one statement (statement_timeout;
+    the program gives up a little later when the server does not answer at all).
+    `idle_in_transaction_seconds`: how long a session of ours may leave a transaction open before
+    the server ends it, so that a stuck process cannot hold the log for ever.
+    """
+
+    connections_max: int = 10
+    connect_seconds: float = 10.0
+    acquire_seconds: float = 10.0
+    lock_seconds: float = 5.0
+    statement_seconds: float = 60.0
+    idle_in_transaction_seconds: float = 15.0
+    close_seconds: float = 5.0
+
+
+class Database:
+    """The pool. Made by `open_database`; every use translates the driver's errors."""
+
+    def __init__(self, pool: asyncpg.Pool, url: str, bounds: DatabaseBounds) -> None:
+        self._pool = pool
+        self.url = url
+        self.bounds = bounds
+
+    @asynccontextmanager
+    async def connection(self) -> AsyncIterator[PoolConnectionProxy]:
+        """A connection of the pool. Raises LogUnavailable and WrongDatabase."""
+        with translated():
+            async with self._pool.acquire(timeout=self.bounds.acquire_seconds) as connection:
+                yield connection
+
+    @asynccontextmanager
+    async def transaction(self) -> AsyncIterator[PoolConnectionProxy]:
+        """A transaction: committed on leaving, rolled back by an error."""
+        async with self.connection() as connection, connection.transaction():
+            yield connection
+
+
+@asynccontextmanager
+async def open_database(
+    url: str, bounds: DatabaseBounds = DatabaseBounds()
+) -> AsyncIterator[Database]:
+    """Connect, check the schema, and close on leaving.
+
+    Raises LogUnavailable when no server answers, WrongDatabase when the schema is not ours.
+    """
+    with translated():
+        pool = await asyncpg.create_pool(
+            url,
+            min_size=1,
+            max_size=bounds.connections_max,
+            max_inactive_connection_lifetime=300.0,
+            init=_initialise,
+            reset=_reset,
+            timeout=bounds.connect_seconds,
+            command_timeout=bounds.statement_seconds + 5.0,
+            max_cached_statement_lifetime=0,
+            server_settings=session_settings(bounds),
+        )
+    try:
+        database = Database(pool, url, bounds)
+        async with database.connection() as connection:
+            await schema.check(connection)
+        yield database
+    finally:
+        with CancelScope(shield=True):
+            with anyio.move_on_after(bounds.close_seconds):
+                await pool.close()
+            pool.terminate()
+
+
+def session_settings(bounds: DatabaseBounds) -> dict[str, str]:
+    """The settings with which each session starts."""
+    return {
+        "application_name": APPLICATION_NAME,
+        "lock_timeout": _milliseconds(bounds.lock_seconds),
+        "statement_timeout": _milliseconds(bounds.statement_seconds),
+        "idle_in_transaction_session_timeout": _milliseconds(bounds.idle_in_transaction_seconds),
+        "jit": "off",
+        # Statements name one history by a parameter: planning again for each value only costs.
+        "plan_cache_mode": "force_generic_plan",
+        "timezone": "UTC",
+        "synchronous_commit": "on",
+    }
+
+
+def _milliseconds(seconds: float) -> str:
+    return str(max(1, round(seconds * 1000)))
+
+
+async def _initialise(connection: asyncpg.Connection) -> None:
+    # JSON travels as the bytes that were given: nothing decodes, checks or rewrites it here.
+    await connection.set_type_codec(
+        "json", schema="pg_catalog", encoder=_as_is, decoder=_as_is, format="binary"
+    )
+
+
+async def _reset(connection: asyncpg.Connection) -> None:
+    """Nothing to undo: sessions change no settings, and open transactions are rolled back anyway.
+
+    The driver's own reset costs a round trip each time a connection is given back.
+    """
+
+
+def _as_is(value: bytes) -> bytes:
+    return value

@@ -1,0 +1,88 @@
+"""Leases as rows, measured by the clock of the database, which all processes share.
+
+Epochs are drawn from the head row, so that no two holders of anything in a history ever had the
+same. An append locks the lease rows it carries, then the head; so does taking over: whichever is
+first makes the other wait, and a take-over never falls between an append's check and its commit.
+"""
+
+from datetime import timedelta
+
+from app.adapters.postgres.database import Database
+from app.domain.errors import NotFound
+from app.domain.log import HistoryId, LeaseToken
+
+FIND = """
+SELECT epoch, holder, until > clock_timestamp() AS is_running
+FROM leases WHERE history = $1 AND name = $2 FOR UPDATE
+"""
+"""The lease as it is, kept as it is until the end of the transaction."""
+
+NEXT_EPOCH = "UPDATE log_heads SET epoch = epoch + 1 WHERE history = $1 RETURNING epoch"
+"""An epoch that nobody had."""
+
+INSERT = """
+INSERT INTO leases (history, name, epoch, holder, until)
+VALUES ($1, $2, $3, $4, clock_timestamp() + $5)
+ON CONFLICT (history, name) DO NOTHING
+RETURNING epoch
+"""
+"""A lease that nobody has; no row when somebody was faster."""
+
+HAND_OVER = """
+UPDATE leases SET epoch = $3, holder = $4, until = clock_timestamp() + $5
+WHERE history = $1 AND name = $2
+"""
+"""Give the lease to another holder."""
+
+RENEW = """
+UPDATE leases SET until = clock_timestamp() + $4
+WHERE history = $1 AND name = $2 AND epoch = $3
+RETURNING epoch
+"""
+"""Prolong; no row when it was taken over."""
+
+RELEASE = "DELETE FROM leases WHERE history = $1 AND name = $2 AND epoch = $3"
+"""Give the lease back."""
+
+
+class PostgresLeases:
+    """Leases in the database of the log."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    async def acquire(
+        self, history: HistoryId, name: str, holder: str, *, seconds: float
+    ) -> LeaseToken | None:
+        """Take the lease when it is free, expired or ours; None when another holds it."""
+        length = timedelta(seconds=seconds)
+        async with self._database.transaction() as connection:
+            found = await connection.fetchrow(FIND, history, name)
+            if found is not None and found["holder"] == holder:
+                await connection.execute(RENEW, history, name, found["epoch"], length)
+                return LeaseToken(name=name, epoch=found["epoch"], holder=holder)
+            if found is not None and found["is_running"]:
+                return None
+            epoch = await connection.fetchval(NEXT_EPOCH, history)
+            if epoch is None:
+                raise NotFound(
+                    f"history {history} not found", resource="histories", name=str(history)
+                )
+            if found is not None:
+                await connection.execute(HAND_OVER, history, name, epoch, holder, length)
+            elif await connection.fetchval(INSERT, history, name, epoch, holder, length) is None:
+                return None
+        return LeaseToken(name=name, epoch=epoch, holder=holder)
+
+    async def renew(self, history: HistoryId, token: LeaseToken, *, seconds: float) -> bool:
+        """Prolong; False when it was taken over or given back."""
+        async with self._database.connection() as connection:
+            epoch = await connection.fetchval(
+                RENEW, history, token.name, token.epoch, timedelta(seconds=seconds)
+            )
+        return epoch is not None
+
+    async def release(self, history: HistoryId, token: LeaseToken) -> None:
+        """Give the lease back; nothing happens when it was taken over."""
+        async with self._database.connection() as connection:
+            await connection.execute(RELEASE, history, token.name, token.epoch)

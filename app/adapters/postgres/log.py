@@ -1,0 +1,335 @@
+"""The event log in PostgreSQL."""
+
+from collections.abc import Iterable, Sequence
+from decimal import Decimal
+from typing import NoReturn, TypeAlias
+
+import asyncpg
+import msgspec
+from asyncpg.pool import PoolConnectionProxy
+
+from app.adapters.postgres import statements
+from app.adapters.postgres.database import Database
+from app.domain.errors import AlreadyExists, ChainBroken, HeadMoved, NotFound, StaleLease
+from app.domain.log import (
+    Event,
+    Head,
+    HistoryId,
+    HistoryInfo,
+    LeaseToken,
+    ObjectKey,
+    Revision,
+)
+from app.domain.log.chain import canonical_json
+from app.domain.log.event import FORMAT_VERSION, GENESIS
+from app.domain.log.upcasting import StoredEvent, encode_stamp, from_stored
+from app.domain.values import timestamps
+from app.domain.values.json_tree import JsonObject
+from app.domain.values.timestamps import Instant
+
+COPY_MIN = 1_024
+"""From this many events on, COPY in a transaction is faster than one statement with arrays."""
+
+_COPY_COLUMNS = (
+    "history", "revision", "time", "clock", "type", "group", "resource", "namespace", "name", "uid",
+    "stamp", "object", "format", "hash",
+)  # fmt: skip
+
+_FIRST_KEY = ObjectKey("", "", "", "")
+_LAST_REVISION = (1 << 63) - 1
+
+_Row: TypeAlias = tuple[object, ...]
+
+
+def channel(history: HistoryId) -> str:
+    """The NOTIFY channel of a history."""
+    return f"redra_log_{history}"
+
+
+class PostgresLog:
+    """An EventLog in a database that `open_database` has checked."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    async def create_history(
+        self,
+        name: str,
+        *,
+        seed: int,
+        settings: JsonObject,
+        created: Instant,
+        parent: HistoryId | None = None,
+        parent_revision: Revision = Revision(0),
+    ) -> HistoryInfo:
+        """Make an empty history. Raises AlreadyExists; NotFound for an unknown parent."""
+        async with self._database.connection() as connection:
+            try:
+                history = await connection.fetchval(
+                    statements.CREATE_HISTORY,
+                    name,
+                    Decimal(seed),
+                    canonical_json(settings),
+                    timestamps.to_datetime(created),
+                    parent,
+                    parent_revision,
+                    GENESIS,
+                )
+            except asyncpg.ForeignKeyViolationError as problem:
+                raise _no_history(HistoryId(parent or 0)) from problem
+        if history is None:
+            raise AlreadyExists(
+                f'histories "{name}" already exists', resource="histories", name=name
+            )
+        return HistoryInfo(
+            id=HistoryId(history),
+            name=name,
+            seed=seed,
+            settings=settings,
+            created=created,
+            parent=parent,
+            parent_revision=parent_revision,
+        )
+
+    async def histories(self) -> list[HistoryInfo]:
+        """All histories, sorted by name."""
+        async with self._database.connection() as connection:
+            return [_history_info(row) for row in await connection.fetch(statements.HISTORIES)]
+
+    async def find_history(self, name: str) -> HistoryInfo | None:
+        """The history of that name."""
+        async with self._database.connection() as connection:
+            row = await connection.fetchrow(statements.HISTORY_BY_NAME, name)
+        return None if row is None else _history_info(row)
+
+    async def head(self, history: HistoryId) -> Head:
+        """The end of the history as committed."""
+        async with self._database.connection() as connection:
+            return await _head(connection, history)
+
+    async def append(
+        self,
+        history: HistoryId,
+        *,
+        expected: Head,
+        events: Sequence[Event],
+        leases: Sequence[LeaseToken] = (),
+    ) -> Head:
+        """Append all or none; see the port. Raises HeadMoved, StaleLease, ChainBroken."""
+        if not events:
+            return await self._check_head(history, expected, leases)
+        first = expected.revision + 1
+        assert all(event.revision == first + place for place, event in enumerate(events))
+        assert all(event.format == FORMAT_VERSION for event in events)
+        rows, clock = _rows(events, expected.time)
+        advance = (
+            history,
+            expected.revision,
+            expected.hash,
+            events[-1].revision,
+            events[-1].hash,
+            timestamps.to_datetime(clock),
+            [lease.name for lease in leases],
+            [lease.epoch for lease in leases],
+        )
+        async with self._database.connection() as connection:
+            if len(events) < COPY_MIN:
+                columns = [list(column) for column in zip(*rows, strict=True)]
+                row = await connection.fetchrow(
+                    statements.APPEND, *advance, *columns, FORMAT_VERSION, channel(history)
+                )
+            else:
+                row = await _copy(connection, history, advance, rows)
+            if row is None:
+                await _refuse(connection, history, expected, leases)
+        return _head_of(row)
+
+    async def read(
+        self, history: HistoryId, *, after: Revision, limit: int, until: Revision | None = None
+    ) -> list[Event]:
+        """Events above `after`, in order."""
+        last = _LAST_REVISION if until is None else until
+        async with self._database.connection() as connection:
+            rows = await connection.fetch(statements.READ, history, after, last, limit)
+        return [_event(row) for row in rows]
+
+    async def read_object(
+        self, history: HistoryId, key: ObjectKey, *, until: Revision, limit: int
+    ) -> list[Event]:
+        """The newest events of one key, newest first."""
+        async with self._database.connection() as connection:
+            rows = await connection.fetch(statements.READ_OBJECT, history, *key, until, limit)
+        return [_event(row) for row in rows]
+
+    async def objects_at(
+        self,
+        history: HistoryId,
+        revision: Revision,
+        *,
+        group: str | None = None,
+        resource: str | None = None,
+        after: ObjectKey | None = None,
+        limit: int,
+    ) -> list[Event]:
+        """The last event of each object that existed at `revision`, sorted by key."""
+        statement = statements.objects_at(
+            by_group=group is not None, by_resource=resource is not None
+        )
+        asked = [name for name in (group, resource) if name is not None]
+        async with self._database.connection() as connection:
+            rows = await connection.fetch(
+                statement, history, revision, *(after or _FIRST_KEY), limit, *asked
+            )
+        return [_event(row) for row in rows]
+
+    async def revision_at(self, history: HistoryId, instant: Instant) -> Revision:
+        """The last revision at which the cluster's clock was not after `instant`."""
+        async with self._database.connection() as connection:
+            revision = await connection.fetchval(
+                statements.REVISION_AT, history, timestamps.to_datetime(instant)
+            )
+        if revision is None:
+            raise _no_history(history)
+        return Revision(revision)
+
+    async def _check_head(
+        self, history: HistoryId, expected: Head, leases: Sequence[LeaseToken]
+    ) -> Head:
+        """What appending nothing answers."""
+        async with self._database.connection() as connection:
+            head = await _head(connection, history)
+            _check_same(expected, head)
+            stale = await _stale_lease(connection, history, leases)
+        if stale is not None:
+            raise stale
+        return head
+
+
+def _rows(events: Iterable[Event], clock: Instant) -> tuple[list[_Row], Instant]:
+    """The columns of each event from `time` to `hash`, and the greatest time so far."""
+    rows: list[_Row] = []
+    to_datetime = timestamps.to_datetime
+    for event in events:
+        time = event.stamp.time
+        moment = to_datetime(time)
+        if time >= clock:
+            clock, clock_moment = time, moment
+        else:
+            clock_moment = to_datetime(clock)
+        group, resource, namespace, name = event.key
+        rows.append(
+            (
+                *(moment, clock_moment, event.type.value),
+                *(group, resource, namespace, name, event.uid),
+                *(encode_stamp(event.stamp), event.body, event.hash),
+            )
+        )
+    return rows, clock
+
+
+async def _copy(
+    connection: PoolConnectionProxy, history: HistoryId, advance: _Row, rows: list[_Row]
+) -> asyncpg.Record | None:
+    """Advance the head, then copy the rows; None, with nothing changed, when it cannot advance."""
+    async with connection.transaction():
+        head = await connection.fetchrow(statements.ADVANCE, *advance)
+        if head is None:
+            return None
+        before = head["before"]
+        first = head["revision"] - len(rows) + 1
+        await connection.copy_records_to_table(
+            "log_events",
+            columns=_COPY_COLUMNS,
+            records=(
+                (
+                    *(history, first + place, row[0], max(row[1], before)),
+                    *(*row[2:-1], FORMAT_VERSION, row[-1]),
+                )
+                for place, row in enumerate(rows)
+            ),
+        )
+        await connection.execute(statements.NOTIFY, channel(history), str(head["revision"]))
+        return head
+
+
+async def _refuse(
+    connection: PoolConnectionProxy,
+    history: HistoryId,
+    expected: Head,
+    leases: Sequence[LeaseToken],
+) -> NoReturn:
+    """Find out why nothing was appended, and raise it."""
+    found = await _head(connection, history)
+    _check_same(expected, found)
+    stale = await _stale_lease(connection, history, leases)
+    if stale is not None:
+        raise stale
+    # The revision never comes back; a lease may have been given back and taken again meanwhile.
+    raise HeadMoved(expected.revision, found.revision)
+
+
+def _check_same(expected: Head, found: Head) -> None:
+    if found.revision != expected.revision:
+        raise HeadMoved(expected.revision, found.revision)
+    if found.hash != expected.hash:
+        raise ChainBroken(found.revision, "the log holds another event than this program read")
+
+
+async def _stale_lease(
+    connection: PoolConnectionProxy, history: HistoryId, leases: Sequence[LeaseToken]
+) -> StaleLease | None:
+    if not leases:
+        return None
+    names = [lease.name for lease in leases]
+    epochs = [lease.epoch for lease in leases]
+    row = await connection.fetchrow(statements.STALE_LEASE, history, names, epochs)
+    return None if row is None else StaleLease(row["name"], row["epoch"])
+
+
+async def _head(connection: PoolConnectionProxy, history: HistoryId) -> Head:
+    row = await connection.fetchrow(statements.HEAD, history)
+    if row is None:
+        raise _no_history(history)
+    return _head_of(row)
+
+
+def _head_of(row: asyncpg.Record) -> Head:
+    return Head(
+        revision=Revision(row["revision"]),
+        epoch=row["epoch"],
+        hash=row["hash"],
+        time=timestamps.from_datetime(row["time"]),
+    )
+
+
+def _event(row: asyncpg.Record) -> Event:
+    """The event in a row of the columns that the reading statements name, in their order."""
+    return from_stored(
+        StoredEvent(
+            format=row[0],
+            revision=row[1],
+            type=row[2],
+            key=ObjectKey(row[3], row[4], row[5], row[6]),
+            uid=row[7],
+            stamp=row[8],
+            object=row[9],
+            hash=row[10],
+        )
+    )
+
+
+def _history_info(row: asyncpg.Record) -> HistoryInfo:
+    parent = row["parent"]
+    return HistoryInfo(
+        id=HistoryId(row["history"]),
+        name=row["name"],
+        seed=int(row["seed"]),
+        settings=msgspec.json.decode(row["settings"]),
+        created=timestamps.from_datetime(row["created"]),
+        parent=None if parent is None else HistoryId(parent),
+        parent_revision=Revision(row["parent_revision"]),
+    )
+
+
+def _no_history(history: HistoryId) -> NotFound:
+    return NotFound(f"history {history} not found", resource="histories", name=str(history))

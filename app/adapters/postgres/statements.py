@@ -1,0 +1,157 @@
+"""The statements of the event log, by name.
+
+All are prepared once per connection. `$1` is the history throughout.
+"""
+
+CREATE_HISTORY = """
+WITH made AS (
+    INSERT INTO histories (name, seed, settings, created, parent, parent_revision)
+    VALUES ($1, $2, $3, $4, $5, $6)
+    ON CONFLICT (name) DO NOTHING
+    RETURNING history
+)
+INSERT INTO log_heads (history, revision, epoch, hash, time)
+SELECT history, 0, 0, $7, timestamptz 'epoch' FROM made
+RETURNING history
+"""
+"""A new history with an empty head; no row when the name is taken. ($1 is the name here.)"""
+
+HISTORIES = """
+SELECT history, name, seed, settings, created, parent, parent_revision
+FROM histories ORDER BY name
+"""
+"""All histories."""
+
+HISTORY_BY_NAME = """
+SELECT history, name, seed, settings, created, parent, parent_revision
+FROM histories WHERE name = $1
+"""
+"""One history. ($1 is the name here.)"""
+
+HEAD = "SELECT revision, epoch, hash, time FROM log_heads WHERE history = $1"
+"""The end of a history as committed."""
+
+_ADVANCE = """
+held AS MATERIALIZED (
+    SELECT 1 FROM leases
+    JOIN unnest($7::text[], $8::bigint[]) AS wanted (name, epoch) USING (name, epoch)
+    WHERE leases.history = $1
+    FOR KEY SHARE OF leases
+),
+head AS (
+    UPDATE log_heads
+    SET revision = $4, hash = $5, time = greatest(time, $6)
+    WHERE history = $1 AND revision = $2 AND hash = $3
+      AND (SELECT count(*) FROM held) = cardinality($7::text[])
+    RETURNING revision, epoch, hash, time
+)
+"""
+# Leases are locked before the head: taking a lease over does it in the same order, so neither can
+# deadlock. A key-share lock keeps take-overs out until the commit, yet lets the holder renew.
+# Waiting for the head row, PostgreSQL looks at the condition again with what the winner committed:
+# then no row is advanced and nothing is inserted.
+
+APPEND = f"""
+WITH {_ADVANCE},
+before AS (SELECT time FROM log_heads WHERE history = $1),
+appended AS (
+    INSERT INTO log_events (history, revision, time, clock, type, "group", resource, namespace,
+                            name, uid, stamp, object, format, hash)
+    SELECT $1, $2 + new.place, new.time, greatest(new.clock, before.time), new.type, new.group,
+           new.resource, new.namespace, new.name, new.uid, new.stamp, new.object, $20, new.hash
+    FROM head, before,
+         unnest($9::timestamptz[], $10::timestamptz[], $11::text[], $12::text[], $13::text[],
+                $14::text[], $15::text[], $16::text[], $17::json[], $18::json[], $19::bytea[])
+         WITH ORDINALITY AS new (time, clock, type, "group", resource, namespace, name, uid, stamp,
+                                 object, hash, place)
+)
+SELECT revision, epoch, hash, time, pg_notify($21, revision::text) FROM head
+"""  # noqa: S608 (constants only)
+"""Compare and advance the head, check leases, insert, notify: all or nothing, one round trip."""
+
+ADVANCE = f"""
+WITH {_ADVANCE}
+SELECT head.revision, head.epoch, head.hash, head.time, log_heads.time AS before
+FROM head JOIN log_heads ON log_heads.history = $1
+"""  # noqa: S608 (constants only)
+"""The same without the events, which follow by COPY in the same transaction.
+
+`before` is the head's time before: the statement sees the old row beside the new one.
+"""
+
+NOTIFY = "SELECT pg_notify($1, $2)"
+"""Tell listeners of the channel $1 that the history is at revision $2."""
+
+STALE_LEASE = """
+SELECT wanted.name, wanted.epoch
+FROM unnest($2::text[], $3::bigint[]) AS wanted (name, epoch)
+WHERE NOT EXISTS (
+    SELECT 1 FROM leases
+    WHERE leases.history = $1 AND leases.name = wanted.name AND leases.epoch = wanted.epoch
+)
+LIMIT 1
+"""
+"""The first of some leases that is no longer held."""
+
+_EVENT = """
+format, revision, type, "group", resource, namespace, name, uid, stamp, object, hash
+"""
+
+READ = f"""
+SELECT {_EVENT} FROM log_events
+WHERE history = $1 AND revision > $2 AND revision <= $3
+ORDER BY revision LIMIT $4
+"""  # noqa: S608 (constants only)
+"""A page of events in order."""
+
+READ_OBJECT = f"""
+SELECT {_EVENT} FROM log_events
+WHERE history = $1 AND "group" = $2 AND resource = $3 AND namespace = $4 AND name = $5
+  AND revision <= $6
+ORDER BY revision DESC LIMIT $7
+"""  # noqa: S608 (constants only)
+"""The newest events of one key."""
+
+
+def objects_at(*, by_group: bool, by_resource: bool) -> str:
+    """The last event of each object that existed at $2, after key $3..$6, at most $7.
+
+    $8 is the group and $9 the resource where asked for. The keys come from the index alone in its
+    own order, so a page ends as soon as it is full.
+    """
+    conditions = ""
+    if by_group:
+        conditions += ' AND "group" = $8'
+    if by_resource:
+        conditions += f" AND resource = ${9 if by_group else 8}"
+    events = ", ".join(f"log_events.{name.strip()}" for name in _EVENT.split(","))
+    return f"""
+    WITH latest AS (
+        SELECT DISTINCT ON ("group", resource, namespace, name) revision, type
+        FROM log_events
+        WHERE history = $1 AND revision <= $2
+          AND ("group", resource, namespace, name) > ($3, $4, $5, $6)
+          AND type IN ('ObjectCreated', 'ObjectUpdated', 'ObjectDeleted'){conditions}
+        ORDER BY "group", resource, namespace, name, revision DESC
+    ),
+    page AS (
+        SELECT revision FROM latest WHERE type <> 'ObjectDeleted' LIMIT $7
+    )
+    SELECT {events}
+    FROM page JOIN log_events ON log_events.history = $1 AND log_events.revision = page.revision
+    ORDER BY "group", resource, namespace, name
+    """  # noqa: S608 (constants only)
+
+
+REVISION_AT = """
+WITH RECURSIVE search (low, high) AS (
+    SELECT 0::bigint, (SELECT revision FROM log_heads WHERE history = $1)
+    UNION ALL
+    SELECT CASE WHEN log_events.clock <= $2 THEN middle ELSE low END,
+           CASE WHEN log_events.clock <= $2 THEN high ELSE middle - 1 END
+    FROM (SELECT low, high, (low + high + 1) / 2 AS middle FROM search WHERE low < high) AS span
+    JOIN log_events ON log_events.history = $1 AND log_events.revision = span.middle
+)
+SELECT low FROM search WHERE low = high
+"""
+"""Binary search for the last event whose clock is not after $2: `clock` never falls."""

@@ -1,0 +1,286 @@
+"""Materialised views: the rows of projections in `view_…` tables, with their checkpoints.
+
+Statements are made once per table from its declaration: one to write rows, one to delete them, one
+to read them, each taking whole columns as arrays.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from decimal import Decimal
+from typing import Any
+
+import msgspec
+from asyncpg.pool import PoolConnectionProxy
+
+from app.adapters.postgres.database import Database
+from app.adapters.postgres.tables import view_name
+from app.domain.log import HistoryId, Revision
+from app.domain.log.chain import canonical_json
+from app.domain.log.projection import Column, Table
+from app.domain.values import timestamps
+from app.domain.values.timestamps import Instant
+
+FIND = """
+SELECT projection, version, revision, state_hash FROM checkpoints
+WHERE history = $1 AND projection = $2 AND version = $3
+"""
+"""One checkpoint."""
+
+ALL = """
+SELECT projection, version, revision, state_hash FROM checkpoints
+WHERE history = $1 ORDER BY projection, version
+"""
+"""The checkpoints of a history."""
+
+ADVANCE = """
+UPDATE checkpoints SET revision = $5, state_hash = $6
+WHERE history = $1 AND projection = $2 AND version = $3 AND revision = $4
+RETURNING revision
+"""
+"""Compare and advance; no row when the checkpoint is elsewhere."""
+
+BEGIN = """
+INSERT INTO checkpoints (history, projection, version, revision, state_hash)
+VALUES ($1, $2, $3, $4, $5) ON CONFLICT DO NOTHING
+RETURNING revision
+"""
+"""The first checkpoint of a version; no row when there is one."""
+
+FORGET_OTHERS = "DELETE FROM checkpoints WHERE history = $1 AND projection = $2 AND version <> $3"
+"""The checkpoints of other versions, whose rows are replaced."""
+
+FORGET = """
+DELETE FROM checkpoints WHERE history = $1 AND projection = $2 AND version = $3
+RETURNING revision
+"""
+"""One checkpoint away; no row when there was none."""
+
+FORGET_SNAPSHOTS = """
+DELETE FROM snapshots WHERE history = $1 AND projection = $2 AND version = $3
+"""
+"""The kept states of one version away."""
+
+SAVE_SNAPSHOT = """
+INSERT INTO snapshots (history, projection, version, revision, state) VALUES ($1, $2, $3, $4, $5)
+ON CONFLICT (history, projection, version, revision) DO UPDATE SET state = excluded.state
+"""
+"""Keep a state."""
+
+LOAD_SNAPSHOT = """
+SELECT revision, state FROM snapshots
+WHERE history = $1 AND projection = $2 AND version = $3 AND revision <= $4
+ORDER BY revision DESC LIMIT 1
+"""
+"""The newest kept state that is not too new."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StoredCheckpoint:
+    """How far a projection has come."""
+
+    projection: str
+    version: int
+    revision: Revision
+    state_hash: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Kind:
+    """How values of a declared type travel: SQL type, into the database, and out of it."""
+
+    sql: str
+    encode: Callable[[Any], object]  # Any: the JSON edge
+    decode: Callable[[Any], object]
+
+
+def _as_is(value: object) -> object:
+    return value
+
+
+def _text(value: str) -> str:
+    # PostgreSQL's text cannot hold the character 0; its visible symbol stands for it.
+    return value.replace("\0", "\u2400") if "\0" in value else value
+
+
+def _moment(value: int) -> datetime:
+    return timestamps.to_datetime(Instant(value))
+
+
+_KINDS: Mapping[str, _Kind] = {
+    "text": _Kind(sql="text", encode=_text, decode=_as_is),
+    "integer": _Kind(sql="bigint", encode=_as_is, decode=_as_is),
+    "boolean": _Kind(sql="boolean", encode=_as_is, decode=_as_is),
+    "instant": _Kind(sql="timestamptz", encode=_moment, decode=timestamps.from_datetime),
+    "decimal": _Kind(sql="numeric", encode=Decimal, decode=lambda value: f"{value:f}"),
+    "json": _Kind(sql="json", encode=canonical_json, decode=msgspec.json.decode),
+}
+
+
+class _Statements:
+    """What is said to one view table."""
+
+    def __init__(self, table: Table) -> None:
+        by_name = {column.name: column for column in table.columns}
+        self.keys = tuple(by_name[name] for name in table.key)
+        self.columns = table.columns
+        name = view_name(table.name)
+        columns = ", ".join(_quoted(column) for column in table.columns)
+        keys = ", ".join(_quoted(column) for column in self.keys)
+        others = ", ".join(
+            f"{_quoted(column)} = excluded.{_quoted(column)}"
+            for column in table.columns
+            if column.name not in table.key
+        )
+        change = f"DO UPDATE SET {others}" if others else "DO NOTHING"
+        same = " AND ".join(
+            f"{name}.{_quoted(column)} = gone.{_quoted(column)}" for column in self.keys
+        )
+        self.upsert = (
+            f"INSERT INTO {name} (history, {columns}) "  # noqa: S608 (declared names only)
+            f"SELECT $1, * FROM unnest({_arrays(table.columns)}) "
+            f"ON CONFLICT (history, {keys}) {change}"
+        )
+        self.delete = (
+            f"DELETE FROM {name} USING unnest({_arrays(self.keys)}) AS gone ({keys}) "  # noqa: S608
+            f"WHERE {name}.history = $1 AND {same}"
+        )
+        self.empty = f"DELETE FROM {name} WHERE history = $1"  # noqa: S608
+        self.read = f"SELECT {columns} FROM {name} WHERE history = $1 ORDER BY {keys}"  # noqa: S608
+
+
+class PostgresViewStore:
+    """A ViewStore for the tables of `projections`: projection name to its declared tables."""
+
+    def __init__(self, database: Database, projections: Mapping[str, Sequence[Table]]) -> None:
+        self._database = database
+        self._tables = {
+            name: [table.name for table in tables] for name, tables in projections.items()
+        }
+        self._statements = {
+            table.name: _Statements(table) for tables in projections.values() for table in tables
+        }
+
+    async def checkpoint(
+        self, history: HistoryId, projection: str, version: int
+    ) -> StoredCheckpoint | None:
+        """The checkpoint of this version of a projection."""
+        async with self._database.connection() as connection:
+            row = await connection.fetchrow(FIND, history, projection, version)
+        return None if row is None else StoredCheckpoint(**row)
+
+    async def checkpoints(self, history: HistoryId) -> list[StoredCheckpoint]:
+        """All checkpoints of a history, sorted by projection and version."""
+        async with self._database.connection() as connection:
+            return [StoredCheckpoint(**row) for row in await connection.fetch(ALL, history)]
+
+    async def write(
+        self,
+        history: HistoryId,
+        projection: str,
+        version: int,
+        *,
+        after: Revision,
+        revision: Revision,
+        state_hash: str,
+        upserts: Mapping[str, Sequence[Mapping[str, object]]],
+        deletes: Mapping[str, Sequence[tuple[object, ...]]],
+    ) -> bool:
+        """Write rows and advance the checkpoint; False when it is not at `after`.
+
+        The first write of a version (`after` 0) replaces what other versions had written.
+        """
+        async with self._database.transaction() as connection:
+            place = (history, projection, version)
+            moved = await connection.fetchval(ADVANCE, *place, after, revision, state_hash)
+            if moved is None:
+                if after != 0:
+                    return False
+                if await connection.fetchval(BEGIN, *place, revision, state_hash) is None:
+                    return False
+                await connection.execute(FORGET_OTHERS, *place)
+                await self._remove_rows(connection, history, projection)
+            for name, keys in deletes.items():
+                if keys:
+                    statements = self._statements[name]
+                    columns = _encoded_keys(statements.keys, keys)
+                    await connection.execute(statements.delete, history, *columns)
+            for name, rows in upserts.items():
+                if rows:
+                    statements = self._statements[name]
+                    columns = _encoded_rows(statements, rows)
+                    await connection.execute(statements.upsert, history, *columns)
+        return True
+
+    async def clear(self, history: HistoryId, projection: str, version: int) -> None:
+        """Remove checkpoint and snapshots of this version, and the rows if it wrote them."""
+        async with self._database.transaction() as connection:
+            await connection.execute(FORGET_SNAPSHOTS, history, projection, version)
+            if await connection.fetchval(FORGET, history, projection, version) is not None:
+                await self._remove_rows(connection, history, projection)
+
+    async def rows(self, history: HistoryId, table: str) -> list[dict[str, object]]:
+        """All rows of one view table, sorted by key."""
+        statements = self._statements[table]
+        decoders = [(column.name, _KINDS[column.type].decode) for column in statements.columns]
+        async with self._database.connection() as connection:
+            found = await connection.fetch(statements.read, history)
+        return [
+            {
+                name: None if value is None else decode(value)
+                for (name, decode), value in zip(decoders, row, strict=True)
+            }
+            for row in found
+        ]
+
+    async def save_snapshot(
+        self, history: HistoryId, projection: str, version: int, revision: Revision, state: bytes
+    ) -> None:
+        """Keep a folded state."""
+        async with self._database.connection() as connection:
+            await connection.execute(SAVE_SNAPSHOT, history, projection, version, revision, state)
+
+    async def load_snapshot(
+        self, history: HistoryId, projection: str, version: int, *, until: Revision
+    ) -> tuple[Revision, bytes] | None:
+        """The newest kept state that is not after `until`."""
+        async with self._database.connection() as connection:
+            row = await connection.fetchrow(LOAD_SNAPSHOT, history, projection, version, until)
+        return None if row is None else (Revision(row["revision"]), row["state"])
+
+    async def _remove_rows(
+        self, connection: PoolConnectionProxy, history: HistoryId, projection: str
+    ) -> None:
+        for name in self._tables.get(projection, ()):
+            await connection.execute(self._statements[name].empty, history)
+
+
+def _quoted(column: Column) -> str:
+    return f'"{column.name}"'
+
+
+def _arrays(columns: Sequence[Column]) -> str:
+    return ", ".join(
+        f"${number}::{_KINDS[column.type].sql}[]" for number, column in enumerate(columns, start=2)
+    )
+
+
+def _encoded_keys(
+    columns: Sequence[Column], keys: Sequence[tuple[object, ...]]
+) -> list[list[object]]:
+    return [[_encoded(column, key[place]) for key in keys] for place, column in enumerate(columns)]
+
+
+def _encoded_rows(
+    statements: _Statements, rows: Sequence[Mapping[str, object]]
+) -> list[list[object]]:
+    """The rows as columns; of two rows with one key the later counts."""
+    names = [column.name for column in statements.keys]
+    last = {tuple(row[name] for name in names): row for row in rows}.values()
+    return [
+        [_encoded(column, row.get(column.name)) for row in last] for column in statements.columns
+    ]
+
+
+def _encoded(column: Column, value: object) -> object:
+    return None if value is None else _KINDS[column.type].encode(value)

@@ -1,0 +1,192 @@
+"""LISTEN and NOTIFY: one connection per process that hints at grown histories.
+
+The connection is looked after by one task: it connects again when the connection ends, asks the
+server for a sign of life now and then, and hints everybody after a gap, because what was said
+meanwhile is lost. Listeners poll anyway; a hint only shortens the wait.
+
+    connected ──connection ends, no answer──▶ broken ──pause, connect──▶ connected, hint all
+"""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass
+
+import anyio
+import asyncpg
+from anyio import CancelScope
+
+from app.adapters.postgres.database import APPLICATION_NAME
+from app.adapters.postgres.log import channel
+from app.adapters.postgres.problems import Unreachable, translated
+from app.domain.errors import LogError
+from app.domain.log import HistoryId
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WakeUpBounds:
+    """How long to wait for the server, and between attempts to reach it again."""
+
+    connect_seconds: float = 10.0
+    answer_seconds: float = 5.0
+    keep_alive_seconds: float = 30.0
+    pause_first_seconds: float = 0.1
+    pause_max_seconds: float = 5.0
+    close_seconds: float = 2.0
+
+
+class PostgresListener:
+    """One subscription; several hints between two waits count as one."""
+
+    def __init__(self) -> None:
+        self._hinted = anyio.Event()
+
+    def hint(self) -> None:
+        """Say that the history grew, or may have."""
+        self._hinted.set()
+
+    async def wait(self, timeout_seconds: float) -> bool:
+        """True when a hint came since the last call, False when the time was up."""
+        with anyio.move_on_after(timeout_seconds):
+            await self._hinted.wait()
+        hinted = self._hinted.is_set()
+        if hinted:
+            self._hinted = anyio.Event()
+        return hinted
+
+
+class PostgresWakeUp:
+    """A WakeUp. Made by `open_wake_up`."""
+
+    def __init__(self, url: str, bounds: WakeUpBounds) -> None:
+        self._url = url
+        self._bounds = bounds
+        self._listeners: dict[str, set[PostgresListener]] = {}
+        self._connection: asyncpg.Connection | None = None
+        self._broken = anyio.Event()
+        self._talking = anyio.Lock()
+        self.connections = 0
+
+    @asynccontextmanager
+    async def listen(self, history: HistoryId) -> AsyncIterator[PostgresListener]:
+        """Hints from the moment of entering until leaving, also across lost connections."""
+        name = channel(history)
+        listener = PostgresListener()
+        listeners = self._listeners.setdefault(name, set())
+        listeners.add(listener)
+        try:
+            if len(listeners) == 1:
+                await self._start_listening(name)
+            yield listener
+        finally:
+            listeners.discard(listener)
+            if not listeners:
+                with CancelScope(shield=True), anyio.move_on_after(self._bounds.close_seconds):
+                    await self._stop_listening(name)
+
+    async def connect(self) -> None:
+        """Connect and listen to everything that is listened to. Raises LogUnavailable."""
+        self._broken = anyio.Event()
+        with translated():
+            connection = await asyncpg.connect(
+                self._url,
+                timeout=self._bounds.connect_seconds,
+                command_timeout=self._bounds.answer_seconds,
+                server_settings={"application_name": f"{APPLICATION_NAME} listener"},
+            )
+            connection.add_termination_listener(self._note_end)
+            self._connection = connection
+            self.connections += 1
+            for name in self._listeners:
+                await connection.add_listener(name, self._note_hint)
+
+    async def keep(self) -> None:
+        """Look after the connection until cancelled."""
+        try:
+            while True:
+                with anyio.move_on_after(self._bounds.keep_alive_seconds):
+                    await self._broken.wait()
+                if not self._broken.is_set():
+                    await self._ask_for_life()
+                if self._broken.is_set():
+                    await self._connect_again()
+        finally:
+            with CancelScope(shield=True):
+                await self._close()
+
+    async def _connect_again(self) -> None:
+        pause = self._bounds.pause_first_seconds
+        while True:
+            await self._close()
+            try:
+                async with self._talking:
+                    await self.connect()
+            except LogError:
+                # The log itself tells callers that the database is away; here it is only awaited.
+                await anyio.sleep(pause)
+                pause = min(pause * 2, self._bounds.pause_max_seconds)
+                continue
+            self._hint_all()
+            return
+
+    async def _ask_for_life(self) -> None:
+        async with self._talking:
+            if self._connection is not None:
+                try:
+                    await self._connection.execute("SELECT 1")
+                except Unreachable:
+                    self._broken.set()
+
+    async def _start_listening(self, name: str) -> None:
+        """LISTEN before the subscription begins; a broken connection does it when it is back."""
+        async with self._talking:
+            if self._connection is not None and not self._broken.is_set():
+                try:
+                    await self._connection.add_listener(name, self._note_hint)
+                except Unreachable:
+                    self._broken.set()
+
+    async def _stop_listening(self, name: str) -> None:
+        async with self._talking:
+            if self._listeners.get(name):
+                return
+            self._listeners.pop(name, None)
+            if self._connection is not None and not self._broken.is_set():
+                try:
+                    await self._connection.remove_listener(name, self._note_hint)
+                except Unreachable:
+                    self._broken.set()
+
+    async def _close(self) -> None:
+        connection, self._connection = self._connection, None
+        if connection is not None:
+            connection.remove_termination_listener(self._note_end)
+            with suppress(*Unreachable):
+                await connection.close(timeout=self._bounds.close_seconds)
+
+    def _hint_all(self) -> None:
+        for listeners in self._listeners.values():
+            for listener in listeners:
+                listener.hint()
+
+    def _note_hint(self, connection: object, pid: int, name: str, payload: object) -> None:
+        for listener in self._listeners.get(name, ()):
+            listener.hint()
+
+    def _note_end(self, connection: object) -> None:
+        if connection is self._connection:
+            self._broken.set()
+
+
+@asynccontextmanager
+async def open_wake_up(
+    url: str, bounds: WakeUpBounds = WakeUpBounds()
+) -> AsyncIterator[PostgresWakeUp]:
+    """Connect, keep the connection while inside, close it on leaving. Raises LogUnavailable."""
+    wake_up = PostgresWakeUp(url, bounds)
+    await wake_up.connect()
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(wake_up.keep)
+        try:
+            yield wake_up
+        finally:
+            tasks.cancel_scope.cancel()
