@@ -1,0 +1,103 @@
+"""Databases for tests: one embedded server per test process, one database per test.
+
+The server starts when the first test asks for it. A template is migrated once; each test gets a
+copy of it and drops it afterwards. REDRA_DATABASE_URL names a server to use instead; its role must
+be allowed to create databases, and only databases named `redra_test_…` are touched there.
+"""
+
+import asyncio
+import os
+import secrets
+from collections.abc import AsyncIterator, Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from urllib.parse import urlsplit, urlunsplit
+
+import asyncpg
+import pytest
+
+from app.adapters.postgres import schema
+from app.adapters.postgres.database import Database, open_database
+from app.adapters.postgres.server import EmbeddedServer
+from app.domain.errors import LogUnavailable
+
+_TOKEN = secrets.token_hex(4)
+
+
+def with_database(url: str, name: str) -> str:
+    """The address of another database of the same server."""
+    return urlunsplit(urlsplit(url)._replace(path=f"/{name}"))
+
+
+def in_thread(work: Callable[[], object]) -> None:
+    """Run asynchronous work from a synchronous fixture, whatever loop the test has."""
+    with ThreadPoolExecutor(1) as pool:
+        pool.submit(work).result()
+
+
+async def say(url: str, statement: str) -> None:
+    """One statement on a connection of its own."""
+    connection = await asyncpg.connect(url)
+    try:
+        await connection.execute(statement)
+    finally:
+        await connection.close()
+
+
+@pytest.fixture(scope="session")
+def server_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """A server with nothing of ours in it; the address names its maintenance database."""
+    given = os.environ.get("REDRA_DATABASE_URL")
+    if given:
+        yield given
+        return
+    server = EmbeddedServer(tmp_path_factory.mktemp("postgres"))
+    try:
+        server.start()
+    except LogUnavailable as problem:
+        if os.environ.get("CI") == "true":
+            raise
+        pytest.skip(str(problem))
+    try:
+        yield with_database(server.url, "postgres")
+    finally:
+        server.stop()
+
+
+@pytest.fixture(scope="session")
+def template(server_url: str) -> Iterator[str]:
+    """The name of a migrated, empty database to copy."""
+    name = f"redra_test_{_TOKEN}_template"
+
+    async def prepare() -> None:
+        await say(server_url, f"CREATE DATABASE {name}")
+        await schema.migrate(with_database(server_url, name))
+
+    in_thread(lambda: asyncio.run(prepare()))
+    yield name
+    in_thread(lambda: asyncio.run(say(server_url, f"DROP DATABASE {name} WITH (FORCE)")))
+
+
+@pytest.fixture
+def empty_database_url(server_url: str) -> Iterator[str]:
+    """A database of this test's own without any table."""
+    name = f"redra_test_{_TOKEN}_{secrets.token_hex(4)}"
+    in_thread(lambda: asyncio.run(say(server_url, f"CREATE DATABASE {name}")))
+    yield with_database(server_url, name)
+    in_thread(lambda: asyncio.run(say(server_url, f"DROP DATABASE {name} WITH (FORCE)")))
+
+
+@pytest.fixture
+def database_url(server_url: str, template: str) -> Iterator[str]:
+    """A migrated database of this test's own."""
+    name = f"redra_test_{_TOKEN}_{secrets.token_hex(4)}"
+    make = f"CREATE DATABASE {name} TEMPLATE {template}"
+    in_thread(lambda: asyncio.run(say(server_url, make)))
+    yield with_database(server_url, name)
+    in_thread(lambda: asyncio.run(say(server_url, f"DROP DATABASE {name} WITH (FORCE)")))
+
+
+@pytest.fixture
+async def database(database_url: str) -> AsyncIterator[Database]:
+    """The same, opened."""
+    async with open_database(database_url) as opened:
+        yield opened

@@ -1,0 +1,303 @@
+"""The contract of EventLog, for every store."""
+
+import pytest
+
+from app.domain.errors import AlreadyExists, ChainBroken, HeadMoved, NotFound, StaleLease
+from app.domain.log import DECISION, EventType, Head, HistoryId, LeaseToken, ObjectKey, Revision
+from app.domain.log.chain import check_chain
+from app.domain.values.timestamps import Instant
+from tests.contracts.building import START, claim, claims, draft, same, sealed
+from tests.contracts.stores import OpenStores
+
+CREATED, UPDATED, DELETED = (
+    EventType.OBJECT_CREATED,
+    EventType.OBJECT_UPDATED,
+    EventType.OBJECT_DELETED,
+)
+
+
+async def test_new_history_is_empty_and_found_by_name(open_stores: OpenStores):
+    async with open_stores() as stores:
+        made = await stores.log.create_history(
+            "night", seed=2**70, settings={"profile": "1.36"}, created=Instant(START + 7)
+        )
+        assert await stores.log.find_history("night") == made
+        assert await stores.log.find_history("day") is None
+        assert await stores.log.head(made.id) == Head()
+        assert await stores.log.read(made.id, after=Revision(0), limit=10) == []
+
+
+async def test_fork_remembers_its_parent(open_stores: OpenStores):
+    async with open_stores() as stores:
+        parent = await stores.history()
+        made = await stores.log.create_history(
+            "fork", seed=0, settings={}, created=START, parent=parent, parent_revision=Revision(3)
+        )
+        found = await stores.log.find_history("fork")
+        assert found == made
+        assert (found.parent, found.parent_revision) == (parent, 3)
+
+
+async def test_fork_of_nothing_is_refused(open_stores: OpenStores):
+    async with open_stores() as stores:
+        with pytest.raises(NotFound, match="history 77 not found"):
+            await stores.log.create_history(
+                "fork", seed=0, settings={}, created=START, parent=HistoryId(77)
+            )
+
+
+async def test_histories_are_sorted_by_name_in_code_point_order(open_stores: OpenStores):
+    async with open_stores() as stores:
+        for name in ("b", "a-b", "a.b", "a", "ab"):
+            await stores.history(name)
+        assert [info.name for info in await stores.log.histories()] == [
+            "a",
+            "a-b",
+            "a.b",
+            "ab",
+            "b",
+        ]
+
+
+async def test_name_is_given_once(open_stores: OpenStores):
+    async with open_stores() as stores:
+        await stores.history("night")
+        with pytest.raises(AlreadyExists, match="night"):
+            await stores.history("night")
+
+
+async def test_unknown_history_is_not_found(open_stores: OpenStores):
+    async with open_stores() as stores:
+        with pytest.raises(NotFound):
+            await stores.log.head(HistoryId(99))
+        with pytest.raises(NotFound):
+            await stores.log.append(HistoryId(99), expected=Head(), events=claims(Head(), 1))
+
+
+@pytest.mark.parametrize("count", [1, 3, 2_000])
+async def test_events_read_back_are_identical_and_fit_the_chain(
+    open_stores: OpenStores, count: int
+):
+    async with open_stores() as stores:
+        history = await stores.history()
+        events = claims(Head(), count)
+        head = await stores.log.append(history, expected=Head(), events=events)
+        assert head == await stores.log.head(history)
+        assert (head.revision, head.hash, head.time) == (count, events[-1].hash, START + count)
+        found = await stores.log.read(history, after=Revision(0), limit=count + 1)
+        assert all(same(one, other) for one, other in zip(events, found, strict=True))
+        assert check_chain(found) == head.hash
+
+
+async def test_pages_begin_after_and_end_at_until(open_stores: OpenStores):
+    async with open_stores() as stores:
+        history = await stores.history()
+        await stores.log.append(history, expected=Head(), events=claims(Head(), 20))
+
+        async def revisions(after: int, limit: int, until: int | None = None) -> list[int]:
+            last = None if until is None else Revision(until)
+            page = await stores.log.read(history, after=Revision(after), limit=limit, until=last)
+            return [event.revision for event in page]
+
+        assert await revisions(0, 3) == [1, 2, 3]
+        assert await revisions(17, 5) == [18, 19, 20]
+        assert await revisions(5, 10, until=7) == [6, 7]
+        assert await revisions(7, 10, until=7) == []
+        assert await revisions(20, 10) == []
+
+
+async def test_histories_do_not_see_each_other(open_stores: OpenStores):
+    async with open_stores() as stores:
+        one, other = await stores.history("one"), await stores.history("other")
+        await stores.log.append(one, expected=Head(), events=claims(Head(), 2))
+        assert (await stores.log.head(other)).revision == 0
+        assert await stores.log.read(other, after=Revision(0), limit=9) == []
+        assert await stores.log.objects_at(other, Revision(9), limit=9) == []
+
+
+async def test_append_elsewhere_than_at_the_head_is_refused(open_stores: OpenStores):
+    async with open_stores() as stores:
+        history = await stores.history()
+        head = await stores.log.append(history, expected=Head(), events=claims(Head(), 2))
+        for size in (1, 2_000):
+            with pytest.raises(HeadMoved) as caught:
+                await stores.log.append(history, expected=Head(), events=claims(Head(), size))
+            assert (caught.value.expected, caught.value.found) == (0, 2)
+        with pytest.raises(HeadMoved):
+            await stores.log.append(history, expected=Head(), events=[])
+        assert await stores.log.head(history) == head
+
+
+async def test_append_after_another_event_than_the_stored_one_is_refused(open_stores: OpenStores):
+    async with open_stores() as stores:
+        history = await stores.history()
+        head = await stores.log.append(history, expected=Head(), events=claims(Head(), 2))
+        wrong = Head(revision=head.revision, hash=b"x" * 32)
+        with pytest.raises(ChainBroken):
+            await stores.log.append(history, expected=wrong, events=claims(wrong, 1))
+
+
+async def test_append_of_nothing_answers_the_head(open_stores: OpenStores):
+    async with open_stores() as stores:
+        history = await stores.history()
+        head = await stores.log.append(history, expected=Head(), events=claims(Head(), 2))
+        assert await stores.log.append(history, expected=head, events=[]) == head
+
+
+@pytest.mark.parametrize("count", [1, 2_000])
+async def test_append_with_a_lost_lease_is_refused(open_stores: OpenStores, count: int):
+    async with open_stores() as stores:
+        history = await stores.history()
+        old = await stores.leases.acquire(history, "eviction", "one", seconds=0)
+        assert old is not None
+        first = await stores.log.append(
+            history, expected=Head(), events=claims(Head(), 1), leases=[old]
+        )
+        new = await stores.leases.acquire(history, "eviction", "two", seconds=60)
+        assert new is not None
+        with pytest.raises(StaleLease) as caught:
+            await stores.log.append(
+                history, expected=first, events=claims(first, count), leases=[new, old]
+            )
+        assert (caught.value.name, caught.value.epoch) == ("eviction", old.epoch)
+        head = await stores.log.append(
+            history, expected=first, events=claims(first, count), leases=[new]
+        )
+        assert (head.revision, head.epoch) == (1 + count, new.epoch)
+
+
+async def test_append_with_a_lease_never_held_is_refused(open_stores: OpenStores):
+    async with open_stores() as stores:
+        history = await stores.history()
+        with pytest.raises(StaleLease):
+            await stores.log.append(
+                history,
+                expected=Head(),
+                events=claims(Head(), 1),
+                leases=[LeaseToken(name="x", epoch=1)],
+            )
+
+
+async def test_expired_lease_serves_until_it_is_taken_over(open_stores: OpenStores):
+    async with open_stores() as stores:
+        history = await stores.history()
+        lease = await stores.leases.acquire(history, "eviction", "one", seconds=0)
+        assert lease is not None
+        head = await stores.log.append(
+            history, expected=Head(), events=claims(Head(), 1), leases=[lease]
+        )
+        assert head.revision == 1
+
+
+async def test_events_of_an_object_come_newest_first(open_stores: OpenStores):
+    async with open_stores() as stores:
+        history = await stores.history()
+        key = claim("a")
+        events = sealed(
+            Head(),
+            draft(key),
+            draft(claim("ab")),
+            draft(key, type=UPDATED),
+            draft(claim("a", "other")),
+            draft(key, type=DELETED),
+        )
+        await stores.log.append(history, expected=Head(), events=events)
+
+        async def revisions(until: int, limit: int) -> list[int]:
+            found = await stores.log.read_object(history, key, until=Revision(until), limit=limit)
+            return [event.revision for event in found]
+
+        assert await revisions(9, 9) == [5, 3, 1]
+        assert await revisions(4, 9) == [3, 1]
+        assert await revisions(9, 1) == [5]
+        assert await stores.log.read_object(history, claim("b"), until=Revision(9), limit=9) == []
+
+
+async def _fill(stores, history: HistoryId) -> None:
+    """b created, a created, node, decision, b updated, a deleted, c created, a created again."""
+    node = ObjectKey("", "nodes", "", "n")
+    decision = DECISION._replace(namespace="default", name="b")
+    events = sealed(
+        Head(),
+        draft(claim("b")),
+        draft(claim("a")),
+        draft(node),
+        draft(decision, type=EventType.DECISION_RECORDED),
+        draft(claim("b"), type=UPDATED),
+        draft(claim("a"), type=DELETED),
+        draft(claim("c", "another")),
+        draft(claim("a")),
+    )
+    await stores.log.append(history, expected=Head(), events=events)
+
+
+@pytest.mark.parametrize(
+    ("revision", "expected"),
+    [
+        (0, []),
+        (1, [("b", 1)]),
+        (3, [("n", 3), ("a", 2), ("b", 1)]),
+        (5, [("n", 3), ("a", 2), ("b", 5)]),
+        (6, [("n", 3), ("b", 5)]),
+        (8, [("n", 3), ("c", 7), ("a", 8), ("b", 5)]),
+        (99, [("n", 3), ("c", 7), ("a", 8), ("b", 5)]),
+    ],
+)
+async def test_objects_at_a_revision_are_the_last_of_each_that_exists(
+    open_stores: OpenStores, revision: int, expected: list[tuple[str, int]]
+):
+    async with open_stores() as stores:
+        history = await stores.history()
+        await _fill(stores, history)
+        found = await stores.log.objects_at(history, Revision(revision), limit=99)
+        assert [(event.key.name, event.revision) for event in found] == expected
+
+
+async def test_objects_at_can_be_asked_by_group_and_resource(open_stores: OpenStores):
+    async with open_stores() as stores:
+        history = await stores.history()
+        await _fill(stores, history)
+
+        async def names(group: str | None, resource: str | None) -> list[str]:
+            found = await stores.log.objects_at(
+                history, Revision(8), group=group, resource=resource, limit=99
+            )
+            return [event.key.name for event in found]
+
+        assert await names("", None) == ["n"]
+        assert await names("resource.k8s.io", "resourceclaims") == ["c", "a", "b"]
+        assert await names(None, "nodes") == ["n"]
+        assert await names("resource.k8s.io", "nodes") == []
+
+
+@pytest.mark.parametrize("limit", [1, 2, 3, 50])
+async def test_pages_of_objects_join_without_gap(open_stores: OpenStores, limit: int):
+    async with open_stores() as stores:
+        history = await stores.history()
+        await _fill(stores, history)
+        names: list[str] = []
+        after = None
+        while page := await stores.log.objects_at(history, Revision(8), after=after, limit=limit):
+            assert len(page) <= limit
+            names += [event.key.name for event in page]
+            after = page[-1].key
+        assert names == ["n", "c", "a", "b"]
+
+
+async def test_revision_at_an_instant_is_the_last_before_anything_later(open_stores: OpenStores):
+    async with open_stores() as stores:
+        history = await stores.history()
+        assert await stores.log.revision_at(history, Instant(START)) == 0
+        times = [10, 20, 20, 50, 30, 60]  # the fifth was recorded late: its time counts as 50
+        drafts = [draft(claim(f"c{place}"), time=START + time) for place, time in enumerate(times)]
+        first = sealed(Head(), *drafts[:4])
+        head = await stores.log.append(history, expected=Head(), events=first)
+        # A writer that has not looked at every time still gets the clock right.
+        vague = Head(revision=head.revision, hash=head.hash)
+        head = await stores.log.append(history, expected=vague, events=sealed(head, *drafts[4:]))
+        found = [
+            await stores.log.revision_at(history, Instant(START + time))
+            for time in (9, 10, 19, 20, 30, 49, 50, 59, 60, 10**9)
+        ]
+        assert found == [0, 1, 1, 3, 3, 3, 5, 5, 6, 6]
+        assert head.time == START + 60
