@@ -31,8 +31,9 @@ from app.domain.values.patches import PatchError
 from app.domain.values.timestamps import Instant
 
 _replace = msgspec.structs.replace
-_FILLED = frozenset({Loss.NO_ACTOR, Loss.COLLAPSED, Loss.NO_MANAGED_FIELDS})
-"""Losses that another source makes up for: who acted, the steps in between, the whole object."""
+_FILLED = frozenset({Loss.NO_ACTOR, Loss.COLLAPSED, Loss.NO_MANAGED_FIELDS, Loss.NO_TIME})
+"""Losses that another source makes up for: who acted and when, the steps in between, the whole
+object."""
 
 _QUALITIES = tuple(Quality)
 _TIMES = tuple(TimeQuality)
@@ -249,8 +250,14 @@ def _by_key(rows: list[Row]) -> list[list[Row]]:
     if len(rows) == 1:
         return [rows]
     found: dict[tuple[ObjectKey, str], list[Row]] = {}
+    named: dict[ObjectKey, str] = {}
     for row in rows:
-        found.setdefault((row.record.key, row.record.uid), []).append(row)
+        if row.record.uid:
+            named.setdefault(row.record.key, row.record.uid)
+    for row in rows:
+        # Requests do not always name the uid; they mean the object of that version.
+        uid = row.record.uid or named.get(row.record.key, "")
+        found.setdefault((row.record.key, uid), []).append(row)
     return list(found.values())
 
 

@@ -190,7 +190,8 @@ def _records(file: WatchFile, seams: dict[TypeName, TypeSummary], notes: Notes) 
         if kind == "BOOKMARK":
             continue
         if kind == "ERROR":
-            yield _broken_off(file, position, index, tree, epoch, max(newest.values(), default=""))
+            last = max((summary.last for summary in file.types.values()), default="")
+            yield _broken_off(file, position, index, tree, epoch, last)
             notes.add(f"{source}: the stream ended with an error at line {position}")
             return
         record = object_record(
