@@ -95,7 +95,7 @@ async def import_history(
             source,
             name=name,
             options=importing.ImportOptions(
-                settings=profile.settings(), started=store.ports.clock.now()
+                settings=profile.settings() | {"recorded": True}, started=store.ports.clock.now()
             ),
             progress=progress,
         )

@@ -1,25 +1,38 @@
 """The processes that stay: `redra up` and `redra work`."""
 
 import ipaddress
+import os
 import signal
 import socket
 from collections.abc import Callable, Iterator
 from contextlib import AsyncExitStack, contextmanager
+from functools import partial
 from pathlib import Path
 
 import anyio
 import uvicorn
+from anyio.abc import TaskGroup
 
 from app.adapters import schemas
 from app.adapters.telemetry import Telemetry
 from app.api.application import create_app
 from app.api.authentication import ADMIN, Credentials
 from app.api.limits import ApiLimits
-from app.bootstrap.histories import default_history, open_histories
+from app.bootstrap.histories import (
+    default_history,
+    folding_bounds,
+    open_histories,
+    views_of,
+)
 from app.bootstrap.stores import Store, open_store
+from app.domain.devices.cel_selectors import CelCompiler
 from app.domain.errors import InputError
 from app.service.histories import Histories
+from app.service.runtime import HistoryRuntime
 from app.settings import Settings
+from app.workers import projecting, supervisor
+from app.workers.loop import LoopBounds
+from app.workers.supervisor import WorkerSetting
 
 LOCAL_TOKEN = "local"  # noqa: S105 - not a secret: it names who asks, on loopback only
 """The token in the kubeconfig of a server without authentication; clients insist on having one."""
@@ -49,7 +62,38 @@ def parse_address(text: str) -> tuple[str, int]:
 def supervise(
     histories: Histories, store: Store, settings: Settings, *, only: tuple[str, ...]
 ) -> None:
-    """Start the controllers of every history that is opened from now on."""
+    """Start the controllers and the projector of every history that is opened from now on.
+
+    An imported recording is not worked on: its controllers have decided already.
+    """
+    setting = WorkerSetting(
+        leases=store.leases,
+        holder=f"{socket.gethostname()}-{os.getpid()}",
+        compiler=CelCompiler(),
+        bounds=LoopBounds(
+            poll_seconds=settings.poll_seconds,
+            lease_seconds=settings.lease_seconds,
+            quiet_steps_max=settings.steps_max,
+        ),
+        only=supervisor.check_names(only),
+    )
+
+    def start(runtime: HistoryRuntime, tasks: TaskGroup) -> None:
+        if not runtime.info.settings.get("recorded"):
+            tasks.start_soon(supervisor.run, runtime, setting)
+        if not only:
+            make = views_of(runtime.rules.profile)
+            tasks.start_soon(
+                partial(
+                    projecting.run,
+                    runtime,
+                    views=store.views,
+                    make=make,
+                    bounds=folding_bounds(settings),
+                )
+            )
+
+    histories.on_open = start
 
 
 async def serve(settings: Settings, *, workers: bool, ready: Callable[[str, Path], None]) -> None:

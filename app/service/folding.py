@@ -78,10 +78,13 @@ class Projector:
         """
         after = min((found.view.revision for found in self._followed.values()), default=Revision(0))
         events = await self._log.read(self._history, after=after, limit=self._bounds.page_max)
-        at_head = len(events) < self._bounds.page_max
+        await self.take(events, at_head=len(events) < self._bounds.page_max)
+        return len(events)
+
+    async def take(self, events: Sequence[Event], *, at_head: bool) -> None:
+        """Fold and write events that follow what has been folded, wherever they came from."""
         for name in list(self._followed):
             await self._advance(name, events, at_head=at_head)
-        return len(events)
 
     async def catch_up(self) -> None:
         """Step until every view is at the head."""

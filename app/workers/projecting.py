@@ -1,0 +1,65 @@
+"""The projector: keeps the view tables of one history at its head.
+
+It follows the same events as everybody (so their bytes are shared, not read twice) and writes what
+changed in batches: many small writes of the log become one write of a table. It has no lease: the
+checkpoint is compared when rows are written, so two projectors do each other no harm.
+"""
+
+from collections.abc import Callable, Sequence
+
+import anyio
+
+from app.domain.errors import Expired, LogUnavailable
+from app.domain.log import Revision
+from app.domain.log.projection import Projection
+from app.ports import ViewStore
+from app.service.folding import FoldingBounds, Projector
+from app.service.runtime import HistoryRuntime
+
+PAUSE_SECONDS = 0.25
+"""Rows are written at most this often; readers of the tables may lag by it."""
+
+TROUBLE_SECONDS = 2.0
+"""The pause after the store could not be reached."""
+
+POLL_SECONDS = 5.0
+
+
+async def run(
+    runtime: HistoryRuntime,
+    *,
+    views: ViewStore,
+    make: Callable[[], Sequence[Projection]],
+    bounds: FoldingBounds,
+) -> None:
+    """Materialise until cancelled; starts again after a fault of the store."""
+    while True:
+        try:
+            await _follow(runtime, views, make, bounds)
+        except LogUnavailable:
+            await anyio.sleep(TROUBLE_SECONDS)
+        except Expired:
+            # It fell behind its queue: the next round reads what it missed from the log.
+            continue
+
+
+async def _follow(
+    runtime: HistoryRuntime,
+    views: ViewStore,
+    make: Callable[[], Sequence[Projection]],
+    bounds: FoldingBounds,
+) -> None:
+    projector = Projector(
+        log=runtime.log, views=views, history=runtime.info.id, make=make, bounds=bounds
+    )
+    await projector.open()
+    await projector.catch_up()
+    reached = min(projector.revisions().values(), default=Revision(0))
+    with runtime.subscribe(after=reached) as followed:
+        while True:
+            events = await followed.catch_up() or await followed.next_batch(POLL_SECONDS)
+            if not events:
+                continue
+            await projector.take(events, at_head=True)
+            if len(events) < bounds.page_max:
+                await anyio.sleep(PAUSE_SECONDS)
