@@ -58,10 +58,12 @@ class _UnknownCluster:
         return None
 
 
-def admitted(record: Record, tree: JsonObject, kind: Kind, rules: Rules) -> Record:
+def admitted(
+    record: Record, tree: JsonObject, kind: Kind, rules: Rules, present: Instant
+) -> Record:
     """The record with its object as a server would store it. Raises InputError with the causes."""
     group, version = kinds.split_version(json_tree.text(tree, "apiVersion"))
-    now = record.observed_at or Instant(0)
+    now = record.observed_at or present
     try:
         if (group, version) not in kind.group_versions:
             # Versions of old recordings are converted first: no release knows their fields.

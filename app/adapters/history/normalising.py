@@ -42,7 +42,7 @@ def normalise(record: Record, options: ReadOptions, notes: Notes) -> Record | No
         return record
     if options.rules is not None and Loss.NO_MANAGED_FIELDS in record.losses:
         if record.op is Op.ADDED:
-            return manifests.admitted(record, record.object, kind, options.rules)
+            return manifests.admitted(record, record.object, kind, options.rules, options.now)
         record = manifests.surveyed(record, record.object, kind, options.rules, notes)
     return _converted(record, record.object or {}, kind)
 

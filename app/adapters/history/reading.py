@@ -16,7 +16,8 @@ from app.domain.values.timestamps import Instant
 class ReadOptions:
     """How to read.
 
-    `format` overrides detection (`auto` detects). `at` is the moment of dumps, `unwrap` the path
+    `format` overrides detection (`auto` detects). `at` is the moment of dumps, `now` what a server
+    would write as the present into manifests (times of taints), `unwrap` the path
     of the field that holds the audit event in a cloud export. `one_counter` says that resource
     versions of different types come from one counter, as in an ordinary cluster; without it types
     are merged by time. `audit_list_baseline` takes lists in an audit log as baseline.
@@ -28,6 +29,7 @@ class ReadOptions:
 
     format: str = "auto"
     at: Instant | None = None
+    now: Instant = Instant(0)
     unwrap: str = ""
     one_counter: bool = True
     audit_list_baseline: bool = True

@@ -1,0 +1,169 @@
+"""Records become events that say where they came from; reports say what is missing."""
+
+import pytest
+
+from app.adapters.history.opening import open_history
+from app.adapters.history.reading import ReadOptions
+from app.adapters.memory import MemoryLog, MemoryStore
+from app.domain.errors import InputError
+from app.domain.log import EventType, ObjectKey, Revision, chain
+from app.domain.values import timestamps
+from app.service import importing
+from app.service.fidelity import ROW_TITLES
+from app.service.importing import IMPORTER, ImportOptions
+from tests.unit.history.worlds import CLAIMS, audit, tree, watch, write_lines
+
+CLAIM = ObjectKey("resource.k8s.io", "resourceclaims", "default", "c1")
+
+
+async def imported(folder, *lines, options=None, kind="audit.log", **read):
+    log = MemoryLog(MemoryStore())
+    path = write_lines(folder / kind, lines)
+    seen = []
+    with open_history([path], ReadOptions(**read)) as source:
+        result = await importing.import_records(
+            log,
+            source,
+            name="h",
+            options=options or ImportOptions(),
+            progress=lambda done, total: seen.append((done, total)),
+        )
+    events = await log.read(result.history.id, after=Revision(0), limit=1000)
+    return result, events, seen
+
+
+async def test_first_event_names_the_sources_and_the_last_carries_the_report(tmp_path):
+    result, events, _ = await imported(tmp_path, audit("create", tree(rv=41)))
+    first, last = events[0], events[-1]
+    assert first.type is last.type is EventType.HISTORY_IMPORTED
+    assert first.object["phase"] == "begun"
+    (source,) = first.object["sources"]
+    assert source["name"] == "audit.log"
+    assert source["format"] == "audit"
+    assert len(source["sha256"]) == 64
+    assert last.object["phase"] == "finished"
+    assert last.object["report"] == result.report.to_json()
+    chain.check_chain(events)
+
+
+async def test_event_keeps_recorded_identity_and_origin(tmp_path):
+    _, events, _ = await imported(
+        tmp_path, audit("create", tree(rv=41, uid="recorded"), user="bob", second=3)
+    )
+    event = events[1]
+    assert event.type is EventType.OBJECT_CREATED
+    assert event.key == CLAIM
+    assert event.uid == "recorded"
+    assert event.object["metadata"]["uid"] == "recorded"
+    assert event.object["metadata"]["resourceVersion"] == "2"
+    assert timestamps.micro_text(event.stamp.time) == "2026-01-01T00:00:03.500000Z"
+    assert event.stamp.actor.user == "bob"
+    assert event.stamp.verb == "create"
+    assert event.stamp.request_id == "audit-create-3"
+    origin = event.stamp.origin
+    assert (origin.source, origin.position, origin.resource_version) == ("audit.log", "1", "41")
+    assert origin.time_quality == "exact"
+    assert origin.version == "v1"
+
+
+async def test_baseline_is_a_creation_that_says_so(tmp_path):
+    _, events, _ = await imported(tmp_path, watch("ADDED", tree(rv=4)), kind="w.jsonl")
+    event = events[1]
+    assert event.type is EventType.OBJECT_CREATED
+    assert event.stamp.verb == "baseline"
+    assert event.stamp.actor == IMPORTER
+    assert "no_actor" in event.stamp.origin.losses
+
+
+async def test_refused_requests_are_kept_unless_left_out(tmp_path):
+    lines = (audit("create", tree(rv=4)), audit("update", name="c1", code=409, second=2))
+    _, events, _ = await imported(tmp_path, *lines)
+    observed = events[2]
+    assert observed.type is EventType.REQUEST_OBSERVED
+    assert observed.key == CLAIM
+    assert observed.object["code"] == 409
+    assert observed.stamp.origin.code == 409
+    _, fewer, _ = await imported(tmp_path, *lines, options=ImportOptions(with_requests=False))
+    assert EventType.REQUEST_OBSERVED not in {event.type for event in fewer}
+
+
+async def test_batches_are_bounded_and_progress_is_told(tmp_path):
+    lines = [audit("create", tree(name=f"c{number}", rv=number)) for number in range(1, 10)]
+    result, events, seen = await imported(tmp_path, *lines, options=ImportOptions(batch_events=4))
+    assert result.head.revision == len(events) == 11
+    assert seen == [(3, 9), (7, 9), (9, 9)]
+    chain.check_chain(events)
+
+
+async def test_taken_name_is_refused_and_nothing_is_appended(tmp_path):
+    log = MemoryLog(MemoryStore())
+    info = await log.create_history("h", seed=0, settings={}, created=timestamps.Instant(0))
+    path = write_lines(tmp_path / "audit.log", [audit("create", tree(rv=4))])
+    with (
+        open_history([path], ReadOptions()) as source,
+        pytest.raises(InputError, match="exists already"),
+    ):
+        await importing.import_records(log, source, name="h", options=ImportOptions())
+    assert (await log.head(info.id)).revision == 0
+
+
+async def test_deletion_of_the_unknown_keeps_only_the_identity(tmp_path):
+    deleted = audit("delete", {"kind": "Status", "apiVersion": "v1"}, name="c1", second=5)
+    _, events, _ = await imported(tmp_path, audit("create", tree(name="x", rv=1)), deleted)
+    event = events[2]
+    assert event.type is EventType.OBJECT_DELETED
+    assert event.stamp.origin.quality == "identity"
+    assert event.object["metadata"]["name"] == "c1"
+
+
+async def test_report_counts_and_judges(tmp_path):
+    result, _, _ = await imported(
+        tmp_path,
+        audit("create", tree(rv=1), second=1),
+        audit("update", name="c1", second=2, annotations={"audit.k8s.io/truncated": "true"}),
+        audit("update", tree(name="unknown", rv=9), name="unknown", second=3),
+    )
+    report = result.report
+    (kind,) = report.kinds
+    assert kind.ops == {"ADDED": 1, "BASELINE": 1, "GAP": 1, "MODIFIED": 1}
+    assert kind.losses["truncated_body"] == 1
+    assert (kind.first_version, kind.last_version) == ("1", "9")
+    assert report.gap_count == 1
+    rebuild, decide, timing = report.verdicts
+    assert not rebuild.answer
+    assert any("first seen when they changed" in reason for reason in rebuild.reasons)
+    assert any("never seen: resourceslices" in reason for reason in decide.reasons)
+    assert timing.answer
+    (row,) = report.rows()
+    assert len(row) == len(ROW_TITLES)
+    assert row[0] == "resourceclaims.resource.k8s.io"
+
+
+async def test_dump_alone_says_that_it_is_one_moment(tmp_path):
+    path = tmp_path / "dump.yaml"
+    path.write_text(
+        "apiVersion: v1\nkind: List\nitems:\n- apiVersion: v1\n  kind: Pod\n"
+        "  metadata: {name: p, namespace: d, uid: u, resourceVersion: '7'}\n"
+    )
+    log = MemoryLog(MemoryStore())
+    with open_history([path], ReadOptions()) as source:
+        result = await importing.import_records(log, source, name="h", options=ImportOptions())
+    rebuild, decide, timing = result.report.verdicts
+    assert rebuild.reasons == ("the sources show one moment, not a course of events",)
+    assert decide.reasons[0] == "no slice and no claim was recorded"
+    assert not timing.answer
+
+
+@pytest.mark.parametrize("type_", [CLAIMS])
+async def test_keep_going_lists_what_was_refused(tmp_path, type_):
+    bad = ("resource.k8s.io", "v1alpha2", "resourceclaims", "ResourceClaim")
+    result, events, _ = await imported(
+        tmp_path,
+        audit("create", tree(bad, name="old", rv=3), type_=bad),
+        audit("create", tree(type_, rv=5), second=1),
+        keep_going=True,
+    )
+    assert result.report.refused == 1
+    assert result.report.refusals[0][0] == "audit.log:1"
+    assert "no longer read" in result.report.refusals[0][1]
+    assert [event.key.name for event in events if event.is_about_object] == ["c1"]
