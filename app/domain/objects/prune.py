@@ -70,7 +70,7 @@ def _cleaner(node: Node) -> Cleaner:
 def _compile_object(node: Node) -> Cleaner:
     struct = kind_name(node.definition) if node.definition else "object"
     go_type = node.go_type
-    always = dict(node.always)
+    shown: list[tuple[str, Any, Cleaner | None]] = []
     keeps_empty = schema_corrections.KEEPS_EMPTY.get(struct, frozenset())
     table: dict[str, tuple[type | None, Cleaner, bool, bool]] = {}
 
@@ -80,6 +80,10 @@ def _compile_object(node: Node) -> Cleaner:
             kept = name in node.required or name in keeps_empty
             drops_empty = field.shape in (Shape.LIST, Shape.MAP) and not kept
             table[name] = (_PLAIN.get(field.shape), _cleaner(field), field.omits_zero, drops_empty)
+        for name, zero in node.always.items():
+            if name in node.fields:
+                is_struct = isinstance(zero, dict)
+                shown.append((name, zero, _cleaner(node.fields[name]) if is_struct else None))
 
     def clean_object(value: Any, problems: list[str]) -> Any:
         if value.__class__ is not dict:
@@ -110,12 +114,9 @@ def _compile_object(node: Node) -> Cleaner:
             if omits_zero and not item and item.__class__ is not dict:
                 continue
             found[key] = item
-        if always:
-            for key, zero in always.items():
-                if key not in found:
-                    found[key] = {} if zero == {} and zero is not None else zero
-                    if found[key] == {}:
-                        found[key] = _cleaner(node.fields[key])({}, problems)
+        for key, zero, struct_cleaner in shown:
+            if key not in found:
+                found[key] = zero if struct_cleaner is None else struct_cleaner(zero, problems)
         return found
 
     return clean_object

@@ -265,8 +265,15 @@ def kind_name(definition: str) -> str:
 
 
 def storage_node(schemas: Schemas, kind: Kind) -> Node:
-    """The root of a kind in its storage version."""
-    return schemas.node(kind, kind.group, kind.storage_version)
+    """The root of a kind in its storage version.
+
+    A release that serves only older versions lends the shape of the newest of these.
+    """
+    for group, version in kind.group_versions:
+        found = schemas.find(group, version, kind.kind)
+        if found is not None:
+            return found
+    return schemas.root(schema_corrections.LOOSE)
 
 
 def find_kind_of(tree: Mapping[str, Any]) -> Kind | None:

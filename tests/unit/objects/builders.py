@@ -6,7 +6,19 @@ from typing import Any
 
 from app.adapters import schemas
 from app.domain.log import Actor, Draft, Event, EventType, ObjectKey, Revision, Stamp, chain
-from app.domain.objects import registry
+from app.domain.objects import lifecycle, registry
+from app.domain.objects.commands import (
+    Command,
+    CreateObject,
+    DeleteObject,
+    PatchObject,
+    PatchType,
+    UpdateObject,
+    WriteOptions,
+)
+from app.domain.objects.decided import Decided
+from app.domain.objects.profile import Profile
+from app.domain.objects.rules import Rules
 from app.domain.objects.schema import Node, Schemas
 from app.domain.values import json_tree, timestamps
 from app.domain.values.json_tree import JsonObject
@@ -116,3 +128,99 @@ def pod(name: str = "p", namespace: str = "default", **spec: Any) -> JsonObject:
         "metadata": {"name": name, "namespace": namespace},
         "spec": {"containers": [{"name": "main", "image": "busybox"}], **spec},
     }
+
+
+@dataclass
+class Cluster:
+    """A world with rules: commands in, answers out, drafts appended."""
+
+    rules: Rules = field(default_factory=lambda: Rules(profile=Profile(), schemas=release()))
+    world: World = field(default_factory=World)
+    seconds: float = 0
+    last: Decided = field(default_factory=Decided)
+
+    def do(self, command: Command) -> JsonObject:
+        """Decide and append; the answer, which every command of these tests has."""
+        self.seconds += 1
+        self.last = lifecycle.decide(self.world, command, stamp(seconds=self.seconds), self.rules)
+        self.world.append(self.last.drafts)
+        assert self.last.tree is not None
+        return self.last.tree
+
+    @property
+    def types(self) -> list[str]:
+        """The types of the events that the last command gave."""
+        return [str(draft.type) for draft in self.last.drafts]
+
+    def namespace(self, name: str = "default") -> None:
+        """Make a namespace."""
+        tree = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}}
+        self.do(CreateObject(key=key("namespaces", ""), version="v1", tree=tree))
+
+    def create(self, tree: JsonObject, **options: Any) -> JsonObject:
+        """Create an object from its tree; the key follows from it."""
+        place, version = placed(tree)
+        self.do(
+            CreateObject(key=place, version=version, tree=tree, options=WriteOptions(**options))
+        )
+        return self.last.tree or {}
+
+    def update(self, tree: JsonObject, subresource: str = "", **options: Any) -> JsonObject:
+        """Replace an object by its tree."""
+        place, version = placed(tree)
+        return self.do(
+            UpdateObject(
+                key=place,
+                version=version,
+                tree=tree,
+                subresource=subresource,
+                options=WriteOptions(**options),
+            )
+        )
+
+    def patch(
+        self,
+        place: ObjectKey,
+        body: Any,
+        type: PatchType = PatchType.MERGE,
+        version: str = "v1",
+        subresource: str = "",
+        **options: Any,
+    ) -> JsonObject:
+        """Patch an object."""
+        return self.do(
+            PatchObject(
+                key=place,
+                version=version,
+                type=type,
+                body=body,
+                subresource=subresource,
+                options=WriteOptions(**options),
+            )
+        )
+
+    def delete(self, place: ObjectKey, **more: Any) -> JsonObject:
+        """Delete an object."""
+        return self.do(DeleteObject(key=place, **more))
+
+    def get(self, place: ObjectKey) -> JsonObject | None:
+        """The object as stored, or None."""
+        return self.world.get(place)
+
+
+def cluster(version: str = "1.37", **gates: bool) -> Cluster:
+    """A cluster with the namespace `default`."""
+    rules = Rules(profile=Profile(version=version, gates=gates), schemas=release(version))
+    found = Cluster(rules=rules)
+    found.namespace()
+    return found
+
+
+def placed(tree: JsonObject) -> tuple[ObjectKey, str]:
+    """Key and version of a tree, as a client would put them into the path."""
+    group, version = registry.split_api_version(tree["apiVersion"])
+    kind = registry.find_kind(group, version, tree["kind"])
+    assert kind is not None, tree["kind"]
+    metadata = tree.get("metadata", {})
+    namespace = metadata.get("namespace", "") if kind.namespaced else ""
+    return ObjectKey(group, kind.plural, namespace, metadata.get("name", "")), version
