@@ -13,13 +13,14 @@ from app.domain.objects import profile as profiles
 from app.domain.objects import validation
 from app.domain.objects.profile import Profile
 from app.domain.objects.rules import ExpressionProblem, Rules
-from app.service.folding import FoldingBounds
+from app.service.folding import FoldingBounds, fold_until
 from app.service.histories import DEFAULT_HISTORY, Histories
 from app.service.runtime import RuntimeBounds
 from app.service.views import features_of
 from app.service.writing import WriterBounds
 from app.settings import Settings
 from projections import all_projections
+from projections.timeline import TimelineProjection
 
 
 @asynccontextmanager
@@ -101,3 +102,14 @@ def folding_bounds(settings: Settings) -> FoldingBounds:
     return FoldingBounds(
         page_max=settings.projector_batch_max, snapshot_every=settings.snapshot_every
     )
+
+
+async def timeline(store: Store, settings: Settings, info: HistoryInfo) -> list[dict[str, object]]:
+    """All rows of the timeline of a history, folded from its log."""
+    view = TimelineProjection()
+    head = await store.log.head(info.id)
+    page = settings.projector_batch_max
+    await fold_until(store.log, info.id, (view,), head.revision, page)
+    table = view.tables()[0]
+    keys = sorted(view.take_changed().get(table.name, ()))
+    return [row for key in keys if (row := view.row(table.name, key)) is not None]

@@ -1,6 +1,6 @@
-"""`redra histories`, `redra log`: what there is and what happened."""
+"""`redra histories`, `redra log`, `redra timeline`: what there is and what happened."""
 
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -16,6 +16,7 @@ def register(root: typer.Typer) -> None:
     """Add the commands of this module."""
     root.command("histories")(histories)
     root.command("log")(log)
+    root.command("timeline")(timeline)
 
 
 def histories(data: DataOption = None, output: OutputOption = Output.TEXT) -> None:
@@ -93,3 +94,56 @@ def log(
                         await listener.wait(settings.poll_seconds)
 
     console.run(read)
+
+
+def timeline(
+    history: Annotated[str, typer.Argument(help="Name of the history.")] = "default",
+    namespace: Annotated[
+        str, typer.Option("--namespace", "-n", help="Just what happened in this namespace.")
+    ] = "",
+    name: Annotated[str, typer.Option(help="Just what happened to objects of this name.")] = "",
+    last: Annotated[int, typer.Option(help="The last so many entries; 0: all.")] = 0,
+    decisions: Annotated[bool, typer.Option(help="Show each decision beside its effects.")] = False,
+    data: DataOption = None,
+    output: OutputOption = Output.TEXT,
+) -> None:
+    """Tell what happened: one line per event that a person would want to know of."""
+    from app.bootstrap import choices, histories, stores
+
+    settings = choices.settings(data=data)
+
+    async def read() -> list[dict[str, Any]]:
+        async with stores.open_store(settings) as store:
+            info = await stores.find_history(store, history)
+            return await histories.timeline(store, settings, info)
+
+    rows = [
+        row
+        for row in console.run(read)
+        if (not namespace or row["namespace"] == namespace)
+        and (not name or row["name"] == name)
+        and (decisions or row["kind"] != "Decision")
+    ]
+    rows = rows[-last:] if last else rows
+    if output is Output.JSON:
+        console.say_json(rows)
+        return
+    console.table(
+        ("revision", "time", "what", "object", "", "by"),
+        [
+            (
+                row["revision"],
+                timestamps.micro_text(row["time"])[11:23],
+                row["kind"],
+                _subject(row),
+                row["text"],
+                row["actor"].removeprefix("system:serviceaccount:kube-system:"),
+            )
+            for row in rows
+        ],
+    )
+
+
+def _subject(row: dict[str, Any]) -> str:
+    place = f"{row['namespace']}/" if row["namespace"] else ""
+    return f"{row['resource']} {place}{row['name']}"
