@@ -1,0 +1,155 @@
+"""Comparing what was recorded with what comes out again: first difference, tallies, examples.
+
+Values only; everything turns into JSON for reports.
+"""
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any
+
+from app.domain.values.json_tree import JsonObject
+
+EXAMPLES_MAX = 20
+"""How many differences a tally names; all are counted."""
+
+
+class Verdict(StrEnum):
+    """What a comparison came to.
+
+    `CONCURRENT` is the same under the assumption that allocations which were written a little later
+    had been chosen already (or releases not yet seen): the recording does not tell.
+    """
+
+    SAME = "same"
+    CONCURRENT = "same if others were in flight"
+    DIFFERENT = "different"
+    NOT_COMPARABLE = "not comparable"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Difference:
+    """The first place where two trees differ, with both trees.
+
+    `subject` is what was decided about, `path` the place (`summary.reasons[2].count`), `recorded`
+    and `again` the two values there; a missing value is None.
+    """
+
+    revision: int
+    subject: str
+    path: str
+    recorded: Any
+    again: Any
+    recorded_tree: Any
+    again_tree: Any
+
+    def to_json(self) -> JsonObject:
+        """For reports."""
+        return {
+            "revision": self.revision,
+            "subject": self.subject,
+            "path": self.path,
+            "recorded": self.recorded,
+            "again": self.again,
+            "recordedTree": self.recorded_tree,
+            "againTree": self.again_tree,
+        }
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Compared:
+    """How often each verdict was given; examples of differences; why not comparable, how often."""
+
+    counts: Mapping[Verdict, int]
+    differences: tuple[Difference, ...]
+    reasons: Mapping[str, int]
+
+    @property
+    def agrees(self) -> bool:
+        """True when nothing differs."""
+        return not self.counts.get(Verdict.DIFFERENT, 0)
+
+    @property
+    def total(self) -> int:
+        """How many comparisons were tried."""
+        return sum(self.counts.values())
+
+    def to_json(self) -> JsonObject:
+        """For reports: every verdict with its count, in a fixed order."""
+        return {
+            "counts": {verdict.value: self.counts.get(verdict, 0) for verdict in Verdict},
+            "differences": [difference.to_json() for difference in self.differences],
+            "notComparable": dict(sorted(self.reasons.items())),
+        }
+
+
+@dataclass(slots=True)
+class Tally:
+    """Counts verdicts while they come in."""
+
+    counts: Counter[Verdict] = field(default_factory=Counter)
+    differences: list[Difference] = field(default_factory=list)
+    reasons: Counter[str] = field(default_factory=Counter)
+
+    def same(self) -> None:
+        """Count an agreement."""
+        self.counts[Verdict.SAME] += 1
+
+    def concurrent(self) -> None:
+        """Count an agreement under the assumption of concurrency."""
+        self.counts[Verdict.CONCURRENT] += 1
+
+    def different(self, difference: Difference) -> None:
+        """Count a difference; the first ones are kept."""
+        self.counts[Verdict.DIFFERENT] += 1
+        if len(self.differences) < EXAMPLES_MAX:
+            self.differences.append(difference)
+
+    def not_comparable(self, reason: str) -> None:
+        """Count what cannot be compared, by reason."""
+        self.counts[Verdict.NOT_COMPARABLE] += 1
+        self.reasons[reason] += 1
+
+    def result(self) -> Compared:
+        """What was counted so far."""
+        return Compared(
+            counts=dict(self.counts),
+            differences=tuple(self.differences),
+            reasons=dict(self.reasons),
+        )
+
+
+def first_difference(recorded: Any, again: Any) -> tuple[str, Any, Any] | None:
+    """Path and both values of the first difference; None when the trees are equal.
+
+    Keys are looked at in sorted order. Example: `{"a": [1, 2]}` and `{"a": [1, 3]}` differ at
+    `a[1]` with 2 and 3.
+    """
+    found = _difference(recorded, again, "")
+    return None if found is None else (found[0].lstrip("."), found[1], found[2])
+
+
+def _difference(recorded: Any, again: Any, path: str) -> tuple[str, Any, Any] | None:
+    if isinstance(recorded, dict) and isinstance(again, dict):
+        for key in sorted(recorded.keys() | again.keys()):
+            if key not in recorded or key not in again:
+                return f"{path}.{key}", recorded.get(key), again.get(key)
+            found = _difference(recorded[key], again[key], f"{path}.{key}")
+            if found is not None:
+                return found
+        return None
+    if isinstance(recorded, list) and isinstance(again, list):
+        for index, (left, right) in enumerate(zip(recorded, again, strict=False)):
+            found = _difference(left, right, f"{path}[{index}]")
+            if found is not None:
+                return found
+        if len(recorded) != len(again):
+            index = min(len(recorded), len(again))
+            left = recorded[index] if index < len(recorded) else None
+            right = again[index] if index < len(again) else None
+            return f"{path}[{index}]", left, right
+        return None
+    if type(recorded) is type(again) and recorded == again:
+        return None
+    return path, recorded, again
