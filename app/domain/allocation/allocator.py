@@ -10,10 +10,12 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import TypeAlias
 
-from app.domain.allocation import requests, result, search
+from app.domain.allocation import remembered, requests, result, search
+from app.domain.allocation.case import Case, Picks, picks_of, takes_of
 from app.domain.allocation.features import Features, Variant
 from app.domain.allocation.problem import Problem, ProblemBuilder
 from app.domain.allocation.quirks import UPSTREAM, Quirks
+from app.domain.allocation.remembered import Found
 from app.domain.allocation.requests import AttemptAborted, ClaimPlan
 from app.domain.allocation.result import ShareIds
 from app.domain.allocation.search import STEPS_MAX, StepsExhausted
@@ -37,18 +39,31 @@ class Scope(StrEnum):
     NODE = "node"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+@dataclass(slots=True, kw_only=True, eq=False)
 class Allocation:
     """All claims fit. `results` are the takes per claim."""
 
     node: Node
-    problem: Problem
-    results: tuple[tuple[Taken, ...], ...]
+    case: Case
+    picks: Picks
     steps: int
+    _results: tuple[tuple[Taken, ...], ...] | None = None
+
+    @property
+    def problem(self) -> Problem:
+        """The compiled problem."""
+        return self.case.problem
+
+    @property
+    def results(self) -> tuple[tuple[Taken, ...], ...]:
+        """The takes per claim."""
+        if self._results is None:
+            self._results = takes_of(self.case.problem, self.picks)
+        return self._results
 
     def allocation_results(self, share_ids: ShareIds) -> list[JsonObject]:
         """One AllocationResult per claim, in their order."""
-        return result.allocations(self.problem, self.results, share_ids)
+        return result.allocations(self.case.problem, self.results, share_ids)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -56,18 +71,18 @@ class Refusal:
     """The claims do not fit on the node."""
 
     node: Node
-    problem: Problem
+    case: Case
     steps: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Failure:
-    """An error with upstream's text. `problem` is None when it came before the search."""
+    """An error with upstream's text. `case` is None when the node's pools could not be read."""
 
     node: Node
     scope: Scope
     text: str
-    problem: Problem | None
+    case: Case | None
     steps: int
     timed_out: bool = False
 
@@ -84,12 +99,13 @@ class Bounds:
 
 @dataclass(slots=True, kw_only=True, eq=False)
 class _Attempt:
-    """The claims of the attempt, compiled."""
+    """The claims of the attempt, compiled; `key` is None when answers cannot be remembered."""
 
     claims: Sequence[JsonView]
     plans: tuple[ClaimPlan, ...]
     builder: ProblemBuilder
-    nodes: dict[str, Node] = field(default_factory=dict)
+    key: object
+    like: dict[object, Found] = field(default_factory=dict)
 
 
 class Allocator:
@@ -137,41 +153,59 @@ class Allocator:
         attempt = self._attempt_for(claims)
         try:
             view = self.inventory.node_view(here, self.reading)
-            problem = attempt.builder.build(view)
-        except (NodeSelectionError, AttemptAborted) as problem_text:
-            return Failure(
-                node=here, scope=Scope.FATAL, text=str(problem_text), problem=None, steps=0
-            )
-        return self._search(here, problem)
-
-    def _search(self, node: Node, problem: Problem) -> Answer:
+        except NodeSelectionError as problem:
+            return Failure(node=here, scope=Scope.FATAL, text=str(problem), case=None, steps=0)
+        case = Case(view=view, plans=attempt.plans, builder=attempt.builder)
+        if attempt.key is not None:
+            found = remembered.recall(view, attempt.key, self.state)
+            if found is not None:
+                return self._answer(here, case, found)
         try:
-            outcome = search.run(problem, prune=self._prune, steps_max=self._bounds.steps_max)
-            if outcome.results is not None:
-                result.check_node_selectors(problem, outcome.results)
-                return Allocation(
-                    node=node, problem=problem, results=outcome.results, steps=outcome.steps
-                )
+            return self._search(here, case, attempt)
         except AttemptAborted as abort:
-            return Failure(node=node, scope=Scope.FATAL, text=str(abort), problem=problem, steps=0)
-        except StepsExhausted as stop:
+            return Failure(node=here, scope=Scope.FATAL, text=str(abort), case=case, steps=0)
+
+    def _search(self, node: Node, case: Case, attempt: _Attempt) -> Answer:
+        """Search, or use what was found on a like node. Raises AttemptAborted."""
+        problem = case.problem
+        like = remembered.likeness(problem) if attempt.key is not None else None
+        known = None if like is None else attempt.like.get(like)
+        results = None
+        if known is None:
+            try:
+                outcome = search.run(problem, prune=self._prune, steps_max=self._bounds.steps_max)
+            except StepsExhausted as stop:
+                return Failure(
+                    node=node,
+                    scope=Scope.FATAL,
+                    text=TIMED_OUT,
+                    case=case,
+                    steps=stop.steps,
+                    timed_out=True,
+                )
+            results = outcome.results
+            known = Found(picks=None if results is None else picks_of(results), steps=outcome.steps)
+            if like is not None and len(attempt.like) < remembered.LIKE_NODES_MAX:
+                attempt.like[like] = known
+        if known.picks is not None:
+            if results is None:
+                results = takes_of(problem, known.picks)
+            result.check_node_selectors(problem, results)
+        if attempt.key is not None and remembered.may_be_kept(problem):
+            remembered.keep(case.view, attempt.key, self.state, known)
+        answer = self._answer(node, case, known)
+        if isinstance(answer, Allocation):
+            answer._results = results
+        return answer
+
+    def _answer(self, node: Node, case: Case, found: Found) -> Answer:
+        if found.picks is not None:
+            return Allocation(node=node, case=case, picks=found.picks, steps=found.steps)
+        if any(pool.state is PoolState.INVALID for pool in case.view.pools):
             return Failure(
-                node=node,
-                scope=Scope.FATAL,
-                text=TIMED_OUT,
-                problem=problem,
-                steps=stop.steps,
-                timed_out=True,
+                node=node, scope=Scope.NODE, text=INVALID_POOLS, case=case, steps=found.steps
             )
-        if any(pool.state is PoolState.INVALID for pool in problem.view.pools):
-            return Failure(
-                node=node,
-                scope=Scope.NODE,
-                text=INVALID_POOLS,
-                problem=problem,
-                steps=outcome.steps,
-            )
-        return Refusal(node=node, problem=problem, steps=outcome.steps)
+        return Refusal(node=node, case=case, steps=found.steps)
 
     def _attempt_for(self, claims: Sequence[JsonView]) -> _Attempt:
         known = self._attempt
@@ -184,6 +218,7 @@ class Allocator:
         plans = tuple(
             requests.plan_of(claim, self.classes, self.features, self.variant) for claim in claims
         )
+        asked = remembered.signature(plans) if self._prune else None
         made = _Attempt(
             claims=tuple(claims),
             plans=plans,
@@ -196,6 +231,9 @@ class Allocator:
                 self.compiler,
                 self.inventory,
             ),
+            key=None
+            if asked is None
+            else self.inventory.token_of((asked, self.features, self.variant, self.quirks)),
         )
         self._attempt = made
         return made

@@ -9,7 +9,7 @@ view is the same object.
 not on the order in which they came. Slices are ordered by key (their name).
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
@@ -22,6 +22,9 @@ from app.domain.devices.pools import Pool, Reading
 from app.domain.devices.taints import TaintRule
 from app.domain.values import json_tree
 from app.domain.values.json_tree import JsonObject
+
+QUESTIONS_MAX = 1_024
+"""Questions that have a token at a time; when there are more, all are forgotten."""
 
 
 class ChangeType(StrEnum):
@@ -97,6 +100,7 @@ class Inventory:
         self._views: dict[tuple[str, Reading], _CachedView] = {}
         self._counting: dict[str, dict[PoolId, int]] = {}
         self._uniform: dict[PoolId, bool] = {}
+        self._questions: dict[Hashable, object] = {}
 
     @classmethod
     def of_slices(cls, trees: Iterable[JsonObject]) -> "Inventory":
@@ -127,6 +131,7 @@ class Inventory:
         made._views = dict(self._views)
         made._counting = {name: dict(found) for name, found in self._counting.items()}
         made._uniform = dict(self._uniform)
+        made._questions = dict(self._questions)
         return made
 
     def put_slice(self, tree: JsonObject, *, key: str | None = None) -> tuple[SliceChange, ...]:
@@ -275,6 +280,16 @@ class Inventory:
         view = _view(node, gathered)
         self._views[key] = _CachedView(labels=node.labels, stamps=stamps, view=view)
         return view
+
+    def token_of(self, question: Hashable) -> object:
+        """A short key for a long question that is asked of many views; the same for equal ones."""
+        known = self._questions.get(question)
+        if known is None:
+            if len(self._questions) >= QUESTIONS_MAX:
+                self._questions.clear()
+            known = object()
+            self._questions[question] = known
+        return known
 
     def forget_node(self, name: str) -> None:
         """Drop what is remembered for a node that is gone."""

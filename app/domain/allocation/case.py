@@ -1,0 +1,77 @@
+"""One question to the allocator and what was found: the node, the claims, the takes.
+
+A case is enough to say everything later: the results as API objects, the reasons, the check. What
+is costly to make (the compiled problem) is made again when it is asked for, from the same inputs.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TypeAlias
+
+from app.domain.allocation import capacity
+from app.domain.allocation.capacity import Amount
+from app.domain.allocation.problem import Problem, ProblemBuilder, Row
+from app.domain.allocation.requests import ClaimPlan
+from app.domain.allocation.usage import Taken
+from app.domain.devices.inventory import NodeView
+
+Pick: TypeAlias = tuple[int, int, bool]
+"""Number of the row, number of the device, whether its counters were booked."""
+
+Picks: TypeAlias = tuple[tuple[Pick, ...], ...]
+"""The picks per claim: a solution without names, valid on every node that looks the same."""
+
+
+@dataclass(slots=True, kw_only=True, eq=False)
+class Case:
+    """The claims of an attempt on one node.
+
+    Inventory and state are those of the attempt: a case must be asked before they change, or on the
+    same revision of them.
+    """
+
+    view: NodeView
+    plans: Sequence[ClaimPlan]
+    builder: ProblemBuilder
+    _problem: Problem | None = field(default=None)
+
+    @property
+    def problem(self) -> Problem:
+        """The compiled problem, made when it is first asked for."""
+        if self._problem is None:
+            self._problem = self.builder.build(self.view)
+        return self._problem
+
+    def keep(self, problem: Problem) -> None:
+        """Use a problem that was compiled already."""
+        self._problem = problem
+
+
+def picks_of(results: Sequence[Sequence[Taken]]) -> Picks:
+    """The picks of a search's takes."""
+    return tuple(
+        tuple((taken.row.index, taken.device, taken.booked) for taken in claim) for claim in results
+    )
+
+
+def takes_of(problem: Problem, picks: Picks) -> tuple[tuple[Taken, ...], ...]:
+    """The takes of picks that were found on this or a like problem; without grown requests."""
+    rows = {row.index: row for claim in problem.rows for request in claim for row in request}
+    return tuple(
+        tuple(
+            Taken(
+                row=rows[number],
+                device=device,
+                booked=booked,
+                amounts=_amounts(problem, rows[number], device),
+            )
+            for number, device, booked in claim
+        )
+        for claim in picks
+    )
+
+
+def _amounts(problem: Problem, row: Row, device: int) -> Mapping[str, Amount] | None:
+    if not problem.multi >> device & 1:
+        return None
+    return capacity.amounts(row.requested, problem.view.devices[device].capacity)

@@ -1,0 +1,123 @@
+"""Answers that hold again: for the same node at another attempt, and for nodes that look alike.
+
+**Same node.** An answer is a function of what the claims ask (their signature: everything of the
+plans but names that only appear in texts), the view of the node, and what is allocated in its
+pools. Views are compared by identity, allocated devices by the stamps of the pools, so the answer
+of an earlier attempt is used again until something of these changes. Not remembered: errors (their
+texts name claims), requests that have grown (q20), and nodes on which counters depend on who asks
+first (q3, q12).
+
+**Like nodes.** Two problems whose rows, devices in use and constraint facts are equal bit for bit
+have the same search; only the names of devices differ. Asked only for problems without counters,
+shares and faults, whose texts or books would have to be compared as well.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from app.domain.allocation import eligibility
+from app.domain.allocation.case import Picks
+from app.domain.allocation.problem import Problem
+from app.domain.allocation.requests import ClaimPlan, Request
+from app.domain.allocation.state import AllocatedState
+from app.domain.devices.inventory import NodeView
+
+Signature: TypeAlias = object
+"""What claims ask, comparable and hashable."""
+
+LIKE_NODES_MAX = 4_096
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Found:
+    """An answer without names: picks, or None when nothing fits; and the steps it took."""
+
+    picks: Picks | None
+    steps: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Kept:
+    """An answer with what it was found on."""
+
+    state: AllocatedState
+    stamps: tuple[int, ...]
+    found: Found
+
+
+def signature(plans: Sequence[ClaimPlan]) -> Signature:
+    """What the claims ask; None for claims whose plans end in an error."""
+    if any(plan.request_error or plan.constraint_error for plan in plans):
+        return None
+    return tuple(
+        (
+            tuple(tuple(map(_request, alternatives)) for alternatives in plan.requests),
+            plan.constraints,
+        )
+        for plan in plans
+    )
+
+
+def recall(view: NodeView, key: object, state: AllocatedState) -> Found | None:
+    """The answer of an earlier attempt, if nothing has changed since."""
+    kept = view.memory.get(key)
+    if not isinstance(kept, _Kept) or kept.state is not state:
+        return None
+    return kept.found if kept.stamps == _stamps(view, state) else None
+
+
+def keep(view: NodeView, key: object, state: AllocatedState, found: Found) -> None:
+    """Remember an answer with the view."""
+    stamps = _stamps(view, state)
+    eligibility.remember(view, key, _Kept(state=state, stamps=stamps, found=found))
+
+
+def may_be_kept(problem: Problem) -> bool:
+    """Whether the answer depends on nothing but signature, view and stamps."""
+    return problem.plain_counters and not any(
+        row.grows for claim in problem.rows for request in claim for row in request
+    )
+
+
+def likeness(problem: Problem) -> object:
+    """What like problems have in common; None when the problem has too much of its own."""
+    if problem.multi or problem.consuming:
+        return None
+    rows = []
+    for claim in problem.rows:
+        for request in claim:
+            for row in request:
+                if row.faults:
+                    return None
+                rows.append((row.candidates, row.tainted, row.count))
+    return (
+        len(problem.view.devices),
+        problem.dedicated,
+        tuple(rows),
+        tuple(tuple(facts) for facts in problem.facts),
+    )
+
+
+def _stamps(view: NodeView, state: AllocatedState) -> tuple[int, ...]:
+    return tuple([state.stamp_of(pool.id) for pool in view.usable])
+
+
+def _request(request: Request) -> object:
+    return (
+        request.main,
+        request.result_name,
+        request.selectors,
+        request.takes_all,
+        request.count,
+        request.admin,
+        request.alternative,
+        tuple(
+            (found.key, found.operator, found.value, found.effect) for found in request.tolerations
+        ),
+        tuple(
+            sorted(
+                (name, amount.nanos, amount.compact) for name, amount in request.capacity.items()
+            )
+        ),
+    )
