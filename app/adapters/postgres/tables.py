@@ -39,6 +39,7 @@ from sqlalchemy import (
 from sqlalchemy.dialects.postgresql import JSON
 
 from app.domain.log import projection
+from projections import all_projections
 
 PARTITIONS = 8
 """Parts of log_events. A history lies in one of them."""
@@ -211,3 +212,9 @@ def _column_type(column: projection.Column) -> _ColumnType:
         case "json":
             return JSON()
     raise AssertionError(f"{column.name}: no SQL type for {column.type!r}")
+
+
+views = view_tables(
+    declared for projection in all_projections() for declared in projection.tables()
+)
+"""The view tables of this program's projections, by declared name."""
