@@ -145,25 +145,31 @@ class FidelityCollector:
     def add(self, record: Record) -> None:
         """Count one record."""
         self._records += 1
-        kind = self._kinds.setdefault((record.group, record.resource), _Kind())
-        kind.ops[record.op.value] += 1
+        place = (record.group, record.resource)
+        kind = self._kinds.get(place)
+        if kind is None:
+            kind = self._kinds[place] = _Kind()
+        op = record.op
+        kind.ops[op] += 1
         for loss in record.losses:
-            kind.losses[loss.value] += 1
+            kind.losses[loss] += 1
             self._losses[loss] += 1
         time = record.observed_at
         if time is not None:
-            kind.first_time = time if kind.first_time is None else min(kind.first_time, time)
-            kind.last_time = time if kind.last_time is None else max(kind.last_time, time)
+            if kind.first_time is None or time < kind.first_time:
+                kind.first_time = time
+            if kind.last_time is None or time > kind.last_time:
+                kind.last_time = time
         if record.resource_version:
             kind.first_version = kind.first_version or record.resource_version
             kind.last_version = record.resource_version
-        if record.op is Op.GAP:
+        if op is Op.GAP:
             self._gap_count += 1
             if len(self._gaps) < GAPS_LISTED_MAX:
                 subject = str(record.key) if record.resource else "everything"
                 self._gaps.append(f"{record.place}: {subject}: {record.message}")
-        elif record.op in CHANGES:
-            self._times[record.time_quality.value] += 1
+        elif op is not Op.CONTEXT:
+            self._times[record.time_quality] += 1
             self._qualities[record.object_quality] += 1
 
     def report(
@@ -180,8 +186,8 @@ class FidelityCollector:
                 KindReport(
                     group=group,
                     resource=resource,
-                    ops=dict(sorted(kind.ops.items())),
-                    losses=dict(sorted(kind.losses.items())),
+                    ops=_counts(kind.ops),
+                    losses=_counts(kind.losses),
                     first_time=kind.first_time,
                     last_time=kind.last_time,
                     first_version=kind.first_version,
@@ -189,7 +195,7 @@ class FidelityCollector:
                 )
                 for (group, resource), kind in sorted(self._kinds.items())
             ),
-            times=dict(sorted(self._times.items())),
+            times=_counts(self._times),
             gaps=tuple(self._gaps),
             gap_count=self._gap_count,
             verdicts=(self._can_rebuild(refused), self._can_decide(), self._can_time()),
@@ -205,10 +211,7 @@ class FidelityCollector:
             reasons.append(f"{partial} objects are not complete")
         if refused:
             reasons.append(f"{refused} records were refused")
-        if not any(
-            kind.ops[Op.DELETED.value] or kind.ops[Op.MODIFIED.value]
-            for kind in self._kinds.values()
-        ):
+        if not any(kind.ops[Op.DELETED] or kind.ops[Op.MODIFIED] for kind in self._kinds.values()):
             reasons.append("the sources show one moment, not a course of events")
         return Verdict(
             question="can the state be rebuilt at every point?",
@@ -220,7 +223,7 @@ class FidelityCollector:
         seen = {
             resource
             for (_, resource), kind in self._kinds.items()
-            if any(kind.ops[op.value] for op in CHANGES)
+            if any(kind.ops[op] for op in CHANGES)
         }
         reasons = []
         if not {"resourceslices", "resourceclaims"} & seen:
@@ -236,8 +239,8 @@ class FidelityCollector:
 
     def _can_time(self) -> Verdict:
         reasons = []
-        derived = self._times[TimeQuality.DERIVED.value]
-        none = self._times[TimeQuality.NONE.value]
+        derived = self._times[TimeQuality.DERIVED]
+        none = self._times[TimeQuality.NONE]
         if derived:
             reasons.append(f"{derived} times are derived from the objects, to the second at best")
         if none:
@@ -252,6 +255,11 @@ class FidelityCollector:
         return [
             f"{text} ({self._losses[loss]})" for loss, text in texts.items() if self._losses[loss]
         ]
+
+
+def _counts(counter: Counter[str]) -> dict[str, int]:
+    """Names as plain text, sorted; enumerations count as their values."""
+    return {str(name): count for name, count in sorted(counter.items())}
 
 
 def _kind_json(kind: KindReport) -> JsonObject:

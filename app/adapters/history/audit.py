@@ -3,6 +3,7 @@
 from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from datetime import datetime
 
 from app.adapters.history import audit_event, audit_mapping, kinds
 from app.adapters.history.audit_event import AuditEvent, ObjectRef
@@ -194,6 +195,9 @@ def _instant(text: str) -> Instant | None:
     if not text:
         return None
     try:
+        # The form that servers write; anything else takes the general way.
+        if len(text) == 27 and text.endswith("Z"):
+            return timestamps.from_datetime(datetime.fromisoformat(text))
         return timestamps.parse(text)
-    except TimestampError:
+    except (TimestampError, ValueError):
         return None

@@ -50,12 +50,12 @@ def parse(text: str) -> Instant:
 
 def seconds_text(instant: Instant) -> str:
     """`2026-01-02T03:04:05Z`: whole seconds, cut, as the API writes most times."""
-    return _moment(instant).strftime("%Y-%m-%dT%H:%M:%SZ")
+    return _moment(instant).isoformat(timespec="seconds")[:19] + "Z"
 
 
 def micro_text(instant: Instant) -> str:
     """`2026-01-02T03:04:05.000006Z`: always six digits."""
-    return _moment(instant).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+    return _moment(instant).isoformat(timespec="microseconds")[:26] + "Z"
 
 
 def truncate(instant: Instant) -> Instant:
