@@ -79,9 +79,14 @@ class DecisionChecker:
         for controller in self._controllers.values():
             controller.fold(event, self._views)
 
-    def result(self) -> tuple[Compared, Compared]:
-        """Decisions and effects, as compared so far."""
-        self._end_effects()
+    def result(self, *, is_whole: bool) -> tuple[Compared, Compared]:
+        """Decisions and effects, as compared so far.
+
+        `is_whole` tells that the log was read to its end: then effects that are still expected are
+        missing, otherwise they may follow.
+        """
+        if is_whole:
+            self._end_effects()
         return self._decisions.result(), self._effects.result()
 
     def not_comparable(self, reason: str) -> None:

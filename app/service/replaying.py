@@ -232,7 +232,8 @@ async def verify(
         progress("deciding again", page[-1].revision, until)
         # Checking is pure computation: let others run between pages.
         await lowlevel.checkpoint()
-    return second.report(history)
+    head = (await log.head(history.id)).revision
+    return second.report(history, is_whole=until >= head)
 
 
 @dataclass(slots=True)
@@ -309,14 +310,14 @@ class _SecondPass:
         if self._events % self._bounds.invariants_every == 0:
             self._invariants.check()
 
-    def report(self, history: HistoryInfo) -> VerifyReport:
+    def report(self, history: HistoryInfo, *, is_whole: bool) -> VerifyReport:
         """Everything that was found, after a last look at the invariants."""
         self._invariants.check()
         self._invariants.end()
         for left in self._ahead.observers.values():
             for _ in left:
                 self._decisions.not_comparable("the observed revision is not in the log")
-        decisions, effects = self._decisions.result()
+        decisions, effects = self._decisions.result(is_whole=is_whole)
         found = self._invariants.found
         return VerifyReport(
             history=history.name,

@@ -1,0 +1,305 @@
+"""Replay: what verification finds in sound, damaged and foreign histories."""
+
+from collections.abc import Callable, Sequence
+
+import pytest
+
+from app.adapters.history.opening import open_history
+from app.adapters.history.reading import ReadOptions
+from app.adapters.memory import MemoryLog, MemoryStore
+from app.bootstrap.histories import rules_for
+from app.domain.controllers import registry
+from app.domain.devices.cel_selectors import CelCompiler
+from app.domain.log import Draft, Event, EventType, Head, HistoryInfo, ObjectKey, Revision
+from app.domain.log.chain import seal
+from app.domain.log.event import GENESIS
+from app.domain.objects.profile import Profile
+from app.domain.values import json_tree
+from app.domain.values.json_tree import JsonObject
+from app.domain.values.timestamps import Instant
+from app.service import importing, replaying
+from app.service.comparing import Verdict, first_difference
+from app.service.replaying import FoldReport, ReplayBounds, VerifyReport
+from app.service.views import features_of
+from projections import all_projections
+from tests.cluster import Cluster
+from tests.shared_data import shared_path
+
+BOUNDS = ReplayBounds(page_max=50, invariants_every=25)
+Change = Callable[[Event, JsonObject], None]
+
+
+def story() -> Cluster:
+    """Pods fill two nodes; a rule evicts; the rule goes; a late pod finds less than before."""
+    cluster = Cluster()
+    for node in ("n1", "n2"):
+        cluster.node(node)
+        cluster.slice(node, 2)
+    cluster.device_class()
+    cluster.template()
+    for number in range(5):
+        cluster.pod(f"p{number}", template="gpu")
+    cluster.wait(5)
+    cluster.finish("p1")
+    cluster.wait(2)
+    cluster.rule("bad", selector={"pool": "n1"})
+    cluster.wait(15)
+    for name in cluster.names("pods"):
+        if "deletionTimestamp" in cluster.must("pods", name)["metadata"]:
+            cluster.kill(name)
+    cluster.wait(20)
+    cluster.delete("devicetaintrules", "bad")
+    cluster.pod("late", template="gpu")
+    cluster.wait(20)
+    return cluster
+
+
+@pytest.fixture(scope="module")
+def told() -> Cluster:
+    return story()
+
+
+def resealed(events: Sequence[Event], change: Change) -> list[Event]:
+    """The events with trees changed by a hand that keeps the chain whole."""
+    made: list[Event] = []
+    previous = GENESIS
+    for event in events:
+        tree = json_tree.copy(event.object)
+        change(event, tree)
+        draft = Draft(type=event.type, key=event.key, uid=event.uid, tree=tree, stamp=event.stamp)
+        made.append(seal(draft, event.revision, previous))
+        previous = made[-1].hash
+    return made
+
+
+async def history_of(events: Sequence[Event]) -> tuple[MemoryLog, HistoryInfo]:
+    log = MemoryLog(MemoryStore())
+    info = await log.create_history("h", seed=1, settings={}, created=Instant(0))
+    await log.append(info.id, expected=Head(), events=events)
+    return log, info
+
+
+async def verify(
+    log: MemoryLog, info: HistoryInfo, profile: Profile, until: int | None = None
+) -> VerifyReport:
+    compiler = CelCompiler()
+    head = (await log.head(info.id)).revision
+    return await replaying.verify(
+        log,
+        info,
+        until=head if until is None else Revision(until),
+        rules=rules_for(profile),
+        controllers=registry.controllers(profile, features_of(profile), compiler),
+        compiler=compiler,
+        bounds=BOUNDS,
+    )
+
+
+async def verify_events(events: Sequence[Event], until: int | None = None) -> VerifyReport:
+    log, info = await history_of(events)
+    return await verify(log, info, Profile(), until)
+
+
+async def test_our_own_history_agrees_in_everything(told: Cluster) -> None:
+    report = await verify_events(told.line.events)
+    assert report.agrees
+    assert report.events == report.revision == told.line.head.revision
+    assert report.chain_head == f"sha256:{told.line.head.hash.hex()}"
+    assert report.invariant_checks > 3
+    decided = sum(event.type is EventType.DECISION_RECORDED for event in told.line.events)
+    assert report.decisions.counts == {Verdict.SAME: decided}
+    assert set(report.effects.counts) == {Verdict.SAME}
+    assert report.effects.total > decided
+    allocated = [place for place, _ in first_allocations(told.line.events)]
+    assert report.allocations.total == len(allocated)
+    assert report.allocations.agrees
+
+
+def first_allocations(events: Sequence[Event]) -> list[tuple[ObjectKey, Event]]:
+    held: set[ObjectKey] = set()
+    found = []
+    for event in events:
+        if event.key.resource == "resourceclaims":
+            has = json_tree.get(event.object, "status", "allocation") is not None
+            if has and event.key not in held and event.type is not EventType.OBJECT_DELETED:
+                held.add(event.key)
+                found.append((event.key, event))
+            elif not has:
+                held.discard(event.key)
+    return found
+
+
+async def test_verification_may_stop_at_a_revision(told: Cluster) -> None:
+    report = await verify_events(told.line.events, until=40)
+    assert (report.revision, report.agrees) == (40, True)
+
+
+async def test_a_changed_event_breaks_the_chain_and_is_named(told: Cluster) -> None:
+    log, info = await history_of(told.line.events)
+    stored = await log.read(info.id, after=Revision(11), limit=1)
+    body = stored[0].body
+    stored[0].body = body.replace(b'"uid":"', b'"uid":"x', 1)
+    try:
+        report = await verify(log, info, Profile())
+    finally:
+        stored[0].body = body
+    assert not report.agrees
+    assert report.chain_problem.startswith("the hash chain breaks at revision 12:")
+
+
+async def test_another_outcome_is_named_with_both_trees(told: Cluster) -> None:
+    wanted = "Scheduled"
+
+    def lie(event: Event, tree: JsonObject) -> None:
+        if event.type is EventType.DECISION_RECORDED and tree["outcome"] == wanted:
+            tree["outcome"] = "Unschedulable"
+
+    report = await verify_events(resealed(told.line.events, lie))
+    assert not report.agrees
+    assert not report.chain_problem
+    first = report.decisions.differences[0]
+    assert (first.path, first.recorded, first.again) == ("outcome", "Unschedulable", wanted)
+    assert first.subject.startswith("scheduling pods/default/p")
+    assert first.again_tree["outcome"] == wanted
+
+
+async def test_another_plan_behind_the_same_words_is_found(told: Cluster) -> None:
+    def lie(event: Event, tree: JsonObject) -> None:
+        if event.type is EventType.DECISION_RECORDED and tree["controller"] == "eviction":
+            tree["plan"] = "sha256:00"
+
+    report = await verify_events(resealed(told.line.events, lie))
+    assert {found.path for found in report.decisions.differences} == {"plan"}
+
+
+async def test_another_effect_of_the_same_decision_is_found(told: Cluster) -> None:
+    key, _ = first_allocations(told.line.events)[0]
+
+    def steal(event: Event, tree: JsonObject) -> None:
+        results = json_tree.objects(tree, "status", "allocation", "devices", "results")
+        if event.key == key and results:
+            results[0]["device"] = "gpu-9"
+
+    report = await verify_events(resealed(told.line.events, steal))
+    assert not report.agrees
+    first = report.effects.differences[0]
+    assert first.subject == str(key)
+    assert first.path == "object.status.allocation.devices.results[0].device"
+    assert (first.recorded, first.again) == ("gpu-9", "gpu-0")
+    rules = {found.violation.rule for found in report.violations}
+    assert "allocated-device-existed" in rules
+    differing = report.allocations.differences[0]
+    assert differing.path == "devices.results[0].device"
+
+
+async def test_a_missing_effect_is_found(told: Cluster) -> None:
+    events = [event for event in told.line.events if event.stamp.verb != "delete"]
+    renumbered: list[Event] = []
+    for number, event in enumerate(events, start=1):
+        tree = json_tree.copy(event.object)
+        previous = renumbered[-1].hash if renumbered else GENESIS
+        draft = Draft(type=event.type, key=event.key, uid=event.uid, tree=tree, stamp=event.stamp)
+        renumbered.append(seal(draft, Revision(number), previous))
+    report = await verify_events(renumbered)
+    assert not report.effects.agrees
+
+
+async def test_a_decision_of_an_unknown_controller_is_not_comparable(told: Cluster) -> None:
+    def rename(event: Event, tree: JsonObject) -> None:
+        if event.type is EventType.DECISION_RECORDED and tree["controller"] == "scheduling":
+            tree["controller"] = "elsewhere"
+
+    report = await verify_events(resealed(told.line.events, rename))
+    assert list(report.decisions.reasons) == ["no controller 'elsewhere' here"]
+    assert report.decisions.agrees
+
+
+async def test_a_report_is_json(told: Cluster) -> None:
+    report = (await verify_events(told.line.events)).to_json()
+    assert report["decisions"]["counts"]["different"] == 0
+    assert report["agrees"] is True
+
+
+async def fold_events(events: Sequence[Event], until: int) -> FoldReport:
+    log, info = await history_of(events)
+    return await replaying.fold(
+        log, info, until=Revision(until), views=all_projections(), bounds=BOUNDS
+    )
+
+
+async def test_a_fold_sums_up_what_there_is(told: Cluster) -> None:
+    report = await fold_events(told.line.events, told.line.head.revision)
+    assert report.pools == {"usable": 2}
+    assert report.devices == 4
+    assert report.objects["nodes"] == 2
+    assert sum(report.claims.values()) == len(told.names("resourceclaims"))
+    assert report.revision == told.line.head.revision
+    assert set(report.state_hashes) == {view.name for view in all_projections()}
+    assert report.to_json()["pods"] == dict(report.pods)
+
+
+async def test_a_fold_up_to_a_revision_equals_the_history_cut_there(told: Cluster) -> None:
+    cut = await fold_events(told.line.events, 60)
+    whole = await fold_events(told.line.events[:60], 60)
+    assert cut.revision == 60
+    assert cut == whole
+
+
+@pytest.mark.parametrize(
+    ("recorded", "again", "expected"),
+    [
+        ({"a": 1}, {"a": 1}, None),
+        ({"a": [1, 2]}, {"a": [1, 3]}, ("a[1]", 2, 3)),
+        ({"a": [1]}, {"a": [1, 3]}, ("a[1]", None, 3)),
+        ({"a": {"b": 1}}, {"a": {}}, ("a.b", 1, None)),
+        ({"a": True}, {"a": 1}, ("a", True, 1)),
+        ({"a": 1}, None, ("", {"a": 1}, None)),
+    ],
+)
+def test_the_first_difference_is_named(
+    recorded: object, again: object, expected: tuple[str, object, object] | None
+) -> None:
+    assert first_difference(recorded, again) == expected
+
+
+RULES_IGNORED = {"DRADeviceTaintRules": False}
+RULES_SEEN = {"DRADeviceTaintRules": True}
+
+
+async def imported(name: str, gates: dict[str, bool]) -> VerifyReport:
+    """A recorded history of a real control plane, verified with the gates it ran with."""
+    profile = Profile(version="1.36", gates=gates)
+    log = MemoryLog(MemoryStore())
+    options = ReadOptions(rules=rules_for(profile))
+    with open_history([shared_path("histories", name)], options) as source:
+        result = await importing.import_records(
+            log, source, name=name, options=importing.ImportOptions()
+        )
+    return await verify(log, result.history, profile)
+
+
+@pytest.mark.parametrize(
+    ("name", "gates", "allocations"),
+    [
+        ("a-quickstart", RULES_SEEN, 12),
+        ("b-mig-partitions", RULES_SEEN, 42),
+        ("c-multihost-tpu", RULES_SEEN, 5),
+        ("e-taints", RULES_SEEN, 24),
+        ("e-taints-rules-ignored", RULES_IGNORED, 27),
+        ("i-soak-short", RULES_SEEN, 128),
+    ],
+)
+async def test_what_a_real_scheduler_chose_is_chosen_again(
+    name: str, gates: dict[str, bool], allocations: int
+) -> None:
+    report = await imported(name, gates)
+    assert report.agrees
+    assert report.allocations.total == allocations
+    assert report.allocations.agrees
+    assert not report.allocations.reasons
+
+
+async def test_a_scheduler_that_ignored_rules_is_found_out() -> None:
+    report = await imported("e-taints-rules-ignored", RULES_SEEN)
+    assert report.agrees, "a foreign scheduler's choices are reported, not counted against us"
+    assert report.allocations.counts[Verdict.DIFFERENT] == 7
