@@ -193,7 +193,7 @@ class ClaimsReconciler:
         key = f"pod:{place[0]}/{place[1]}"
         pod = self._pods.get(place)
         step: pod_sync.Step = self._broken.get(place)
-        if pod is not None and step is None:
+        if pod is not None and step is None and self._may_make_another(pod):
             step = pod_sync.next_step(views.objects, pod, self._gates, self._quirks)
         command: Command | None = None
         match step:

@@ -1,0 +1,322 @@
+"""The ResourceClaim controller (controllers.md 2 and 8.2)."""
+
+import pytest
+
+from app.domain.controllers.claims import templates
+from app.domain.controllers.quirks import ControllerQuirks
+from app.domain.controllers.registry import Options
+from app.domain.values import json_tree
+from tests.cluster import Cluster, claim_spec
+
+FINALIZER = "resource.kubernetes.io/delete-protection"
+ENTRY = "resource.kubernetes.io/pod-claim-name"
+
+
+def ready_cluster(**options) -> Cluster:
+    cluster = Cluster(**options)
+    cluster.node()
+    cluster.device_class()
+    cluster.slice(devices=4)
+    cluster.template()
+    return cluster.settle()
+
+
+def only_claims(**options) -> Cluster:
+    """Nothing is scheduled: the claim controller is alone."""
+    return ready_cluster(options=Options(off=frozenset({"scheduling", "garbage"})), **options)
+
+
+@pytest.mark.parametrize(
+    ("pod", "entry", "prefix"),
+    [
+        ("pod", "gpu", "pod-gpu-"),
+        ("p" * 50, "gpu", "p" * 50 + "-gpu-"),
+        ("p" * 52, "gpu", "p" * 52 + "-gpu-"),
+        ("p" * 53, "gpu", "p" * 52 + "-gp"),
+        ("p" * 60, "e" * 10, "p" * 47 + "-" + "e" * 7),
+        ("p" * 63, "e" * 63, "p" * 28 + "-" + "e" * 28),
+    ],
+)
+def test_long_names_are_cut_in_proportion(pod, entry, prefix):
+    assert templates.generate_name(pod, entry) == prefix
+
+
+def test_claim_is_made_from_the_template_and_named_in_the_pod():
+    cluster = only_claims()
+    cluster.pod(template="gpu")
+    cluster.settle()
+    claim = cluster.must("resourceclaims", cluster.claim_of("pod"))
+    pod = cluster.must("pods", "pod")
+    assert claim["metadata"]["annotations"] == {ENTRY: "gpu"}
+    assert claim["metadata"]["ownerReferences"] == [
+        {
+            "apiVersion": "v1",
+            "kind": "Pod",
+            "name": "pod",
+            "uid": pod["metadata"]["uid"],
+            "controller": True,
+        }
+    ]
+    assert json_tree.get(claim, "spec", "devices", "requests") is not None
+
+
+def test_labels_and_annotations_of_the_template_go_to_the_claim():
+    cluster = only_claims()
+    cluster.create(
+        "resource.k8s.io/v1",
+        "ResourceClaimTemplate",
+        "labelled",
+        spec={
+            "metadata": {"labels": {"team": "a"}, "annotations": {"note": "b"}},
+            "spec": claim_spec(),
+        },
+    )
+    cluster.pod(template="labelled")
+    cluster.settle()
+    metadata = cluster.must("resourceclaims", cluster.claim_of("pod"))["metadata"]
+    assert metadata["labels"] == {"team": "a"}
+    assert metadata["annotations"] == {"note": "b", ENTRY: "gpu"}
+
+
+def test_pod_with_two_templates_gets_its_status_after_both_claims():
+    cluster = only_claims()
+    first = cluster.line.head.revision
+    cluster.pod(
+        resourceClaims=[
+            {"name": "a", "resourceClaimTemplateName": "gpu"},
+            {"name": "b", "resourceClaimTemplateName": "gpu"},
+        ]
+    )
+    cluster.settle()
+    kinds = [event.key.resource for event in cluster.line.events if event.revision > first]
+    assert kinds == ["pods", "resourceclaims", "resourceclaims", "pods"]
+    assert cluster.claim_of("pod", "a") != cluster.claim_of("pod", "b")
+
+
+def test_missing_template_is_reported_and_retried_with_growing_delay():
+    cluster = only_claims()
+    cluster.pod(template="absent")
+    cluster.wait(2.6)
+    said = [
+        event.object
+        for event in cluster.line.events
+        if event.key.resource == "events" and event.object["involvedObject"]["name"] == "pod"
+    ]
+    text = (
+        'PodResourceClaim gpu: resource claim template "absent": '
+        'resourceclaimtemplate.resource.k8s.io "absent" not found'
+    )
+    assert said[-1]["message"] == text
+    assert said[-1]["count"] == 10
+    assert {tree["metadata"]["name"] for tree in said} == {said[0]["metadata"]["name"]}
+    cluster.template("absent")
+    cluster.settle()
+    assert cluster.claim_of("pod")
+
+
+def test_owned_claim_named_in_the_status_is_left_alone():
+    cluster = only_claims()
+    cluster.pod(template="gpu")
+    cluster.settle()
+    before = cluster.line.head.revision
+    cluster.patch("pods", "pod", {"metadata": {"labels": {"a": "b"}}})
+    cluster.settle()
+    assert cluster.line.head.revision == before + 1
+
+
+def test_claim_missing_from_the_store_is_made_again():
+    cluster = only_claims()
+    cluster.pod(template="gpu")
+    cluster.settle()
+    lost = cluster.claim_of("pod")
+    cluster.delete("resourceclaims", lost)
+    cluster.settle()
+    assert cluster.claim_of("pod") != lost
+    assert cluster.get("resourceclaims", cluster.claim_of("pod")) is not None
+
+
+def test_claim_with_the_annotation_is_adopted():
+    cluster = only_claims()
+    pod = cluster.pod(template="late")
+    cluster.settle()
+    owner = {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "name": "pod",
+        "uid": pod["metadata"]["uid"],
+        "controller": True,
+    }
+    cluster.apply(
+        {
+            "apiVersion": "resource.k8s.io/v1",
+            "kind": "ResourceClaim",
+            "metadata": {
+                "name": "orphan",
+                "annotations": {ENTRY: "gpu"},
+                "ownerReferences": [owner],
+            },
+            "spec": claim_spec(),
+        }
+    )
+    cluster.template("late")
+    cluster.settle()
+    assert cluster.claim_of("pod") == "orphan"
+
+
+def test_owned_claim_without_the_annotation_is_not_adopted():
+    cluster = only_claims()
+    pod = cluster.pod(template="late")
+    owner = {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "name": "pod",
+        "uid": pod["metadata"]["uid"],
+        "controller": True,
+    }
+    cluster.apply(
+        {
+            "apiVersion": "resource.k8s.io/v1",
+            "kind": "ResourceClaim",
+            "metadata": {"name": "other", "ownerReferences": [owner]},
+            "spec": claim_spec(),
+        }
+    )
+    cluster.template("late")
+    cluster.settle()
+    assert cluster.claim_of("pod") != "other"
+
+
+def test_finished_pod_frees_and_deletes_its_claim_in_three_writes():
+    cluster = ready_cluster()
+    cluster.pod(template="gpu")
+    cluster.settle()
+    claim = cluster.claim_of("pod")
+    assert cluster.devices_of(claim) == ["n1/gpu-0"]
+    first = cluster.line.head.revision
+    cluster.finish("pod")
+    cluster.settle()
+    steps = [
+        (event.stamp.verb, str(event.type))
+        for event in cluster.line.events
+        if event.revision > first and event.key.name == claim and event.is_about_object
+    ]
+    assert steps == [
+        ("update", "ObjectUpdated"),
+        ("update", "ObjectUpdated"),
+        ("delete", "ObjectDeleted"),
+    ]
+    assert cluster.get("resourceclaims", claim) is None
+    # Parity: the status of a finished pod keeps naming the claim.
+    assert cluster.claim_of("pod") == claim
+
+
+def test_deleted_pod_leaves_a_shared_claim_to_the_others():
+    cluster = ready_cluster()
+    cluster.claim()
+    cluster.pod("a", claim="claim")
+    cluster.pod("b", claim="claim")
+    cluster.settle()
+    cluster.delete("pods", "a")
+    cluster.kill("a")
+    cluster.settle()
+    status = cluster.must("resourceclaims", "claim")["status"]
+    assert [ref["name"] for ref in status["reservedFor"]] == ["b"]
+    assert "allocation" in status
+    cluster.delete("pods", "b")
+    cluster.settle()
+    assert "allocation" in cluster.must("resourceclaims", "claim")["status"], "b still runs"
+    cluster.kill("b")
+    cluster.settle()
+    claim = cluster.must("resourceclaims", "claim")
+    assert claim.get("status", {}) == {}
+    assert "finalizers" not in claim["metadata"]
+
+
+def test_claim_deleted_while_in_use_stays_until_its_consumer_is_gone():
+    cluster = ready_cluster()
+    cluster.claim()
+    cluster.pod(claim="claim")
+    cluster.settle()
+    cluster.delete("resourceclaims", "claim")
+    cluster.settle()
+    assert "deletionTimestamp" in cluster.must("resourceclaims", "claim")["metadata"]
+    cluster.finish("pod")
+    cluster.settle()
+    assert cluster.get("resourceclaims", "claim") is None
+
+
+def test_claim_without_the_finalizer_keeps_its_allocation():
+    cluster = ready_cluster()
+    cluster.claim()
+    cluster.pod(claim="claim")
+    cluster.settle()
+    cluster.patch("resourceclaims", "claim", {"metadata": {"finalizers": None}})
+    cluster.finish("pod")
+    cluster.settle()
+    status = cluster.must("resourceclaims", "claim")["status"]
+    assert "allocation" in status
+    assert "reservedFor" not in status
+
+
+def test_pod_with_a_node_from_the_start_is_reserved_but_never_allocated():
+    cluster = ready_cluster()
+    cluster.claim()
+    cluster.pod("first", claim="claim")
+    cluster.settle()
+    cluster.pod("placed", claim="claim", nodeName="n1")
+    cluster.claim("empty")
+    cluster.pod("vain", claim="empty", nodeName="n1")
+    cluster.settle()
+    reserved = cluster.must("resourceclaims", "claim")["status"]["reservedFor"]
+    assert [ref["name"] for ref in reserved] == ["first", "placed"]
+    assert "allocation" not in cluster.must("resourceclaims", "empty").get("status", {})
+
+
+def test_consumers_of_other_kinds_are_never_removed():
+    cluster = ready_cluster()
+    cluster.claim()
+    cluster.pod(claim="claim")
+    cluster.settle()
+    tree = json_tree.copy(cluster.must("resourceclaims", "claim"))
+    tree["status"]["reservedFor"].append(
+        {"apiGroup": "example.com", "resource": "jobs", "name": "j", "uid": "1"}
+    )
+    cluster.update("resourceclaims", tree, "status")
+    cluster.finish("pod")
+    cluster.settle()
+    status = cluster.must("resourceclaims", "claim")["status"]
+    assert [ref["name"] for ref in status["reservedFor"]] == ["j"]
+    assert "allocation" in status
+
+
+def test_finished_pod_gets_no_second_claim_unless_asked_for():
+    cluster = ready_cluster()
+    cluster.pod(template="gpu")
+    cluster.settle()
+    cluster.finish("pod")
+    cluster.wait(60)
+    made = [e for e in cluster.line.events if e.type == "ObjectCreated"]
+    assert sum(event.key.resource == "resourceclaims" for event in made) == 1
+
+
+def test_with_quirk_c22_a_finished_pod_gets_one_second_claim_that_is_deleted_at_once():
+    quirky = Options(quirks=ControllerQuirks(c22=True))
+    cluster = ready_cluster(options=quirky)
+    cluster.pod(template="gpu")
+    cluster.settle()
+    cluster.finish("pod")
+    cluster.wait(60)
+    made = [e for e in cluster.line.events if e.type == "ObjectCreated"]
+    assert sum(event.key.resource == "resourceclaims" for event in made) == 2
+    assert cluster.names("resourceclaims") == []
+
+
+def test_claim_is_not_touched_twice_for_one_release():
+    cluster = ready_cluster()
+    cluster.pod(template="gpu")
+    cluster.settle()
+    cluster.finish("pod")
+    cluster.settle()
+    releases = [d for d in cluster.decisions("claims")]
+    assert len(releases) == 1
+    assert releases[0][1] == "Deleted"

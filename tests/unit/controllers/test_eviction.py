@@ -1,0 +1,516 @@
+"""Device taint eviction (controllers.md 1 and 8.1), over whole clusters in virtual time."""
+
+import pytest
+
+from app.domain.controllers.eviction import taints
+from app.domain.controllers.eviction.taints import Taint
+from app.domain.controllers.quirks import ControllerQuirks
+from app.domain.controllers.registry import Options
+from app.domain.values.json_tree import JsonObject
+from app.domain.values.timestamps import SECOND, Instant
+from tests.cluster import DRIVER, Cluster
+
+MARKING = "Marking for deletion"
+CANCELLING = "Cancelling deletion"
+TAINT = {"key": "example.com/bad", "value": "x", "effect": "NoExecute"}
+
+
+def tolerate(seconds: int | None = None, **more: str) -> JsonObject:
+    found: JsonObject = {"key": "example.com/bad", "operator": "Exists", "effect": "NoExecute"}
+    found.update(more)
+    if seconds is not None:
+        found["tolerationSeconds"] = seconds
+    return found
+
+
+def running(*tolerations: JsonObject, pods: int = 1, **options) -> Cluster:
+    """`pods` pods, each with a device of its own, bound to node n1."""
+    cluster = Cluster(**options)
+    cluster.node()
+    cluster.device_class()
+    cluster.slice(devices=4)
+    cluster.template(tolerations=list(tolerations))
+    for number in range(pods):
+        cluster.pod(f"pod-{number}", template="gpu")
+    return cluster.settle()
+
+
+def taint_slice(cluster: Cluster, *lists: list[JsonObject]) -> None:
+    """Replace the taints of the first devices; further devices lose theirs."""
+    tree = cluster.must("resourceslices", "n1-slice")
+    devices = []
+    for index, device in enumerate(tree["spec"]["devices"]):
+        changed = {name: value for name, value in device.items() if name != "taints"}
+        if index < len(lists) and lists[index]:
+            changed["taints"] = lists[index]
+        devices.append(changed)
+    body = {**tree, "spec": {**tree["spec"], "devices": devices}}
+    cluster.update("resourceslices", body)
+    cluster.settle()
+
+
+def is_terminating(cluster: Cluster, pod: str = "pod-0") -> bool:
+    return "deletionTimestamp" in cluster.must("pods", pod)["metadata"]
+
+
+def said(cluster: Cluster, pod: str = "pod-0") -> list[str]:
+    return [text for text in cluster.messages(pod) if text in (MARKING, CANCELLING)]
+
+
+A, B = {"key": "a"}, {"key": "example.com/bad"}
+
+
+@pytest.mark.parametrize(
+    ("name", "tolerations", "after_seconds"),
+    [
+        ("none", [], 0),
+        ("other key", [{"key": "a", "operator": "Exists", "effect": "NoExecute"}], 0),
+        ("other effect", [tolerate(effect="NoSchedule")], 0),
+        ("empty effect (C2)", [{"operator": "Exists"}], 0),
+        ("for ever", [tolerate()], None),
+        ("sixty seconds", [tolerate(60)], 60),
+        ("negative seconds", [tolerate(-5)], 0),
+        ("smallest matching", [tolerate(20, key="a"), tolerate(60), tolerate(30)], 30),
+        ("for ever beats seconds", [tolerate(60), tolerate()], None),
+        ("equal value", [tolerate(60, operator="Equal", value="x")], 60),
+        ("unequal value", [tolerate(60, operator="Equal", value="y")], 0),
+        ("empty key", [tolerate(60, key="")], 60),
+        ("unknown operator", [tolerate(60, operator="Gt")], 0),
+    ],
+)
+def test_instant_of_eviction(name, tolerations, after_seconds):
+    taint = Taint(key="example.com/bad", value="x", time_added=Instant(1000 * SECOND))
+    found = taints.eviction_time(taint, tolerations)
+    expected = None if after_seconds is None else (1000 + after_seconds) * SECOND
+    assert found == expected
+
+
+def test_tainted_device_evicts_its_pod_at_once():
+    cluster = running()
+    taint_slice(cluster, [TAINT])
+    assert is_terminating(cluster)
+    assert said(cluster) == [MARKING]
+    condition = cluster.pod_condition("pod-0", "DisruptionTarget")
+    assert condition == {
+        "type": "DisruptionTarget",
+        "status": "True",
+        "reason": "DeletionByDeviceTaintManager",
+        "message": "Device Taint manager: deleting due to NoExecute taint",
+        "lastProbeTime": None,
+        "lastTransitionTime": "2026-01-02T03:00:00Z",
+    }
+
+
+def test_patch_precedes_delete():
+    cluster = running()
+    first = cluster.line.head.revision
+    taint_slice(cluster, [TAINT])
+    verbs = [
+        e.stamp.verb
+        for e in cluster.line.events
+        if e.revision > first and e.key.name == "pod-0" and e.is_about_object
+    ]
+    assert verbs[:2] == ["patch", "delete"]
+
+
+def test_other_device_evicts_nobody():
+    cluster = running()
+    taint_slice(cluster, [], [TAINT])
+    assert not is_terminating(cluster)
+
+
+@pytest.mark.parametrize("effect", ["NoSchedule", "None"])
+def test_other_effects_evict_nobody(effect):
+    cluster = running()
+    taint_slice(cluster, [{**TAINT, "effect": effect}])
+    assert not is_terminating(cluster)
+
+
+def test_toleration_with_seconds_delays_the_eviction():
+    cluster = running(tolerate(3600))
+    taint_slice(cluster, [TAINT])
+    cluster.wait(3599)
+    assert not is_terminating(cluster)
+    cluster.wait(1)
+    assert is_terminating(cluster)
+
+
+def test_toleration_for_ever_never_evicts():
+    cluster = running(tolerate(60), tolerate())
+    taint_slice(cluster, [TAINT])
+    cluster.wait(7200)
+    assert not is_terminating(cluster)
+
+
+def test_untolerated_taint_beside_a_tolerated_one_is_the_only_reason():
+    cluster = running(tolerate())
+    taint_slice(cluster, [TAINT, {"key": "other", "effect": "NoExecute"}])
+    assert is_terminating(cluster)
+    decision = next(e for e in cluster.line.events if e.object.get("outcome") == "Evicted")
+    assert decision.object["summary"]["reasons"] == [
+        {"driver": DRIVER, "pool": "n1", "device": "gpu-0", "taint": 1}
+    ]
+
+
+@pytest.mark.parametrize("change", ["removed", "reduced", "new generation", "slice gone"])
+def test_eviction_is_cancelled_when_the_taint_goes(change):
+    cluster = running(tolerate(60))
+    taint_slice(cluster, [TAINT])
+    cluster.wait(10)
+    if change == "removed":
+        taint_slice(cluster, [])
+    elif change == "reduced":
+        taint_slice(cluster, [{**TAINT, "effect": "NoSchedule"}])
+    elif change == "new generation":
+        cluster.slice(name="newer", generation=2)
+    else:
+        cluster.delete("resourceslices", "n1-slice")
+    cluster.settle()
+    assert said(cluster) == [CANCELLING]
+    cluster.wait(120)
+    assert not is_terminating(cluster)
+
+
+def test_pod_deleted_meanwhile_cancels_without_a_word():
+    cluster = running(tolerate(60))
+    taint_slice(cluster, [TAINT])
+    cluster.delete("pods", "pod-0", grace_seconds=0)
+    cluster.wait(120)
+    assert said(cluster) == []
+
+
+def test_pod_evicted_cancelled_and_evicted_again():
+    cluster = running(tolerate(60))
+    taint_slice(cluster, [TAINT])
+    cluster.settle()
+    taint_slice(cluster, [])
+    taint_slice(cluster, [TAINT])
+    cluster.wait(61)
+    assert said(cluster) == [CANCELLING, MARKING]
+
+
+def test_released_pod_is_cancelled():
+    cluster = running(tolerate(60))
+    taint_slice(cluster, [TAINT])
+    cluster.finish("pod-0")
+    cluster.settle()
+    assert said(cluster) == [CANCELLING]
+
+
+def test_unrelated_changes_leave_the_eviction_alone():
+    cluster = running(tolerate(60))
+    taint_slice(cluster, [TAINT])
+    cluster.patch("pods", "pod-0", {"metadata": {"labels": {"a": "b"}}})
+    claim = cluster.claim_of("pod-0")
+    cluster.patch("resourceclaims", claim, {"metadata": {"labels": {"a": "b"}}})
+    cluster.wait(59)
+    assert said(cluster) == []
+    cluster.wait(1)
+    assert is_terminating(cluster)
+
+
+def test_each_pod_is_evicted_once():
+    cluster = running()
+    taint_slice(cluster, [TAINT])
+    taint_slice(cluster, [TAINT, TAINT])
+    taint_slice(cluster, [{**TAINT, "value": "y"}])
+    cluster.wait(60)
+    assert said(cluster) == [MARKING]
+    assert cluster.decisions("eviction").count(("pod-0", "Evicted")) == 1
+
+
+def test_pod_placed_on_a_device_whose_window_is_over_goes_at_once():
+    cluster = running(tolerate(60), pods=0)
+    taint_slice(cluster, [TAINT], [TAINT], [TAINT], [TAINT])
+    cluster.wait(100)
+    cluster.pod("late", template="gpu")
+    cluster.settle()
+    assert is_terminating(cluster, "late")
+    assert cluster.must("pods", "late")["spec"]["nodeName"] == "n1"
+
+
+def test_quirk_c1_rule_without_selector_evicts_nobody():
+    cluster = running()
+    cluster.create(
+        "resource.k8s.io/v1",
+        "DeviceTaintRule",
+        "all",
+        spec={"taint": {"key": "a", "effect": "NoExecute"}},
+    )
+    cluster.settle()
+    assert not is_terminating(cluster)
+    assert cluster.rule_condition("all") == ("False", "NotStarted", "")
+
+
+def test_quirk_c2_empty_effect_is_scheduled_and_evicted():
+    cluster = running({"operator": "Exists"}, pods=0)
+    taint_slice(cluster, [TAINT], [TAINT], [TAINT], [TAINT])
+    cluster.pod("pod-0", template="gpu")
+    cluster.settle()
+    assert cluster.must("pods", "pod-0")["spec"]["nodeName"] == "n1"
+    assert is_terminating(cluster)
+    repaired = running(
+        {"operator": "Exists"}, pods=1, options=Options(quirks=ControllerQuirks(c2=False))
+    )
+    taint_slice(repaired, [TAINT])
+    assert not is_terminating(repaired)
+
+
+def test_quirk_c4_finished_pod_with_a_reservation_is_evicted():
+    cluster = running(options=Options(off=frozenset({"claims"})), pods=0)
+    cluster.claim()
+    cluster.pod("pod-0", claim="claim")
+    cluster.settle()
+    cluster.finish("pod-0")
+    taint_slice(cluster, [TAINT])
+    assert cluster.get("pods", "pod-0") is None
+    assert said(cluster) == [MARKING]
+
+
+def test_quirk_c5_pod_that_terminates_already_counts_as_evicted():
+    cluster = running()
+    cluster.delete("pods", "pod-0")
+    cluster.rule()
+    cluster.wait(20)
+    assert said(cluster) == []
+    assert cluster.rule_condition() == (
+        "False",
+        "Completed",
+        "1 pod evicted since starting the controller.",
+    )
+
+
+def test_quirk_c20_late_cancellation_after_an_eviction():
+    cluster = running(pods=0)
+    cluster.claim()
+    cluster.pod("a", claim="claim")
+    cluster.pod("b", claim="claim")
+    cluster.settle()
+    taint_slice(cluster, [TAINT])
+    assert is_terminating(cluster, "a")
+    assert is_terminating(cluster, "b")
+    cluster.finish("a", "Failed")
+    cluster.settle()
+    assert said(cluster, "a") == [MARKING]
+    cluster.finish("b", "Failed")
+    cluster.settle()
+    assert said(cluster, "b") == [MARKING, CANCELLING]
+
+
+# Rules
+
+
+def test_rule_evicts_and_reports():
+    cluster = running()
+    cluster.rule()
+    first = [e for e in cluster.line.events]
+    cluster.settle()
+    pending = [
+        e.object["status"]["conditions"][0]
+        for e in cluster.line.events[len(first) :]
+        if e.key.resource == "devicetaintrules"
+    ]
+    assert [c["message"] for c in pending] == ["1 pod needs to be evicted in 1 namespace."]
+    assert pending[0]["reason"] == "PodsPendingEviction"
+    assert pending[0]["observedGeneration"] == 1
+    assert is_terminating(cluster)
+    cluster.wait(9.9)
+    assert cluster.rule_condition()[1] == "PodsPendingEviction"
+    cluster.wait(0.2)
+    assert cluster.rule_condition() == (
+        "False",
+        "Completed",
+        "1 pod evicted since starting the controller.",
+    )
+
+
+def test_rule_evicts_later_and_completes_ten_seconds_after():
+    cluster = running(tolerate(3600))
+    cluster.rule()
+    cluster.wait(3599)
+    assert cluster.rule_condition()[1] == "PodsPendingEviction"
+    cluster.wait(1)
+    assert is_terminating(cluster)
+    cluster.wait(9)
+    assert cluster.rule_condition()[1] == "PodsPendingEviction"
+    cluster.wait(1)
+    assert cluster.rule_condition()[1] == "Completed"
+
+
+def test_rule_without_pods_has_not_started():
+    cluster = running(pods=0)
+    cluster.rule()
+    cluster.settle()
+    assert cluster.rule_condition() == ("False", "NotStarted", "")
+
+
+def test_rule_with_another_effect_says_so():
+    cluster = running()
+    cluster.rule(effect="NoSchedule")
+    cluster.settle()
+    assert cluster.rule_condition() == (
+        "False",
+        "OtherEffect",
+        "Eviction only happens for the NoExecute effect.",
+    )
+
+
+def spread(namespaces: list[str], **options) -> Cluster:
+    cluster = running(tolerate(600), pods=0, **options)
+    for number, namespace in enumerate(namespaces):
+        if namespace != "default":
+            cluster.create("v1", "Namespace", namespace)
+            tree = cluster.must("resourceclaimtemplates", "gpu")
+            cluster.apply(
+                {
+                    "apiVersion": "resource.k8s.io/v1",
+                    "kind": "ResourceClaimTemplate",
+                    "metadata": {"name": "gpu", "namespace": namespace},
+                    "spec": tree["spec"],
+                }
+            )
+        cluster.pod(f"pod-{number}", template="gpu", namespace=namespace)
+    return cluster.settle()
+
+
+@pytest.mark.parametrize(
+    ("namespaces", "text"),
+    [
+        (["default", "second"], "2 pods need to be evicted in 2 different namespaces."),
+        (["default", "default"], "2 pods need to be evicted in 1 namespace."),
+    ],
+)
+def test_pending_pods_are_counted_by_namespace(namespaces, text):
+    cluster = spread(namespaces)
+    cluster.rule()
+    cluster.settle()
+    assert cluster.rule_condition()[2] == text
+
+
+def test_preview_of_a_rule_without_effect():
+    cluster = running(pods=1)
+    cluster.rule(effect="None")
+    cluster.settle()
+    status, reason, text = cluster.rule_condition()
+    assert (status, reason) == ("False", "NoEffect")
+    assert text == (
+        "4 published devices selected. 1 allocated device selected. "
+        "1 pod would be evicted in 1 namespace if the effect was NoExecute. "
+        "This information will not be updated again. "
+        "Recreate the DeviceTaintRule to trigger an update."
+    )
+    assert not is_terminating(cluster)
+
+
+def test_preview_with_nothing_selected():
+    cluster = running(pods=1)
+    cluster.rule(effect="None", selector={"driver": "other.example.com"})
+    cluster.settle()
+    assert cluster.rule_condition()[2].startswith(
+        "0 published devices selected. 0 allocated devices selected. "
+        "0 pods would be evicted in 0 different namespaces if"
+    )
+
+
+def test_preview_is_computed_again_after_a_change_of_the_spec_only():
+    cluster = running(pods=1)
+    cluster.rule(effect="None")
+    cluster.settle()
+    before = cluster.rule_condition()
+    cluster.pod("more", template="gpu")
+    cluster.wait(60)
+    assert cluster.rule_condition() == before
+    cluster.patch(
+        "devicetaintrules", "rule", {"spec": {"taint": {"timeAdded": "2026-01-02T03:00:30Z"}}}
+    )
+    cluster.settle()
+    assert cluster.rule_condition()[2].startswith("4 published devices selected. 2 allocated")
+
+
+def test_pod_hit_twice_by_a_rule_counts_once():
+    cluster = running(pods=0)
+    cluster.pod(
+        "pod-0",
+        resourceClaims=[
+            {"name": "a", "resourceClaimTemplateName": "gpu"},
+            {"name": "b", "resourceClaimTemplateName": "gpu"},
+        ],
+    )
+    cluster.settle()
+    cluster.rule()
+    cluster.wait(20)
+    assert cluster.rule_condition()[2] == "1 pod evicted since starting the controller."
+
+
+def test_both_rules_are_credited_and_the_earlier_time_counts():
+    cluster = running(tolerate(60, key="slow"), tolerate(30, key="fast"))
+    for name in ("slow", "fast"):
+        cluster.create(
+            "resource.k8s.io/v1",
+            "DeviceTaintRule",
+            name,
+            spec={
+                "deviceSelector": {"driver": DRIVER},
+                "taint": {"key": name, "effect": "NoExecute"},
+            },
+        )
+    cluster.wait(29)
+    assert not is_terminating(cluster)
+    cluster.wait(1)
+    assert is_terminating(cluster)
+    cluster.wait(15)
+    text = "1 pod evicted since starting the controller."
+    assert cluster.rule_condition("slow") == ("False", "Completed", text)
+    assert cluster.rule_condition("fast") == ("False", "Completed", text)
+
+
+def test_quirk_c6_status_stays_stale_when_the_owner_deletes_the_pod():
+    cluster = running(tolerate(600))
+    cluster.rule()
+    cluster.wait(30)
+    cluster.delete("pods", "pod-0", grace_seconds=0)
+    cluster.wait(60)
+    assert cluster.rule_condition()[1] == "PodsPendingEviction"
+
+
+def test_effect_changed_to_no_schedule_cancels():
+    cluster = running(tolerate(60))
+    cluster.rule()
+    cluster.settle()
+    cluster.patch("devicetaintrules", "rule", {"spec": {"taint": {"effect": "NoSchedule"}}})
+    cluster.wait(120)
+    assert said(cluster) == [CANCELLING]
+    assert cluster.rule_condition()[1] == "OtherEffect"
+
+
+def test_rule_deleted_cancels():
+    cluster = running(tolerate(60))
+    cluster.rule()
+    cluster.settle()
+    cluster.delete("devicetaintrules", "rule")
+    cluster.wait(120)
+    assert said(cluster) == [CANCELLING]
+
+
+def test_status_of_many_evictions_is_written_at_most_every_ten_seconds():
+    cluster = running(pods=4)
+    cluster.rule()
+    cluster.settle()
+    written = []
+    for second in range(40):
+        before = len(cluster.line.events)
+        cluster.wait(1)
+        for event in cluster.line.events[before:]:
+            if event.key.resource == "devicetaintrules":
+                written.append(second + 1)
+    assert written == [10]
+    assert cluster.rule_condition()[2] == "4 pods evicted since starting the controller."
+
+
+def test_rule_on_an_unpublished_device_still_evicts():
+    cluster = running()
+    cluster.delete("resourceslices", "n1-slice")
+    cluster.settle()
+    cluster.rule(selector={"driver": DRIVER, "pool": "n1", "device": "gpu-0"})
+    cluster.settle()
+    assert is_terminating(cluster)
