@@ -21,6 +21,8 @@ from app.domain.cel.values import (
     Timestamp,
     Uint,
     Value,
+    check_elements,
+    check_text,
 )
 
 TIMESTAMP_MIN: Final = -62135596800 * 10**9
@@ -72,10 +74,12 @@ def add(left: Value, right: Value) -> Value:
         case (float(), float()):
             return left + right
         case (str(), str()):
+            check_text(len(left) + len(right))
             return left + right
         case (bytes(), bytes()):
             return left + right
         case (tuple(), tuple()):
+            check_elements(len(left) + len(right))
             return (*left, *right)
         case (Duration(), Duration()):
             return duration(left.nanoseconds + right.nanoseconds)

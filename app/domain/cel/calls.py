@@ -22,6 +22,7 @@ from app.domain.cel.values import (
     QuantityValue,
     Uint,
     Value,
+    size,
 )
 
 _NUMBERS: Final = frozenset({int, Uint, float})
@@ -227,11 +228,18 @@ _UNHASHABLE: Final = {
 }
 
 
-def compile_unary(code: Implementation, operand: Code, own: Rule | None) -> Code:
-    """Code of a call with one argument."""
+def compile_unary(
+    code: Implementation, operand: Code, own: Rule | None, *, is_work: bool = False
+) -> Code:
+    """Code of a call with one argument.
+
+    With `is_work`, here and below, sizes count as work that the cost does not show.
+    """
 
     def run(ctx: Evaluation) -> Value:
         value = operand(ctx)
+        if is_work:
+            ctx.toil(size(value))
         found = value if value.__class__ is CelError else code(value)
         ctx.cost = total = ctx.cost + (1 if own is None else own((value,), found))
         if total > ctx.limit:
@@ -241,7 +249,9 @@ def compile_unary(code: Implementation, operand: Code, own: Rule | None) -> Code
     return run
 
 
-def compile_binary(code: Implementation, left: Code, right: Code, own: Rule | None) -> Code:
+def compile_binary(
+    code: Implementation, left: Code, right: Code, own: Rule | None, *, is_work: bool = False
+) -> Code:
     """Code of a call with two arguments that evaluates both whatever happens."""
 
     def run(ctx: Evaluation) -> Value:
@@ -253,6 +263,8 @@ def compile_binary(code: Implementation, left: Code, right: Code, own: Rule | No
         elif second.__class__ is CelError:
             found = second
         else:
+            if is_work:
+                ctx.toil(size(first) + size(second))
             found = code(first, second)
         ctx.cost = total = ctx.cost + (1 if own is None else own((first, second), found))
         if total > ctx.limit:
@@ -262,7 +274,9 @@ def compile_binary(code: Implementation, left: Code, right: Code, own: Rule | No
     return run
 
 
-def compile_many(code: Implementation, args: Sequence[Code], own: Rule | None) -> Code:
+def compile_many(
+    code: Implementation, args: Sequence[Code], own: Rule | None, *, is_work: bool = False
+) -> Code:
     """Code of any other call: the first failing argument ends it."""
     last = len(args) - 1
 
@@ -276,6 +290,8 @@ def compile_many(code: Implementation, args: Sequence[Code], own: Rule | None) -
                     charge(ctx, 1 if own is None else own(values, value))
                 return value
         found = code(*values)
+        if is_work:
+            ctx.toil(size(values[0]) + size(found))
         charge(ctx, 1 if own is None else own(values, found))
         return found
 

@@ -12,7 +12,7 @@ from typing import Final, TypeAlias
 from app.domain.cel.amounts import PASSES_FACTOR, REGEX_FACTOR, STRING_FACTOR
 from app.domain.cel.named_formats import NamedFormat
 from app.domain.cel.network import Cidr, Ip, Url
-from app.domain.cel.values import QuantityValue, Value, size
+from app.domain.cel.values import Budget, QuantityValue, Value, size
 from app.domain.values.semver import Semver
 
 Rule: TypeAlias = Callable[[Sequence[Value], Value], int]
@@ -82,23 +82,24 @@ def _contains_cidr(args: Sequence[Value], result: Value) -> int:
     return _contains_ip(args, result) + _share(size(args[0]), STRING_FACTOR) + 1
 
 
-def _walk(value: Value) -> int:
+def _walk(value: Value, budget: Budget) -> int:
     """The cost of looking at everything in a value."""
+    budget.spend(1)
     match value:
         case str():
             return int(len(value.encode()) * STRING_FACTOR)
         case bytes():
             return int(len(value) * STRING_FACTOR)
         case tuple():
-            return sum(_walk(item) for item in value)
+            return sum(_walk(item, budget) for item in value)
         case dict():
-            return sum(_walk(key) + _walk(item) for key, item in value.items())
+            return sum(_walk(key, budget) + _walk(item, budget) for key, item in value.items())
         case _:
             return 1
 
 
 def _walked(args: Sequence[Value], result: Value) -> int:
-    return _walk(args[0])
+    return _walk(args[0], Budget())
 
 
 def _validate(args: Sequence[Value], result: Value) -> int:

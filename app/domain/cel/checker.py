@@ -95,9 +95,7 @@ class _Checker:
     scopes: list[dict[str, Type]] = field(default_factory=list)
 
     def _report(self, position: int, message: str) -> None:
-        issue = Issue(position=position, message=message)
-        if issue not in self.issues:
-            self.issues.append(issue)
+        self.issues.append(Issue(position=position, message=message))
 
     def _mismatch(self, node: Node, expected: Type, found: Type) -> None:
         expected, found = self.unifier.resolve(expected), self.unifier.resolve(found)

@@ -300,11 +300,12 @@ class Compiler:
         if with_forms:
             strict = len(args) > 2 or not (eager or len(args) == 1)
             return calls.compile_with_forms(code, args, strict=strict)
+        is_work = name in _WORK
         if len(args) == 1:
-            return calls.compile_unary(code, args[0], own)
+            return calls.compile_unary(code, args[0], own, is_work=is_work)
         if len(args) == 2 and eager:
-            return calls.compile_binary(code, args[0], args[1], own)
-        return calls.compile_many(code, args, own)
+            return calls.compile_binary(code, args[0], args[1], own, is_work=is_work)
+        return calls.compile_many(code, args, own, is_work=is_work)
 
     def _bound(self, resolution: Resolution) -> tuple[functions.Implementation, bool]:
         overloads = self.environment.functions[resolution.function]
@@ -357,6 +358,9 @@ _STEP_CALLS: Final = frozenset({syntax.INDEX, syntax.OPTIONAL_INDEX, syntax.OPTI
 def _is_presence(node: Node) -> bool:
     return isinstance(node, Select) and node.test_only
 
+
+_WORK: Final = frozenset({"@in", "_+_", "sort", "flatten", "replace", "format"})
+"""Functions that can handle more than their cost shows."""
 
 _MADE: Final = frozenset({"quantity", "semver"})
 

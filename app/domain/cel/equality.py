@@ -9,6 +9,7 @@ from typing import Final
 
 from app.domain.cel.values import (
     NO_SUCH_OVERLOAD,
+    Budget,
     CelError,
     DefaultingMap,
     Duration,
@@ -26,8 +27,11 @@ _NUMBERS: Final = frozenset({int, Uint, float})
 _LARGE: Final = 2**53
 
 
-def equal(left: Value, right: Value) -> bool | CelError:
-    """`left == right` as upstream asks it of the left value."""
+def equal(left: Value, right: Value, budget: Budget | None = None) -> bool | CelError:
+    """`left == right` as upstream asks it of the left value.
+
+    Nested values may share parts, so a comparison is bounded; `budget` counts within one.
+    """
     kind, other = left.__class__, right.__class__
     if kind is str or other is str:
         return kind is other and left == right
@@ -40,10 +44,10 @@ def equal(left: Value, right: Value) -> bool | CelError:
     if isinstance(left, Semver):
         return left.key == right.key if isinstance(right, Semver) else NO_SUCH_OVERLOAD
     if kind is tuple:
-        return other is tuple and _equal_lists(left, right)  # type: ignore[arg-type]  # tuples
+        return other is tuple and _equal_lists(left, right, budget or Budget())  # type: ignore[arg-type]  # tuples
     if kind is dict or kind is DefaultingMap:
         is_map = other is dict or other is DefaultingMap
-        return is_map and _equal_maps(left, right)  # type: ignore[arg-type]  # both are dicts
+        return is_map and _equal_maps(left, right, budget or Budget())  # type: ignore[arg-type]  # both are dicts
     if kind is OptionalValue and other is OptionalValue:
         return _equal_optionals(left, right)  # type: ignore[arg-type]  # both are optional
     return kind is other and left == right
@@ -65,17 +69,22 @@ def _equal_quantities(left: Value, right: Value) -> bool | CelError:
     return left.quantity.nanos == right.quantity.nanos
 
 
-def _equal_lists(left: tuple[Value, ...], right: tuple[Value, ...]) -> bool:
+def _equal_lists(left: tuple[Value, ...], right: tuple[Value, ...], budget: Budget) -> bool:
     if len(left) != len(right):
         return False
-    return all(equal(*pair) is not False for pair in zip(left, right, strict=True))
+    budget.spend(len(left))
+    for ours, theirs in zip(left, right, strict=True):
+        if equal(ours, theirs, budget) is False:
+            return False
+    return True
 
 
-def _equal_maps(left: dict[Value, Value], right: dict[Value, Value]) -> bool:
+def _equal_maps(left: dict[Value, Value], right: dict[Value, Value], budget: Budget) -> bool:
     if len(left) != len(right):
         return False
+    budget.spend(len(left))
     for key, value in left.items():
-        if key not in right or equal(value, right[key]) is False:
+        if key not in right or equal(value, right[key], budget) is False:
             return False
     return True
 

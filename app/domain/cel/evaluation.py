@@ -7,8 +7,9 @@ from collections.abc import Callable
 from typing import Final, TypeAlias
 
 from app.domain.cel.device import DeviceValue
+from app.domain.cel.limits import WORK_MAX
 from app.domain.cel.quantities import Forms
-from app.domain.cel.values import CelError, Value
+from app.domain.cel.values import CelError, CostExceeded, Value
 
 COST_EXCEEDED: Final = CelError("operation cancelled: actual cost limit exceeded")
 
@@ -16,19 +17,16 @@ COST_EXCEEDED: Final = CelError("operation cancelled: actual cost limit exceeded
 _NO_SLOTS: Final[list[Value]] = []
 
 
-class CostExceeded(Exception):
-    """The run-time cost went over the limit; the evaluation ends here."""
-
-
 class Evaluation:
     """Mutable state; made for one evaluation of one program and then dropped."""
 
-    __slots__ = ("cost", "device", "limit", "noted_forms", "slots")
+    __slots__ = ("cost", "device", "limit", "noted_forms", "slots", "work")
 
     def __init__(self, device: DeviceValue, limit: int, slots: int) -> None:
         self.device = device
         self.cost = 0
         self.limit = limit
+        self.work = 0
         self.slots: list[Value] = [None] * slots if slots else _NO_SLOTS
         self.noted_forms: Forms | None = None
 
@@ -38,6 +36,12 @@ class Evaluation:
         if self.noted_forms is None:
             self.noted_forms = {}
         return self.noted_forms
+
+    def toil(self, elements: int) -> None:
+        """Counts work that costs do not count; raises CostExceeded when it is too much."""
+        self.work += elements
+        if self.work > WORK_MAX:
+            raise CostExceeded
 
     def over(self, steps: int) -> CostExceeded:
         """Ends an evaluation whose last `steps` were charged one by one."""

@@ -10,11 +10,13 @@ from typing import Final
 
 from app.domain.cel import conversions
 from app.domain.cel.values import (
+    Budget,
     CelError,
     Duration,
     Timestamp,
     TypeValue,
     Value,
+    check_text,
     key_value,
     type_name,
 )
@@ -79,6 +81,7 @@ def format_text(text: str, arguments: tuple[Value, ...]) -> Value:
         for clause, argument in zip(found, arguments, strict=True):
             parts.append(text[position : clause.start].replace("%%", "%"))
             parts.append(_written(clause, argument))
+            check_text(sum(map(len, parts)))
             position = clause.end
         parts.append(text[position:].replace("%%", "%"))
     except FormatError as error:
@@ -89,7 +92,7 @@ def format_text(text: str, arguments: tuple[Value, ...]) -> Value:
 def _written(clause: Clause, value: Value) -> str:
     match clause.verb:
         case "s":
-            return _string(value)
+            return _string(value, Budget())
         case "d":
             return _decimal(value)
         case "f":
@@ -110,10 +113,12 @@ def _refuse(what: str, value: Value) -> FormatError:
     return FormatError(f"error during formatting: {what}, was given {type_name(value)}")
 
 
-def _string(value: Value) -> str:
+def _string(value: Value, budget: Budget) -> str:
     """The text of any value; nested texts are not quoted, map entries are in order of keys."""
+    budget.spend(1)
     match value:
         case str():
+            budget.spend(len(value) // 10)
             return value
         case bool():
             return "true" if value else "false"
@@ -130,9 +135,11 @@ def _string(value: Value) -> str:
         case TypeValue():
             return value.name
         case tuple():
-            return "[" + ", ".join(_string(item) for item in value) + "]"
+            return "[" + ", ".join(_string(item, budget) for item in value) + "]"
         case dict():
-            pairs = sorted((_string(key_value(k)), _string(v)) for k, v in value.items())
+            pairs = sorted(
+                (_string(key_value(k), budget), _string(v, budget)) for k, v in value.items()
+            )
             return "{" + ", ".join(f"{key}: {item}" for key, item in pairs) + "}"
         case _:
             raise _refuse(_STRING_REFUSAL, value)

@@ -73,7 +73,8 @@ class Source:
 
     def failure(self, issues: list[Issue]) -> CompileError:
         """All issues of a compilation as one error, in the order of their places."""
-        ordered = sorted(issues, key=lambda issue: issue.position)
+        # An expansion may use an argument twice; what is wrong there is reported once.
+        ordered = sorted(dict.fromkeys(issues), key=lambda issue: issue.position)
         texts = [self.describe(issue) for issue in ordered[:ERRORS_REPORTED_MAX]]
         if len(ordered) > ERRORS_REPORTED_MAX:
             texts.append(f"{len(ordered) - ERRORS_REPORTED_MAX} more errors were truncated")

@@ -31,5 +31,20 @@ ERRORS_REPORTED_MAX: Final = 100
 INCLUDES_ELEMENTS_MAX: Final = 48
 """Elements that `includes` looks at before it gives up (allocator.md 11.3)."""
 
+# Upstream stops an evaluation by time; the following stop it by work that costs do not count.
+
+ELEMENTS_MAX: Final = 2_000_000
+"""Elements of a list that an evaluation makes. Making one of more ends it like the cost limit."""
+
+TEXT_MAX: Final = 20_000_000
+"""Code points of a text that an evaluation makes; beyond, as for `ELEMENTS_MAX`."""
+
+COMPARISONS_MAX: Final = 2_000_000
+"""Parts of nested values that one comparison, text or walk looks at, and pairs that one function
+on lists compares; beyond, as for `ELEMENTS_MAX`."""
+
+WORK_MAX: Final = 5_000_000
+"""Elements that calls whose cost does not depend on sizes handle in one evaluation, in sum."""
+
 COST_MAX: Final = 2**64 - 1
 """Where sums and products of costs and sizes saturate."""

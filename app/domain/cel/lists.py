@@ -6,26 +6,26 @@ Parity: allocator.md 11.3. Lists are tuples; an element that cannot be compared 
 from collections.abc import Callable
 from functools import cmp_to_key
 from itertools import pairwise
-from typing import Final
+from typing import Final, cast
 
 from app.domain.cel import arithmetic
 from app.domain.cel.equality import compare, equal
-from app.domain.cel.limits import COST_LIMIT
 from app.domain.cel.values import (
     NO_SUCH_OVERLOAD,
     NONE,
+    Budget,
     CelError,
     Duration,
     OptionalValue,
     Uint,
     Value,
+    check_elements,
+    map_key,
+    plain_text,
     size,
 )
 
 List = tuple[Value, ...]
-
-_RANGE_MAX: Final = 10 * COST_LIMIT
-"""Elements of `lists.range` that are really made; far above what any cost limit lets pass."""
 
 
 class _NoOrder(Exception):
@@ -138,6 +138,7 @@ def flatten(items: List, depth: int = 1) -> Value:
         for item in items:
             if isinstance(item, tuple):
                 nested = True
+                check_elements(len(flat) + len(item))
                 flat.extend(item)
             else:
                 flat.append(item)
@@ -149,15 +150,16 @@ def flatten(items: List, depth: int = 1) -> Value:
 
 def range_of(length: int) -> Value:
     """`lists.range(length)`."""
-    if length > _RANGE_MAX:
-        return CelError("operation cancelled: actual cost limit exceeded")
+    check_elements(length)
     return tuple(range(length))
 
 
 def distinct(items: List) -> Value:
     """`items.distinct()`: each value once, at its first place."""
     kept: list[Value] = []
+    budget = Budget()
     for item in items:
+        budget.spend(len(kept))
         if not any(equal(item, other) is True for other in kept):
             kept.append(item)
     return tuple(kept)
@@ -182,12 +184,18 @@ def sort_by_keys(items: List, keys: List) -> Value:
         )
     if any(key.__class__ is not keys[0].__class__ for key in keys):
         return CelError("list elements must have the same type")
+    if keys and keys[0].__class__ in _NATIVE_ORDER:
+        native = sorted(range(len(items)), key=cast(Callable[[int], int], keys.__getitem__))
+        return tuple(items[index] for index in native)
     order = cmp_to_key(_ordered)
     try:
         indexes = sorted(range(len(items)), key=lambda index: order(keys[index]))
         return tuple(items[index] for index in indexes)
     except _NoOrder:
         return CelError("list elements must be comparable")
+
+
+_NATIVE_ORDER: Final = frozenset({int, str, bytes, bool})
 
 
 def first(items: List) -> Value:
@@ -211,31 +219,34 @@ def _has(items: List, wanted: Value) -> bool:
 
 def set_contains(items: List, wanted: List) -> Value:
     """`sets.contains(items, wanted)`."""
+    Budget().spend(len(items) * len(wanted))
     return all(_has(items, value) for value in wanted)
 
 
 def set_intersects(left: List, right: List) -> Value:
     """`sets.intersects(left, right)`."""
+    Budget().spend(len(left) * len(right))
     return any(_has(right, value) for value in left)
 
 
 def set_equivalent(left: List, right: List) -> Value:
     """`sets.equivalent(left, right)`."""
+    Budget().spend(2 * len(left) * len(right))
     return all(_has(right, v) for v in left) and all(_has(left, v) for v in right)
 
 
 def insert(entries: dict[Value, Value], key: Value, value: Value) -> Value:
     """`cel.@mapInsert(entries, key, value)`; a key that is there already is an error."""
-    if key in entries:
-        return CelError(f"insert failed: key {key} already exists")
-    return {**entries, key: value}
+    if map_key(key) in entries:
+        return CelError(f"insert failed: key {plain_text(key)} already exists")
+    return {**entries, map_key(key): value}
 
 
 def insert_all(entries: dict[Value, Value], added: dict[Value, Value]) -> Value:
     """`cel.@mapInsert(entries, added)`."""
     for key in added:
         if key in entries:
-            return CelError(f"insert failed: key {key} already exists")
+            return CelError(f"insert failed: key {plain_text(key)} already exists")
     return {**entries, **added}
 
 

@@ -5,9 +5,10 @@ object or literal: it is deterministic, it is one legal outcome, and it is the o
 recorded costs agree where a loop stops early.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
 
+from app.domain.cel import collections
 from app.domain.cel.evaluation import Code, Evaluation
 from app.domain.cel.paths import charge
 from app.domain.cel.syntax import Comprehension
@@ -15,8 +16,6 @@ from app.domain.cel.values import (
     CelError,
     OptionalValue,
     Value,
-    go_type,
-    key_value,
     map_key,
     plain_text,
     type_name,
@@ -45,6 +44,11 @@ def compile_bind(compiler: "Compiler", node: Comprehension) -> Code:
 
 def compile_fold(compiler: "Compiler", node: Comprehension) -> Code:
     """Code of a macro's loop."""
+    if compiler.wrap is None:
+        # Loops that make lists and maps would otherwise copy what they made in each round.
+        collected = collections.compile_collection(compiler, node)
+        if collected is not None:
+            return collected
     items = compiler.compile(node.range)
     init = compiler.compile(node.init)
     (accumulator,) = compiler.declare(node.accumulator)
@@ -72,8 +76,7 @@ def _fold(
 
     def run(ctx: Evaluation) -> Value:
         over = items(ctx)
-        rounds: Iterable[tuple[Value, Value]] | Iterable[Value] | CelError
-        rounds = _pairs(over) if paired else _singles(over)
+        rounds = collections.pairs(over) if paired else collections.singles(over)
         if isinstance(rounds, CelError):
             return rounds
         slots = ctx.slots
@@ -89,28 +92,6 @@ def _fold(
         return result(ctx)
 
     return run
-
-
-def _singles(over: Value) -> Iterable[Value] | CelError:
-    if isinstance(over, tuple):
-        return over
-    if isinstance(over, dict):
-        return [key_value(key) for key in over]
-    return _not_iterable(over)
-
-
-def _pairs(over: Value) -> Iterable[tuple[Value, Value]] | CelError:
-    if isinstance(over, tuple):
-        return enumerate(over)
-    if isinstance(over, dict):
-        return [(key_value(key), value) for key, value in over.items()]
-    return _not_iterable(over)
-
-
-def _not_iterable(over: Value) -> CelError:
-    if isinstance(over, CelError):
-        return over
-    return CelError(f"got '{go_type(over)}', expected iterable type")
 
 
 def compile_list(elements: Sequence[Code], optional: frozenset[int]) -> Code:

@@ -255,7 +255,7 @@ def compile_slot_field(slot: int, name: str, cost: int) -> Code:
         ctx.cost = total = ctx.cost + cost
         if total > ctx.limit:
             raise ctx.over(cost)
-        return holder.get(name, absent)  # type: ignore[attr-defined]  # it is a dict
+        return holder.get(name, absent)
 
     return run
 

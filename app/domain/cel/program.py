@@ -14,11 +14,11 @@ from app.domain.cel.checker import Checked
 from app.domain.cel.closures import Compiler
 from app.domain.cel.device import DeviceInput, DeviceValue
 from app.domain.cel.environment import STORED, Environment
-from app.domain.cel.evaluation import COST_EXCEEDED, Code, CostExceeded, Evaluation
+from app.domain.cel.evaluation import COST_EXCEEDED, Code, Evaluation
 from app.domain.cel.issues import CompileError
 from app.domain.cel.limits import COST_LIMIT, DEPTH_MAX
 from app.domain.cel.reads import Read
-from app.domain.cel.values import CelError, Value
+from app.domain.cel.values import CelError, CostExceeded, Value
 from app.domain.cel.values import type_name as name_of_type
 
 CACHED_PROGRAMS_MAX: Final = 4_096
@@ -95,7 +95,7 @@ class Program:
         try:
             return self._code(ctx), ctx.cost
         except CostExceeded:
-            return COST_EXCEEDED, ctx.cost
+            return COST_EXCEEDED, max(ctx.cost, cost_limit + 1)
 
 
 def error_text(value: Value) -> str:

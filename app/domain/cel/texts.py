@@ -7,7 +7,7 @@ from typing import Final
 
 import re2
 
-from app.domain.cel.values import NO_SUCH_OVERLOAD, CelError, Value
+from app.domain.cel.values import NO_SUCH_OVERLOAD, CelError, Value, check_text
 
 _SPACE: Final = (
     "\t\n\v\f\r \x85\xa0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a"
@@ -91,7 +91,9 @@ def join(parts: tuple[Value, ...], separator: str = "") -> Value:
     """`parts.join(separator)`."""
     if not all(isinstance(part, str) for part in parts):
         return NO_SUCH_OVERLOAD
-    return separator.join(str(part) for part in parts)
+    texts = [str(part) for part in parts]
+    check_text(sum(map(len, texts)) + len(separator) * len(texts))
+    return separator.join(texts)
 
 
 def lower_ascii(text: str) -> Value:
@@ -106,6 +108,9 @@ def upper_ascii(text: str) -> Value:
 
 def replace(text: str, old: str, new: str, count: int = -1) -> Value:
     """`text.replace(old, new, count)`; a negative count replaces all."""
+    places = text.count(old) if old else len(text) + 1
+    replaced = places if count < 0 else min(places, count)
+    check_text(len(text) + replaced * (len(new) - len(old)))
     return text.replace(old, new, count)
 
 

@@ -9,12 +9,14 @@ from dataclasses import dataclass, field
 
 from app.domain.cel.closures import Compiler
 from app.domain.cel.device import DeviceInput, DeviceValue
-from app.domain.cel.evaluation import Code, CostExceeded, Evaluation
+from app.domain.cel.evaluation import Code, Evaluation
 from app.domain.cel.limits import COST_LIMIT
 from app.domain.cel.program import Outcome, Program
 from app.domain.cel.syntax import Call, Literal, Node, Select
 from app.domain.cel.values import (
+    Budget,
     CelError,
+    CostExceeded,
     OptionalValue,
     QuantityValue,
     Value,
@@ -25,6 +27,7 @@ from app.domain.cel.values import (
 from app.domain.values.semver import Semver
 
 _SHOWN_MAX = 200
+_PARTS_SHOWN_MAX = 1000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -193,22 +196,30 @@ def _path_operands(node: Node) -> list[Node]:
 
 def shown(value: Value) -> str:
     """A value as people read it, cut to a bounded length."""
-    text = _shown(value)
+    try:
+        text = _shown(value, Budget(_PARTS_SHOWN_MAX))
+    except CostExceeded:
+        text = f"{type_name(value)} of many parts"
     return text if len(text) <= _SHOWN_MAX else text[: _SHOWN_MAX - 1] + "…"
 
 
-def _shown(value: Value) -> str:
+def _shown(value: Value, budget: Budget) -> str:
+    budget.spend(1)
     match value:
         case str():
             return '"' + value[:_SHOWN_MAX].replace("\\", "\\\\").replace('"', '\\"') + '"'
         case tuple():
-            return "[" + ", ".join(_shown(item) for item in value[:20]) + "]"
+            return "[" + ", ".join(_shown(item, budget) for item in value[:20]) + "]"
         case dict():
             pairs = list(value.items())[:20]
-            inner = ", ".join(f"{_shown(key_value(k))}: {_shown(v)}" for k, v in pairs)
+            inner = ", ".join(
+                f"{_shown(key_value(k), budget)}: {_shown(v, budget)}" for k, v in pairs
+            )
             return "{" + inner + "}"
         case OptionalValue():
-            return f"optional({_shown(value.value)})" if value.present else "optional.none()"
+            return (
+                f"optional({_shown(value.value, budget)})" if value.present else "optional.none()"
+            )
         case QuantityValue():
             return f'quantity("{value.quantity}")'
         case Semver():

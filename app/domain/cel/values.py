@@ -9,6 +9,7 @@ a `CelError` instead of raising (Parity: cel.md 4).
 from dataclasses import dataclass
 from typing import Final, TypeAlias
 
+from app.domain.cel.limits import COMPARISONS_MAX, ELEMENTS_MAX, TEXT_MAX
 from app.domain.values.quantity import Quantity
 from app.domain.values.semver import Semver
 
@@ -29,6 +30,38 @@ class CelError:
 
     def __repr__(self) -> str:
         return f"CelError({self.message!r})"
+
+
+class CostExceeded(Exception):
+    """An evaluation cost or did more than it may. Ends the whole evaluation; no value of CEL, so
+    `||` cannot swallow it."""
+
+
+class Budget:
+    """Parts of nested values that one operation may still look at."""
+
+    __slots__ = ("left",)
+
+    def __init__(self, parts: int = COMPARISONS_MAX) -> None:
+        self.left = parts
+
+    def spend(self, parts: int) -> None:
+        """Takes parts from the budget. Raises CostExceeded when it is used up."""
+        self.left -= parts
+        if self.left < 0:
+            raise CostExceeded
+
+
+def check_elements(count: int) -> None:
+    """Raises CostExceeded for a list that is too long to be made."""
+    if count > ELEMENTS_MAX:
+        raise CostExceeded
+
+
+def check_text(code_points: int) -> None:
+    """Raises CostExceeded for a text that is too long to be made."""
+    if code_points > TEXT_MAX:
+        raise CostExceeded
 
 
 class Uint(int):
