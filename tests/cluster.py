@@ -295,6 +295,7 @@ def writes(events: list[Event]) -> list[str]:
 
 _RESOURCES = {
     "Pod": "pods",
+    "PriorityClass": "priorityclasses",
     "Node": "nodes",
     "Namespace": "namespaces",
     "DeviceClass": "deviceclasses",

@@ -317,6 +317,6 @@ def test_claim_is_not_touched_twice_for_one_release():
     cluster.settle()
     cluster.finish("pod")
     cluster.settle()
-    releases = [d for d in cluster.decisions("claims")]
+    releases = cluster.decisions("claims")
     assert len(releases) == 1
     assert releases[0][1] == "Deleted"

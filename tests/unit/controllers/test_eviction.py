@@ -303,11 +303,11 @@ def test_quirk_c20_late_cancellation_after_an_eviction():
 def test_rule_evicts_and_reports():
     cluster = running()
     cluster.rule()
-    first = [e for e in cluster.line.events]
+    first = len(cluster.line.events)
     cluster.settle()
     pending = [
         e.object["status"]["conditions"][0]
-        for e in cluster.line.events[len(first) :]
+        for e in cluster.line.events[first:]
         if e.key.resource == "devicetaintrules"
     ]
     assert [c["message"] for c in pending] == ["1 pod needs to be evicted in 1 namespace."]
