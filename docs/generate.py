@@ -2,7 +2,6 @@
 
 from pathlib import Path
 
-import click
 import typer
 
 from app.cli.application import root
@@ -32,10 +31,10 @@ def commands_page() -> str:
     """Every command with its own help."""
     lines = ["# Commands", ""]
     group = typer.main.get_command(root)
-    assert isinstance(group, click.Group)
+    assert isinstance(group, typer.core.TyperGroup)
     for name in sorted(group.commands):
         command = group.commands[name]
-        context = click.Context(command, info_name=f"redra {name}", terminal_width=98)
+        context = typer.Context(command, info_name=f"redra {name}", terminal_width=98)
         lines += [f"## redra {name}", "", "```text", command.get_help(context).rstrip(), "```", ""]
     return "\n".join(lines)
 
@@ -51,7 +50,11 @@ def views_page() -> str:
     ]
     for projection in all_projections():
         for table in projection.tables():
-            lines += [f"## {table.name}", "", f"{table.description}. Projection `{projection.name}`,"]
+            lines += [
+                f"## {table.name}",
+                "",
+                f"{table.description}. Projection `{projection.name}`,",
+            ]
             lines += [f"version {projection.version}; key: {', '.join(table.key)}.", ""]
             lines += ["| column | type | meaning |", "|---|---|---|"]
             lines += [f"| {c.name} | {c.type} | {c.description} |" for c in table.columns]

@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 
-import click
 import typer
 
 from app.cli import (
@@ -32,16 +31,9 @@ for _module in (serving, storing, listing, importing, replaying, explaining, all
 def application(arguments: Sequence[str]) -> int:
     """Run one command line; returns the exit code."""
     try:
-        result = typer.main.get_command(root).main(
-            args=list(arguments), prog_name="redra", standalone_mode=False
-        )
-    except click.exceptions.Exit as done:
-        return done.exit_code
-    except click.exceptions.Abort:
-        return 130
-    except click.ClickException as problem:
-        problem.show()
-        return 2
+        root(args=list(arguments), prog_name="redra")
+    except SystemExit as done:
+        return done.code if isinstance(done.code, int) else 1
     except (InputError, LogError, Rejected) as problem:
         return _report(problem)
     except BaseExceptionGroup as group:
@@ -55,7 +47,7 @@ def application(arguments: Sequence[str]) -> int:
         # The reader of our output has gone, as with `redra log | head`.
         console.silence()
         return 0
-    return result if isinstance(result, int) else 0
+    return 0
 
 
 def _report(problem: BaseException) -> int:
