@@ -7,7 +7,9 @@ import anyio
 import asyncpg
 import pytest
 from alembic.autogenerate import compare_metadata
+from alembic.config import Config
 from alembic.migration import MigrationContext
+from alembic.script import ScriptDirectory
 from sqlalchemy import Connection, text
 from sqlalchemy.engine import make_url
 from sqlalchemy.ext.asyncio import create_async_engine
@@ -23,8 +25,17 @@ pytestmark = pytest.mark.database
 REVISIONS = ["base", "0001", "0002"]
 
 
-def test_newest_revision_is_the_last_known():
-    assert schema.newest() == REVISIONS[-1]
+def test_revisions_by_file_are_those_by_content():
+    config = Config()
+    config.set_main_option("script_location", str(schema.migrations_folder()))
+    config.set_main_option("path_separator", "os")
+    walked = ScriptDirectory.from_config(config).walk_revisions()
+    assert schema.revisions() == tuple(script.revision for script in walked)[::-1]
+    assert ["base", *schema.revisions()] == REVISIONS
+
+
+def test_tables_that_are_looked_for_are_the_declared_ones():
+    assert schema.tables() == set(tables.metadata.tables)
 
 
 def differences(connection: Connection) -> list[object]:
@@ -210,5 +221,5 @@ async def test_server_that_does_not_answer_is_named(tmp_path):
 
 
 async def test_unknown_revision_is_refused_in_words(database_url: str):
-    with pytest.raises(InputError, match="no revision '0042'"):
+    with pytest.raises(InputError, match="no schema revision '0042'"):
         await schema.migrate(database_url, revision="0042")

@@ -10,9 +10,8 @@ from anyio import CancelScope
 from asyncpg.pool import PoolConnectionProxy
 
 from app.adapters.postgres import schema
+from app.adapters.postgres.names import APPLICATION_NAME
 from app.adapters.postgres.problems import translated
-
-APPLICATION_NAME = "redra"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

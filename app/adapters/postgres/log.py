@@ -10,6 +10,7 @@ from asyncpg.pool import PoolConnectionProxy
 
 from app.adapters.postgres import statements
 from app.adapters.postgres.database import Database
+from app.adapters.postgres.names import channel
 from app.domain.errors import AlreadyExists, ChainBroken, HeadMoved, NotFound, StaleLease
 from app.domain.log import (
     Event,
@@ -39,11 +40,6 @@ _FIRST_KEY = ObjectKey("", "", "", "")
 _LAST_REVISION = (1 << 63) - 1
 
 _Row: TypeAlias = tuple[object, ...]
-
-
-def channel(history: HistoryId) -> str:
-    """The NOTIFY channel of a history."""
-    return f"redra_log_{history}"
 
 
 class PostgresLog:

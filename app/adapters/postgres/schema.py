@@ -1,80 +1,67 @@
-"""Bringing a database to this program's schema, and checking that it is there.
+"""Which schema this program needs, and whether a database has it.
 
-empty ──migrate──▶ ours at the newest revision ◀──migrate── ours at an older one
-anything else is refused in words and left alone
+    empty ──migrate──▶ ours at the newest revision ◀──migrate── ours at an older one
+    anything else is refused in words and left alone
+
+A start with the right schema needs neither Alembic nor SQLAlchemy, and does not load them.
 """
 
 import importlib.util
+import re
+from functools import cache
 from pathlib import Path
 
-from alembic import command
-from alembic.config import Config
-from alembic.script import ScriptDirectory
+import asyncpg
 from asyncpg.pool import PoolConnectionProxy
-from sqlalchemy import Connection, text
-from sqlalchemy.engine import make_url
-from sqlalchemy.exc import DBAPIError
-from sqlalchemy.ext.asyncio import create_async_engine
-from sqlalchemy.pool import NullPool
 
-from app.adapters.postgres import problems
-from app.adapters.postgres.tables import metadata
-from app.domain.errors import InputError, WrongDatabase
+from app.adapters.postgres.names import view_name
+from app.adapters.postgres.problems import translated
+from app.domain.errors import WrongDatabase
+from projections import all_projections
 
 VERSION_TABLE = "redra_schema"
 """Where the revision stands; a name of our own, so that no other program's is mistaken for it."""
 
-_LOCK = 7_263_172_000_001
-"""Advisory lock that lets one process migrate at a time."""
+LOG_TABLES = ("checkpoints", "histories", "leases", "log_events", "log_heads", "snapshots")
+"""The tables that every history needs; those of views come with the projections."""
 
-_REVISION = "SELECT version_num FROM redra_schema"
+REVISION = "SELECT version_num FROM redra_schema"
 """The revision of the database."""
 
-_TABLES_PRESENT = """
+TABLES_PRESENT = """
 SELECT relname FROM pg_class
 WHERE relnamespace = current_schema()::regnamespace AND relkind IN ('r', 'p')
 """
 """All tables of the schema that is used."""
 
-
-def newest() -> str:
-    """The revision that this program needs."""
-    head = ScriptDirectory.from_config(_config()).get_current_head()
-    assert head is not None
-    return head
+_FILE = re.compile(r"m(\d{4})_\w+\.py")
 
 
 async def migrate(url: str, *, revision: str = "head", lock_timeout_seconds: float = 60.0) -> str:
     """Upgrade (or, to an older `revision`, downgrade) the database; returns where it stands.
 
-    Raises WrongDatabase for a database with tables of somebody else or of a newer redra,
-    LogUnavailable when it cannot be reached or another migration takes longer than the time given.
+    Raises WrongDatabase for a database with tables of somebody else or of a newer redra, InputError
+    for an unknown revision, LogUnavailable when the database cannot be reached or another migration
+    takes longer than the time given.
     """
-    engine = create_async_engine(_engine_url(url), poolclass=NullPool)
-    try:
-        async with engine.connect() as connection:
-            await connection.execute(text(f"SET lock_timeout = {lock_timeout_seconds * 1000:.0f}"))
-            await connection.execute(text("SELECT pg_advisory_lock(:key)"), {"key": _LOCK})
-            await connection.commit()
-            await connection.run_sync(_migrate, revision)
-            return await connection.run_sync(_revision) or "base"
-    except DBAPIError as problem:
-        cause = problem.orig.__cause__ if problem.orig is not None else None
-        raise problems.translate(cause or problem) from problem
-    except problems.Unreachable as problem:
-        raise problems.translate(problem) from problem
-    finally:
-        await engine.dispose()
+    if revision == "head" and await _is_newest(url):
+        return newest()
+    # Loaded here because it takes longer than everything else at a start.
+    from app.adapters.postgres import migrating
+
+    return await migrating.migrate(
+        url, revision=revision, lock_timeout_seconds=lock_timeout_seconds
+    )
 
 
-async def check(connection: PoolConnectionProxy) -> None:
+async def check(connection: PoolConnectionProxy | asyncpg.Connection) -> None:
     """Raise WrongDatabase, saying what to do, unless the schema is the one of this program."""
-    present = {row["relname"] for row in await connection.fetch(_TABLES_PRESENT)}
+    present = {row["relname"] for row in await connection.fetch(TABLES_PRESENT)}
     if VERSION_TABLE not in present:
-        raise WrongDatabase(_foreign_text(present))
-    found = await connection.fetchval(_REVISION)
-    _check_revision(found)
-    missing = sorted(set(metadata.tables) - present)
+        raise WrongDatabase(foreign_text(present))
+    found = await connection.fetchval(REVISION)
+    check_revision(found)
+    missing = sorted(tables() - present)
     if missing:
         raise WrongDatabase(
             f"the database is at revision {found} but lacks the tables {', '.join(missing)}; "
@@ -82,22 +69,29 @@ async def check(connection: PoolConnectionProxy) -> None:
         )
 
 
-def _check_revision(found: str | None) -> None:
-    wanted = newest()
-    if found == wanted:
+def tables() -> set[str]:
+    """The names of all tables that this program uses."""
+    declared = (table for projection in all_projections() for table in projection.tables())
+    return {*LOG_TABLES, *(view_name(table.name) for table in declared)}
+
+
+def check_revision(found: str | None) -> None:
+    """Raise WrongDatabase unless `found` is the newest revision."""
+    if found == newest():
         return
-    if found is None or found in _known():
+    if found is None or found in revisions():
         raise WrongDatabase(
-            f"the database is at revision {found or 'base'}, this program needs {wanted}; "
+            f"the database is at revision {found or 'base'}, this program needs {newest()}; "
             "run `redra migrate`"
         )
     raise WrongDatabase(
         f"the database is at revision {found}, which this program does not know (it needs "
-        f"{wanted}): a newer redra made it, use that one"
+        f"{newest()}): a newer redra made it, use that one"
     )
 
 
-def _foreign_text(present: set[str]) -> str:
+def foreign_text(present: set[str]) -> str:
+    """What to say about a database without our version table."""
     if not present:
         return "the database is empty; run `redra migrate`"
     some = ", ".join(sorted(present)[:3])
@@ -107,55 +101,33 @@ def _foreign_text(present: set[str]) -> str:
     )
 
 
-def _known() -> set[str]:
-    return {script.revision for script in ScriptDirectory.from_config(_config()).walk_revisions()}
+@cache
+def revisions() -> tuple[str, ...]:
+    """All revisions in order: the numbers of the modules in `migrations/versions`."""
+    names = sorted(path.name for path in (migrations_folder() / "versions").glob("m*.py"))
+    return tuple(found.group(1) for name in names if (found := _FILE.fullmatch(name)) is not None)
 
 
-def _migrate(connection: Connection, revision: str) -> None:
-    present = set(connection.execute(text(_TABLES_PRESENT)).scalars())
-    found = _revision(connection) if VERSION_TABLE in present else None
-    if VERSION_TABLE not in present and present:
-        raise WrongDatabase(_foreign_text(present))
-    if found is not None and found not in _known():
-        _check_revision(found)
-    connection.commit()
-    config = _config()
-    config.attributes["connection"] = connection
-    if _is_older(revision, found):
-        command.downgrade(config, revision)
-    else:
-        command.upgrade(config, revision)
-    connection.commit()
+def newest() -> str:
+    """The revision that this program needs."""
+    return revisions()[-1]
 
 
-def _is_older(revision: str, found: str | None) -> bool:
-    if revision == "base":
-        return True
-    if revision == "head" or found is None:
-        return False
-    ordered = [
-        script.revision for script in ScriptDirectory.from_config(_config()).walk_revisions()
-    ]
-    if revision not in ordered:
-        raise InputError(f"there is no revision {revision!r}", cure=f"choose of {ordered[::-1]}")
-    return ordered.index(revision) > ordered.index(found)
-
-
-def _revision(connection: Connection) -> str | None:
-    found = connection.execute(text(_REVISION)).scalar()
-    return None if found is None else str(found)
-
-
-def _config() -> Config:
+def migrations_folder() -> Path:
+    """The package `migrations`, installed beside `app`; found without importing it."""
     package = importlib.util.find_spec("migrations")
-    assert package is not None, "the package `migrations` is installed beside `app`"
+    assert package is not None
     assert package.submodule_search_locations is not None
-    config = Config()
-    folder = Path(next(iter(package.submodule_search_locations)))
-    config.set_main_option("script_location", str(folder).replace("%", "%%"))
-    config.set_main_option("path_separator", "os")
-    return config
+    return Path(next(iter(package.submodule_search_locations)))
 
 
-def _engine_url(url: str) -> str:
-    return make_url(url).set(drivername="postgresql+asyncpg").render_as_string(hide_password=False)
+async def _is_newest(url: str) -> bool:
+    with translated():
+        connection = await asyncpg.connect(url, timeout=10.0, command_timeout=10.0)
+        try:
+            await check(connection)
+        except WrongDatabase:
+            return False
+        finally:
+            await connection.close(timeout=5.0)
+    return True

@@ -38,6 +38,7 @@ from sqlalchemy import (
 )
 from sqlalchemy.dialects.postgresql import JSON
 
+from app.adapters.postgres.names import view_name
 from app.domain.log import projection
 from projections import all_projections
 
@@ -146,8 +147,6 @@ snapshots = Table(
     Column("state", LargeBinary, nullable=False),
 )
 
-VIEW_PREFIX = "view_"
-
 _ColumnType: TypeAlias = Text | BigInteger | DateTime | Boolean | Numeric[Decimal] | JSON
 
 
@@ -164,11 +163,6 @@ def view_tables(
         known = metadata.tables.get(name)
         found[table.name] = _view_table(table, name, metadata) if known is None else known
     return found
-
-
-def view_name(declared: str) -> str:
-    """`pools` and `view_pools` are both kept in `view_pools`."""
-    return declared if declared.startswith(VIEW_PREFIX) else VIEW_PREFIX + declared
 
 
 def _view_table(declared: projection.Table, name: str, metadata: MetaData) -> Table:

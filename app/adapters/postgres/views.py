@@ -14,7 +14,7 @@ import msgspec
 from asyncpg.pool import PoolConnectionProxy
 
 from app.adapters.postgres.database import Database
-from app.adapters.postgres.tables import view_name
+from app.adapters.postgres.names import view_name
 from app.domain.log import HistoryId, Revision
 from app.domain.log.chain import canonical_json
 from app.domain.log.projection import Column, Table

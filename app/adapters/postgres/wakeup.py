@@ -15,8 +15,7 @@ import anyio
 import asyncpg
 from anyio import CancelScope
 
-from app.adapters.postgres.database import APPLICATION_NAME
-from app.adapters.postgres.log import channel
+from app.adapters.postgres.names import APPLICATION_NAME, channel
 from app.adapters.postgres.problems import Unreachable, translated
 from app.domain.errors import LogError
 from app.domain.log import HistoryId
