@@ -165,6 +165,20 @@ class Allocator:
         except AttemptAborted as abort:
             return Failure(node=here, scope=Scope.FATAL, text=str(abort), case=case, steps=0)
 
+    def repaired(self, *marks: str) -> "Allocator":
+        """The same question to an allocator with defects repaired. KeyError for an unknown mark."""
+        return Allocator(
+            self.inventory,
+            self.classes,
+            self.state,
+            self.features,
+            compiler=self.compiler,
+            quirks=self.quirks.without(*marks),
+            variant=self.variant,
+            bounds=self._bounds,
+            prune=self._prune,
+        )
+
     def _search(self, node: Node, case: Case, attempt: _Attempt) -> Answer:
         """Search, or use what was found on a like node. Raises AttemptAborted."""
         problem = case.problem

@@ -135,8 +135,20 @@ def shortage(
                 amount.source.grow(further)
         if total > found.value.nanos:
             free = found.value.nanos - (taken or 0) - (further or 0)
-            return f"capacity {name}: needs {amount.value}, {_shown(free)} of {found.value} is free"
+            return f"capacity {name}: needs {amount.value}, {shown(free)} of {found.value} is free"
     return None
+
+
+def shown(nanos: int) -> str:
+    """An amount in nanos as people write it."""
+    return str(
+        quantity.add(
+            quantity.ZERO,
+            Quantity(
+                nanos=nanos, mantissa=nanos, exponent=-9, format=Format.DECIMAL_SI, compact=False
+            ),
+        )
+    )
 
 
 def _stepped(wanted: Quantity, minimum: Quantity, step: Quantity) -> Quantity:
@@ -153,14 +165,3 @@ def _stepped(wanted: Quantity, minimum: Quantity, step: Quantity) -> Quantity:
         steps += 1
     total = quantity.wrap_int64(base + quantity.wrap_int64(steps * width))
     return quantity.from_integer(total, Format.BINARY_SI)
-
-
-def _shown(nanos: int) -> str:
-    return str(
-        quantity.add(
-            quantity.ZERO,
-            Quantity(
-                nanos=nanos, mantissa=nanos, exponent=-9, format=Format.DECIMAL_SI, compact=False
-            ),
-        )
-    )

@@ -68,6 +68,10 @@ class ConstraintState(Protocol):
 
     constraint: Constraint
 
+    def accepts(self, device: int) -> bool:
+        """Whether `add` would take the device; changes nothing."""
+        ...
+
     def add(self, device: int, main: str) -> bool:
         """Take the device for the request named `main`, or refuse."""
         ...
@@ -111,17 +115,22 @@ class MatchScalars:
         self._count = 0
         self._reference: Facts | None = None
 
-    def add(self, device: int, main: str) -> bool:
+    def accepts(self, device: int) -> bool:
         """The first device is taken whatever its type, later ones must equal it."""
         found = self._facts[device]
         if found is None:
             return False
         if self._count == 0:
-            self._reference = found
-        else:
-            assert self._reference is not None
-            if not found.scalars or found.scalars[0] not in self._reference.scalars:
-                return False
+            return True
+        assert self._reference is not None
+        return bool(found.scalars) and found.scalars[0] in self._reference.scalars
+
+    def add(self, device: int, main: str) -> bool:
+        """Take the device; the first is what later ones must equal."""
+        if not self.accepts(device):
+            return False
+        if self._count == 0:
+            self._reference = self._facts[device]
         self._count += 1
         return True
 
@@ -156,19 +165,15 @@ class MatchSets:
         self._common: ValueSet | None = None
         self._history: list[ValueSet | None] = []
 
+    def accepts(self, device: int) -> bool:
+        """Whether some common value would be left."""
+        return self._narrowed(device) is not None
+
     def add(self, device: int, main: str) -> bool:
         """Narrow the common values; refuse when none would be left."""
-        found = self._facts[device]
-        if found is None or found.values is None:
+        narrowed = self._narrowed(device)
+        if narrowed is None:
             return False
-        narrowed: ValueSet = found.values
-        if self._count:
-            assert self._common is not None
-            kind, values = self._common
-            shared = values & found.values[1]
-            if kind != found.values[0] or not shared:
-                return False
-            narrowed = (kind, shared)
         if not self._keep_narrow:
             self._history.append(self._common)
         self._common = narrowed
@@ -180,6 +185,17 @@ class MatchSets:
         self._count -= 1
         if not self._keep_narrow:
             self._common = self._history.pop()
+
+    def _narrowed(self, device: int) -> ValueSet | None:
+        found = self._facts[device]
+        if found is None or found.values is None:
+            return None
+        if not self._count:
+            return found.values
+        assert self._common is not None
+        kind, values = self._common
+        shared = values & found.values[1]
+        return (kind, shared) if kind == found.values[0] and shared else None
 
     def key(self) -> object:
         """The common values, when there are any devices."""
@@ -214,11 +230,17 @@ class Distinct:
         self._count = 0
         self._accepted: dict[object, Facts] = {}
 
-    def add(self, device: int, main: str) -> bool:
-        """Refuse a value that is remembered; the first device is taken whatever its type."""
+    def accepts(self, device: int) -> bool:
+        """Whether the value is new; the first device is taken whatever its type."""
         found = self._facts[device]
-        if found is None or (self._count and self._conflicts(found)):
+        return found is not None and not (self._count and self._conflicts(found))
+
+    def add(self, device: int, main: str) -> bool:
+        """Remember the value of the device, or refuse one that is remembered."""
+        if not self.accepts(device):
             return False
+        found = self._facts[device]
+        assert found is not None
         self._accepted[main if self._last_only else (main, device)] = found
         self._count += 1
         return True

@@ -43,9 +43,15 @@ class Fault:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Refusal:
-    """The first selector or rule that excluded a device, for explanations."""
+    """The first selector or rule that excluded a device, for explanations.
+
+    `expression` is empty when it was no selector; then `binding` tells switched-off binding
+    conditions from a device for other nodes.
+    """
 
     reason: str
+    binding: bool = False
+    expression: str = ""
     of_class: bool = False
     number: int = 0
 
@@ -109,7 +115,7 @@ def _select(
     alive: list[int] = []
     for index, device in enumerate(devices):
         if device.binding_conditions and not binding_conditions:
-            refused[index] = Refusal(reason="binding conditions are not enabled")
+            refused[index] = Refusal(reason="binding conditions are not enabled", binding=True)
         else:
             alive.append(index)
     for of_class, expressions in ((True, selectors.of_class), (False, selectors.own)):
@@ -154,6 +160,9 @@ def _apply(
         faults.update(dict.fromkeys(alive, fault))
         return []
     left: list[int] = []
+    refusal = Refusal(
+        reason="the selector is false", expression=expression, of_class=of_class, number=number
+    )
     verdicts = selector.judge([view.devices[index] for index in alive])
     for index, verdict in zip(alive, verdicts, strict=True):
         if verdict.error:
@@ -166,7 +175,5 @@ def _apply(
         elif verdict.match:
             left.append(index)
         else:
-            refused[index] = Refusal(
-                reason=f"selector is false: {expression}", of_class=of_class, number=number
-            )
+            refused[index] = refusal
     return left

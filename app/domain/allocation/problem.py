@@ -12,7 +12,7 @@ from app.domain.allocation import capacity, constraints, eligibility
 from app.domain.allocation.capacity import Requested
 from app.domain.allocation.constraints import Facts
 from app.domain.allocation.counters import AvailableCounters
-from app.domain.allocation.eligibility import Fault
+from app.domain.allocation.eligibility import Fault, Refusal
 from app.domain.allocation.features import Features, Variant
 from app.domain.allocation.quirks import Quirks
 from app.domain.allocation.requests import (
@@ -52,6 +52,7 @@ class Row:
     candidates: int = 0
     listed: tuple[int, ...] = ()
     faults: Mapping[int, Fault] = field(default_factory=dict)
+    refused: Mapping[int, Refusal] = field(default_factory=dict)
     tainted: int = 0
     rooms: dict[int, tuple[Room, ...]] = field(default_factory=dict)
     grows: bool = False
@@ -224,6 +225,7 @@ class ProblemBuilder:
             admin=request.admin,
             count=request.count,
             faults=selection.faults,
+            refused=selection.refused,
             constraints=tuple(
                 number
                 for number, constraint in enumerate(plan.constraints)

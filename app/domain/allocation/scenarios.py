@@ -6,7 +6,7 @@ without one no times are given.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import count
 
 from app.domain.allocation.allocator import (
@@ -19,7 +19,7 @@ from app.domain.allocation.allocator import (
     Scope,
 )
 from app.domain.allocation.features import Features, Variant
-from app.domain.allocation.quirks import UPSTREAM, Quirks
+from app.domain.allocation.quirks import MARKS, UPSTREAM, Quirks
 from app.domain.allocation.state import AllocatedState
 from app.domain.devices.device_selectors import SelectorCompiler
 from app.domain.devices.inventory import Inventory
@@ -100,6 +100,25 @@ def run(scenario: JsonView, settings: Settings) -> JsonObject:
         output["elapsedMs"] = round(world.seconds * 1000, 3)
     output["steps"] = world.steps
     return output
+
+
+def marks_that_matter(scenario: JsonView, settings: Settings) -> list[str]:
+    """The defects of upstream on which the answers hinge, by mark, in order of the marks.
+
+    Each is repaired alone and the scenario is run again; steps and times are not compared.
+    """
+    quiet = replace(settings, timer=None, on_answer=None)
+    usual = _comparable(run(scenario, quiet))
+    found = []
+    for mark in sorted(MARKS):
+        repaired = run(scenario, replace(quiet, quirks=settings.quirks.without(mark)))
+        if _comparable(repaired) != usual:
+            found.append(mark)
+    return found
+
+
+def _comparable(output: JsonObject) -> JsonObject:
+    return {field: value for field, value in output.items() if field != "steps"}
 
 
 def _on_every_node(world: _World, claims: Sequence[JsonObject]) -> list[JsonObject]:

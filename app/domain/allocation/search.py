@@ -16,6 +16,7 @@ without a trace; the answer is always that of the unpruned search.
 
 from dataclasses import dataclass
 from enum import Enum, auto
+from typing import Protocol
 
 from app.domain.allocation.features import Variant
 from app.domain.allocation.problem import Problem, Row
@@ -25,6 +26,14 @@ from app.domain.allocation.usage import Taken, Usage
 
 STEPS_MAX = 20_000_000
 """Search steps per node unless the caller bounds them lower; far above what a pod needs."""
+
+
+class Observer(Protocol):
+    """Who wants to know where the search got stuck."""
+
+    def stuck(self, row: Row, number: int, usage: Usage) -> None:
+        """No device was left for place `number` of the row."""
+        ...
 
 
 class Signal(Enum):
@@ -74,21 +83,34 @@ class StepsExhausted(Exception):
         self.steps = steps
 
 
-def run(problem: Problem, *, prune: bool = True, steps_max: int = STEPS_MAX) -> Outcome:
+def run(
+    problem: Problem,
+    *,
+    prune: bool = True,
+    steps_max: int = STEPS_MAX,
+    observer: Observer | None = None,
+) -> Outcome:
     """The first solution in search order.
 
     Raises AttemptAborted with upstream's text, and StepsExhausted at the bound of steps.
     """
     usage = Usage(problem)
-    return Search(problem, usage, Pruner(problem, usage) if prune else None, steps_max).run()
+    pruner = Pruner(problem, usage) if prune else None
+    return Search(problem, usage, pruner, steps_max, observer).run()
 
 
 class Search:
     """One search on one node."""
 
     def __init__(
-        self, problem: Problem, usage: Usage, pruner: Pruner | None, steps_max: int
+        self,
+        problem: Problem,
+        usage: Usage,
+        pruner: Pruner | None,
+        steps_max: int,
+        observer: Observer | None,
     ) -> None:
+        self._observer = observer
         self._problem = problem
         self._usage = usage
         self._pruner = pruner
@@ -96,7 +118,6 @@ class Search:
         self._steps = 0
         self._stack: list[_Choice] = []
         self._permutes = problem.variant is Variant.STABLE
-        self._selected: dict[tuple[int, int], int] = {}
 
     def run(self) -> Outcome:
         """Search from the start."""
@@ -202,6 +223,8 @@ class Search:
             return signal
         taken = self._usage.take(row, row.listed[choice.number], must=True)
         if taken is None:
+            if self._observer is not None:
+                self._observer.stuck(row, choice.number, self._usage)
             self._stack.pop()
             return Signal.FAIL
         choice.taken = taken
@@ -246,6 +269,8 @@ class Search:
             entered = self._enter_row(row, choice.claim, choice.request, choice.number + 1, start)
             return self._deeper(entered, choice.claim, choice.request)
         self._stack.pop()
+        if self._observer is not None:
+            self._observer.stuck(row, choice.number, usage)
         if self._pruner is not None:
             self._pruner.failed(choice.key)
         return Signal.FAIL

@@ -1,0 +1,225 @@
+"""Why a device cannot be taken now: the first cause, with the numbers and names a person needs.
+
+The order of the questions is that of the search (allocator.md 5), the answers come from the same
+functions; asking changes nothing.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+
+from app.domain.allocation import capacity
+from app.domain.allocation.constraints import ConstraintState
+from app.domain.allocation.features import Variant
+from app.domain.allocation.problem import Problem, Row
+from app.domain.allocation.usage import Usage
+from app.domain.devices import taints
+from app.domain.values.json_tree import JsonObject
+
+
+class Kind(StrEnum):
+    """The kinds of causes, in the order in which they are looked for."""
+
+    ALLOCATED = "allocated"
+    TAKEN = "taken-by-this-pod"
+    BINDING = "binding-conditions-off"
+    SELECTOR = "selector"
+    SELECTOR_ERROR = "selector-error"
+    OTHER_NODE = "other-node"
+    CAPACITY = "capacity"
+    COUNTERS_OFF = "counters-off"
+    COUNTERS = "counters"
+    TAINT = "taint"
+    CONSTRAINT = "constraint"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cause:
+    """One cause for one device.
+
+    `about` is what several devices can have in common (a taint, a selector, a counter); causes of
+    the same kind and `about` are counted together. `text` is for this device.
+    """
+
+    kind: Kind
+    about: str
+    text: str
+
+    def tree(self) -> JsonObject:
+        """The cause as JSON."""
+        return {"cause": self.kind.value, "about": self.about, "text": self.text}
+
+
+def of(problem: Problem, usage: Usage, row: Row, device: int) -> Cause | None:
+    """The first cause against taking the device for the row now; None when there is none."""
+    return (
+        _in_use(problem, usage, row, device)
+        or _not_selectable(problem, row, device)
+        or _short_of_capacity(problem, usage, row, device)
+        or _short_of_counters(problem, usage, device)
+        or _tainted(problem, row, device)
+        or _constrained(problem, usage, row, device)
+    )
+
+
+def _in_use(problem: Problem, usage: Usage, row: Row, device: int) -> Cause | None:
+    bit = 1 << device
+    if row.admin:
+        if usage.blocked(row) & bit:
+            return Cause(
+                kind=Kind.TAKEN, about="this claim", text="taken by another request of the claim"
+            )
+        return None
+    if problem.dedicated & bit:
+        holders = problem.state.holders(problem.view.devices[device].id)
+        names = ", ".join(holders) or "an allocated claim"
+        return Cause(kind=Kind.ALLOCATED, about="", text=f"allocated to {names}")
+    if usage.blocked(row) & bit:
+        for taken in (taken for claim in usage.results for taken in claim):
+            if taken.device == device:
+                name = taken.row.request.result_name
+                owner = f"request {name} of claim {problem.plans[taken.row.claim].key}"
+                return Cause(kind=Kind.TAKEN, about=owner, text=f"taken by {owner}")
+        return Cause(
+            kind=Kind.TAKEN, about="a failed attempt", text="still marked by a failed attempt (q8)"
+        )
+    return None
+
+
+def _not_selectable(problem: Problem, row: Row, device: int) -> Cause | None:
+    fault = row.faults.get(device)
+    if fault is not None:
+        text = fault.text(row.request.class_name, problem.plans[row.claim].key)
+        return Cause(kind=Kind.SELECTOR_ERROR, about=fault.detail, text=text)
+    refusal = row.refused.get(device)
+    if refusal is None:
+        return None
+    if not refusal.expression:
+        kind = Kind.BINDING if refusal.binding else Kind.OTHER_NODE
+        return Cause(kind=kind, about="", text=refusal.reason)
+    owner = f"class {row.request.class_name}" if refusal.of_class else "the request"
+    about = f"selector #{refusal.number} of {owner}: {refusal.expression}"
+    return Cause(kind=Kind.SELECTOR, about=about, text=f"false: {about}")
+
+
+def _short_of_capacity(problem: Problem, usage: Usage, row: Row, device: int) -> Cause | None:
+    if not problem.features.consumable_capacity or problem.variant is Variant.STABLE:
+        return None
+    found = problem.view.devices[device]
+    if not found.capacity and not row.requested:
+        return None
+    text = capacity.shortage(
+        row.requested,
+        found.capacity,
+        problem.state.aggregated(found.id),
+        usage.allocating(device),
+        grows=False,
+    )
+    if text is None:
+        return None
+    return Cause(kind=Kind.CAPACITY, about=text.partition(":")[0], text=text)
+
+
+def _short_of_counters(problem: Problem, usage: Usage, device: int) -> Cause | None:
+    bit = 1 << device
+    if not problem.consuming & bit:
+        return None
+    if not problem.features.partitionable_devices:
+        text = "consumes counters while partitionable devices are off"
+        return Cause(kind=Kind.COUNTERS_OFF, about="", text=text)
+    shared = problem.held & bit or usage.allocating(device) is not None
+    if problem.multi & bit and shared:
+        return None
+    view = problem.view
+    found = view.devices[device]
+    position = view.pool_index[device]
+    shortage = usage.ledger().shortage(position, found.consumes)
+    if shortage is None:
+        return None
+    own = sum(
+        amount
+        for name, used in found.consumes
+        for counter, amount in used
+        if (name, counter) == (shortage.counter_set, shortage.counter)
+    )
+    free = shortage.available - shortage.booked + own
+    about = (
+        f"counter {shortage.counter} of set {shortage.counter_set} in {view.usable[position].text}"
+    )
+    text = f"{about}: needs {capacity.shown(own)}, {capacity.shown(free)} is left"
+    holders = _holders_of(problem, position, (shortage.counter_set, shortage.counter))
+    if holders:
+        text += f", held by {holders}"
+    return Cause(kind=Kind.COUNTERS, about=about, text=text)
+
+
+def _holders_of(problem: Problem, position: int, place: tuple[str, str]) -> str:
+    """The claims that hold devices which use the counter; at most three are named."""
+    names: dict[str, None] = {}
+    pool = problem.view.usable[position]
+    for found in (*pool.slices, *pool.others):
+        for device in found.devices:
+            if any(
+                (name, counter) == place for name, used in device.consumes for counter, _ in used
+            ):
+                names.update(dict.fromkeys(problem.state.holders(device.id)))
+    listed = list(names)
+    more = f" and {len(listed) - 3} more" if len(listed) > 3 else ""
+    return ", ".join(listed[:3]) + more
+
+
+def _tainted(problem: Problem, row: Row, device: int) -> Cause | None:
+    if not row.tainted >> device & 1:
+        return None
+    found = problem.view.devices[device]
+    taint = taints.untolerated(found.taints, row.request.tolerations)
+    assert taint is not None, "the bit says that there is one"
+    about = f"{taint.key}={taint.value}:{taint.effect}"
+    origin = f" by rule {taint.rule}" if taint.rule else ""
+    return Cause(kind=Kind.TAINT, about=about, text=f"taint {about}{origin} is not tolerated")
+
+
+def _constrained(problem: Problem, usage: Usage, row: Row, device: int) -> Cause | None:
+    states = usage.constraint_states(row.claim)
+    for number in row.constraints:
+        if not states[number].accepts(device):
+            return _against(states[number], problem.facts[row.claim][number][device])
+    return None
+
+
+def _against(state: ConstraintState, facts: object) -> Cause:
+    name = state.constraint.attribute
+    if facts is None:
+        return Cause(
+            kind=Kind.CONSTRAINT,
+            about=f"{name} is missing",
+            text=f"has no attribute {name}, which a constraint needs",
+        )
+    value = getattr(facts, "shown", lambda: None)()
+    seen = ", ".join(str(found) for found in state.seen())
+    how = "does not match" if state.constraint.matching else "is not distinct from"
+    return Cause(
+        kind=Kind.CONSTRAINT,
+        about=f"{name} {how} what is taken",
+        text=f"{name} is {value}, which {how} {seen or 'the devices already taken'}",
+    )
+
+
+def suggestion(kind: Kind) -> str:
+    """What usually helps against a cause, in one sentence."""
+    return SUGGESTIONS[kind]
+
+
+SUGGESTIONS: Mapping[Kind, str] = {
+    Kind.ALLOCATED: "release the claim that holds the device",
+    Kind.TAKEN: "publish more devices or ask for fewer",
+    Kind.BINDING: "enable DRADeviceBindingConditions",
+    Kind.SELECTOR: "relax the selector",
+    Kind.SELECTOR_ERROR: "guard the expression, for example with .? and orValue()",
+    Kind.OTHER_NODE: "try the nodes which the device names",
+    Kind.CAPACITY: "ask for less capacity or release shares",
+    Kind.COUNTERS_OFF: "enable DRAPartitionableDevices",
+    Kind.COUNTERS: "release claims that hold partitions of the same device",
+    Kind.TAINT: "tolerate the taint or remove it",
+    Kind.CONSTRAINT: "drop the constraint or publish devices that satisfy it",
+}
