@@ -1,0 +1,220 @@
+"""Loops over a history in memory: leases, restarts, several processes."""
+
+from collections.abc import Callable
+from contextlib import asynccontextmanager
+
+import anyio
+import pytest
+
+from app.bootstrap.histories import rules_for
+from app.bootstrap.stores import memory_store
+from app.domain.devices.cel_selectors import CelCompiler
+from app.domain.errors import InputError
+from app.domain.log import Actor, ObjectKey
+from app.domain.objects.commands import CreateObject
+from app.domain.objects.profile import Profile
+from app.domain.values.json_tree import JsonObject
+from app.service.histories import Histories
+from app.service.runtime import HistoryRuntime, RuntimeBounds
+from app.workers import supervisor
+from app.workers.loop import LoopBounds
+from app.workers.supervisor import WorkerSetting
+
+USER = Actor(user="alice", groups=("system:masters",))
+RESOURCE = "resource.k8s.io"
+
+
+def histories_of(store) -> Histories:
+    return Histories(
+        ports=store.ports,
+        rules=lambda info: rules_for(Profile()),
+        bounds=RuntimeBounds(poll_seconds=0.05),
+        past_views_max=2,
+        objects_max=10_000,
+    )
+
+
+def setting_of(store, holder: str = "one", **more) -> WorkerSetting:
+    bounds = LoopBounds(poll_seconds=0.05, lease_seconds=0.6, standby_seconds=0.05)
+    return WorkerSetting(
+        leases=store.leases, holder=holder, compiler=CelCompiler(), bounds=bounds, **more
+    )
+
+
+@asynccontextmanager
+async def cluster():
+    store = memory_store()
+    async with histories_of(store).running() as histories:
+        runtime = await histories.create("test")
+        await make(
+            runtime, "", "namespaces", {"kind": "Namespace", "metadata": {"name": "default"}}
+        )
+        await make(
+            runtime,
+            RESOURCE,
+            "deviceclasses",
+            {"kind": "DeviceClass", "metadata": {"name": "gpu"}, "spec": {}},
+        )
+        room = {"cpu": "8", "memory": "8Gi", "pods": "110"}
+        await make(
+            runtime,
+            "",
+            "nodes",
+            {
+                "kind": "Node",
+                "metadata": {"name": "n1"},
+                "status": {
+                    "allocatable": room,
+                    "conditions": [{"type": "Ready", "status": "True"}],
+                },
+            },
+        )
+        devices = [{"name": f"gpu-{number}"} for number in range(32)]
+        await make(
+            runtime,
+            RESOURCE,
+            "resourceslices",
+            {
+                "kind": "ResourceSlice",
+                "metadata": {"name": "slice"},
+                "spec": {
+                    "driver": "gpu.example.com",
+                    "nodeName": "n1",
+                    "pool": {"name": "n1", "generation": 1, "resourceSliceCount": 1},
+                    "devices": devices,
+                },
+            },
+        )
+        request = {"name": "gpu", "exactly": {"deviceClassName": "gpu"}}
+        await make(
+            runtime,
+            RESOURCE,
+            "resourceclaimtemplates",
+            {
+                "kind": "ResourceClaimTemplate",
+                "metadata": {"name": "gpu", "namespace": "default"},
+                "spec": {"spec": {"devices": {"requests": [request]}}},
+            },
+        )
+        yield store, runtime
+
+
+async def make(runtime: HistoryRuntime, group: str, resource: str, tree: JsonObject) -> None:
+    metadata = tree["metadata"]
+    tree["apiVersion"] = f"{group}/v1" if group else "v1"
+    key = ObjectKey(group, resource, metadata.get("namespace", ""), metadata["name"])
+    await runtime.submit(CreateObject(key=key, version="v1", tree=tree), actor=USER)
+
+
+async def make_pod(runtime: HistoryRuntime, name: str) -> None:
+    await make(
+        runtime,
+        "",
+        "pods",
+        {
+            "kind": "Pod",
+            "metadata": {"name": name, "namespace": "default"},
+            "spec": {
+                "containers": [{"name": "c", "image": "i:1"}],
+                "resourceClaims": [{"name": "gpu", "resourceClaimTemplateName": "gpu"}],
+            },
+        },
+    )
+
+
+def is_bound(runtime: HistoryRuntime, name: str) -> bool:
+    tree = runtime.views.objects.get(ObjectKey("", "pods", "default", name))
+    return tree is not None and "nodeName" in tree["spec"]
+
+
+async def wait_until(runtime: HistoryRuntime, condition: Callable[[], bool]) -> None:
+    with anyio.fail_after(20):
+        while not condition():
+            await runtime.wait_for(runtime.views.revision + 1, 0.1)
+
+
+async def decisions(runtime: HistoryRuntime) -> list[str]:
+    """Names of the pods that the scheduler decided about, in order."""
+    events = await runtime.log.read(runtime.info.id, after=0, limit=10_000)
+    return [
+        event.object["name"]
+        for event in events
+        if event.type == "DecisionRecorded" and event.object["controller"] == "scheduling"
+    ]
+
+
+async def test_pods_are_scheduled_by_the_loops():
+    async with cluster() as (store, runtime), anyio.create_task_group() as tasks:
+        tasks.start_soon(supervisor.run, runtime, setting_of(store))
+        for number in range(8):
+            await make_pod(runtime, f"pod-{number}")
+        await wait_until(runtime, lambda: all(is_bound(runtime, f"pod-{n}") for n in range(8)))
+        tasks.cancel_scope.cancel()
+    assert sorted(await decisions(runtime)) == [f"pod-{n}" for n in range(8)]
+
+
+async def test_only_the_named_controllers_run():
+    async with cluster() as (store, runtime), anyio.create_task_group() as tasks:
+        only = frozenset({"claims"})
+        tasks.start_soon(supervisor.run, runtime, setting_of(store, only=only))
+        await make_pod(runtime, "pod")
+        await wait_until(
+            runtime, lambda: len(list(runtime.views.objects.keys(RESOURCE, "resourceclaims"))) == 1
+        )
+        assert not is_bound(runtime, "pod")
+        tasks.cancel_scope.cancel()
+
+
+def test_unknown_name_is_refused_in_words():
+    with pytest.raises(InputError, match="there is no controller 'scheduler'"):
+        supervisor.check_names(["scheduler"])
+
+
+async def test_second_process_takes_over_and_decides_nothing_twice():
+    async with cluster() as (store, runtime):
+        async with anyio.create_task_group() as first:
+            first.start_soon(supervisor.run, runtime, setting_of(store, "one"))
+            await make_pod(runtime, "a")
+            await wait_until(runtime, lambda: is_bound(runtime, "a"))
+            first.cancel_scope.cancel()
+        async with anyio.create_task_group() as second:
+            second.start_soon(supervisor.run, runtime, setting_of(store, "two"))
+            await make_pod(runtime, "b")
+            await wait_until(runtime, lambda: is_bound(runtime, "b"))
+            second.cancel_scope.cancel()
+        assert await decisions(runtime) == ["a", "b"]
+
+
+async def test_two_processes_share_the_work_without_deciding_twice():
+    async with cluster() as (store, runtime), anyio.create_task_group() as tasks:
+        tasks.start_soon(supervisor.run, runtime, setting_of(store, "one"))
+        tasks.start_soon(supervisor.run, runtime, setting_of(store, "two"))
+        for number in range(10):
+            await make_pod(runtime, f"pod-{number}")
+        await wait_until(runtime, lambda: all(is_bound(runtime, f"pod-{n}") for n in range(10)))
+        tasks.cancel_scope.cancel()
+    assert sorted(await decisions(runtime)) == sorted(f"pod-{n}" for n in range(10))
+
+
+async def test_loop_whose_lease_was_taken_stops_leading():
+    async with cluster() as (store, runtime), anyio.create_task_group() as tasks:
+        loops = supervisor.loops_of(runtime, setting_of(store, "one"))
+        loop = next(found for found in loops if found.name == "claims")
+        tasks.start_soon(loop.run)
+        await wait_until(runtime, lambda: loop.leads)
+        token = None
+        with anyio.fail_after(10):
+            while token is None:
+                token = await _steal(store, runtime)
+        await make_pod(runtime, "pod")
+        await wait_until(runtime, lambda: not loop.leads)
+        assert list(runtime.views.objects.keys(RESOURCE, "resourceclaims")) == []
+        tasks.cancel_scope.cancel()
+
+
+async def _steal(store, runtime):
+    """Take the lease by force: give it back in the holder's name, then acquire it."""
+    mine = await store.leases.acquire(runtime.info.id, "claims", "one", seconds=60)
+    if mine is not None:
+        await store.leases.release(runtime.info.id, mine)
+    return await store.leases.acquire(runtime.info.id, "claims", "thief", seconds=60)
