@@ -125,8 +125,11 @@ class AllocationChecker:
         self._next = 0
         self._freed: deque[Written] = deque()
 
-    def before(self, event: Event) -> None:
-        """Decide again when the event allocates a claim; the views stand before it."""
+    def before(self, event: Event, *, is_ours: bool) -> None:
+        """Decide again when the event allocates a claim; the views stand before it.
+
+        What is ours, the effect of a decision that was made again, has been judged with it.
+        """
         key = event.key
         if key.resource != "resourceclaims" or key.group != GROUP or not event.is_about_object:
             return
@@ -141,7 +144,7 @@ class AllocationChecker:
             if self._index.written[self._next].revision > event.revision:
                 break
             self._next += 1
-        if not self._is_scheduled(event):
+        if is_ours or not self._is_scheduled(event):
             return
         if old is None:
             self._tally.not_comparable("the claim was allocated when the recording began")

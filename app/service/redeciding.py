@@ -52,6 +52,10 @@ class DecisionChecker:
             if plan is not None:
                 self._plans[decision.revision] = plan
 
+    def expects(self, event: Event) -> bool:
+        """Whether the event is an effect of a decision that was made again; ask before `before`."""
+        return self._decision is not None and _belongs(event, self._decision)
+
     def before(self, event: Event) -> None:
         """Compare an event with the effect that is expected here, if any."""
         if event.type is EventType.DECISION_RECORDED:
@@ -61,7 +65,7 @@ class DecisionChecker:
                 self._decision = event
                 self._commands = deque(plan.commands)
             return
-        if self._decision is None or not _belongs(event, self._decision):
+        if not self.expects(event):
             self._end_effects()
             return
         try:

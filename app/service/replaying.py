@@ -114,7 +114,7 @@ class VerifyReport:
 
     `chain_problem` is empty when every event fits. `violations` leave out transient ones that did
     not last. `decisions` are our controllers' own, `effects` the events that followed
-    from them, `allocations` those of a foreign scheduler.
+    from them, `allocations` those that no decision of ours explains.
     """
 
     history: str
@@ -300,9 +300,10 @@ class _SecondPass:
         observers = self._ahead.observers.pop(self._views.revision, None)
         if observers:
             self._decisions.decide_again(observers)
+        is_ours = self._decisions.expects(event)
         self._decisions.before(event)
         if event.is_about_object:
-            self._allocations.before(event)
+            self._allocations.before(event, is_ours=is_ours)
         self._views.fold(event)
         self._decisions.after(event)
         self._invariants.note(event)

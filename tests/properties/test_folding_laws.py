@@ -6,19 +6,22 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from app.domain.devices.cel_selectors import CelCompiler
 from app.domain.log import Event
 from app.domain.log.projection import Projection, Row, RowKey, hash_rows
 from projections import all_projections
 from tests.properties.event_worlds import world
 
 Rows = dict[tuple[str, RowKey], Row]
+COMPILER = CelCompiler()
 NAMES = [view.name for view in all_projections()]
 WORLDS = st.tuples(st.integers(0, 10**6), st.integers(1, 120))
 
 
 def fresh(name: str) -> Projection:
     """An empty projection of that name."""
-    return next(view for view in all_projections() if view.name == name)
+    views = all_projections(compiler=COMPILER)
+    return next(view for view in views if view.name == name)
 
 
 def materialise(view: Projection, rows: Rows) -> None:

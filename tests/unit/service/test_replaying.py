@@ -110,9 +110,7 @@ async def test_our_own_history_agrees_in_everything(told: Cluster) -> None:
     assert report.decisions.counts == {Verdict.SAME: decided}
     assert set(report.effects.counts) == {Verdict.SAME}
     assert report.effects.total > decided
-    allocated = [place for place, _ in first_allocations(told.line.events)]
-    assert report.allocations.total == len(allocated)
-    assert report.allocations.agrees
+    assert report.allocations.total == 0, "all were judged as effects of decisions"
 
 
 def first_allocations(events: Sequence[Event]) -> list[tuple[ObjectKey, Event]]:
@@ -188,8 +186,6 @@ async def test_another_effect_of_the_same_decision_is_found(told: Cluster) -> No
     assert (first.recorded, first.again) == ("gpu-9", "gpu-0")
     rules = {found.violation.rule for found in report.violations}
     assert "allocated-device-existed" in rules
-    differing = report.allocations.differences[0]
-    assert differing.path == "devices.results[0].device"
 
 
 async def test_a_missing_effect_is_found(told: Cluster) -> None:
@@ -212,6 +208,8 @@ async def test_a_decision_of_an_unknown_controller_is_not_comparable(told: Clust
     report = await verify_events(resealed(told.line.events, rename))
     assert list(report.decisions.reasons) == ["no controller 'elsewhere' here"]
     assert report.decisions.agrees
+    assert report.allocations.total == len(first_allocations(told.line.events))
+    assert report.allocations.agrees
 
 
 async def test_a_report_is_json(told: Cluster) -> None:
