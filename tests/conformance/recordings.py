@@ -34,8 +34,10 @@ WAYS: dict[str, tuple[str, ...]] = {
     "watch": ("watch",),
     "joined": ("audit.jsonl.gz", "watch"),
     "folder": ("",),
+    "etcd": ("etcd-final.db.gz",),
 }
-"""What is imported of a recording: the log alone, the streams alone, both, everything."""
+"""What is imported of a recording: the log alone, the streams alone, both, everything,
+the snapshot of the store."""
 
 
 @dataclass(frozen=True)

@@ -14,6 +14,7 @@ from app.adapters.history import (
     detection,
     documents,
     dumps,
+    etcd,
     normalising,
     placing,
     unpacking,
@@ -31,7 +32,6 @@ from app.domain.objects.rules import Rules
 from app.domain.values.json_tree import JsonObject
 
 UNREAD = {
-    Format.ETCD: "export the objects, or give the audit log of the same time",
     Format.KWOK: "kwok recordings are not read yet",
     Format.SIMULATOR_RECORD: "simulator records are not read yet",
     Format.TAR: "unpack it and give the folder",
@@ -283,6 +283,8 @@ def _read_all(files: list[SourceFile], options: ReadOptions, notes: Notes) -> It
                     watches.append(watch.scan(file.source, number, notes))
                 case Format.DUMP:
                     yield from _read_dump(file, number, options, notes, has_log=has_log)
+                case Format.ETCD:
+                    yield from etcd.read(file.source, number, options, notes)
                 case Format.SIMULATOR_EXPORT | Format.SCHEDULER_SNAPSHOT:
                     yield from _read_keyed(file, number, options)
                 case Format.EMPTY:

@@ -58,7 +58,8 @@ class Resolver:
         self._schemas = schemas
         self._notes = notes
         self._known: dict[ObjectKey, _Known] = {}
-        self._gone: set[str] = set()
+        self._gone: dict[str, str] = {}
+        # The uids that were deleted, with the version of the deletion where it is known.
 
     def records(self, settled: list[Instant | None]) -> Iterator[Record]:
         """The final records, in order. `settled` are the instants of the rows in log order."""
@@ -92,10 +93,11 @@ class Resolver:
                 return
             yield self._synthetic_delete(record, known)
             known = None
-        if known is None and record.uid in self._gone and record.uid:
-            if record.actor is not None:
+        if known is None and record.uid in self._gone:
+            is_back = record.op in (Op.ADDED, Op.BASELINE) and row.own > self._gone[record.uid]
+            if not is_back:
                 yield self._late(record)
-            return
+                return
         match record.op:
             case Op.BASELINE | Op.ADDED:
                 yield from self._appeared(row, known)
@@ -155,7 +157,7 @@ class Resolver:
             record = _replace(record, object_quality=Quality.IDENTITY)
         self._known.pop(record.key, None)
         if record.uid:
-            self._gone.add(record.uid)
+            self._gone[record.uid] = row.own or (known.own if known is not None else "")
         yield _replace(record, object=tree)
 
     def _with_object(self, row: Row, known: _Known | None) -> Record | None:
@@ -207,7 +209,7 @@ class Resolver:
     def _synthetic_delete(self, record: Record, known: _Known) -> Record:
         """The deletion that nobody recorded, before a new object takes the name."""
         self._known.pop(record.key, None)
-        self._gone.add(known.uid)
+        self._gone[known.uid] = known.own
         return _replace(
             known.record,
             op=Op.DELETED,

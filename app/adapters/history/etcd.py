@@ -1,0 +1,311 @@
+"""etcd snapshots: every write since the last compaction, and the state before. Parity: 11."""
+
+import hashlib
+import mmap
+import struct
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import IO
+
+import msgspec
+
+from app.adapters.history import kinds, stored_values
+from app.adapters.history.bbolt import BoltFile
+from app.adapters.history.reading import Notes, ReadOptions, object_record
+from app.adapters.history.unpacking import ByteSource
+from app.domain.errors import InputError
+from app.domain.log import ObjectKey
+from app.domain.log.records import Loss, Op, Quality, Record, TimeQuality, comparable_version
+from app.domain.values.json_tree import JsonObject
+
+DIGEST_BYTES = 32
+PREFIX = "/registry/"
+NOT_OBJECTS = ("ranges/", "masterleases/", "peerserverleases/")
+_REVISION = struct.Struct(">QxQ")
+_PLACES = {
+    "minions": "nodes",
+    "services/specs": "services",
+    "services/endpoints": "endpoints",
+    "controllers": "replicationcontrollers",
+    "ingress": "ingresses",
+}
+"""Paths that do not begin with the plural. Parity: history-formats.md 11.5."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Entry:
+    """One write: revision, number within its transaction, key, value; None for a deletion."""
+
+    main: int
+    sub: int
+    key: str
+    version: int
+    value: bytes | None
+
+
+def read(source: ByteSource, number: int, options: ReadOptions, notes: Notes) -> Iterator[Record]:
+    """The records of a snapshot. Raises InputError for a damaged file or a wrong digest."""
+    with _mapped(source) as (buffer, size):
+        size = _check_digest(buffer, size, source.name)
+        bolt = BoltFile(buffer, size, source.name)
+        compacted = _compacted(bolt)
+        notes.add(
+            f"{source.name}: compacted at revision {compacted}; every write after it is there"
+        )
+        yield from _records(bolt, compacted, source, number, options, notes)
+
+
+def _records(
+    bolt: BoltFile,
+    compacted: int,
+    source: ByteSource,
+    number: int,
+    options: ReadOptions,
+    notes: Notes,
+) -> Iterator[Record]:
+    baseline: dict[str, _Entry] = {}
+    known: dict[str, Record] = {}
+    index = 0
+    is_flushed = False
+    for entry in _entries(bolt, source.name):
+        if entry.main <= compacted:
+            if entry.value is None:
+                baseline.pop(entry.key, None)
+            else:
+                baseline[entry.key] = entry
+            continue
+        if not is_flushed:
+            is_flushed = True
+            for old in sorted(baseline.values(), key=lambda item: (item.main, item.sub)):
+                index += 1
+                yield from _record(old, Op.BASELINE, source, (number, index), known, notes)
+            baseline.clear()
+        op = Op.DELETED if entry.value is None else Op.ADDED if entry.version == 1 else Op.MODIFIED
+        index += 1
+        yield from _record(entry, op, source, (number, index), known, notes)
+    for old in sorted(baseline.values(), key=lambda item: (item.main, item.sub)):
+        index += 1
+        yield from _record(old, Op.BASELINE, source, (number, index), known, notes)
+
+
+def _record(
+    entry: _Entry,
+    op: Op,
+    source: ByteSource,
+    order: tuple[int, int],
+    known: dict[str, Record],
+    notes: Notes,
+) -> Iterator[Record]:
+    position = f"{entry.main}/{entry.sub}"
+    place = f"{source.name}:{position}"
+    if not entry.key.startswith(PREFIX) or entry.key[len(PREFIX) :].startswith(NOT_OBJECTS):
+        notes.count("keys of the store that are no objects")
+        return
+    order_key = (0, comparable_version(str(entry.main)), 0, *order)
+    if entry.value is None:
+        last = known.pop(entry.key, None)
+        if last is not None:
+            yield msgspec.structs.replace(
+                last,
+                op=Op.DELETED,
+                position=position,
+                resource_version=str(entry.main),
+                order_key=order_key,
+                observed_at=None,
+                time_quality=TimeQuality.NONE,
+                losses=tuple(sorted({Loss.NO_ACTOR, Loss.NO_TIME})),
+            )
+        return
+    try:
+        record = _object_record(entry, op, source, position, order, place)
+    except InputError as problem:
+        notes.refuse(problem)
+        return
+    if record is None:
+        notes.count("values of the store that are no objects")
+        return
+    record = msgspec.structs.replace(record, order_key=order_key)
+    known[entry.key] = msgspec.structs.replace(record, object=None)
+    yield record
+
+
+def _object_record(
+    entry: _Entry, op: Op, source: ByteSource, position: str, order: tuple[int, int], place: str
+) -> Record | None:
+    stored = stored_values.decode(entry.value or b"", place, source.limits)
+    if stored is None:
+        return None
+    tree = stored.tree
+    quality = Quality.FULL
+    if stored.losses:
+        path = _path_key(entry.key)
+        tree = {**tree, "metadata": {"name": path.name, "namespace": path.namespace}}
+        quality = Quality.IDENTITY
+        if "kind" not in tree:
+            return _unreadable(entry, op, source.name, position, order, path, stored.losses)
+    metadata = tree.get("metadata")
+    own: JsonObject = dict(metadata) if isinstance(metadata, dict) else {}
+    own["resourceVersion"] = str(entry.main)
+    return object_record(
+        {**tree, "metadata": own},
+        op,
+        source=source.name,
+        position=position,
+        order=order,
+        losses=stored.losses,
+        quality=quality,
+    )
+
+
+def _unreadable(
+    entry: _Entry,
+    op: Op,
+    source: str,
+    position: str,
+    order: tuple[int, int],
+    key: ObjectKey,
+    losses: tuple[Loss, ...],
+) -> Record:
+    """A value that cannot be read at all: only its key is known, so it is a gap of that key."""
+    return Record(
+        source=source,
+        position=position,
+        op=Op.GAP,
+        resource=key.resource,
+        namespace=key.namespace,
+        name=key.name,
+        object_quality=Quality.IDENTITY,
+        order_key=(0, comparable_version(str(entry.main)), 0, *order),
+        losses=tuple(sorted({*losses, Loss.GAP})),
+        message=f"the stored value is {losses[0].value} ({op.value})",
+    )
+
+
+def _path_key(key: str) -> ObjectKey:
+    """The identity that a key of the store tells; its group only for custom resources."""
+    parts = key[len(PREFIX) :].split("/")
+    for path, resource in _PLACES.items():
+        steps = path.split("/")
+        if parts[: len(steps)] == steps:
+            parts = [resource, *parts[len(steps) :]]
+            break
+    group = ""
+    if "." in parts[0]:
+        group, parts = parts[0], parts[1:] or [""]
+    resource, rest = parts[0], parts[1:]
+    namespace = "/".join(rest[:-1])
+    if kinds.is_cluster_resource(resource):
+        namespace = ""
+    return ObjectKey(group, resource, namespace, rest[-1] if rest else "")
+
+
+def _entries(bolt: BoltFile, place: str) -> Iterator[_Entry]:
+    """The writes of the bucket `key`, which are in the order of their revisions."""
+    for key, value in bolt.bucket(b"key"):
+        if len(key) not in (17, 18) or key[8:9] != b"_":
+            raise InputError(
+                f"a revision key of {len(key)} bytes", place=place, cure="take it again"
+            )
+        main, sub = _REVISION.unpack(key[:17])
+        fields = _key_value(value, f"{place}:{main}/{sub}")
+        is_tombstone = len(key) == 18 and key[17:] == b"t"
+        yield _Entry(
+            main=main,
+            sub=sub,
+            key=fields.key.decode("utf-8", "replace"),
+            version=fields.version,
+            value=None if is_tombstone else fields.value,
+        )
+
+
+@dataclass(slots=True)
+class _KeyValue:
+    key: bytes = b""
+    version: int = 0
+    value: bytes = b""
+
+
+def _key_value(raw: bytes, place: str) -> _KeyValue:
+    """The message `KeyValue{1 key, 4 version, 5 value}`; other fields are passed over."""
+    found = _KeyValue()
+    at = 0
+    while at < len(raw):
+        tag, at = _varint(raw, at, place)
+        number, wire = tag >> 3, tag & 7
+        if wire == 0:
+            amount, at = _varint(raw, at, place)
+            if number == 4:
+                found.version = amount
+        elif wire == 2:
+            size, at = _varint(raw, at, place)
+            if at + size > len(raw):
+                raise _cut(place)
+            if number == 1:
+                found.key = raw[at : at + size]
+            elif number == 5:
+                found.value = raw[at : at + size]
+            at += size
+        else:
+            raise InputError(f"wire type {wire} in a stored key", place=place)
+    return found
+
+
+def _varint(raw: bytes, at: int, place: str) -> tuple[int, int]:
+    result = shift = 0
+    while at < len(raw) and shift <= 63:
+        byte = raw[at]
+        at += 1
+        result |= (byte & 0x7F) << shift
+        if not byte & 0x80:
+            return result, at
+        shift += 7
+    raise _cut(place)
+
+
+def _cut(place: str) -> InputError:
+    return InputError("a number or text in a stored key is cut", place=place, cure="take it again")
+
+
+def _compacted(bolt: BoltFile) -> int:
+    for key, value in bolt.bucket(b"meta"):
+        if key == b"finishedCompactRev" and len(value) >= 17:
+            main: int = _REVISION.unpack(value[:17])[0]
+            return main
+    return 0
+
+
+def _check_digest(buffer: mmap.mmap, size: int, place: str) -> int:
+    """The size without the digest that a snapshot command appends; raises when it is wrong."""
+    if size % 512 != DIGEST_BYTES:
+        return size
+    digest = hashlib.sha256()
+    end = size - DIGEST_BYTES
+    for at in range(0, end, 1 << 20):
+        digest.update(buffer[at : min(at + (1 << 20), end)])
+    if digest.digest() != buffer[end:size]:
+        raise InputError(
+            "the snapshot does not have the SHA-256 at its end", place=place, cure="take it again"
+        )
+    return end
+
+
+@contextmanager
+def _mapped(source: ByteSource) -> Iterator[tuple[mmap.mmap, int]]:
+    """The unpacked bytes as a memory map, in a temporary file that is gone afterwards."""
+    with tempfile.TemporaryFile() as file:
+        size = _copy(source, file)
+        with mmap.mmap(file.fileno(), size, access=mmap.ACCESS_READ) as buffer:
+            yield buffer, size
+
+
+def _copy(source: ByteSource, file: IO[bytes]) -> int:
+    size = 0
+    for chunk in source.chunks():
+        file.write(chunk)
+        size += len(chunk)
+    if not size:
+        raise InputError("the file is empty", place=source.name)
+    file.flush()
+    return size

@@ -1,0 +1,60 @@
+"""Values as an API server stores them: protobuf, JSON, or not readable.
+
+Parity: history-formats.md 12.
+"""
+
+import base64
+
+import msgspec
+
+from app.adapters.history import json_text
+from app.adapters.history.limits import ImportLimits
+from app.domain.errors import InputError
+from app.domain.log.records import Loss
+from app.domain.objects import protobuf_fields, registry
+from app.domain.values import protobuf
+from app.domain.values.json_tree import JsonObject
+from app.domain.values.protobuf import ProtobufError
+
+ENCRYPTED = b"k8s:enc:"
+CBOR = b"\xd9\xd9\xf7"
+
+
+class Stored(msgspec.Struct, frozen=True, kw_only=True):
+    """A decoded value: the object, or what is known of it, and what was lost."""
+
+    tree: JsonObject
+    losses: tuple[Loss, ...] = ()
+
+
+def decode(value: bytes, place: str, limits: ImportLimits) -> Stored | None:
+    """The object of a stored value; None for values that are no objects of the API.
+
+    Raises InputError for a damaged value.
+    """
+    if value.startswith(protobuf.MAGIC):
+        return _decode_protobuf(value, place)
+    if value.startswith(b"{"):
+        tree = json_text.decode(value, place, limits)
+        return Stored(tree=tree) if isinstance(tree, dict) and "kind" in tree else None
+    if value.startswith(ENCRYPTED):
+        return Stored(tree={}, losses=(Loss.ENCRYPTED,))
+    if value.startswith(CBOR):
+        return Stored(tree={}, losses=(Loss.UNDECODABLE,))
+    return None
+
+
+def _decode_protobuf(value: bytes, place: str) -> Stored:
+    try:
+        envelope = protobuf.decode_envelope(value)
+        group, version = registry.split_api_version(envelope.api_version)
+        name = protobuf_fields.message_name(group, version, envelope.kind)
+        identity = {"apiVersion": envelope.api_version, "kind": envelope.kind}
+        if name is None:
+            raw = base64.b64encode(envelope.raw).decode()
+            return Stored(tree={**identity, "raw": raw}, losses=(Loss.UNDECODABLE,))
+        return Stored(
+            tree={**identity, **protobuf.decode(protobuf_fields.MESSAGES, name, envelope.raw)}
+        )
+    except ProtobufError as problem:
+        raise InputError(f"the stored value is damaged: {problem}", place=place) from problem
