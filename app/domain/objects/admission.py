@@ -53,7 +53,7 @@ def admit(
     field, and in strict mode for unknown or duplicate fields.
     """
     expected = registry.api_version(group, version)
-    _check_type(kind, expected, tree)
+    check_type(kind, expected, tree)
     cleaned, problems = pruned(kind, group, version, tree, rules)
     problems = [*problems, *options.decoding_problems]
     warnings = report(kind, version, problems, options)
@@ -89,8 +89,8 @@ def report(
     return tuple(problems)
 
 
-def _check_type(kind: Kind, expected: str, tree: JsonObject) -> None:
-    """Absent apiVersion and kind are taken from the request."""
+def check_type(kind: Kind, expected: str, tree: JsonObject) -> None:
+    """Raise BadRequest for a tree of another kind or version; absent ones follow the request."""
     found_version = tree.get("apiVersion") or expected
     found_kind = tree.get("kind") or kind.kind
     if found_kind == kind.kind and found_version == expected:

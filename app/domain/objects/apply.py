@@ -1,15 +1,222 @@
-"""Server-side apply. Parity: api-surface.md 9."""
+"""Server-side apply: lay a configuration over the object, as far as nobody else owns the fields.
 
-from app.domain.errors import UnsupportedMediaType
-from app.domain.log import Stamp
+Parity: api-surface.md 9. What the manager applied before and now leaves out is removed, unless
+somebody else owns it too. Fields of others that would change are conflicts; `force` takes them.
+"""
+
+from dataclasses import replace
+
+from app.domain.errors import BadRequest, Cause, Conflict, Invalid
+from app.domain.log import ObjectKey, Stamp
+from app.domain.objects import (
+    admission,
+    conversion,
+    creation,
+    defaults,
+    field_errors,
+    field_sets,
+    managed_fields,
+    metadata,
+    prune,
+    registry,
+    rejections,
+    schema,
+    updating,
+)
 from app.domain.objects.commands import PatchObject
 from app.domain.objects.decided import Decided
+from app.domain.objects.field_sets import FieldSet
+from app.domain.objects.managed_fields import Manager
 from app.domain.objects.reader import ObjectsReader
+from app.domain.objects.registry import Kind
 from app.domain.objects.rules import Rules
+from app.domain.objects.schema import Node
+from app.domain.values import timestamps
+from app.domain.values.json_tree import JsonObject
 
 
 def decide_apply(
     reader: ObjectsReader, command: PatchObject, stamp: Stamp, rules: Rules
 ) -> Decided:
-    """Not offered yet. Raises UnsupportedMediaType, so that clients fall back."""
-    raise UnsupportedMediaType("server-side apply is not offered")
+    """The object after the apply, made if it was not there.
+
+    Raises Conflict with one cause per field that another manager owns, Invalid without a manager,
+    BadRequest for a configuration that cannot be read.
+    """
+    kind = admission.find_kind(command.key, command.version, rules)
+    key = admission.storage_key(kind, command.key)
+    if not command.options.field_manager:
+        raise _no_manager()
+    api_version = registry.api_version(command.key.group, command.version)
+    config, warnings = _config(kind, command, rules)
+    updating.check_identity(kind, key, config)
+    node = schema.storage_node(rules.schemas, kind)
+    writer = Manager(
+        name=command.options.field_manager,
+        operation=managed_fields.APPLY,
+        api_version=api_version,
+        subresource=command.subresource,
+        time=timestamps.seconds_text(stamp.time),
+        fields=managed_fields.tracked(
+            field_sets.applied(_owned_part(config, command.subresource, kind), node),
+            command.subresource,
+            has_status=kind.has_status,
+        ),
+    )
+    old = reader.get(key)
+    if old is None:
+        if command.subresource:
+            raise rejections.not_found(kind, key.name)
+        config["metadata"]["name"] = key.name
+        tree = _completed(kind, config, node, command, stamp)
+        return creation.create(
+            reader, kind, key, tree, stamp, rules, command.options,
+            warnings=warnings, group=command.key.group, version=command.version,
+            managers=[writer],
+        )  # fmt: skip
+    merged, managers = _merge(kind, key, old, config, node, writer, force=command.options.force)
+    tree = _completed(kind, merged, node, command, stamp)
+    for name in ("resourceVersion", "uid"):
+        tree["metadata"][name] = config["metadata"].get(name, "")
+    return updating.replace(
+        reader, kind, key, old, tree, stamp, rules, command.options,
+        subresource=command.subresource, warnings=warnings, api_version=api_version,
+        managers=managers,
+    )  # fmt: skip
+
+
+def _no_manager() -> Invalid:
+    error = field_errors.required("fieldManager", "is required for apply patch")
+    return field_errors.rejection("PatchOptions", "meta.k8s.io", "", [error])
+
+
+def _config(kind: Kind, command: PatchObject, rules: Rules) -> tuple[JsonObject, tuple[str, ...]]:
+    """The configuration in the storage version, pruned and with nothing filled in."""
+    body = command.body
+    if not isinstance(body, dict):
+        raise BadRequest("an applied configuration must be an object")
+    expected = registry.api_version(command.key.group, command.version)
+    admission.check_type(kind, expected, body)
+    written = body.get("metadata")
+    if isinstance(written, dict) and written.get("managedFields"):
+        raise BadRequest("metadata.managedFields must be nil")
+    node = rules.schemas.node(kind, command.key.group, command.version)
+    try:
+        config, problems = prune.clean_partial(node, body)
+    except prune.WrongType as wrong:
+        raise rejections.undecodable(kind, kind.kind, command.version, str(wrong)) from wrong
+    warnings = admission.report(
+        kind, command.version, [*problems, *command.options.decoding_problems], command.options
+    )
+    config.setdefault("metadata", {})
+    if expected != kind.storage_api_version:
+        config = conversion.convert(config, kind, expected, kind.storage_api_version)
+    return config, warnings
+
+
+def _completed(
+    kind: Kind, tree: JsonObject, node: Node, command: PatchObject, stamp: Stamp
+) -> JsonObject:
+    """A fresh tree with everything that is always shown and with the defaults."""
+    found: JsonObject = prune.clean_value(node, tree)
+    found["apiVersion"] = kind.storage_api_version
+    found["kind"] = kind.kind
+    found.setdefault("metadata", {})
+    defaults.apply(kind, found, now=stamp.time, from_beta=command.version == "v1beta1")
+    return found
+
+
+def _merge(
+    kind: Kind,
+    key: ObjectKey,
+    old: JsonObject,
+    config: JsonObject,
+    node: Node,
+    writer: Manager,
+    *,
+    force: bool,
+) -> tuple[JsonObject, list[Manager]]:
+    """The object under the configuration, and the managers afterwards. Raises Conflict."""
+    managers = managed_fields.load(metadata.of(old)) or [
+        _before_first_apply(kind, old, node, writer)
+    ]
+    own = next((row for row in managers if row.is_same_writer(writer)), None)
+    others = [row for row in managers if not row.is_same_writer(writer)]
+    merged = field_sets.merged(old, _owned_part(config, writer.subresource, kind), node)
+    if own is not None:
+        owned = writer.fields
+        for row in others:
+            owned = field_sets.union(owned, row.fields)
+        merged = field_sets.without(merged, own.fields, owned, node)
+    changed, removed = field_sets.changes(old, merged, node)
+    has_status = kind.has_status
+    changed = managed_fields.tracked(changed, writer.subresource, has_status=has_status)
+    removed = managed_fields.tracked(removed, writer.subresource, has_status=has_status)
+    conflicts = [
+        (row, both) for row in others if (both := field_sets.intersection(row.fields, changed))
+    ]
+    if conflicts and not force:
+        raise _conflict(kind, key, conflicts)
+    kept = [
+        replace(
+            row, fields=field_sets.difference(field_sets.difference(row.fields, changed), removed)
+        )
+        for row in others
+    ]
+    if own is not None and own.fields == writer.fields and not changed and not removed:
+        writer = own
+    return merged, [*kept, writer]
+
+
+def _owned_part(config: JsonObject, subresource: str, kind: Kind) -> JsonObject:
+    """What of the configuration takes part: the status, or everything but the status."""
+    if subresource == "status":
+        return {"status": config["status"]} if "status" in config else {}
+    return {name: value for name, value in config.items() if not _is_left_out(name, kind)}
+
+
+def _is_left_out(name: str, kind: Kind) -> bool:
+    return name in ("apiVersion", "kind") or (name == "status" and kind.has_status)
+
+
+def _before_first_apply(kind: Kind, old: JsonObject, node: Node, writer: Manager) -> Manager:
+    """The owner of everything that was there before anybody applied."""
+    present, _ = field_sets.changes(field_sets.zero(node), old, node)
+    return replace(
+        writer,
+        name=managed_fields.BEFORE_FIRST_APPLY,
+        operation=managed_fields.UPDATE,
+        subresource="",
+        fields=managed_fields.tracked(present, "", has_status=kind.has_status),
+    )
+
+
+def _conflict(kind: Kind, key: ObjectKey, conflicts: list[tuple[Manager, FieldSet]]) -> Conflict:
+    """One cause per field; the message lists the fields by manager."""
+    by_manager = {_manager_text(row): sorted(field_sets.paths(fields)) for row, fields in conflicts}
+    causes = [
+        Cause(reason="FieldManagerConflict", message=f"conflict with {name}", field=path)
+        for name, found in by_manager.items()
+        for path in found
+    ]
+    if len(causes) == 1:
+        message = f"Apply failed with 1 conflict: {causes[0].message}: {causes[0].field}"
+    else:
+        lines = [
+            line
+            for name in sorted(by_manager)
+            for line in (f"conflicts with {name}:", *(f"- {path}" for path in by_manager[name]))
+        ]
+        message = f"Apply failed with {len(causes)} conflicts: " + "\n".join(lines)
+    return Conflict(
+        message, group=kind.group, resource=kind.plural, name=key.name, causes=tuple(causes)
+    )
+
+
+def _manager_text(manager: Manager) -> str:
+    text = f'"{manager.name}"'
+    if manager.subresource:
+        text += f' with subresource "{manager.subresource}"'
+    if manager.operation == managed_fields.UPDATE:
+        text += f" using {manager.api_version}"
+    return text

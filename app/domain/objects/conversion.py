@@ -266,7 +266,7 @@ def _device_from_alpha(device: JsonView) -> JsonObject:
 
 # ---- Events
 
-_EVENT_NAMES = {
+EVENT_NAMES = {
     "involvedObject": "regarding",
     "message": "note",
     "source": "deprecatedSource",
@@ -277,11 +277,11 @@ _EVENT_NAMES = {
 }
 """Names of core Events and of those of events.k8s.io; all other fields are spelt alike."""
 
-_CORE_NAMES = {theirs: ours for ours, theirs in _EVENT_NAMES.items()}
+_CORE_NAMES = {theirs: ours for ours, theirs in EVENT_NAMES.items()}
 
 
 def _event_to_alias(tree: JsonView) -> JsonObject:
-    found = {_EVENT_NAMES.get(key, key): value for key, value in tree.items()}
+    found = {EVENT_NAMES.get(key, key): value for key, value in tree.items()}
     for key in ("reportingController", "reportingInstance"):
         if found.get(key) == "":
             del found[key]

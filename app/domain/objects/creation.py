@@ -6,6 +6,7 @@ from app.domain.objects import (
     admission,
     field_errors,
     gates,
+    managed_fields,
     metadata,
     pods,
     prune,
@@ -15,6 +16,7 @@ from app.domain.objects import (
 )
 from app.domain.objects.commands import CreateObject, WriteOptions
 from app.domain.objects.decided import Decided
+from app.domain.objects.managed_fields import Manager
 from app.domain.objects.reader import ObjectsReader
 from app.domain.objects.registry import CORE, Kind
 from app.domain.objects.rules import Rules
@@ -47,7 +49,7 @@ def decide_create(
     key = _check_identity(kind, command.key, tree)
     return create(
         reader, kind, key, tree, stamp, rules, command.options,
-        warnings=warnings, group=command.key.group,
+        warnings=warnings, group=command.key.group, version=command.version,
     )  # fmt: skip
 
 
@@ -62,8 +64,13 @@ def create(
     *,
     warnings: tuple[str, ...] = (),
     group: str,
+    version: str,
+    managers: list[Manager] | None = None,
 ) -> Decided:
-    """Create from an admitted tree, which becomes part of the draft; `group` as asked for."""
+    """Create from an admitted tree, which becomes part of the draft.
+
+    Group and version are those asked for; `managers` are set by an apply, which knows its own.
+    """
     written = tree["metadata"]
     if written.get("resourceVersion"):
         raise BadRequest("resourceVersion should not be set on objects to be created")
@@ -79,8 +86,14 @@ def create(
     if kind.namespaced:
         tree["metadata"]["namespace"] = key.namespace
         check_namespace(reader, kind, key)
-    _prepare(reader, kind, tree, rules)
     gates.drop_disabled(kind, tree, None, rules.profile)
+    if managers is not None:
+        managed_fields.put(tree["metadata"], managers)
+    elif rules.tracks_managers:
+        writer = managed_fields.updater(options, stamp, registry.api_version(group, version), "")
+        node = schema.storage_node(rules.schemas, kind)
+        managed_fields.track(tree["metadata"], tree, None, node, writer, has_status=kind.has_status)
+    _prepare(reader, kind, tree, rules)
     errors = metadata.check(kind, tree)
     errors += rules.validate_create(kind, tree, rules.context(reader, stamp.time))
     if errors:

@@ -10,7 +10,7 @@ not fit names the innermost struct, the path without indices, and the Go type.
 
 from collections.abc import Callable, Mapping
 from functools import lru_cache
-from typing import Any, TypeAlias
+from typing import Any, Protocol, TypeAlias
 
 from app.domain.errors import RedraError
 from app.domain.objects import schema_corrections
@@ -55,19 +55,34 @@ def clean(node: Node, tree: JsonObject) -> tuple[JsonObject, list[str]]:
     return found, [f'unknown field "{path.lstrip(".")}"' for path in problems]
 
 
+def clean_partial(node: Node, tree: JsonObject) -> tuple[JsonObject, list[str]]:
+    """The same for an applied configuration: nothing is filled in, so that nothing is claimed."""
+    problems: list[str] = []
+    found: JsonObject = _cleaner(node, complete=False)(tree, problems)
+    return found, [f'unknown field "{path.lstrip(".")}"' for path in problems]
+
+
 def clean_value(node: Node, value: Any) -> Any:
     """The same for a part of an object; unknown fields go without a word."""
     return _cleaner(node)(value, [])
 
 
-def _cleaner(node: Node) -> Cleaner:
-    found = node.cleaner
+def _cleaner(node: Node, *, complete: bool = True) -> Cleaner:
+    found = node.cleaner if complete else node.partial_cleaner
     if found is None:
-        found = node.cleaner = _COMPILERS[node.shape](node)
+        compiler = _COLLECTIONS.get(node.shape)
+        if compiler is None:
+            found = _SCALARS[node.shape](node)
+        else:
+            found = compiler(node, complete=complete)
+        if complete:
+            node.cleaner = found
+        else:
+            node.partial_cleaner = found
     return found
 
 
-def _compile_object(node: Node) -> Cleaner:
+def _compile_object(node: Node, *, complete: bool) -> Cleaner:
     struct = kind_name(node.definition) if node.definition else "object"
     go_type = node.go_type
     shown: list[tuple[str, Any, Cleaner | None]] = []
@@ -79,8 +94,9 @@ def _compile_object(node: Node) -> Cleaner:
         for name, field in node.fields.items():
             kept = name in node.required or name in keeps_empty
             drops_empty = field.shape in (Shape.LIST, Shape.MAP) and not kept
-            table[name] = (_PLAIN.get(field.shape), _cleaner(field), field.omits_zero, drops_empty)
-        for name, zero in node.always.items():
+            cleaner = _cleaner(field, complete=complete)
+            table[name] = (_PLAIN.get(field.shape), cleaner, field.omits_zero, drops_empty)
+        for name, zero in node.always.items() if complete else ():
             if name in node.fields:
                 is_struct = isinstance(zero, dict)
                 shown.append((name, zero, _cleaner(node.fields[name]) if is_struct else None))
@@ -126,7 +142,7 @@ _PLAIN: Mapping[Shape, type] = {Shape.STRING: str, Shape.BOOLEAN: bool, Shape.BY
 """Shapes for which a value of that class is right as it is."""
 
 
-def _compile_map(node: Node) -> Cleaner:
+def _compile_map(node: Node, *, complete: bool) -> Cleaner:
     go_type = node.go_type
     items = node.items
     plain = _PLAIN.get(items.shape)
@@ -135,7 +151,7 @@ def _compile_map(node: Node) -> Cleaner:
     def clean_map(value: Any, problems: list[str]) -> Any:
         if value.__class__ is not dict:
             raise WrongType(_name(value), go_type)
-        cleaner = _cleaner(items)
+        cleaner = _cleaner(items, complete=complete)
         found: JsonObject = {}
         for key, item in value.items():
             if item.__class__ is plain:
@@ -150,7 +166,7 @@ def _compile_map(node: Node) -> Cleaner:
     return clean_map
 
 
-def _compile_list(node: Node) -> Cleaner:
+def _compile_list(node: Node, *, complete: bool) -> Cleaner:
     go_type = node.go_type
     items = node.items
     plain = _PLAIN.get(items.shape)
@@ -159,7 +175,7 @@ def _compile_list(node: Node) -> Cleaner:
     def clean_list(value: Any, problems: list[str]) -> Any:
         if value.__class__ is not list:
             raise WrongType(_name(value), go_type)
-        cleaner = _cleaner(items)
+        cleaner = _cleaner(items, complete=complete)
         found: list[Any] = []
         for index, item in enumerate(value):
             if item.__class__ is plain:
@@ -246,18 +262,32 @@ def _quantity_text(text: str) -> str:
 
 
 def _compile_time(node: Node) -> Cleaner:
-    shown = timestamps.seconds_text if node.shape is Shape.TIME else timestamps.micro_text
+    canonical = _seconds_text if node.shape is Shape.TIME else _micro_text
 
     def clean_time(value: Any, problems: list[str]) -> Any:
         if value.__class__ is not str:
             raise WrongType(_name(value), node.go_type)
-        try:
-            return shown(timestamps.parse(value))
-        except timestamps.TimestampError as problem:
-            text = f'parsing time "{value}" as "2006-01-02T15:04:05Z07:00": cannot parse it'
-            raise WrongType(text, "") from problem
+        return canonical(value)
 
     return clean_time
+
+
+@lru_cache(maxsize=4_096)
+def _seconds_text(text: str) -> str:
+    return timestamps.seconds_text(_instant(text))
+
+
+@lru_cache(maxsize=1_024)
+def _micro_text(text: str) -> str:
+    return timestamps.micro_text(_instant(text))
+
+
+def _instant(text: str) -> timestamps.Instant:
+    try:
+        return timestamps.parse(text)
+    except timestamps.TimestampError as problem:
+        detail = f'parsing time "{text}" as "2006-01-02T15:04:05Z07:00": cannot parse it'
+        raise WrongType(detail, "") from problem
 
 
 def _compile_int_or_string(node: Node) -> Cleaner:
@@ -293,10 +323,17 @@ def _name(value: Any) -> str:
     return "object" if isinstance(value, dict) else "null"
 
 
-_COMPILERS: Mapping[Shape, Callable[[Node], Cleaner]] = {
+class _CompileCollection(Protocol):
+    def __call__(self, node: Node, *, complete: bool) -> Cleaner: ...
+
+
+_COLLECTIONS: Mapping[Shape, _CompileCollection] = {
     Shape.OBJECT: _compile_object,
     Shape.MAP: _compile_map,
     Shape.LIST: _compile_list,
+}
+
+_SCALARS: Mapping[Shape, Callable[[Node], Cleaner]] = {
     Shape.STRING: _compile_scalar,
     Shape.BYTES: _compile_scalar,
     Shape.BOOLEAN: _compile_scalar,

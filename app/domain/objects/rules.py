@@ -65,7 +65,10 @@ def accept_update(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rules:
-    """The rules of one history."""
+    """The rules of one history.
+
+    `tracks_managers` keeps `metadata.managedFields`; without it only appliers have entries.
+    """
 
     profile: Profile
     schemas: Schemas
@@ -73,6 +76,7 @@ class Rules:
     validate_update: ValidateUpdate = accept_update
     check_expression: CheckExpression = accept_expression
     patch_operations_max: int = OPERATIONS_MAX
+    tracks_managers: bool = True
 
     def context(self, reader: ObjectsReader, now: Instant) -> ValidationContext:
         """What validation of one write may look at."""

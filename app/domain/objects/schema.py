@@ -78,8 +78,8 @@ class Node:
     and `strategies` belong to strategic merge patches; `is_atomic` marks objects and maps that
     server-side apply treats as one value. `omits_zero` tells that the API leaves the field out
     when it is false, 0 or empty; `always` are fields that it always shows, with their zero value.
-    `fields` is filled for OBJECT, `items` for LIST and MAP. `cleaner` is what `prune` compiled from
-    the node; nobody else uses it.
+    `fields` is filled for OBJECT, `items` for LIST and MAP. The cleaners are what `prune` compiled
+    from the node; nobody else uses them.
     """
 
     __slots__ = (
@@ -99,6 +99,7 @@ class Node:
         "list_type",
         "merge_key",
         "omits_zero",
+        "partial_cleaner",
         "required",
         "shape",
         "strategies",
@@ -128,6 +129,7 @@ class Node:
         self.default: Any = schema_corrections.DEFAULTS.get(definition) or raw.get("default")
         self.omits_zero = omits_zero
         self.cleaner: Callable[[Any, list[str]], Any] | None = None
+        self.partial_cleaner: Callable[[Any, list[str]], Any] | None = None
         self.always: Mapping[str, Any] = schema_corrections.ALWAYS.get(short_name(definition), {})
 
     @property

@@ -136,7 +136,9 @@ _RESOURCE_ALWAYS: Mapping[str, Mapping[str, Any]] = {
 ALWAYS: Mapping[str, Mapping[str, Any]] = {
     "apps.v1.DaemonSet": {"spec": {}, "status": {}},
     "apps.v1.Deployment": {"spec": {}, "status": {}},
+    "apps.v1.DeploymentSpec": {"strategy": {}, "template": {}},
     "apps.v1.ReplicaSet": {"spec": {}, "status": {}},
+    "apps.v1.ReplicaSetSpec": {"template": {}},
     "apps.v1.ReplicaSetStatus": {"replicas": 0},
     "apps.v1.StatefulSet": {"spec": {}, "status": {}},
     "apps.v1.StatefulSetStatus": {"availableReplicas": 0, "replicas": 0},

@@ -12,6 +12,7 @@ from app.domain.objects import (
     equality,
     field_errors,
     gates,
+    managed_fields,
     metadata,
     pods,
     registry,
@@ -21,6 +22,7 @@ from app.domain.objects import (
 )
 from app.domain.objects.commands import PatchObject, PatchType, UpdateObject, WriteOptions
 from app.domain.objects.decided import Decided
+from app.domain.objects.managed_fields import Manager
 from app.domain.objects.reader import ObjectsReader
 from app.domain.objects.registry import Kind
 from app.domain.objects.rules import Rules
@@ -41,7 +43,10 @@ def decide_update(
         raise rejections.not_found(admission.as_asked(kind, command.key.group), key.name)
     if command.subresource == subresources.SCALE:
         tree = subresources.with_scale(kind, old, command.tree)
-        return replace(reader, kind, key, old, tree, stamp, rules, command.options)
+        return replace(
+            reader, kind, key, old, tree, stamp, rules, command.options,
+            api_version="autoscaling/v1",
+        )  # fmt: skip
     tree, warnings = admission.admit(
         kind,
         command.key.group,
@@ -51,12 +56,13 @@ def decide_update(
         rules=rules,
         now=stamp.time,
     )
-    _check_identity(kind, key, tree)
+    check_identity(kind, key, tree)
     if not tree["metadata"].get("resourceVersion"):
         _check_unconditional(kind, command.key.group, command.version, key.name)
     return replace(
         reader, kind, key, old, tree, stamp, rules, command.options,
         subresource=command.subresource, warnings=warnings,
+        api_version=registry.api_version(command.key.group, command.version),
     )  # fmt: skip
 
 
@@ -74,7 +80,10 @@ def decide_patch(
         shown = subresources.scale_of(kind, old)
         scaled = _apply(kind, shown, command, rules)
         tree = subresources.with_scale(kind, old, scaled)
-        return replace(reader, kind, key, old, tree, stamp, rules, command.options)
+        return replace(
+            reader, kind, key, old, tree, stamp, rules, command.options,
+            api_version="autoscaling/v1",
+        )  # fmt: skip
     shown = conversion.convert(old, kind, kind.storage_api_version, requested)
     patched = _apply(kind, shown, command, rules)
     tree, warnings = admission.admit(
@@ -86,10 +95,11 @@ def decide_patch(
         rules=rules,
         now=stamp.time,
     )
-    _check_identity(kind, key, tree)
+    check_identity(kind, key, tree)
     return replace(
         reader, kind, key, old, tree, stamp, rules, command.options,
         subresource=command.subresource, warnings=warnings,
+        api_version=registry.api_version(command.key.group, command.version),
     )  # fmt: skip
 
 
@@ -105,24 +115,34 @@ def replace(
     *,
     subresource: str = "",
     warnings: tuple[str, ...] = (),
+    api_version: str,
+    managers: list[Manager] | None = None,
 ) -> Decided:
     """Put an admitted tree, or the part that `subresource` names, in the place of `old`.
 
-    The tree is owned by this function. An answer without drafts means: nothing changes.
+    The tree is owned by this function. `managers` are set by an apply, which knows its own. An
+    answer without drafts means: nothing changes.
     """
     before = metadata.of(old)
     _check_preconditions(kind, key, metadata.of(tree), before)
     if not subresources.exists(kind, subresource):
         raise rejections.unknown_resource()
     new = subresources.merged(kind, old, tree, subresource)
-    if subresource != "status":
+    if subresource == "status":
+        new["metadata"] = dict(new["metadata"])
+    else:
         new["metadata"] = metadata.changed(metadata.of(tree), before)
         new["metadata"]["name"] = key.name
         if kind.namespaced:
             new["metadata"]["namespace"] = key.namespace
     gates.drop_disabled(kind, new, old, rules.profile)
-    _prepare(kind, new, old, stamp, subresource)
     node = schema.storage_node(rules.schemas, kind)
+    if managers is not None:
+        managed_fields.put(new["metadata"], managers)
+    elif rules.tracks_managers:
+        writer = managed_fields.updater(options, stamp, api_version, subresource)
+        managed_fields.track(new["metadata"], new, old, node, writer, has_status=kind.has_status)
+    _prepare(kind, new, old, stamp, subresource)
     if kind.has_generation and subresource != "status":
         _count_generation(new, old, node)
     if not equality.semantic_equal(new, old, node):
@@ -144,8 +164,6 @@ def replace(
         last = {**old, "metadata": dict(before)}
         draft = Draft(type=EventType.OBJECT_DELETED, key=key, uid=uid, tree=last, stamp=stamp)
         return Decided(drafts=(draft,), tree=new, warnings=warnings)
-    if new["metadata"] is before:
-        new["metadata"] = dict(before)
     draft = Draft(type=EventType.OBJECT_UPDATED, key=key, uid=uid, tree=new, stamp=stamp)
     return Decided(drafts=(draft,), tree=new, warnings=warnings)
 
@@ -187,7 +205,7 @@ def _apply_operations(
     return patches.apply_operations(shown, body)
 
 
-def _check_identity(kind: Kind, key: ObjectKey, tree: JsonObject) -> None:
+def check_identity(kind: Kind, key: ObjectKey, tree: JsonObject) -> None:
     written = tree["metadata"]
     name = written.get("name", "")
     if name and name != key.name:

@@ -208,9 +208,10 @@ class Cluster:
         return self.world.get(place)
 
 
-def cluster(version: str = "1.37", **gates: bool) -> Cluster:
-    """A cluster with the namespace `default`."""
-    rules = Rules(profile=Profile(version=version, gates=gates), schemas=release(version))
+def cluster(version: str = "1.37", *, tracks_managers: bool = False, **gates: bool) -> Cluster:
+    """A cluster with the namespace `default`; managed fields only where a test is about them."""
+    profile = Profile(version=version, gates=gates)
+    rules = Rules(profile=profile, schemas=release(version), tracks_managers=tracks_managers)
     found = Cluster(rules=rules)
     found.namespace()
     return found

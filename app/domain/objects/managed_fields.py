@@ -1,0 +1,208 @@
+"""Who set which field: `metadata.managedFields`, kept up to date by every write.
+
+Fields are compared in the storage version; an entry names the version its writer used. Parity:
+api-surface.md 9. An object that came without entries (from an import, or cleared by a client)
+gets none by updates, only by the first apply.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+
+from app.domain.log import Stamp
+from app.domain.objects import field_sets
+from app.domain.objects.commands import WriteOptions
+from app.domain.objects.conversion import EVENT_NAMES
+from app.domain.objects.field_sets import FieldSet
+from app.domain.objects.registry import EVENTS
+from app.domain.objects.schema import Node
+from app.domain.values import timestamps
+from app.domain.values.json_tree import JsonObject, JsonView
+
+UPDATE = "Update"
+APPLY = "Apply"
+UPDATE_ENTRIES_MAX = 10
+ANCIENT = "ancient-changes"
+BEFORE_FIRST_APPLY = "before-first-apply"
+NAME_MAX = 128
+
+_UNTRACKED = ("apiVersion", "kind")
+_UNTRACKED_METADATA = (
+    "creationTimestamp",
+    "generation",
+    "managedFields",
+    "name",
+    "namespace",
+    "resourceVersion",
+    "selfLink",
+    "uid",
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Manager:
+    """One entry: who, how, through which version and subresource, since when, which fields."""
+
+    name: str
+    operation: str
+    api_version: str
+    subresource: str = ""
+    time: str = ""
+    fields: FieldSet
+
+    def is_same_writer(self, other: "Manager") -> bool:
+        """True when a write of the other goes into this entry."""
+        same = (self.name, self.operation, self.subresource) == (
+            other.name, other.operation, other.subresource,
+        )  # fmt: skip
+        return same and (self.operation == APPLY or self.api_version == other.api_version)
+
+
+def default_name(agent: str) -> str:
+    """The manager of a client that names none: its user agent up to the first slash."""
+    name = "".join(char for char in agent.partition("/")[0] if char.isprintable())
+    return name[:NAME_MAX] or "unknown"
+
+
+def updater(options: WriteOptions, stamp: Stamp, api_version: str, subresource: str) -> Manager:
+    """The entry that a plain write goes into, still without fields."""
+    return Manager(
+        name=options.field_manager or default_name(stamp.actor.agent),
+        operation=UPDATE,
+        api_version=api_version,
+        subresource=subresource,
+        time=timestamps.seconds_text(stamp.time),
+        fields={},
+    )
+
+
+def load(metadata: JsonView) -> list[Manager]:
+    """The entries of an object; those without fields are passed over."""
+    return [
+        Manager(
+            name=entry.get("manager", ""),
+            operation=entry.get("operation", UPDATE),
+            api_version=entry.get("apiVersion", ""),
+            subresource=entry.get("subresource", ""),
+            time=entry.get("time", ""),
+            fields=_spelt(entry, field_sets.load(entry.get("fieldsV1") or {}), _FROM_ALIAS),
+        )
+        for entry in metadata.get("managedFields") or ()
+        if isinstance(entry, dict) and entry
+    ]
+
+
+def dump(managers: Iterable[Manager]) -> list[JsonObject]:
+    """The entries as JSON: appliers first, then by time, name, version and subresource."""
+    rows = sorted(
+        (manager for manager in managers if manager.fields),
+        key=lambda row: (
+            row.operation != APPLY, row.time, row.name, row.api_version, row.subresource,
+        ),
+    )  # fmt: skip
+    return [_entry(row) for row in _bounded(rows)]
+
+
+def track(
+    metadata: JsonObject,
+    tree: JsonView,
+    old: JsonView | None,
+    node: Node,
+    writer: Manager,
+    *,
+    has_status: bool,
+) -> None:
+    """Enter an update into the metadata of the new tree, in place.
+
+    Fields that changed move to the writer's entry, fields that went leave all entries. `old` is
+    None for a new object. `writer` carries no fields; its time is used if its entry changes.
+    """
+    managers = load(metadata)
+    if old is not None and not managers:
+        metadata.pop("managedFields", None)
+        return
+    before = old if old is not None else field_sets.zero(node)
+    changed, removed = field_sets.changes(before, tree, node)
+    changed = tracked(changed, writer.subresource, has_status=has_status)
+    removed = tracked(removed, writer.subresource, has_status=has_status)
+    if not changed and not removed:
+        return
+    found = []
+    own = writer
+    for manager in managers:
+        if manager.is_same_writer(writer):
+            own = manager
+        else:
+            rest = field_sets.difference(manager.fields, changed)
+            found.append(replace(manager, fields=field_sets.difference(rest, removed)))
+    fields = field_sets.union(field_sets.difference(own.fields, removed), changed)
+    if fields != own.fields:
+        own = replace(own, fields=fields, time=writer.time)
+    put(metadata, [*found, own])
+
+
+def put(metadata: JsonObject, managers: Iterable[Manager]) -> None:
+    """Write the entries into metadata, in place; without entries the field is absent."""
+    entries = dump(managers)
+    if entries:
+        metadata["managedFields"] = entries
+    else:
+        metadata.pop("managedFields", None)
+
+
+def tracked(fields: FieldSet, subresource: str, *, has_status: bool) -> FieldSet:
+    """The fields that a write through `subresource` can own."""
+    if subresource == "status":
+        found = {name: below for name, below in fields.items() if name == "f:status"}
+    else:
+        found = {
+            element: below
+            for element, below in fields.items()
+            if element[2:] not in _UNTRACKED
+            and element not in (field_sets.MEMBER, "f:metadata")
+            and not (has_status and element == "f:status")
+        }
+    metadata = {
+        element: below
+        for element, below in fields.get("f:metadata", {}).items()
+        if element != field_sets.MEMBER and element[2:] not in _UNTRACKED_METADATA
+    }
+    if metadata:
+        found["f:metadata"] = metadata
+    return found
+
+
+def _entry(manager: Manager) -> JsonObject:
+    found: JsonObject = {"manager": manager.name, "operation": manager.operation}
+    if manager.api_version:
+        found["apiVersion"] = manager.api_version
+    if manager.time:
+        found["time"] = manager.time
+    found["fieldsType"] = "FieldsV1"
+    found["fieldsV1"] = field_sets.dump(_spelt(found, manager.fields, _TO_ALIAS))
+    if manager.subresource:
+        found["subresource"] = manager.subresource
+    return found
+
+
+_TO_ALIAS = {f"f:{ours}": f"f:{theirs}" for ours, theirs in EVENT_NAMES.items()}
+_FROM_ALIAS = {theirs: ours for ours, theirs in _TO_ALIAS.items()}
+
+
+def _spelt(entry: JsonView, fields: FieldSet, names: Mapping[str, str]) -> FieldSet:
+    """Entries of events.k8s.io spell some fields of Events in their own way."""
+    if entry.get("apiVersion") != f"{EVENTS}/v1":
+        return fields
+    return {names.get(element, element): below for element, below in fields.items()}
+
+
+def _bounded(rows: list[Manager]) -> list[Manager]:
+    """The rows with the oldest updates merged into one when there are too many."""
+    updates = [row for row in rows if row.operation != APPLY]
+    if len(updates) <= UPDATE_ENTRIES_MAX:
+        return rows
+    appliers = [row for row in rows if row.operation == APPLY]
+    surplus = len(updates) - UPDATE_ENTRIES_MAX + 1
+    ancient = replace(updates[0], name=ANCIENT)
+    for row in updates[1:surplus]:
+        ancient = replace(row, name=ANCIENT, fields=field_sets.union(ancient.fields, row.fields))
+    return [*appliers, ancient, *updates[surplus:]]
