@@ -249,11 +249,10 @@ def _plain(significant: str, exponent: int) -> str:
 
 
 def duration_text(value: Duration) -> str:
-    """A duration in seconds, such as `3600s` or `0.5s`."""
-    magnitude = abs(value.nanoseconds)
-    whole, rest = divmod(magnitude, 10**9)
-    fraction = f".{rest:09d}".rstrip("0") if rest else ""
-    return f"{'-' if value.nanoseconds < 0 else ''}{whole}{fraction}s"
+    """A duration in seconds, such as `3600s` or `0.5s`; a double, so far digits are lost."""
+    whole, rest = divmod(abs(value.nanoseconds), 10**9)
+    seconds = float(whole) + rest / 1e9
+    return plain_double_text(-seconds if value.nanoseconds < 0 else seconds) + "s"
 
 
 def timestamp_text(value: Timestamp) -> str:

@@ -295,7 +295,7 @@ def _code(function: str, overload: Overload, *, with_forms: bool) -> Implementat
         # Only the authorizer's functions: no value of their types can exist here.
         refused = CelError(f"no such overload: {function}")
         return lambda *values: refused
-    if overload.id.endswith(_IDENTITIES):
+    if overload.id in _IDENTITIES:
         plain = conversions.identity
     if not with_forms:
         return plain
@@ -303,9 +303,11 @@ def _code(function: str, overload: Overload, *, with_forms: bool) -> Implementat
     return lambda forms, *values: code(*values)
 
 
-_IDENTITIES: Final = (
-    *("bool_to_bool", "bytes_to_bytes", "double_to_double", "duration_to_duration"),
-    *("int64_to_int64", "string_to_string", "timestamp_to_timestamp", "uint64_to_uint64"),
+_IDENTITIES: Final = frozenset(
+    (
+        *("bool_to_bool", "bytes_to_bytes", "double_to_double", "duration_to_duration"),
+        *("int64_to_int64", "string_to_string", "timestamp_to_timestamp", "uint64_to_uint64"),
+    )
 )
 
 

@@ -65,10 +65,13 @@ def char_at(text: str, index: int) -> Value:
 
 
 def index_of(text: str, part: str, offset: int = 0) -> Value:
-    """`text.indexOf(part, offset)`: the first position from `offset` on, or -1."""
+    """`text.indexOf(part, offset)`: the first position from `offset` on, or -1.
+
+    Only a negative offset is refused; one beyond the end finds nothing.
+    """
     if part == "":
         return offset
-    if not 0 <= offset <= len(text):
+    if offset < 0:
         return out_of_range(offset)
     return text.find(part, offset)
 
@@ -82,8 +85,10 @@ def last_index_of_from(text: str, part: str, offset: int) -> Value:
     """`text.lastIndexOf(part, offset)`: the last position not after `offset`, or -1."""
     if part == "":
         return offset
-    if not 0 <= offset <= len(text):
+    if offset < 0:
         return out_of_range(offset)
+    if offset >= len(text):
+        return -1
     return text.rfind(part, 0, offset + len(part))
 
 
