@@ -194,7 +194,7 @@ class _Cycle:
 
     def _devices(self, info: NodeInfo) -> DeviceVerdict:
         unavailable = tuple(
-            index for index, claim in enumerate(self.claims) if not self._is_available(claim, info)
+            index for index, claim in enumerate(self.claims) if not self.is_available(claim, info)
         )
         made = DeviceVerdict()
         if self.allocator is not None:
@@ -226,7 +226,8 @@ class _Cycle:
             made.score = pod_claims.rank_score(self.claims, drawn)
         return made
 
-    def _is_available(self, claim: PodClaim, info: NodeInfo) -> bool:
+    def is_available(self, claim: PodClaim, info: NodeInfo) -> bool:
+        """False when the claim is allocated and cannot be used on the node."""
         allocation = claim.allocation
         if allocation is None:
             return True
@@ -257,7 +258,7 @@ def attempt(
         pod_claims.check_classes(views.objects, claims, rules.gates)
     except ClaimsNotReady as problem:
         return _prefilter_failure(nodes, pod, str(problem), start)
-    cycle = _begin(rules, views, nodes, verdicts, pod, claims, now)
+    cycle = begin(rules, views, nodes, verdicts, pod, claims, now)
     if cycle.kind.hopeless_at == nodes.version and isinstance(cycle.kind.hopeless, _Tally):
         return _no_node(cycle, cycle.kind.hopeless, start)
     if nominated and (info := nodes.get(nominated)) is not None:
@@ -275,7 +276,7 @@ def nodes_to_find(count: int) -> int:
     return max(count * percentage // 100, FEASIBLE_MIN)
 
 
-def _begin(
+def begin(
     rules: Rules,
     views: SchedulingViews,
     nodes: NodeIndex,
@@ -284,6 +285,7 @@ def _begin(
     claims: tuple[PodClaim, ...],
     now: Instant,
 ) -> _Cycle:
+    """The state of one attempt: claims resolved, the allocator built, nothing asked yet."""
     fresh = tuple(claim.tree for claim in claims if claim.allocation is None)
     allocator = None
     if fresh:

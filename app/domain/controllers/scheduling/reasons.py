@@ -1,0 +1,90 @@
+"""What each node says to a pod: the first filter that refuses it, or the allocator's whole answer.
+
+Made when somebody asks, from the views of any revision; the plain attempt stops at what it needs.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import cast
+
+from app.domain.allocation import Answer
+from app.domain.allocation import Allocation as Found
+from app.domain.allocation import explanation
+from app.domain.allocation.explanation import Explanation
+from app.domain.controllers.plan import Views
+from app.domain.controllers.resources import NODES, PODS
+from app.domain.controllers.scheduling import attempt, pod_claims, pod_spec
+from app.domain.controllers.scheduling.attempt import Rules, SchedulingViews
+from app.domain.controllers.scheduling.nodes import NodeIndex
+from app.domain.controllers.scheduling.pod_claims import ClaimsNotReady
+from app.domain.controllers.scheduling.reconciler import SchedulingReconciler
+from app.domain.controllers.scheduling.verdicts import Verdicts
+from app.domain.values.json_tree import JsonObject
+from app.domain.values.timestamps import Instant
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NodeAnswer:
+    """One node: `text` is upstream's reason, empty when the pod fits there.
+
+    `answer` is the allocator's, None when the node was refused before devices were asked.
+    """
+
+    node: str
+    text: str
+    answer: Answer | None = None
+
+    def explain(self) -> Explanation | None:
+        """The reasons down to the device, when devices were asked."""
+        return None if self.answer is None else explanation.explain(self.answer)
+
+
+def node_index(rules: Rules, views: Views) -> NodeIndex:
+    """The nodes with what is bound to them, as the scheduler sees them at the views' revision."""
+    reconciler = SchedulingReconciler(rules)
+    objects = views.objects
+    found = [objects.event(key) for place in (NODES, PODS) for key in objects.keys(*place)]
+    for event in sorted((event for event in found if event), key=lambda event: event.revision):
+        reconciler.fold(event, views)
+    return reconciler.nodes
+
+
+def before_nodes(views: Views, tree: JsonObject, rules: Rules) -> str:
+    """Why no node is asked at all (controllers.md 3.1 and 3.3); empty when they are."""
+    try:
+        claims = pod_claims.resolve(views.objects, pod_spec.read(tree).facts)
+        pod_claims.check_classes(views.objects, claims, rules.gates)
+    except ClaimsNotReady as problem:
+        return str(problem)
+    return ""
+
+
+def ask_nodes(
+    rules: Rules, views: Views, tree: JsonObject, *, now: Instant, node: str = ""
+) -> Iterator[NodeAnswer]:
+    """The answer of each node in the scheduler's order, or of the one named."""
+    found = cast(SchedulingViews, views)
+    nodes = node_index(rules, views)
+    pod = pod_spec.read(tree)
+    claims = pod_claims.resolve(found.objects, pod.facts)
+    cycle = attempt.begin(rules, found, nodes, Verdicts(), pod, claims, now)
+    for info in nodes.order():
+        if node and info.name != node:
+            continue
+        verdict = cycle.verdict(info)
+        if verdict.refusal is not None:
+            yield NodeAnswer(node=info.name, text=", ".join(verdict.refusal.reasons))
+            continue
+        refusal = None if cycle.hood is None else cycle.hood.check_node(info)
+        if refusal is not None:
+            yield NodeAnswer(node=info.name, text=", ".join(refusal.reasons))
+            continue
+        answer = None
+        if cycle.allocator is not None:
+            answer = cycle.allocator.allocate(info.node, cycle.fresh)
+        text = (
+            "" if answer is None or isinstance(answer, Found) else explanation.event_reason(answer)
+        )
+        if not text and not all(cycle.is_available(claim, info) for claim in claims):
+            text = attempt.NOT_AVAILABLE.reasons[0]
+        yield NodeAnswer(node=info.name, text=text, answer=answer)
