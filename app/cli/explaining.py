@@ -1,7 +1,67 @@
-"""Placeholder."""
+"""`redra why`: the reasons, as a tree that fits a terminal."""
+
+from typing import Annotated
 
 import typer
+
+from app.cli import console
+from app.cli.console import Output, OutputOption
+from app.cli.serving import DataOption
+from app.domain.errors import InputError
+from app.service.explaining import Answer, Question
+from app.service.reason_trees import Reason
+
+LINES_MAX = 200
+"""Lines of a printed tree; what is cut is counted, `-o json` has all of it."""
 
 
 def register(root: typer.Typer) -> None:
     """Add the commands of this module."""
+    root.command("why")(why)
+
+
+def why(
+    subject: Annotated[str, typer.Argument(metavar="KIND/NAME", help="pod/x, resourceclaim/y, …")],
+    namespace: Annotated[
+        str, typer.Option("--namespace", "-n", help="Namespace of the subject.")
+    ] = "default",
+    history: Annotated[str, typer.Option(help="Name of the history.")] = "default",
+    at: Annotated[
+        str, typer.Option(help="Revision or instant, such as 42 or 2026-01-02T03:04:05Z.")
+    ] = "",
+    node: Annotated[str, typer.Option(help="Ask about just this node.")] = "",
+    data: DataOption = None,
+    output: OutputOption = Output.TEXT,
+) -> None:
+    """Say why something is as it is: node by node, request by request, device by device."""
+    from app.bootstrap import choices, explanations, stores
+
+    kind, slash, name = subject.partition("/")
+    if not slash or not name:
+        raise InputError(f"{subject!r} names nothing", cure="write it as KIND/NAME, as in pod/web")
+    settings = choices.settings(data=data)
+    question = Question(kind=kind, namespace=namespace, name=name, node=node)
+
+    async def ask() -> Answer:
+        async with stores.open_store(settings) as store:
+            return await explanations.why(store, settings, history, at, question)
+
+    answer = console.run(ask)
+    if output is Output.JSON:
+        console.say_json(answer.to_json())
+        return
+    console.say(f"{answer.subject}: {answer.outcome}" + (f", {answer.text}" if answer.text else ""))
+    lines = list(_lines(answer.reason.children, ""))
+    for line in lines[:LINES_MAX]:
+        console.say(line)
+    if len(lines) > LINES_MAX:
+        console.say(f"… {len(lines) - LINES_MAX} more lines; -o json has all of them")
+
+
+def _lines(reasons: tuple[Reason, ...], indent: str) -> list[str]:
+    found: list[str] = []
+    for number, reason in enumerate(reasons, 1):
+        is_last = number == len(reasons)
+        found.append(f"{indent}{'└─ ' if is_last else '├─ '}{reason.text}")
+        found += _lines(reason.children, indent + ("   " if is_last else "│  "))
+    return found
