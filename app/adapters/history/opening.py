@@ -27,7 +27,7 @@ from app.adapters.history.resolving import Resolver
 from app.adapters.history.spool import Spool, replace_times
 from app.adapters.history.unpacking import ByteSource
 from app.domain.errors import InputError
-from app.domain.log.records import Loss, Op, Record
+from app.domain.log.records import Op, Record
 from app.domain.objects.rules import Rules
 from app.domain.values.json_tree import JsonObject
 
@@ -304,13 +304,13 @@ def _read_all(files: list[SourceFile], options: ReadOptions, notes: Notes) -> It
 def _read_dump(
     file: SourceFile, number: int, options: ReadOptions, notes: Notes, *, has_log: bool
 ) -> Iterator[Record]:
-    """The objects of a dump. In a folder with a log, manifests are its inputs and left out."""
+    """The objects of a dump. In a folder with a log, single objects are inputs and left out."""
     if file.is_named or not has_log:
         yield from dumps.read(file.source, number, options, notes)
         return
     aside = Notes(keep_going=True, refusals_max=0)
     for record in dumps.read(file.source, number, options, aside):
-        if record.op is Op.ADDED or Loss.NO_UID in record.losses:
+        if record.op is Op.ADDED or "[" not in record.position:
             notes.count("manifests beside a log, left out")
         else:
             yield record

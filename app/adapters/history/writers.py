@@ -1,0 +1,259 @@
+"""Histories leave in the forms that other tools read: audit lines, watch streams, object dumps.
+
+Each writer takes events in order and writes at the end. What a form cannot say is left out, as in
+a recording of that form (history-formats.md 18, 19): the reader of the same form gives the same
+records up to those losses. The native bundle, which loses nothing, has a module of its own.
+"""
+
+import tempfile
+from collections.abc import Iterable
+from pathlib import Path
+from typing import IO
+
+import msgspec
+
+from app.adapters.history import kinds
+from app.adapters.history.unpacking import CHUNK
+from app.adapters.history.watch import INITIAL_END
+from app.domain.errors import InputError
+from app.domain.log import Event, EventType, ObjectKey
+from app.domain.log.chain import canonical_json
+from app.domain.values import json_tree, timestamps
+from app.domain.values.json_tree import JsonObject, JsonView
+
+BASELINE_VERB = "baseline"
+_VERBS = {
+    EventType.OBJECT_CREATED: "create",
+    EventType.OBJECT_UPDATED: "update",
+    EventType.OBJECT_DELETED: "delete",
+}
+_WATCH_TYPES = {
+    EventType.OBJECT_CREATED: "ADDED",
+    EventType.OBJECT_UPDATED: "MODIFIED",
+    EventType.OBJECT_DELETED: "DELETED",
+}
+
+
+class AuditWriter:
+    """One `ResponseComplete` event per change, with both bodies, and per refused request.
+
+    First steps of removals (a grace period of 0 without finalizers) are left out, as the API server
+    leaves them out; gaps and decisions have no form here.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._file = _PendingFile(path)
+
+    def write(self, events: Iterable[Event]) -> None:
+        """Add events that follow the ones before."""
+        for event in events:
+            line = _audit_line(event)
+            if line is not None:
+                self._file.write(canonical_json(line) + b"\n")
+
+    def finish(self, details: JsonObject) -> JsonObject:
+        """Write the file; returns how many lines it has."""
+        return self._file.finish()
+
+
+class WatchWriter:
+    """A folder with one stream per resource; a mark ends the list of what existed before."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._files: dict[tuple[str, str], _PendingFile] = {}
+        self._is_listing: dict[tuple[str, str], bool] = {}
+        self._last: dict[tuple[str, str], Event] = {}
+
+    def write(self, events: Iterable[Event]) -> None:
+        """Add events that follow the ones before."""
+        for event in events:
+            if not event.is_about_object:
+                continue
+            place = event.key[:2]
+            file = self._files.get(place)
+            if file is None:
+                name = ".".join(part for part in (event.key.resource, event.key.group) if part)
+                file = self._files[place] = _PendingFile(self._path / f"{name}.jsonl")
+                self._is_listing[place] = True
+            if self._is_listing[place] and event.stamp.verb != BASELINE_VERB:
+                self._is_listing[place] = False
+                mark = {INITIAL_END: "true"}
+                file.write(_bookmark(event, event.revision - 1, mark))
+            kind = _WATCH_TYPES[event.type].encode()
+            file.write(b'{"object":%s,"type":"%s"}\n' % (event.body, kind))
+            self._last[place] = event
+
+    def finish(self, details: JsonObject) -> JsonObject:
+        """Write the files; returns how many lines each has."""
+        try:
+            self._path.mkdir(parents=True, exist_ok=True)
+        except OSError as problem:
+            raise _unwritable(self._path, problem) from problem
+        written: JsonObject = {}
+        for place, file in sorted(self._files.items()):
+            last = self._last[place]
+            marks = {INITIAL_END: "true"} if self._is_listing[place] else {}
+            file.write(_bookmark(last, last.revision, marks))
+            written[place[1]] = file.finish()["lines"]
+        return written
+
+
+class DumpWriter:
+    """The objects that exist after the last event: a List, sorted by key."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._objects: dict[ObjectKey, bytes] = {}
+
+    def write(self, events: Iterable[Event]) -> None:
+        """Add events that follow the ones before."""
+        for event in events:
+            if event.type is EventType.OBJECT_DELETED:
+                self._objects.pop(event.key, None)
+            elif event.is_about_object:
+                self._objects[event.key] = event.body
+
+    def finish(self, details: JsonObject) -> JsonObject:
+        """Write the file; returns how many objects it holds."""
+        file = _PendingFile(self._path)
+        file.write(b'{"apiVersion":"v1","items":[')
+        for index, key in enumerate(sorted(self._objects)):
+            file.write((b",\n" if index else b"\n") + self._objects[key])
+        file.write(b'],\n"kind":"List","metadata":{"resourceVersion":""}}\n')
+        file.finish()
+        return {"objects": len(self._objects)}
+
+
+class _PendingFile:
+    """Bytes that become a file at once or not at all."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._file: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115  closed by `finish`
+        self._lines = 0
+
+    def write(self, content: bytes) -> None:
+        self._file.write(content)
+        self._lines += 1
+
+    def finish(self) -> JsonObject:
+        partial = self._path.with_name(f".{self._path.name}.partial")
+        try:
+            self._file.seek(0)
+            with partial.open("wb") as target:
+                while chunk := self._file.read(CHUNK):
+                    target.write(chunk)
+            partial.replace(self._path)
+        except OSError as problem:
+            partial.unlink(missing_ok=True)
+            raise _unwritable(self._path, problem) from problem
+        finally:
+            self._file.close()
+        return {"lines": self._lines}
+
+
+def _unwritable(path: Path, problem: OSError) -> InputError:
+    return InputError(
+        f"it cannot be written: {problem.strerror}", place=str(path), cure="choose another place"
+    )
+
+
+def _bookmark(event: Event, version: int, annotations: dict[str, str]) -> bytes:
+    tree = event.object
+    metadata: JsonObject = {"resourceVersion": str(version)}
+    if annotations:
+        metadata["annotations"] = annotations
+    mark = {"apiVersion": tree.get("apiVersion"), "kind": tree.get("kind"), "metadata": metadata}
+    return canonical_json({"object": mark, "type": "BOOKMARK"}) + b"\n"
+
+
+def _audit_line(event: Event) -> JsonObject | None:
+    if event.type is EventType.REQUEST_OBSERVED:
+        body = event.object
+        line = _audit_event(event, json_tree.text(body, "verb"), json_tree.integer(body, "code"))
+        line["objectRef"]["subresource"] = json_tree.text(body, "subresource")
+        line["responseStatus"]["message"] = json_tree.text(body, "message")
+        return line
+    if not event.is_about_object:
+        return None
+    tree = event.object
+    if event.stamp.verb == BASELINE_VERB and event.type is EventType.OBJECT_CREATED:
+        line = _audit_event(event, "list", 200)
+        line["objectRef"]["name"] = ""
+        line["responseObject"] = {
+            "kind": f"{tree.get('kind')}List",
+            "apiVersion": tree.get("apiVersion"),
+            "metadata": {},
+            "items": [msgspec.Raw(event.body)],
+        }
+        return line
+    if event.type is EventType.OBJECT_UPDATED and _is_first_step(tree):
+        return None
+    code = 201 if event.type is EventType.OBJECT_CREATED else 200
+    line = _audit_event(event, _VERBS[event.type], code)
+    if event.type is EventType.OBJECT_DELETED and _was_terminating(tree):
+        details = {"name": event.key.name, "uid": event.uid}
+        line["responseObject"] = {"kind": "Status", "apiVersion": "v1", "details": details}
+    else:
+        line["responseObject"] = msgspec.Raw(event.body)
+    return line
+
+
+def _is_first_step(tree: JsonView) -> bool:
+    """A state that a reader would take for a removal: nothing holds the object any more."""
+    metadata = json_tree.mapping(tree, "metadata")
+    return (
+        bool(metadata.get("deletionTimestamp"))
+        and not metadata.get("finalizers")
+        and not json_tree.get(tree, "spec", "finalizers")
+        and not metadata.get("deletionGracePeriodSeconds")
+    )
+
+
+def _was_terminating(tree: JsonView) -> bool:
+    return bool(json_tree.text(tree, "metadata", "deletionTimestamp"))
+
+
+def _audit_event(event: Event, verb: str, code: int | None) -> JsonObject:
+    key, stamp = event.key, event.stamp
+    version = ""
+    if event.is_about_object:
+        _, version = kinds.split_version(json_tree.text(event.object, "apiVersion"))
+    time = timestamps.micro_text(stamp.time)
+    found: JsonObject = {
+        "kind": "Event",
+        "apiVersion": "audit.k8s.io/v1",
+        "level": "RequestResponse",
+        "auditID": stamp.request_id or f"revision-{event.revision}",
+        "stage": "ResponseComplete",
+        "requestURI": _path(key, version),
+        "verb": verb,
+        "user": {"username": stamp.actor.user, "groups": list(stamp.actor.groups)},
+        "userAgent": stamp.actor.agent,
+        "objectRef": {
+            "resource": key.resource,
+            "namespace": key.namespace,
+            "name": key.name,
+            "uid": event.uid,
+            "apiGroup": key.group,
+            "apiVersion": version,
+            "subresource": "",
+        },
+        "responseStatus": {"metadata": {}, "code": code or 0},
+        "requestReceivedTimestamp": time,
+        "stageTimestamp": time,
+    }
+    if stamp.actor.impersonated_by:
+        found["impersonatedUser"] = found["user"]
+        found["user"] = {"username": stamp.actor.impersonated_by}
+    return found
+
+
+def _path(key: ObjectKey, version: str) -> str:
+    parts = ["/apis", key.group] if key.group else ["/api"]
+    parts.append(version or "v1")
+    if key.namespace:
+        parts += ["namespaces", key.namespace]
+    parts += [key.resource, key.name]
+    return "/".join(part for part in parts if part)
