@@ -82,7 +82,7 @@ def test_equal_quantities_written_otherwise_change_nothing() -> None:
         },
     }
     made.create(tree)
-    tree["spec"]["devices"][0]["capacity"]["memory"]["value"] = "1024Mi"  # type: ignore[index]
+    tree["spec"]["devices"][0]["capacity"]["memory"]["value"] = "1024Mi"
     made.update(tree)
     assert made.types == []
 
@@ -448,7 +448,7 @@ def test_features_in_use_survive_their_gate() -> None:
     }
     made.create(tree)
     made.rules = cluster(DRADeviceTaints=False).rules
-    tree["spec"]["devices"][1]["taints"] = [taint]  # type: ignore[index]
+    tree["spec"]["devices"][1]["taints"] = [taint]
     after = made.update(tree)
     assert [len(device.get("taints", ())) for device in after["spec"]["devices"]] == [1, 1]
 
