@@ -146,7 +146,7 @@ class DecisionsProjection:
             "observed": decided.observed,
             "cause": decided.cause,
             "actor": decided.actor,
-            "commands": json_tree.integer(body, "commands"),
+            "commands": min(json_tree.integer(body, "commands") or 0, 2**63 - 1),
             "plan": json_tree.text(body, "plan"),
             "inputs": dict(json_tree.mapping(body, "inputs")),
             "summary": dict(json_tree.mapping(body, "summary")),

@@ -24,6 +24,9 @@ from projections.row_changes import RowChanges
 
 GROUP = "resource.k8s.io"
 
+INTEGER_MAX = 2**63 - 1
+"""The largest integer of a column; an imported object may hold any number."""
+
 POOLS = Table(
     name="view_pools",
     key=("driver", "pool"),
@@ -242,8 +245,8 @@ class InventoryProjection:
         return {
             "driver": pool[0],
             "pool": pool[1],
-            "generation": surveyed.generation,
-            "slices_expected": newest[0].slice_count,
+            "generation": min(surveyed.generation, INTEGER_MAX),
+            "slices_expected": min(newest[0].slice_count, INTEGER_MAX),
             "slices_present": len(newest),
             "slices_obsolete": len(self._inventory.slices_of(pool)) - len(newest),
             "state": surveyed.state.value,
@@ -281,7 +284,7 @@ def _device_row(found: Slice, device: Device) -> Row:
         "pool": device.id[1],
         "device": device.id[2],
         "slice": found.name,
-        "generation": found.generation,
+        "generation": min(found.generation, INTEGER_MAX),
         "node": chosen.name,
         "attributes": {name: _value(held) for name, held in device.attributes.items()},
         "capacity": {

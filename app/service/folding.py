@@ -82,7 +82,10 @@ class Projector:
         return len(events)
 
     async def take(self, events: Sequence[Event], *, at_head: bool) -> None:
-        """Fold and write events that follow what has been folded, wherever they came from."""
+        """Fold and write events, wherever they came from; what lies before them is read first.
+
+        There is a gap when another process had written a view, and its state was read again.
+        """
         for name in list(self._followed):
             await self._advance(name, events, at_head=at_head)
 
@@ -93,16 +96,20 @@ class Projector:
 
     async def _advance(self, name: str, events: Sequence[Event], *, at_head: bool) -> None:
         followed = self._followed[name]
-        fold(followed.view, events)
+        view = followed.view
+        if events and events[0].revision > view.revision + 1:
+            before = Revision(events[0].revision - 1)
+            await fold_until(self._log, self._history, (view,), before, self._bounds.page_max)
+        fold(view, events)
         if followed.hidden and not at_head:
             return
-        if followed.view.revision == followed.written:
+        if view.revision == followed.written:
             return
-        if not await write_rows(self._store, self._history, followed.view, followed.written):
+        if not await write_rows(self._store, self._history, view, followed.written):
             fresh = next(view for view in self._make() if view.name == name)
             self._followed[name] = await self._open(fresh)
             return
-        followed.written = followed.view.revision
+        followed.written = view.revision
         followed.hidden = False
         if followed.written - followed.kept >= self._bounds.snapshot_every:
             await self._keep(followed)

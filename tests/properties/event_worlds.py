@@ -19,7 +19,7 @@ from app.domain.values.timestamps import SECOND, Instant
 DRA = "resource.k8s.io"
 START = Instant(1_767_225_600 * SECOND)
 DRIVERS = ("gpu.example.com", "nic.example.com")
-ODD_VALUES = (None, 7, -1.5, "odd", True, [], {}, [1, "x", {}], {"a": 1})
+ODD_VALUES = (None, 7, 2**64 - 1, -1.5, "odd", True, [], {}, [1, "x", {}], {"a": 1})
 
 
 def world(seed: int, count: int) -> list[Event]:

@@ -1,30 +1,34 @@
 """The projector and the rebuild, against the adapters in memory."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 
 import pytest
 
 from app.adapters.memory import MemoryLog, MemoryStore, MemoryViewStore
+from app.adapters.postgres.database import open_database
+from app.adapters.postgres.log import PostgresLog
+from app.adapters.postgres.views import PostgresViewStore
 from app.domain.errors import LogUnavailable
 from app.domain.log import Event, Head, HistoryId, Revision
 from app.domain.log.projection import Projection, Row, RowKey
 from app.domain.values.timestamps import Instant
+from app.ports import EventLog, ViewStore
 from app.service.folding import FoldingBounds, Projector
 from app.service.rebuild import Rebuilt, rebuild
 from projections import all_projections
 from tests.properties.event_worlds import world
 
+TABLES = {view.name: view.tables() for view in all_projections()}
 BOUNDS = FoldingBounds(page_max=7, snapshot_every=20)
 
 
 class Store:
     """A log with one history, and the views beside it."""
 
-    def __init__(self, history: HistoryId) -> None:
+    def __init__(self, log: EventLog, views: ViewStore, history: HistoryId) -> None:
+        self.log = log
+        self.views = views
         self.history = history
-        self.memory = MemoryStore()
-        self.log = MemoryLog(self.memory)
-        self.views = MemoryViewStore({view.name: view.tables() for view in all_projections()})
         self.head = Head()
 
     async def append(self, events: Sequence[Event]) -> None:
@@ -92,10 +96,23 @@ def folded_rows(view: Projection) -> dict[str, dict[RowKey, Row]]:
 
 @pytest.fixture
 async def store() -> Store:
-    made = Store(HistoryId(1))
-    info = await made.log.create_history("h", seed=1, settings={}, created=Instant(0))
-    assert info.id == made.history
-    return made
+    """In memory."""
+    return await opened(MemoryLog(MemoryStore()), MemoryViewStore(TABLES))
+
+
+@pytest.fixture(params=["memory", pytest.param("postgres", marks=pytest.mark.database)])
+async def any_store(request: pytest.FixtureRequest) -> AsyncIterator[Store]:
+    """In memory, and in PostgreSQL."""
+    if request.param == "memory":
+        yield await opened(MemoryLog(MemoryStore()), MemoryViewStore(TABLES))
+        return
+    async with open_database(request.getfixturevalue("database_url")) as database:
+        yield await opened(PostgresLog(database), PostgresViewStore(database, TABLES))
+
+
+async def opened(log: EventLog, views: ViewStore) -> Store:
+    info = await log.create_history("h", seed=1, settings={}, created=Instant(0))
+    return Store(log, views, info.id)
 
 
 def claims_version(number: int) -> Callable[[], Sequence[Projection]]:
@@ -112,7 +129,8 @@ def claims_version(number: int) -> Callable[[], Sequence[Projection]]:
 
 
 @pytest.mark.parametrize("seed", range(12))
-async def test_rows_follow_the_log_in_pages(store: Store, seed: int) -> None:
+async def test_rows_follow_the_log_in_pages(any_store: Store, seed: int) -> None:
+    store = any_store
     events = world(seed, 90)
     projector = await store.projector()
     for start in range(0, 90, 15):
@@ -123,8 +141,9 @@ async def test_rows_follow_the_log_in_pages(store: Store, seed: int) -> None:
 
 @pytest.mark.parametrize("stop", [1, 5, 20, 33, 80])
 async def test_a_restarted_projector_goes_on_where_the_last_one_ended(
-    store: Store, stop: int
+    any_store: Store, stop: int
 ) -> None:
+    store = any_store
     events = world(3, 90)
     await store.append(events[:stop])
     await (await store.projector()).catch_up()
@@ -154,13 +173,27 @@ async def test_two_projectors_at_once_write_what_one_would_write(store: Store) -
     await store.check(events)
 
 
+async def test_a_follower_that_lost_its_place_reads_what_it_missed(store: Store) -> None:
+    events = world(12, 60)
+    slow, fast = await store.projector(), await store.projector()
+    await store.append(events[:20])
+    await slow.take(events[:20], at_head=True)
+    await fast.take(events[:10], at_head=True)
+    await store.append(events[20:])
+    await fast.take(events[20:40], at_head=True)
+    await slow.take(events[20:40], at_head=True)
+    await slow.take(events[40:], at_head=True)
+    await store.check(events)
+
+
 async def test_nothing_is_written_when_nothing_happened(store: Store) -> None:
     projector = await store.projector()
     assert await projector.step() == 0
     assert await store.views.checkpoints(store.history) == []
 
 
-async def test_old_rows_stay_until_a_new_version_has_reached_the_head(store: Store) -> None:
+async def test_old_rows_stay_until_a_new_version_has_reached_the_head(any_store: Store) -> None:
+    store = any_store
     events = world(6, 60)
     await store.append(events)
     await (await store.projector()).catch_up()
@@ -197,7 +230,8 @@ async def test_a_checkpoint_with_another_hash_is_built_anew(store: Store) -> Non
 
 
 @pytest.mark.parametrize("seed", range(4))
-async def test_a_rebuild_finds_the_same_hashes(store: Store, seed: int) -> None:
+async def test_a_rebuild_finds_the_same_hashes(any_store: Store, seed: int) -> None:
+    store = any_store
     events = world(seed, 70)
     await store.append(events[:50])
     await (await store.projector()).catch_up()
@@ -262,6 +296,6 @@ async def test_a_rebuild_notices_another_writer(store: Store) -> None:
         async def write(self, *arguments: object, **named: object) -> bool:
             return False
 
-    store.views = Intruder({view.name: view.tables() for view in all_projections()})
+    store.views = Intruder(TABLES)
     with pytest.raises(LogUnavailable, match="another process is writing the view 'objects'"):
         await store.rebuild(check_rows=False)

@@ -58,7 +58,7 @@ def test_decisions_are_found_by_subject(decisions: LogOf) -> None:
 def test_an_odd_decision_is_a_row_with_blanks(decisions: LogOf) -> None:
     revision = decisions.decide("ns/a", controller=7, inputs=[], summary=None, commands="many")
     columns = "controller inputs summary commands"
-    assert decisions.part("view_decisions", revision, columns=columns) == ["", {}, {}, None]
+    assert decisions.part("view_decisions", revision, columns=columns) == ["", {}, {}, 0]
 
 
 def test_events_are_counted_by_minute_kind_verb_and_actor(activity: LogOf) -> None:
