@@ -7,6 +7,7 @@ import typer
 from app.cli import (
     allocating,
     console,
+    demonstrating,
     explaining,
     importing,
     listing,
@@ -24,7 +25,16 @@ root = typer.Typer(
     pretty_exceptions_enable=False,
     help="Re-run Kubernetes Dynamic Resource Allocation: replay, explain, verify.",
 )
-for _module in (serving, storing, listing, importing, replaying, explaining, allocating):
+for _module in (
+    serving,
+    storing,
+    listing,
+    importing,
+    replaying,
+    explaining,
+    allocating,
+    demonstrating,
+):
     _module.register(root)
 
 
@@ -40,6 +50,9 @@ def application(arguments: Sequence[str]) -> int:
         known = _first_known(group)
         if known is None:
             raise
+        if isinstance(known, BrokenPipeError):
+            console.silence()
+            return 0
         return _report(known)
     except KeyboardInterrupt:
         return 130
@@ -61,6 +74,6 @@ def _first_known(group: BaseExceptionGroup) -> BaseException | None:
             found = _first_known(problem)
             if found is not None:
                 return found
-        elif isinstance(problem, (InputError, LogError, Rejected)):
+        elif isinstance(problem, (InputError, LogError, Rejected, BrokenPipeError)):
             return problem
     return None
