@@ -35,6 +35,7 @@ from app.domain.objects.commands import (
     DeleteObject,
     ImportObject,
     PatchObject,
+    PatchType,
     RecordDecision,
     RecordFact,
     UpdateObject,
@@ -351,7 +352,7 @@ class GroupWriter:
                     actor=request.actor,
                     verb=request.verb or verb_of(command),
                     request_id=request.request_id,
-                    uid=self._uids.uid() if isinstance(command, CreateObject) else "",
+                    uid=self._uids.uid() if _may_create(command) else "",
                     cause=request.cause,
                     observed=request.observed,
                     origin=command.origin if isinstance(command, ImportObject) else None,
@@ -388,6 +389,13 @@ def verb_of(command: Command) -> str:
             return "record"
         case ImportObject():
             return "import"
+
+
+def _may_create(command: Command) -> bool:
+    """Whether the command can need a fresh uid; an apply creates what is not there."""
+    if isinstance(command, PatchObject):
+        return command.type is PatchType.APPLY
+    return isinstance(command, CreateObject)
 
 
 def _seal_all(drafts: Sequence[Draft], revision: Revision, previous: bytes) -> list[Event]:
