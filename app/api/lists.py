@@ -9,6 +9,7 @@ import base64
 from collections import OrderedDict
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TypeAlias
 
 import anyio
 import anyio.lowlevel
@@ -25,6 +26,9 @@ from app.service.views import LiveViews
 
 _TOKEN_VERSION = "meta.k8s.io/v1"  # noqa: S105 - a format name, no secret
 _PORTION = 500
+
+
+_Place: TypeAlias = tuple[int, int, str, str, Selection]
 
 
 class _Token(msgspec.Struct, frozen=True):
@@ -53,7 +57,7 @@ class Lists:
     def __init__(self, representations: Representations, bounds: ListBounds) -> None:
         self._representations = representations
         self._bounds = bounds
-        self._snapshots: OrderedDict[tuple[int, int, Selection], list[Event]] = OrderedDict()
+        self._snapshots: OrderedDict[_Place, list[Event]] = OrderedDict()
 
     async def read(
         self, timeline: Timeline, target: Target, selection: Selection, options: ListOptions
@@ -76,7 +80,7 @@ class Lists:
             events = [event for event in events if event.key > after]
         if options.limit and len(events) > options.limit:
             rest = len(events) - options.limit
-            kept = (timeline.runtime.info.id, revision, selection)
+            kept = _place(timeline, target, revision, selection)
             self._keep(kept, events)
             events = events[: options.limit]
             metadata["continue"] = _token(revision, events[-1].key)
@@ -111,7 +115,7 @@ class Lists:
     async def _snapshot(
         self, timeline: Timeline, target: Target, selection: Selection, revision: int
     ) -> list[Event]:
-        kept = (timeline.runtime.info.id, revision, selection)
+        kept = _place(timeline, target, revision, selection)
         found = self._snapshots.get(kept)
         if found is not None:
             self._snapshots.move_to_end(kept)
@@ -123,7 +127,7 @@ class Lists:
             views = await timeline.at(revision)
         return list(selection.select(views.objects, target.kind))
 
-    def _keep(self, place: tuple[int, int, Selection], events: list[Event]) -> None:
+    def _keep(self, place: _Place, events: list[Event]) -> None:
         self._snapshots[place] = events
         self._snapshots.move_to_end(place)
         while len(self._snapshots) > self._bounds.snapshots_max:
@@ -142,6 +146,12 @@ class Lists:
             rows += made.portion(events[start : start + _PORTION], target, now)
             await anyio.lowlevel.checkpoint()
         return join_list(rows, target, encode(metadata))
+
+
+def _place(timeline: Timeline, target: Target, revision: int, selection: Selection) -> _Place:
+    """What a kept snapshot is of: history, revision, group, resource, selection."""
+    kind = target.kind
+    return timeline.runtime.info.id, revision, kind.group, kind.plural, selection
 
 
 def _token(revision: int, key: ObjectKey) -> str:

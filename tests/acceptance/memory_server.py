@@ -25,7 +25,7 @@ async def main():
             tasks.start_soon(server.serve, [listener])
             sys.stdout.write(f"PORT {listener.getsockname()[1]}\n")
             sys.stdout.flush()
-            await asyncio.get_running_loop().run_in_executor(None, sys.stdin.read)
+            await anyio.to_thread.run_sync(sys.stdin.read, abandon_on_cancel=True)
             server.should_exit = True
 
 

@@ -139,10 +139,8 @@ class Following:
 
 
 @asynccontextmanager
-async def serving(
-    *, limits=None, credentials=None, profile=None, queue_max=20_000
-) -> AsyncIterator[Server]:
-    """A server whose default history has the namespace `default`."""
+async def running_app(*, limits=None, credentials=None, profile=None, queue_max=20_000):
+    """The application over a default history with the namespace `default`, and its histories."""
     profile = profile or profiles.Profile()
     wake_up = MemoryWakeUp()
     ports = RuntimePorts(
@@ -166,14 +164,15 @@ async def serving(
     meter = Telemetry()
     async with histories.running():
         runtime = await histories.create("default", settings=profile.settings())
-        await runtime.submit(
-            CreateObject(
-                key=ObjectKey("", "namespaces", "", "default"),
-                version="v1",
-                tree={"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "default"}},
-            ),
-            actor=Actor(user="system:redra"),
-        )
+        for name in ("default", "kube-system"):
+            await runtime.submit(
+                CreateObject(
+                    key=ObjectKey("", "namespaces", "", name),
+                    version="v1",
+                    tree={"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}},
+                ),
+                actor=Actor(user="system:redra"),
+            )
         app = create_app(
             histories,
             schemas=schemas.load,
@@ -182,6 +181,13 @@ async def serving(
             credentials=credentials or Credentials(),
             render_metrics=meter.render,
         )
+        yield app, histories
+
+
+@asynccontextmanager
+async def serving(**options) -> AsyncIterator[Server]:
+    """A server and a client of it, in process."""
+    async with running_app(**options) as (app, histories):
         transport = httpx.ASGITransport(app=app)
         async with (
             httpx.AsyncClient(transport=transport, base_url="http://redra") as client,
