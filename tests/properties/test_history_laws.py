@@ -30,7 +30,8 @@ steps = st.lists(
         st.booleans(),
         st.integers(0, 3_000_000),
     ),
-    max_size=25,
+    min_size=1,
+    max_size=40,
 )
 """What to do to which object, whether it has a finalizer, and microseconds since the last step."""
 

@@ -4,6 +4,7 @@ Works on the spool, before anything is resolved. Parity: history-formats.md 3.2,
 """
 
 from bisect import bisect_left, bisect_right
+from typing import TypeAlias
 
 import msgspec
 
@@ -65,12 +66,16 @@ def _count_incomparable(spool: Spool) -> int:
     return sum(bool(_decoder.decode(head).resource_version) for (head,) in cursor)
 
 
+_Answered: TypeAlias = tuple[int, int, int]
+"""When an answer was given: time, number of the source, position in it."""
+
+
 class _Clock:
     """Which version had been answered by when, in one epoch."""
 
-    def __init__(self, answers: list[tuple[int, str]]) -> None:
+    def __init__(self, answers: list[tuple[_Answered, str]]) -> None:
         answers.sort()
-        self.times = [time for time, _ in answers]
+        self.moments = [moment for moment, _ in answers]
         self.newest: list[str] = []
         highest = ""
         for _, version in answers:
@@ -78,11 +83,14 @@ class _Clock:
             self.newest.append(highest)
         self.versions = sorted(version for _, version in answers)
 
-    def version_by(self, time: int | None) -> str:
-        """The highest version answered by then; empty before the first."""
+    def version_by(self, time: int | None, source: int, position: int) -> str:
+        """The highest version answered by then; empty before the first.
+
+        Of answers at the same instant those count that stand before it.
+        """
         if time is None:
             return ""
-        index = bisect_right(self.times, time)
+        index = bisect_right(self.moments, (time, source, position))
         return self.newest[index - 1] if index else ""
 
     def below(self, version: str) -> str:
@@ -92,13 +100,13 @@ class _Clock:
 
 
 def _answer_clocks(spool: Spool) -> dict[int, _Clock]:
-    answers: dict[int, list[tuple[int, str]]] = {}
+    answers: dict[int, list[tuple[_Answered, str]]] = {}
     cursor = spool.database.execute(
-        "SELECT epoch, time, own FROM record "
+        "SELECT epoch, time, source, position, own FROM record "
         "WHERE own <> '' AND exact AND time IS NOT NULL AND op <> 'BASELINE'"
     )
-    for epoch, time, own in cursor:
-        answers.setdefault(epoch, []).append((time, own))
+    for epoch, time, source, position, own in cursor:
+        answers.setdefault(epoch, []).append(((time, source, position), own))
     # Empty writes answer late with old versions: they only raise what is answered by then, never
     # wrongly, because the clock takes the highest.
     return {epoch: _Clock(found) for epoch, found in answers.items()}
@@ -107,19 +115,19 @@ def _answer_clocks(spool: Spool) -> dict[int, _Clock]:
 def _set_aside_empty_writes(spool: Spool, clocks: dict[int, _Clock], notes: Notes) -> None:
     """Of several answered writes with one version of one key only the first changed something."""
     cursor = spool.database.execute(
-        "SELECT row, epoch, key, own, time, head FROM record WHERE actor AND own <> '' "
-        "AND op IN ('ADDED', 'MODIFIED', 'DELETED') "
+        "SELECT row, epoch, key, own, time, source, position, head FROM record "
+        "WHERE actor AND own <> '' AND op IN ('ADDED', 'MODIFIED', 'DELETED') "
         "ORDER BY epoch, key, own, op <> 'ADDED', op = 'DELETED', time, source, position"
     )
     known: tuple[object, ...] = ()
     moved = []
-    for row, epoch, key, own, time, head in cursor:
+    for row, epoch, key, own, time, source, position, head in cursor:
         if (epoch, key, own) != known:
             known = (epoch, key, own)
             continue
         record = _decoder.decode(head)
         clock = clocks.get(epoch)
-        version = max(own, clock.version_by(time) if clock else "")
+        version = max(own, clock.version_by(time, source, position) if clock else "")
         record = msgspec.structs.replace(record, op=Op.CONTEXT, message="nothing changed")
         moved.append((version, _encode(record), row))
     spool.database.execute("BEGIN")
@@ -141,13 +149,14 @@ def _place_after(spool: Spool, clocks: dict[int, _Clock], notes: Notes) -> None:
     next.
     """
     rows = spool.database.execute(
-        "SELECT row, epoch, version, key, uid, op, time, head FROM record WHERE sub > 0 "
+        "SELECT row, epoch, version, key, uid, op, time, source, position, head FROM record "
+        "WHERE sub > 0 "
         "ORDER BY epoch, version, sub, coalesce(time, 0), source, position"
     ).fetchall()
     taken: set[int] = set()
     guessed = 0
     spool.database.execute("BEGIN")
-    for row, epoch, version, key, uid, op, time, head in rows:
+    for row, epoch, version, key, uid, op, time, source, position, head in rows:
         record = _decoder.decode(head)
         if op in ("MODIFIED", "DELETED"):
             witness = _witness(spool, taken, key, version, uid, record)
@@ -163,7 +172,7 @@ def _place_after(spool: Spool, clocks: dict[int, _Clock], notes: Notes) -> None:
         if op == "GAP" and not record.actor:
             continue
         clock = clocks.get(epoch)
-        estimate = max(version, clock.version_by(time) if clock else "")
+        estimate = max(version, clock.version_by(time, source, position) if clock else "")
         if op != "CONTEXT":
             guessed += 1
             following = spool.database.execute(
