@@ -1,0 +1,299 @@
+"""Each defect of upstream in its smallest scenario, as upstream has it and repaired."""
+
+import pytest
+
+from app.domain.allocation import Failure, Features, Quirks
+from tests.worlds.builders import (
+    allocator,
+    claim,
+    counter_set,
+    device,
+    distinct,
+    first_available,
+    holding,
+    match,
+    node,
+    request,
+    resource_slice,
+    result,
+    taint,
+    taken,
+    uses,
+    wish,
+)
+
+LISTS = Features.of_gates({"DRAListTypeAttributes": True})
+
+
+def check(slices: list, claims: list, quirk: str, *, broken, repaired, **world) -> None:
+    """The answer with the defect and with it repaired, pruned and not."""
+    for prune in (True, False):
+        asked = allocator(*slices, prune=prune, **world)
+        assert taken(asked.allocate(node(), claims)) == broken
+        asked = allocator(*slices, prune=prune, quirks=Quirks.named(quirk), **world)
+        assert taken(asked.allocate(node(), claims)) == repaired
+
+
+def counted(*devices: dict, **amounts: int) -> list:
+    """A pool of devices and one counter set."""
+    return [
+        resource_slice("devices", *devices, count=2),
+        resource_slice("sets", count=2, sharedCounters=[counter_set(**amounts)]),
+    ]
+
+
+def test_q1_counters_of_a_tainted_device_stay_booked() -> None:
+    devices = [
+        device("d0", consumesCounters=uses(mem=40), taints=[taint()]),
+        device("d1", consumesCounters=uses(mem=20)),
+    ]
+    check(
+        counted(*devices, mem=40),
+        [claim(request())],
+        "q1",
+        broken=None,
+        repaired=[["r0: d1"]],
+    )
+
+
+def test_q2_a_share_that_is_undone_keeps_its_counters() -> None:
+    shared = device(
+        "d0",
+        allowMultipleAllocations=True,
+        consumesCounters=uses(a=4),
+        capacity={"memory": {"value": "4"}},
+    )
+    devices = [shared, device("d1", consumesCounters=uses(a=8), kind=1)]
+    claims = [
+        claim(
+            request("r0"),
+            request("r1", 1, f'device.attributes["{"gpu.example.com"}"].?kind.orValue(0) == 1'),
+        )
+    ]
+    devices.append(device("d2", kind=0))
+    check(
+        counted(*devices, a=8),
+        claims,
+        "q2",
+        broken=None,
+        repaired=[["r0: d2", "r1: d1"]],
+    )
+
+
+def test_q3_pools_of_one_name_share_their_books() -> None:
+    slices = [
+        resource_slice("a", device("d0", consumesCounters=uses(x=1)), driver="a", count=2),
+        resource_slice("as", driver="a", count=2, sharedCounters=[counter_set(x=1)]),
+        resource_slice("b", device("d0", consumesCounters=uses(x=1)), driver="b", count=2),
+        resource_slice("bs", driver="b", count=2, sharedCounters=[counter_set(x=1)]),
+    ]
+    claims = [claim(request("r0"), request("r1"))]
+    check(slices, claims, "q3", broken=None, repaired=[["r0: d0", "r1: d0"]])
+
+
+def test_q4_an_overdrawn_counter_blocks_devices_that_do_not_use_it() -> None:
+    devices = [
+        device("d0", consumesCounters=uses("s1", x=2)),
+        device("d1", consumesCounters=uses("s2", x=1)),
+    ]
+    slices = [
+        resource_slice("devices", *devices, count=2),
+        resource_slice(
+            "sets", count=2, sharedCounters=[counter_set("s1", x=1), counter_set("s2", x=1)]
+        ),
+    ]
+    check(
+        slices,
+        [claim(request())],
+        "q4",
+        broken=None,
+        repaired=[["r0: d1"]],
+        held=[holding(result("d0"))],
+    )
+
+
+def test_q5_common_values_are_not_widened_again() -> None:
+    devices = [
+        device("d0", numa=["a", "b"], kind=0),
+        device("d1", numa=["a"], kind=0),
+        device("d2", numa=["b"], kind=0),
+        device("d3", numa=["b"], kind=1),
+    ]
+    only = 'device.attributes["gpu.example.com"].kind == 1'
+    claims = [claim(request("r0", 2, 'device.attributes["gpu.example.com"].kind == 0'),
+                    request("r1", 1, only), constraints=[match()])]  # fmt: skip
+    check(
+        [resource_slice("s", *devices)],
+        claims,
+        "q5",
+        broken=None,
+        repaired=[["r0: d0", "r0: d2", "r1: d3"]],
+        features=LISTS,
+    )
+
+
+def test_q6_distinct_compares_only_neighbours_of_one_request() -> None:
+    devices = [device("d0", numa=0), device("d1", numa=1), device("d2", numa=0)]
+    check(
+        [resource_slice("s", *devices)],
+        [claim(request("r0", 3), constraints=[distinct()])],
+        "q6",
+        broken=[["r0: d0", "r0: d1", "r0: d2"]],
+        repaired=None,
+    )
+
+
+def test_q7_an_undone_share_without_capacity_spares_its_counters() -> None:
+    devices = [
+        device("d0", allowMultipleAllocations=True, consumesCounters=uses(x=1)),
+        device("d1", consumesCounters=uses(x=1), kind=1),
+    ]
+    want = 'device.attributes["gpu.example.com"].?kind.orValue(0) == 1'
+    claims = [
+        claim(
+            first_available("r0", a=wish(1, "!(" + want + ")"), b=wish(1, want)),
+            request("r1", 1, want),
+        )
+    ]
+    asked = allocator(*counted(*devices, x=1))
+    assert taken(asked.allocate(node(), claims)) is None
+
+
+def test_q9_a_device_with_admin_access_is_in_use_for_later_claims() -> None:
+    slices = [resource_slice("s", device("d0"), device("d1"))]
+    admin = claim(request(adminAccess=True), name="admin")
+    normal = claim(request(), name="normal")
+    check(
+        slices,
+        [admin, normal],
+        "q9",
+        broken=[["r0: d0"], ["r0: d1"]],
+        repaired=[["r0: d0"], ["r0: d0"]],
+    )
+    assert taken(allocator(*slices).allocate(node(), [normal, admin])) == [["r0: d0"], ["r0: d0"]]
+
+
+def test_q10_a_constraint_in_mode_all_ends_the_attempt() -> None:
+    slices = [resource_slice("s", device("d0", numa=0), device("d1", numa=1))]
+    claims = [claim(request("r0", 0), constraints=[match()])]
+    answer = allocator(*slices).allocate(node(), claims)
+    assert isinstance(answer, Failure)
+    assert answer.text == (
+        "claim ns/claim, request r0: cannot add device gpu.example.com/pool/d1 "
+        "because a claim constraint would not be satisfied"
+    )
+    repaired = allocator(*slices, quirks=Quirks.named("q10")).allocate(node(), claims)
+    assert not isinstance(repaired, Failure)
+
+
+def test_q12_a_newer_generation_elsewhere_goes_unnoticed() -> None:
+    slices = [
+        resource_slice("here", device("d0")),
+        resource_slice("there", device("d0"), generation=2, node="other"),
+    ]
+    check(slices, [claim(request())], "q12", broken=[["r0: d0"]], repaired=None)
+
+
+def test_q13_an_obsolete_generation_makes_a_pool_disappear() -> None:
+    slices = [
+        resource_slice("here", device("d0"), count=2),
+        resource_slice("there", device("d0"), generation=2, node="other"),
+    ]
+    answer = allocator(*slices).allocate(node(), [claim(request("r0", 0))])
+    assert taken(answer) is None
+    assert not isinstance(answer, Failure)
+
+
+def test_q15_binding_conditions_move_the_whole_pool_back() -> None:
+    slices = [
+        resource_slice("p1", device("d1"), device("d2", bindingConditions=["c"]), pool="p1"),
+        resource_slice("p2", device("d3"), pool="p2"),
+    ]
+    check(
+        slices,
+        [claim(request("r0", 2))],
+        "q15",
+        broken=[["r0: d3", "r0: d1"]],
+        repaired=[["r0: d1", "r0: d2"]],
+    )
+
+
+def test_q16_an_allocated_device_with_a_bad_attribute_harms_only_mode_all() -> None:
+    slices = [resource_slice("s", device("d0", attributes={"x": {}}), device("d1"))]
+    held = [holding(result("d0"))]
+    classes = [
+        {"metadata": {"name": "gpu"}, "spec": {"selectors": [{"cel": {"expression": "true"}}]}}
+    ]
+    counting = allocator(*slices, held=held, classes=classes)
+    assert taken(counting.allocate(node(), [claim(request())])) == [["r0: d1"]]
+    everything = allocator(*slices, held=held, classes=classes)
+    answer = everything.allocate(node(), [claim(request("r0", 0))])
+    assert isinstance(answer, Failure)
+    assert "unsupported attribute value" in answer.text
+
+
+def test_q17_a_share_without_capacity_books_its_counters_again() -> None:
+    shared = device("d0", allowMultipleAllocations=True, consumesCounters=uses(x=4))
+    check(
+        counted(shared, x=4),
+        [claim(request())],
+        "q17",
+        broken=None,
+        repaired=[["r0: d0"]],
+        held=[holding(result("d0", shareID="s1"))],
+    )
+
+
+@pytest.mark.parametrize(
+    ("asked", "consumed"), [("1.5Gi", "3584Mi"), ("1Gi", "1Gi"), ("1536Mi", "1536Mi")]
+)
+def test_q20_checking_enlarges_an_amount_in_decimal_form(asked: str, consumed: str) -> None:
+    shared = device(
+        "d0",
+        allowMultipleAllocations=True,
+        capacity={"memory": {"value": "10Gi", "requestPolicy": {"default": "1Gi"}}},
+    )
+    claims = [
+        claim(
+            request("r0", 1, capacity={"requests": {"memory": "1Gi"}}),
+            request("r1", 1, capacity={"requests": {"memory": asked}}),
+        )
+    ]
+    found = allocator(resource_slice("s", shared)).allocate(node(), claims)
+    results = found.allocation_results(lambda: "x")[0]["devices"]["results"]
+    assert results[1]["consumedCapacity"] == {"memory": consumed}
+    repaired = allocator(resource_slice("s", shared), quirks=Quirks.named("q20"))
+    results = repaired.allocate(node(), claims).allocation_results(lambda: "x")
+    expected = {"1.5Gi": "1536Mi"}.get(asked, asked)
+    assert results[0]["devices"]["results"][1]["consumedCapacity"] == {"memory": expected}
+
+
+def test_q8_a_list_that_lacks_capacity_pollutes_what_follows() -> None:
+    shared = device(
+        "d0", allowMultipleAllocations=True, capacity={"memory": {"value": "2"}}, numa=0
+    )
+    plain = device("d1", numa=1)
+    claims = [
+        claim(
+            request("r0", 1, "device.allowMultipleAllocations"),
+            first_available("r1", everything=wish(0), one=wish(1)),
+            constraints=[match("numa", "r1")],
+        )
+    ]
+    check(
+        [resource_slice("s", shared, plain)],
+        claims,
+        "q8",
+        broken=None,
+        repaired=[["r0: d0", "r1/one: d1"]],
+    )
+
+
+def test_unknown_mark_is_refused() -> None:
+    with pytest.raises(KeyError):
+        Quirks.named("no-such-quirk")
+
+
+def test_marks_and_numbers_switch_the_same() -> None:
+    assert Quirks.named("counter-leak") == Quirks.named("q1", "Q2")
+    assert Quirks.named("counter-leak").repaired() == ("q1", "q2")
