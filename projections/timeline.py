@@ -63,6 +63,7 @@ class TimelineProjection:
     def __init__(self) -> None:
         self.revision = Revision(0)
         self._entries: list[_Entry] = []
+        self._revisions: list[Revision] = []
         self._states: dict[ObjectKey, State] = {}
         self._changes = AppendedRows(TABLE.name, self._key, self._row)
 
@@ -121,6 +122,7 @@ class TimelineProjection:
     def load(self, state: bytes) -> None:
         """Become what was dumped; the view must be empty."""
         self.revision, self._entries, states = _snapshot.decode(state)
+        self._revisions = [entry.revision for entry in self._entries]
         self._states = dict(states)
 
     def _append(self, event: Event, subject: ObjectKey, told: tuple[str, str]) -> None:
@@ -136,12 +138,12 @@ class TimelineProjection:
             stamp.cause,
         )
         self._entries.append(entry)
+        self._revisions.append(entry.revision)
 
     def _find(self, revision: int) -> int | None:
-        number = bisect_left(self._entries, revision, key=_revision)
-        if number < len(self._entries) and self._entries[number].revision == revision:
-            return number
-        return None
+        number = bisect_left(self._revisions, revision)
+        found = number < len(self._revisions) and self._revisions[number] == revision
+        return number if found else None
 
     def _key(self, number: int) -> RowKey:
         return (self._entries[number].revision,)
@@ -170,10 +172,6 @@ class TimelineProjection:
             return ""
         entry = self._entries[number]
         return f"{entry.kind} {entry.subject}"
-
-
-def _revision(entry: _Entry) -> int:
-    return entry.revision
 
 
 def _first(item: tuple[ObjectKey, State]) -> ObjectKey:
