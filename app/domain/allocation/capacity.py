@@ -140,13 +140,15 @@ def shortage(
 
 
 def shown(nanos: int) -> str:
-    """An amount in nanos as people write it."""
+    """An amount in nanos as people write it: in binary units where that is exact and short."""
+    binary = nanos and nanos % (2**20 * 10**9) == 0
     return str(
-        quantity.add(
-            quantity.ZERO,
-            Quantity(
-                nanos=nanos, mantissa=nanos, exponent=-9, format=Format.DECIMAL_SI, compact=False
-            ),
+        Quantity(
+            nanos=nanos,
+            mantissa=nanos,
+            exponent=-9,
+            format=Format.BINARY_SI if binary else Format.DECIMAL_SI,
+            compact=False,
         )
     )
 

@@ -202,7 +202,7 @@ def _of_refusal(answer: Refusal | Failure, text: str, effort_steps: int) -> Expl
         deepest, taken = _deepest(problem, effort_steps)
         detail = "each request could be satisfied alone, but not all together"
         if deepest is not None:
-            detail += f"; with {len(taken)} devices taken, {deepest.text}"
+            detail += f"; after {_devices(len(taken))}, {deepest.text}"
     return Explanation(
         node=answer.node.name,
         outcome="refused",
@@ -241,7 +241,7 @@ def _of_allocation(answer: Allocation) -> Explanation:
                     needs=selected.count,
                     suitable=len(chosen),
                     devices=tuple(reasons),
-                    text=f"request {selected.request.result_name} got {len(chosen)} device(s)",
+                    text=f"request {selected.request.result_name} got {_devices(len(chosen))}",
                 )
             )
         claims.append(ClaimReason(claim=plan.key, requests=tuple(requests)))
@@ -249,7 +249,7 @@ def _of_allocation(answer: Allocation) -> Explanation:
     return Explanation(
         node=answer.node.name,
         outcome="allocated",
-        text=f"{count} device(s) allocated in {answer.steps} steps",
+        text=f"{_devices(count)} allocated in {answer.steps} steps",
         pools=_unusable(answer),
         claims=tuple(claims),
     )
@@ -364,7 +364,11 @@ def _unusable(answer: Answer) -> tuple[tuple[str, str], ...]:
 def _wants(row: Row) -> str:
     if row.takes_all:
         return f"all {row.count} matching devices"
-    return f"{row.count} device" + ("" if row.count == 1 else "s")
+    return _devices(row.count)
+
+
+def _devices(count: int) -> str:
+    return "1 device" if count == 1 else f"{count} devices"
 
 
 def _main(alternatives: Sequence[Row]) -> str:

@@ -7,16 +7,21 @@ devices it concerns, with a few names. Counts stay exact when examples or rare c
 import json
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from typing import TypeAlias
 
 from app.domain.allocation import causes, explanation
 from app.domain.allocation.allocator import Allocation, Answer, Failure, Refusal
-from app.domain.allocation.causes import Kind
-from app.domain.allocation.problem import Problem
+from app.domain.allocation.causes import Cause, Kind
+from app.domain.allocation.problem import Problem, Row
 from app.domain.allocation.usage import Usage
 from app.domain.values.json_tree import JsonObject
 
 BYTES_MAX = 4_096
 EXAMPLES_MAX = 3
+EXAMPLE_TEXT_MAX = 400
+
+_Key: TypeAlias = tuple[str, str, Kind | None, str]
+"""Claim, request, kind of cause, and what the cause is about."""
 
 
 @dataclass(slots=True, kw_only=True, eq=False)
@@ -71,7 +76,10 @@ def summarise(answers: Sequence[Answer], *, bytes_max: int = BYTES_MAX) -> JsonO
     )
     if pools:
         summary["pools"] = [{"text": text, "nodes": count} for text, count in pools]
-    tallies = _tallies(answers)
+    tallies, together = _tallies(answers)
+    if together:
+        example = explanation.explain(together[0]).text
+        summary["notTogether"] = {"nodes": len(together), "example": example[:EXAMPLE_TEXT_MAX]}
     return _fitted(summary, tallies, bytes_max)
 
 
@@ -87,43 +95,68 @@ def event_text(answers: Sequence[Answer]) -> str:
     return f"0/{len(answers)} nodes are available: {shown}." if shown else ""
 
 
-def _tallies(answers: Sequence[Answer]) -> list[_Tally]:
-    tallies: dict[tuple[str, str, Kind | None, str], _Tally] = {}
+def _tallies(answers: Sequence[Answer]) -> tuple[list[_Tally], list[Answer]]:
+    """Causes over all refused nodes, and the nodes where only the combination is at fault."""
+    tallies: dict[_Key, _Tally] = {}
+    together: list[Answer] = []
     for answer in answers:
         refused = isinstance(answer, Refusal) or (
             isinstance(answer, Failure) and answer.scope.value == "node"
         )
         if refused and answer.case is not None:
-            _add_node(tallies, answer.case.problem)
-    return sorted(
+            problem = answer.case.problem
+            if not _add_node(tallies, problem) and problem.view.devices:
+                together.append(answer)
+    ordered = sorted(
         tallies.values(),
         key=lambda found: (-found.devices, found.claim, found.request, found.about),
     )
+    return ordered, together
 
 
-def _add_node(tallies: dict[tuple[str, str, Kind | None, str], _Tally], problem: Problem) -> None:
+def _add_node(tallies: dict[_Key, _Tally], problem: Problem) -> bool:
+    """Count the node's causes; true when some request cannot be satisfied even alone."""
     usage = Usage(problem)
-    node = problem.view.node.name
-    seen: set[tuple[str, str, Kind | None, str]] = set()
+    seen: set[_Key] = set()
+    short = False
     for plan, rows in zip(problem.plans, problem.rows, strict=True):
-        for row in (row for request in rows for row in request):
-            name = row.request.result_name
-            for index, device in enumerate(problem.view.devices):
-                cause = causes.of(problem, usage, row, index)
-                kind = None if cause is None else cause.kind
-                about = "" if cause is None else cause.about
-                key = (plan.key, name, kind, about)
-                tally = tallies.get(key)
-                if tally is None:
-                    tally = _Tally(kind=kind, about=about, claim=plan.key, request=name)
-                    tallies[key] = tally
-                tally.devices += 1
-                if key not in seen:
-                    seen.add(key)
-                    tally.nodes += 1
-                if len(tally.examples) < EXAMPLES_MAX:
-                    text = device.text if cause is None else f"{device.text}: {cause.text}"
-                    tally.examples.append(f"{node}: {text}"[:200])
+        for alternatives in rows:
+            enough = False
+            for row in alternatives:
+                suitable = 0
+                for index in range(len(problem.view.devices)):
+                    cause = causes.of(problem, usage, row, index)
+                    suitable += cause is None
+                    key = _count(tallies, problem, (plan.key, row, index), cause)
+                    if key not in seen:
+                        seen.add(key)
+                        tallies[key].nodes += 1
+                enough = enough or suitable >= max(row.count, 1)
+            short = short or not enough
+    return short
+
+
+def _count(
+    tallies: dict[_Key, _Tally],
+    problem: Problem,
+    subject: tuple[str, Row, int],
+    cause: Cause | None,
+) -> _Key:
+    """Count one device of one request; the key of its cause."""
+    claim, row, index = subject
+    kind = None if cause is None else cause.kind
+    about = "" if cause is None else cause.about
+    key = (claim, row.request.result_name, kind, about)
+    tally = tallies.get(key)
+    if tally is None:
+        tally = _Tally(kind=kind, about=about, claim=claim, request=row.request.result_name)
+        tallies[key] = tally
+    tally.devices += 1
+    if len(tally.examples) < EXAMPLES_MAX:
+        device = problem.view.devices[index]
+        text = device.text if cause is None else f"{device.text}: {cause.text}"
+        tally.examples.append(f"{problem.view.node.name}: {text}"[:200])
+    return key
 
 
 def _fitted(summary: JsonObject, tallies: Sequence[_Tally], bytes_max: int) -> JsonObject:

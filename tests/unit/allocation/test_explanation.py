@@ -1,0 +1,183 @@
+"""Reasons: the first cause per device with numbers and names, within a bound of bytes."""
+
+import json
+
+from app.domain.allocation import explanation, summary
+from tests.worlds.builders import (
+    allocator,
+    claim,
+    counter_set,
+    device,
+    distinct,
+    holding,
+    match,
+    node,
+    request,
+    resource_slice,
+    result,
+    taint,
+    uses,
+)
+
+INDEX = 'device.attributes["gpu.example.com"].index'
+
+
+def reasons(slices: list, claims: list, **how) -> explanation.Explanation:
+    asked = allocator(*slices, **how)
+    return explanation.explain(asked.allocate(node(), claims))
+
+
+def texts(found: explanation.Explanation) -> dict[str, str]:
+    """The cause per device of the first request."""
+    return {
+        reason.device.rpartition("/")[2]: reason.cause.text if reason.cause else ""
+        for reason in found.claims[0].requests[0].devices
+    }
+
+
+def test_each_device_names_its_first_cause() -> None:
+    devices = [
+        device("held", index=5),
+        device("tainted", taints=[taint()], index=5),
+        device("wrong", index=1),
+        device("partition", consumesCounters=uses(mem=2), index=5),
+        device("bound", bindingConditions=["c"], index=5),
+        device("small", capacity={"memory": {"value": "1Gi"}}, index=5),
+    ]
+    slices = [
+        resource_slice("s", *devices, count=2),
+        resource_slice("c", count=2, sharedCounters=[counter_set(mem=1)]),
+    ]
+    given = [claim(request("r0", 1, f"{INDEX} == 5", capacity={"requests": {"memory": "2Gi"}}))]
+    found = texts(reasons(slices, given, held=[holding(result("held"))]))
+    assert found == {
+        "held": "allocated to other/held",
+        "tainted": "capacity memory is not defined by the device",
+        "wrong": f"false: selector #0 of the request: {INDEX} == 5",
+        "partition": "capacity memory is not defined by the device",
+        "bound": "capacity memory is not defined by the device",
+        "small": "capacity memory: needs 2Gi, 1Gi of 1Gi is free",
+    }
+    found = texts(reasons(slices, [claim(request("r0", 9))], held=[holding(result("held"))]))
+    assert found["tainted"] == "taint k=v:NoSchedule is not tolerated"
+    assert found["partition"] == (
+        "counter mem of set set in gpu.example.com/pool: needs 2, 1 is left"
+    )
+    assert found["wrong"] == ""
+
+
+def test_counter_names_who_holds_it() -> None:
+    devices = [device(f"d{i}", consumesCounters=uses(mem=2)) for i in range(2)]
+    slices = [
+        resource_slice("s", *devices, count=2),
+        resource_slice("c", count=2, sharedCounters=[counter_set(mem=3)]),
+    ]
+    found = reasons(slices, [claim(request())], held=[holding(result("d0"))])
+    assert texts(found)["d1"].endswith("needs 2, 1 is left, held by other/held")
+    assert found.text.startswith(
+        "cannot allocate all claims: claim ns/claim: request r0 wants 1 device, 0 of 2 can be taken"
+    )
+
+
+def test_combination_that_fails_tells_how_far_the_search_got() -> None:
+    slices = [resource_slice("s", device("d0", numa=0), device("d1", numa=1))]
+    found = reasons(slices, [claim(request("a"), request("b"), constraints=[match()])])
+    assert "not all together" in found.text
+    assert found.taken == ("a of claim ns/claim: gpu.example.com/pool/d0",)
+    assert found.deepest is not None
+    assert [reason.cause.text for reason in found.deepest.devices if reason.cause] == [
+        "taken by request a of claim ns/claim",
+        "gpu.example.com/numa is 1, which does not match 0",
+    ]
+
+
+def test_allocation_tells_why_earlier_devices_were_passed_over() -> None:
+    devices = [device("d0", taints=[taint()], numa=0), device("d1", numa=1), device("d2", numa=2),
+               device("d3", numa=2)]  # fmt: skip
+    given = [claim(request("r0", 2), constraints=[match()])]
+    found = reasons([resource_slice("s", *devices)], given)
+    assert found.outcome == "allocated"
+    shown = [
+        (
+            reason.device[-2:],
+            reason.chosen,
+            reason.cause.kind.value if reason.cause else reason.note,
+        )
+        for reason in found.claims[0].requests[0].devices
+    ]
+    assert shown == [
+        ("d0", False, "taint"),
+        ("d1", False, "fits here, but the rest of the pod did not fit with it"),
+        ("d2", True, ""),
+        ("d3", True, ""),
+    ]
+
+
+def test_pools_that_cannot_be_used_are_named_with_their_problem() -> None:
+    slices = [
+        resource_slice("a", device("d0"), device("d0"), pool="twice"),
+        resource_slice("b", device("d0"), pool="half", count=2),
+    ]
+    found = reasons(slices, [claim(request())])
+    assert dict(found.pools) == {
+        "gpu.example.com/twice": "invalid: duplicate device name d0",
+        "gpu.example.com/half": "incomplete: 1 of 2 slices are there",
+    }
+
+
+def test_quirks_that_decide_are_named() -> None:
+    devices = [device("d0", numa=0), device("d1", numa=1), device("d2", numa=0)]
+    asked = allocator(resource_slice("s", *devices))
+    answer = asked.allocate(node(), [claim(request("r0", 3), constraints=[distinct()])])
+    assert explanation.quirks_in(asked, answer) == ("distinct-last-only",)
+
+
+def test_explanation_is_json() -> None:
+    slices = [resource_slice("s", device("d0", numa=0), device("d1", numa=1))]
+    found = reasons(slices, [claim(request("a"), request("b"), constraints=[match()])])
+    assert json.loads(json.dumps(found.tree())) == found.tree()
+
+
+def many(nodes: int, devices: int) -> list:
+    slices = [
+        resource_slice(
+            f"s{i:03}",
+            *(device(f"d{j}", index=j, taints=[taint(key=f"k{j}")]) for j in range(devices)),
+            pool=f"n{i:03}",
+            node=f"n{i:03}",
+        )
+        for i in range(nodes)
+    ]
+    asked = allocator(*slices)
+    return [asked.allocate(node(f"n{i:03}"), [claim(request())]) for i in range(nodes)]
+
+
+def test_summary_counts_equal_causes_of_all_nodes_together() -> None:
+    found = summary.summarise(many(5, 2))
+    assert found["nodes"] == 5
+    assert found["fits"] == 0
+    assert found["event"] == "0/5 nodes are available: 5 cannot allocate all claims."
+    assert [
+        (one["cause"], one["about"], one["nodes"], one["devices"]) for one in found["causes"]
+    ] == [
+        ("taint", "k0=v:NoSchedule", 5, 5),
+        ("taint", "k1=v:NoSchedule", 5, 5),
+    ]
+
+
+def test_summary_stays_within_its_bound_and_counts_what_it_cuts() -> None:
+    answers = many(3, 100)
+    for bound in (8_192, 2_048, 512, 200):
+        found = summary.summarise(answers, bytes_max=bound)
+        assert len(json.dumps(found, separators=(",", ":")).encode()) <= bound
+    assert found["causesCut"] + len(found["causes"]) == 100
+
+
+def test_event_counts_reasons_as_upstream_does() -> None:
+    bad = resource_slice("b", device("d0"), device("d0"), pool="b", node="b")
+    asked = allocator(resource_slice("a", device("d0", taints=[taint()]), node="a"), bad)
+    answers = [asked.allocate(node(name), [claim(request())]) for name in ("a", "b", "c")]
+    assert summary.event_text(answers) == (
+        "0/3 nodes are available: 1 invalid resource pools were encountered, "
+        "2 cannot allocate all claims."
+    )
