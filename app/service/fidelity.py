@@ -124,6 +124,8 @@ ROW_TITLES = ("KIND", *(op.value for op in Op), "TIMES", "LOSSES")
 class _Kind:
     ops: Counter[str] = field(default_factory=Counter)
     losses: Counter[str] = field(default_factory=Counter)
+    times: Counter[str] = field(default_factory=Counter)
+    qualities: Counter[str] = field(default_factory=Counter)
     first_time: Instant | None = None
     last_time: Instant | None = None
     first_version: str = ""
@@ -135,9 +137,6 @@ class FidelityCollector:
 
     def __init__(self) -> None:
         self._kinds: dict[tuple[str, str], _Kind] = {}
-        self._times: Counter[str] = Counter()
-        self._losses: Counter[Loss] = Counter()
-        self._qualities: Counter[Quality] = Counter()
         self._gaps: list[str] = []
         self._gap_count = 0
         self._records = 0
@@ -153,7 +152,6 @@ class FidelityCollector:
         kind.ops[op] += 1
         for loss in record.losses:
             kind.losses[loss] += 1
-            self._losses[loss] += 1
         time = record.observed_at
         if time is not None:
             if kind.first_time is None or time < kind.first_time:
@@ -169,8 +167,8 @@ class FidelityCollector:
                 subject = str(record.key) if record.resource else "everything"
                 self._gaps.append(f"{record.place}: {subject}: {record.message}")
         elif op is not Op.CONTEXT:
-            self._times[record.time_quality] += 1
-            self._qualities[record.object_quality] += 1
+            kind.times[record.time_quality] += 1
+            kind.qualities[record.object_quality] += 1
 
     def report(
         self,
@@ -180,6 +178,7 @@ class FidelityCollector:
         refusals: Iterable[tuple[str, str]] = (),
     ) -> FidelityReport:
         """The report of what was added."""
+        judged = self._judged()
         return FidelityReport(
             records=self._records,
             kinds=tuple(
@@ -195,31 +194,31 @@ class FidelityCollector:
                 )
                 for (group, resource), kind in sorted(self._kinds.items())
             ),
-            times=_counts(self._times),
+            times=_counts(judged.times),
             gaps=tuple(self._gaps),
             gap_count=self._gap_count,
-            verdicts=(self._can_rebuild(refused), self._can_decide(), self._can_time()),
+            verdicts=(_can_rebuild(judged, refused), self._can_decide(judged), _can_time(judged)),
             notes=tuple(notes),
             refused=refused,
             refusals=tuple(refusals),
         )
 
-    def _can_rebuild(self, refused: int) -> Verdict:
-        reasons = self._reasons(_REBUILD)
-        partial = self._qualities[Quality.PARTIAL] + self._qualities[Quality.IDENTITY]
-        if partial:
-            reasons.append(f"{partial} objects are not complete")
-        if refused:
-            reasons.append(f"{refused} records were refused")
-        if not any(kind.ops[Op.DELETED] or kind.ops[Op.MODIFIED] for kind in self._kinds.values()):
-            reasons.append("the sources show one moment, not a course of events")
-        return Verdict(
-            question="can the state be rebuilt at every point?",
-            answer=not reasons,
-            reasons=tuple(reasons),
-        )
+    def _judged(self) -> _Kind:
+        """What the verdicts look at: all kinds that take part in allocation, or all there are.
 
-    def _can_decide(self) -> Verdict:
+        A Secret that was left out, or a kind of another group that cannot be decoded, says nothing
+        against a history of devices.
+        """
+        chosen = [kind for place, kind in self._kinds.items() if _is_judged(*place)]
+        found = _Kind()
+        for kind in chosen or self._kinds.values():
+            found.ops += kind.ops
+            found.losses += kind.losses
+            found.times += kind.times
+            found.qualities += kind.qualities
+        return found
+
+    def _can_decide(self, judged: _Kind) -> Verdict:
         seen = {
             resource
             for (_, resource), kind in self._kinds.items()
@@ -232,29 +231,49 @@ class FidelityCollector:
             missing = [name for name in NEEDED if name not in seen]
             if missing:
                 reasons.append(f"never seen: {', '.join(missing)}")
-        reasons += self._reasons(_DECIDE)
+        reasons += _reasons(judged, _DECIDE)
         return Verdict(
             question="can decisions be re-checked?", answer=not reasons, reasons=tuple(reasons)
         )
 
-    def _can_time(self) -> Verdict:
-        reasons = []
-        derived = self._times[TimeQuality.DERIVED]
-        none = self._times[TimeQuality.NONE]
-        if derived:
-            reasons.append(f"{derived} times are derived from the objects, to the second at best")
-        if none:
-            reasons.append(f"{none} changes have no time, only an order")
-        if self._losses[Loss.COARSE_TIME]:
-            reasons.append("times are whole seconds")
-        return Verdict(
-            question="can timing be trusted?", answer=not reasons, reasons=tuple(reasons)
-        )
 
-    def _reasons(self, texts: dict[Loss, str]) -> list[str]:
-        return [
-            f"{text} ({self._losses[loss]})" for loss, text in texts.items() if self._losses[loss]
-        ]
+def _is_judged(group: str, resource: str) -> bool:
+    return group == "resource.k8s.io" or (group == "" and resource in NEEDED)
+
+
+def _can_rebuild(judged: _Kind, refused: int) -> Verdict:
+    reasons = _reasons(judged, _REBUILD)
+    partial = judged.qualities[Quality.PARTIAL] + judged.qualities[Quality.IDENTITY]
+    if partial:
+        reasons.append(f"{partial} objects are not complete")
+    if refused:
+        reasons.append(f"{refused} records were refused")
+    if not judged.ops[Op.DELETED] and not judged.ops[Op.MODIFIED]:
+        reasons.append("the sources show one moment, not a course of events")
+    return Verdict(
+        question="can the state be rebuilt at every point?",
+        answer=not reasons,
+        reasons=tuple(reasons),
+    )
+
+
+def _can_time(judged: _Kind) -> Verdict:
+    reasons = []
+    derived = judged.times[TimeQuality.DERIVED]
+    none = judged.times[TimeQuality.NONE]
+    if derived:
+        reasons.append(f"{derived} times are derived from the objects, to the second at best")
+    if none:
+        reasons.append(f"{none} changes have no time, only an order")
+    if judged.losses[Loss.COARSE_TIME]:
+        reasons.append("times are whole seconds")
+    return Verdict(question="can timing be trusted?", answer=not reasons, reasons=tuple(reasons))
+
+
+def _reasons(judged: _Kind, texts: dict[Loss, str]) -> list[str]:
+    return [
+        f"{text} ({judged.losses[loss]})" for loss, text in texts.items() if judged.losses[loss]
+    ]
 
 
 def _counts(counter: Counter[str]) -> dict[str, int]:
