@@ -1,12 +1,13 @@
 """Keeps one PostgreSQL server alive for exactly as long as its owner lives.
 
 Run as a program of its own with nothing but the standard library (`python -I -S -B guardian.py
-OPTIONS`, OPTIONS being JSON). Its standard input is a pipe whose other end only the owner holds: a
-byte or the end of that pipe means stop. The server, in turn, is told by the kernel when the
-guardian dies. Whoever is killed, the server stops and cleans up.
+OPTIONS`, OPTIONS being JSON). Its standard input is a pipe whose other end only the owner holds:
+the end of that pipe means stop. The server, in turn, is told by the kernel when the guardian dies.
+Whoever is killed, the server stops and cleans up.
 
     owner ──pipe──▶ guardian ──parent death signal──▶ postgres
-                       │ restarts it when it crashes, a bounded number of times
+                       │ a byte through the pipe means: it has been ready, so from now on start it
+                       ▼ again whenever it ends, after a pause that grows
 
 PostgreSQL refuses to run as root. `identity` says as whom the guardian (and so the server) runs:
 `same`; `namespace`, a user namespace in which root appears as the ordinary user `uid`:`gid`, while
@@ -30,12 +31,8 @@ CANNOT_BECOME = 91
 CANNOT_RUN = 92
 """Exit code: under this identity the program or the folder cannot be reached."""
 
-CRASHES = 93
-"""Exit code: the server crashed more often than it may be restarted."""
-
 _CLONE_NEWUSER = 0x10000000
 _PR_SET_PDEATHSIG = 1
-_RESTART_PAUSE_SECONDS = 0.25
 _POLL_SECONDS = 1.0
 
 
@@ -50,8 +47,8 @@ class Options:
         self.uid: int = given["uid"]
         self.gid: int = given["gid"]
         self.guard: bool = given["guard"]
-        self.restarts_max: int = given["restarts_max"]
-        self.restart_window_seconds: float = given["restart_window_seconds"]
+        self.pause_first_seconds: float = given["pause_first_seconds"]
+        self.pause_max_seconds: float = given["pause_max_seconds"]
         self.grace_seconds: float = given["grace_seconds"]
         self.owner: int = given["owner"]
 
@@ -143,31 +140,29 @@ class Guard:
         self._child = 0
         self._code = 0
         self._stopping = False
+        self._keeping = False
         self._wakes, self._wake = os.pipe()
         os.set_blocking(self._wake, False)
 
     def run(self) -> int:
-        """Guard until stopped; returns the server's last exit code, or CRASHES."""
+        """Guard until stopped, or until the server ends without ever having been ready."""
         signal.set_wakeup_fd(self._wake)
         for number in (signal.SIGINT, signal.SIGTERM):
             signal.signal(number, self._note_stop)
         signal.signal(signal.SIGHUP, signal.SIG_IGN)
         signal.signal(signal.SIGCHLD, lambda number, frame: None)
-        starts: list[float] = []
+        pause = self._options.pause_first_seconds
         while True:
-            now = time.monotonic()
-            starts = [
-                start for start in starts if now - start < self._options.restart_window_seconds
-            ]
-            if len(starts) > self._options.restarts_max:
-                return CRASHES
-            starts.append(now)
+            start = time.monotonic()
             self._child = spawn(self._options, self._libc)
             self._watch()
-            if self._stopping or self._code == CANNOT_RUN:
+            if self._stopping or not self._keeping:
                 return self._code
-            if self._wait_for_stop(_RESTART_PAUSE_SECONDS):
+            if time.monotonic() - start > self._options.pause_max_seconds:
+                pause = self._options.pause_first_seconds
+            if self._pause(pause):
                 return self._code
+            pause = min(pause * 2, self._options.pause_max_seconds)
 
     def _watch(self) -> None:
         """Return when the child has ended; end it when a stop is wanted."""
@@ -199,13 +194,24 @@ class Guard:
         self._code = exit_code(status)
         return True
 
+    def _pause(self, seconds: float) -> bool:
+        """Let so much time pass; True at once when a stop is wanted."""
+        deadline = time.monotonic() + seconds
+        while (left := deadline - time.monotonic()) > 0:
+            if self._wait_for_stop(min(left, _POLL_SECONDS)):
+                return True
+        return False
+
     def _wait_for_stop(self, seconds: float) -> bool:
         """True when the owner said stop or is gone; looks for at most so many seconds."""
         if not self._stopping:
             readable, _, _ = select.select([0, self._wakes], [], [], seconds)
             if self._wakes in readable:
                 os.read(self._wakes, 512)
-            if 0 in readable or os.getppid() != self._options.owner:
+            if 0 in readable:
+                self._keeping = os.read(0, 512) != b""
+                self._stopping = not self._keeping
+            if os.getppid() != self._options.owner:
                 self._stopping = True
         return self._stopping
 

@@ -65,14 +65,14 @@ OPTIONS = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ServerBounds:
-    """How long each step may take, and how often a crashed server is started again."""
+    """How long each step may take, and the pauses before a crashed server is started again."""
 
     start_seconds: float = 60.0
     initialise_seconds: float = 120.0
     stop_seconds: float = 20.0
     lock_seconds: float = 15.0
-    restarts_max: int = 5
-    restart_window_seconds: float = 60.0
+    pause_first_seconds: float = 0.25
+    pause_max_seconds: float = 10.0
 
 
 class EmbeddedServer:
@@ -249,6 +249,9 @@ class EmbeddedServer:
         finally:
             os.close(log)
         self._wait_until_ready(start)
+        assert self._guardian.stdin is not None
+        self._guardian.stdin.write(b"k")
+        self._guardian.stdin.flush()
 
     def _wait_until_ready(self, log_start: int) -> None:
         """PostgreSQL writes `ready` into its pid file once it takes connections."""
@@ -297,8 +300,8 @@ class EmbeddedServer:
             "uid": identity.uid,
             "gid": identity.gid,
             "guard": guard,
-            "restarts_max": self._bounds.restarts_max,
-            "restart_window_seconds": self._bounds.restart_window_seconds,
+            "pause_first_seconds": self._bounds.pause_first_seconds,
+            "pause_max_seconds": self._bounds.pause_max_seconds,
             "grace_seconds": self._bounds.stop_seconds,
             "owner": os.getpid(),
         }

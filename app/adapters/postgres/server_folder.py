@@ -126,7 +126,7 @@ def remove_stale_pid_file(data: Path) -> None:
     Without this, a pid that now belongs to any other process would keep PostgreSQL from starting,
     which is common in containers.
     """
-    pid = _postmaster(data)
+    pid = postmaster(data)
     if pid is None:
         return
     try:
@@ -161,6 +161,12 @@ def is_ready(data: Path) -> bool:
     """PostgreSQL writes `ready` into its pid file once it takes connections."""
     lines = _pid_file(data)
     return len(lines) >= 8 and lines[7].strip() == "ready"
+
+
+def postmaster(data: Path) -> int | None:
+    """The process that the pid file names; None when there is no such file."""
+    lines = _pid_file(data)
+    return int(lines[0]) if lines and lines[0].strip().isdigit() else None
 
 
 def tree(folder: Path) -> Iterator[Path]:
@@ -209,8 +215,3 @@ def _pid_file(data: Path) -> list[str]:
         return (data / "postmaster.pid").read_text().splitlines()
     except OSError:
         return []
-
-
-def _postmaster(data: Path) -> int | None:
-    lines = _pid_file(data)
-    return int(lines[0]) if lines and lines[0].strip().isdigit() else None
