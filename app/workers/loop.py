@@ -109,12 +109,14 @@ class ControllerLoop:
             with self._runtime.subscribe(after=self.folded) as subscription:
                 try:
                     await self._catch_up(reconciler, subscription)
+                    is_idle = False
                     while True:
                         if anyio.current_time() >= renew_at:
                             await self._renew(token)
                             renew_at = anyio.current_time() + self._bounds.lease_seconds / 3
-                        await self._wait(reconciler, subscription, renew_at)
-                        await self._work(reconciler, subscription, token, renew_at)
+                        seconds = self._idle_seconds(reconciler, renew_at) if is_idle else 0.0
+                        await self._fold(reconciler, subscription, seconds)
+                        is_idle = await self._work(reconciler, subscription, token, renew_at)
                 except Expired:
                     continue  # cut off: subscribe again from what has been folded
 
@@ -131,15 +133,13 @@ class ControllerLoop:
         if not await self._leases.renew(self._runtime.info.id, token, seconds=seconds):
             raise TermEnded
 
-    async def _wait(
-        self, reconciler: Reconciler, subscription: Subscription, renew_at: float
-    ) -> None:
-        """Until something happens, something is due, or the bound; then fold what came."""
-        due = reconciler.due()
+    def _idle_seconds(self, reconciler: Reconciler, renew_at: float) -> float:
+        """How long to wait for events: until something is due, or the bound."""
         left = min(self._bounds.poll_seconds, renew_at - anyio.current_time())
+        due = reconciler.due()
         if due is not None:
             left = min(left, (due - self._now()) / SECOND)
-        await self._fold(reconciler, subscription, max(left, 0.0))
+        return max(left, 0.0)
 
     async def _work(
         self,
@@ -147,13 +147,13 @@ class ControllerLoop:
         subscription: Subscription,
         token: LeaseToken,
         renew_at: float,
-    ) -> None:
-        """Step until nothing is ready or the lease wants renewal."""
+    ) -> bool:
+        """Step until nothing is ready (True) or the lease wants renewal (False)."""
         quiet = 0
         while anyio.current_time() < renew_at:
             plan = reconciler.step(self._runtime.views, self._now())
             if plan is None:
-                return
+                return True
             if plan.commands or plan.decision is not None:
                 await self._execute(reconciler, subscription, plan, token)
                 quiet = 0
@@ -162,6 +162,7 @@ class ControllerLoop:
             if quiet >= self._bounds.quiet_steps_max:
                 quiet = 0
                 await self._fold(reconciler, subscription, 0.0)
+        return False
 
     async def _execute(
         self,
