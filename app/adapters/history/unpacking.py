@@ -23,6 +23,9 @@ GZIP_MAGIC = b"\x1f\x8b"
 ZSTD_MAGIC = b"\x28\xb5\x2f\xfd"
 ZIP_MAGIC = b"PK\x03\x04"
 
+UNREADABLE = (OSError, EOFError, zipfile.BadZipFile, zlib.error, NotImplementedError, RuntimeError)
+"""What the standard library raises for damaged, encrypted or oddly packed entries and files."""
+
 
 class ByteSource:
     """Something that can be read from its beginning any number of times.
@@ -41,17 +44,27 @@ class ByteSource:
         """The bytes as they are."""
         try:
             return self._open()
-        except OSError as problem:
-            raise InputError(
-                problem.strerror or str(problem), place=self.name, cure="check path and permissions"
-            ) from problem
+        except UNREADABLE as problem:
+            raise self._unreadable(problem) from problem
+
+    def _unreadable(self, problem: Exception) -> InputError:
+        text = (problem.strerror if isinstance(problem, OSError) else None) or str(problem)
+        return InputError(
+            f"it cannot be read: {text}", place=self.name, cure="check path, permissions and copy"
+        )
+
+    def _read(self, stream: IO[bytes]) -> bytes:
+        try:
+            return stream.read(CHUNK)
+        except UNREADABLE as problem:
+            raise self._unreadable(problem) from problem
 
     def sha256(self) -> tuple[str, int]:
         """Digest and length of the bytes as they are."""
         digest = hashlib.sha256()
         size = 0
         with self.raw() as stream:
-            while chunk := stream.read(CHUNK):
+            while chunk := self._read(stream):
                 digest.update(chunk)
                 size += len(chunk)
         return digest.hexdigest(), size
@@ -59,7 +72,7 @@ class ByteSource:
     def chunks(self) -> Iterator[bytes]:
         """The unpacked bytes, piece by piece; gzip is undone wherever it is found."""
         with self.raw() as stream:
-            first = stream.read(CHUNK)
+            first = self._read(stream)
             if first.startswith(ZSTD_MAGIC):
                 raise InputError(
                     "it is packed with zstd, which is not read here",
@@ -67,11 +80,17 @@ class ByteSource:
                     cure="unpack it first with `zstd -d`",
                 )
             packed = first.startswith(GZIP_MAGIC)
-            source = _read_on(first, stream)
+            source = self._read_on(first, stream)
             if packed:
                 yield from _gunzip(source, self.name, self.limits)
             else:
                 yield from _bounded(source, self.name, self.limits)
+
+    def _read_on(self, first: bytes, stream: IO[bytes]) -> Iterator[bytes]:
+        chunk = first
+        while chunk:
+            yield chunk
+            chunk = self._read(stream)
 
     def head(self, size: int) -> bytes:
         """The first `size` unpacked bytes, or fewer when there are no more."""
@@ -190,13 +209,6 @@ def _entry_opener(path: Path, entry: str) -> Callable[[], IO[bytes]]:
         return stream
 
     return open_entry
-
-
-def _read_on(first: bytes, stream: IO[bytes]) -> Iterator[bytes]:
-    chunk = first
-    while chunk:
-        yield chunk
-        chunk = stream.read(CHUNK)
 
 
 def _bounded(source: Iterator[bytes], name: str, limits: ImportLimits) -> Iterator[bytes]:

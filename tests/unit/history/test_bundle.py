@@ -150,3 +150,15 @@ def test_other_archives_are_no_bundles(tmp_path):
         archive.writestr("events.jsonl", "")
     with pytest.raises(InputError, match="not that of a history bundle"):
         BundleReader(path, DEFAULT_LIMITS)
+
+
+async def test_damaged_packing_is_one_sentence(tmp_path):
+    *_, path, _ = await exported(tmp_path)
+    content = bytearray(path.read_bytes())
+    for at in range(len(content) // 3, len(content), 37):
+        broken = tmp_path / "broken.redra"
+        broken.write_bytes(content[:at] + bytes([content[at] ^ 0xFF]) + content[at + 1 :])
+        try:
+            BundleReader(broken, DEFAULT_LIMITS).check()
+        except (InputError, ChainBroken) as problem:
+            assert "\n" not in str(problem)  # noqa: PT017  damage beside the events may go unseen
