@@ -15,8 +15,10 @@ from app.adapters.history import (
     documents,
     dumps,
     etcd,
+    kwok,
     normalising,
     placing,
+    simulator,
     unpacking,
     watch,
 )
@@ -32,8 +34,6 @@ from app.domain.objects.rules import Rules
 from app.domain.values.json_tree import JsonObject
 
 UNREAD = {
-    Format.KWOK: "kwok recordings are not read yet",
-    Format.SIMULATOR_RECORD: "simulator records are not read yet",
     Format.TAR: "unpack it and give the folder",
     Format.SIMKUBE: "SimKube traces are not read yet",
     Format.KINE: "export the table, or give an etcd snapshot",
@@ -259,7 +259,7 @@ def _in_file(
             raise InputError(
                 "the file is in no format that is read here",
                 place=name,
-                cure="see docs/reference/formats.md, or name the format with --format",
+                cure="name the format with --format if it is one of them",
             )
     except InputError as problem:
         if is_named:
@@ -283,6 +283,10 @@ def _read_all(files: list[SourceFile], options: ReadOptions, notes: Notes) -> It
                     watches.append(watch.scan(file.source, number, notes))
                 case Format.DUMP:
                     yield from _read_dump(file, number, options, notes, has_log=has_log)
+                case Format.KWOK:
+                    yield from kwok.read(file.source, number, options, notes)
+                case Format.SIMULATOR_RECORD:
+                    yield from simulator.read(file.source, number, notes)
                 case Format.ETCD:
                     yield from etcd.read(file.source, number, options, notes)
                 case Format.SIMULATOR_EXPORT | Format.SCHEDULER_SNAPSHOT:
