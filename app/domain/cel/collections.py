@@ -31,6 +31,7 @@ _LIST_BASE: Final = 10
 
 
 def singles(over: Value) -> Iterable[Value] | CelError:
+    """What a loop with one variable goes through: elements, or keys of a map."""
     if isinstance(over, tuple):
         return over
     if isinstance(over, dict):
@@ -39,6 +40,7 @@ def singles(over: Value) -> Iterable[Value] | CelError:
 
 
 def pairs(over: Value) -> Iterable[tuple[Value, Value]] | CelError:
+    """What a loop with two variables goes through: indexes or keys, each with its value."""
     if isinstance(over, tuple):
         return enumerate(over)
     if isinstance(over, dict):

@@ -140,6 +140,14 @@ def key(device: DeviceValue, read: Read) -> object:
     """What a device has there, as something that can be compared and hashed."""
     if device.failure is not None:
         return CONVERSION_FAILED, device.failure.message
+    if len(read) == _WHOLE_LENGTH:
+        domains = device.attributes if read[0] == "attributes" else device.capacity
+        inner = domains.get(read[1])
+        if inner is None:
+            return _ABSENT
+        found: Value = inner.get(read[2], _ABSENT)  # type: ignore[attr-defined]  # a map
+        kind = found.__class__
+        return found if kind is str or found is _ABSENT else _hashable(found)
     match read:
         case ():
             fields = ("driver", "allowMultipleAllocations", "attributes", "capacity")
@@ -150,9 +158,6 @@ def key(device: DeviceValue, read: Read) -> object:
             return domain in _domains(device, name[:-1])
         case (name, domain):
             return _hashable(_domains(device, name).get(domain, _ABSENT))
-        case (name, domain, entry):
-            inner = _domains(device, name).get(domain)
-            return _hashable(inner.get(entry, _ABSENT)) if isinstance(inner, dict) else _ABSENT
         case _:
             raise AssertionError("a read has at most three parts")
 
