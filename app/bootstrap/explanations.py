@@ -5,6 +5,7 @@ from app.bootstrap.stores import Store, find_history
 from app.domain.devices.cel_selectors import CelCompiler
 from app.domain.objects import profile as profiles
 from app.service.explaining import Answer, Explainer, Question
+from app.service.views import LiveViews
 from app.settings import Settings
 
 
@@ -13,9 +14,15 @@ async def why(
 ) -> Answer:
     """The answer as of `moment` (empty: now). Raises NotFound, InputError."""
     info = await find_history(store, name)
+    views = await views_at(store, settings, name, moment)
+    profile = profiles.from_settings(info.settings)
+    return await Explainer(store.log, info, views, CelCompiler(), profile).why(question)
+
+
+async def views_at(store: Store, settings: Settings, name: str, moment: str) -> LiveViews:
+    """The views of a history as of `moment` (empty: now)."""
+    info = await find_history(store, name)
     async with open_histories(store, settings) as histories:
         if not moment:
             moment = str((await store.log.head(info.id)).revision)
-        views = await histories.at(name, moment)
-        profile = profiles.from_settings(info.settings)
-        return await Explainer(store.log, info, views, CelCompiler(), profile).why(question)
+        return await histories.at(name, moment)

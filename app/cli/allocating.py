@@ -1,7 +1,302 @@
-"""Placeholder."""
+"""`redra allocate`, `redra cel`: the allocator and its selectors without any database."""
 
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from enum import StrEnum
+from pathlib import Path
+from typing import IO, Annotated, Any
+
+import msgspec
 import typer
+
+from app.cli import console
+from app.cli.console import Output, Progress
+from app.cli.serving import DataOption
+from app.domain.errors import InputError
+
+LINE_BYTES_MAX = 64 * 1024 * 1024
+
+
+class AllocatorVariant(StrEnum):
+    """Which of upstream's allocators is imitated; `auto` is chosen by the gates."""
+
+    AUTO = "auto"
+    STABLE = "stable"
+    INCUBATING = "incubating"
+    EXPERIMENTAL = "experimental"
 
 
 def register(root: typer.Typer) -> None:
     """Add the commands of this module."""
+    root.command("allocate")(allocate)
+    root.command("cel")(cel)
+
+
+def allocate(
+    scenarios: Annotated[Path, typer.Argument(help="JSON lines: name and input. - reads stdin.")],
+    results: Annotated[
+        Path | None, typer.Option("--output-file", "-o", help="Where to write; default: stdout.")
+    ] = None,
+    allocator: Annotated[
+        AllocatorVariant, typer.Option(help="Variant of upstream's allocator.")
+    ] = AllocatorVariant.EXPERIMENTAL,
+    quirk: Annotated[
+        list[str] | None, typer.Option(help="NAME=off repairs a defect of upstream; repeatable.")
+    ] = None,
+    explain: Annotated[bool, typer.Option(help="Add the reasons to each node's result.")] = False,
+    check: Annotated[
+        bool, typer.Option(help="Let the independent checker judge every allocation.")
+    ] = False,
+) -> None:
+    """Run allocation scenarios: one line in, one line out, in the form of the conformance data.
+
+    Each answer also has `elapsedMs` (allocation alone) and `steps`. With --check, exit code 1 when
+    an allocation breaks a rule that no known quirk explains.
+    """
+    from app.domain.allocation import Allocation as Found
+    from app.domain.allocation import Quirks, Variant, checking, explanation
+    from app.domain.allocation import scenarios as running
+    from app.domain.devices.cel_selectors import CelCompiler
+
+    broken = 0
+
+    def look(asked: Any, answer: Any, shown: dict[str, Any]) -> None:
+        nonlocal broken
+        if explain:
+            shown["reasons"] = explanation.explain(answer).tree()
+        if check and isinstance(answer, Found):
+            findings = checking.check_answer(asked, answer, shown["allocations"])
+            shown["findings"] = checking.findings_tree(findings)
+            broken += sum(not found.quirk for found in findings)
+
+    settings = running.Settings(
+        compiler=CelCompiler(),
+        quirks=_quirks(Quirks, quirk or []),
+        variant=None if allocator is AllocatorVariant.AUTO else Variant(allocator.value),
+        timer=time.perf_counter,
+        on_answer=look if explain or check else None,
+    )
+    _each_line(scenarios, results, lambda scenario: running.run(scenario, settings))
+    if broken:
+        console.complain(f"{broken} findings that no known quirk explains")
+        raise typer.Exit(1)
+
+
+def cel(
+    expression: Annotated[
+        str, typer.Argument(metavar="EXPR|CASES.jsonl", help="An expression, or a file of cases.")
+    ],
+    slices: Annotated[
+        Path | None, typer.Option(help="Manifests whose ResourceSlices are looked at.")
+    ] = None,
+    history: Annotated[str, typer.Option(help="A history whose devices are looked at.")] = "",
+    at: Annotated[str, typer.Option(help="Revision or instant of the history.")] = "",
+    data: DataOption = None,
+    output: Annotated[
+        str,
+        typer.Option("--output", "-o", help="text or json; for a file of cases the file to write."),
+    ] = "text",
+) -> None:
+    """Try a device selector: per device whether it matches, the error, the cost, where it failed.
+
+    With a file of cases (JSON lines as in the conformance data) every case is answered on one line.
+    Exit code 1 when the expression does not compile.
+    """
+    from app.domain import cel as language
+
+    if expression.endswith(".jsonl") and Path(expression).exists():
+        target = None if output in set(Output) else Path(output)
+        _each_line(Path(expression), target, _cel_case)
+        return
+    if output not in set(Output):
+        raise InputError(f"{output!r} is not a form", place="--output", cure="use text or json")
+    devices = _devices(slices, history, at, data)
+    try:
+        program = language.compile_expression(expression, environment=language.STORED)
+    except language.CompileError as problem:
+        console.complain(str(problem))
+        raise typer.Exit(1) from problem
+    rows = [_trace_row(program, name, device) for name, device in devices]
+    if output == Output.JSON:
+        console.say_json({"maxCost": program.max_cost, "devices": rows})
+        return
+    console.say(f"estimated cost at most {program.max_cost}")
+    console.table(
+        ("device", "match", "cost", "error", "failed at"),
+        [(r["device"], r["match"], r["cost"], r.get("error"), r.get("failedAt")) for r in rows],
+    )
+
+
+def _cel_case(case: dict[str, Any]) -> dict[str, Any]:
+    from app.domain import cel as language
+
+    answer: dict[str, Any] = {"name": case.get("name", "")}
+    expression = case.get("expression")
+    if not isinstance(expression, str):
+        raise InputError("expression is missing or not text")
+    try:
+        program = language.compile_expression(expression, environment=language.STORED)
+    except language.CompileError as problem:
+        return answer | {"compileError": str(problem)}
+    answer["maxCost"] = program.max_cost
+    found: list[dict[str, Any]] = []
+    for device in case.get("devices") or []:
+        given = language.DeviceInput(
+            driver=case.get("driver", ""),
+            attributes=device.get("attributes") or {},
+            capacity=device.get("capacity") or {},
+            allow_multiple_allocations=device.get("allowMultipleAllocations") is True,
+        )
+        outcome = program.evaluate(given)
+        told: dict[str, Any] = {"cost": outcome.cost}
+        if outcome.error is not None:
+            told["error"] = outcome.error
+        else:
+            told["match"] = outcome.match
+        found.append(told)
+    return answer | {"devices": found}
+
+
+def _trace_row(program: Any, name: str, device: Any) -> dict[str, Any]:
+    from app.domain import cel as language
+
+    traced = language.trace(program, device)
+    outcome = traced.outcome
+    row: dict[str, Any] = {"device": name, "match": outcome.match, "cost": outcome.cost}
+    if outcome.error is not None:
+        row["error"] = outcome.error
+    if traced.origin is not None:
+        row["failedAt"] = f"{traced.origin.line}:{traced.origin.column} {traced.origin.text}"
+    row["steps"] = [
+        {"text": step.text, "value": step.value, "error": step.error} for step in traced.steps
+    ]
+    return row
+
+
+def _devices(
+    slices: Path | None, history: str, at: str, data: Path | None
+) -> list[tuple[str, Any]]:
+    from app.domain.devices.inventory import Inventory
+
+    if slices is None and not history:
+        raise InputError("no devices to look at", cure="give --slices FILE or --history NAME")
+    if slices is not None:
+        import yaml
+
+        try:
+            documents = list(yaml.load_all(slices.read_text(), Loader=yaml.CSafeLoader))
+        except (OSError, yaml.YAMLError) as problem:
+            raise InputError(str(problem), place=str(slices)) from problem
+        trees = [item for document in documents for item in _objects(document)]
+        inventory = Inventory.of_slices(
+            tree for tree in trees if tree.get("kind") == "ResourceSlice"
+        )
+    else:
+        from app.bootstrap import choices, explanations, stores
+
+        settings = choices.settings(data=data)
+
+        async def read() -> Inventory:
+            async with stores.open_store(settings) as store:
+                return (await explanations.views_at(store, settings, history, at)).inventory
+
+        inventory = console.run(read)
+    return [
+        ("/".join(device.id), device.cel_input)
+        for item in inventory.slices()
+        for device in item.devices
+    ]
+
+
+def _objects(document: Any) -> list[dict[str, Any]]:
+    if not isinstance(document, dict):
+        return []
+    items = document.get("items")
+    return (
+        [item for item in items if isinstance(item, dict)]
+        if isinstance(items, list)
+        else [document]
+    )
+
+
+def _quirks(kind: Any, switches: list[str]) -> Any:
+    off: list[str] = []
+    for switch in switches:
+        name, _, value = switch.partition("=")
+        if value not in ("on", "off"):
+            raise InputError(
+                f"{switch!r} is not a switch", place="--quirk", cure="write NAME=off or NAME=on"
+            )
+        if value == "off":
+            off.append(name)
+    try:
+        return kind.named(*off)
+    except KeyError as problem:
+        raise InputError(
+            f"there is no quirk {problem.args[0]!r}",
+            place="--quirk",
+            cure="use a number such as q3 or a mark such as counter-leak",
+        ) from problem
+
+
+def _each_line(
+    source: Path, target: Path | None, answer: Callable[[dict[str, Any]], dict[str, Any]]
+) -> None:
+    """Answer each JSON line; a bad one names its line, column and cause and ends the work."""
+    with _reading(source) as lines, _writing(target) as out, Progress(source.name) as progress:
+        for number, line in enumerate(lines, 1):
+            if not line.strip():
+                continue
+            place = f"{source}:{number}"
+            if len(line) > LINE_BYTES_MAX:
+                raise InputError(f"the line has more than {LINE_BYTES_MAX} bytes", place=place)
+            try:
+                scenario = msgspec.json.decode(line)
+            except msgspec.DecodeError as problem:
+                raise InputError(_json_problem(line, problem), place=place) from problem
+            if not isinstance(scenario, dict):
+                raise InputError("a line must hold one JSON object", place=place)
+            try:
+                found = answer(scenario)
+            except InputError as problem:
+                where = f"{place}: {problem.place}" if problem.place else place
+                raise InputError(problem.problem, place=where, cure=problem.cure) from problem
+            out.write(msgspec.json.encode(found) + b"\n")
+            progress.to(number)
+
+
+def _json_problem(line: bytes, problem: msgspec.DecodeError) -> str:
+    text = str(problem)
+    _, _, position = text.rpartition("(byte ")
+    if position[:-1].isdigit():
+        return f"column {len(line[: int(position[:-1])].decode(errors='replace')) + 1}: {text}"
+    return text
+
+
+@contextmanager
+def _reading(source: Path) -> Iterator[IO[bytes]]:
+    if str(source) == "-":
+        yield sys.stdin.buffer
+        return
+    try:
+        opened = source.open("rb")
+    except OSError as problem:
+        raise InputError(str(problem.strerror), place=str(source)) from problem
+    with opened:
+        yield opened
+
+
+@contextmanager
+def _writing(target: Path | None) -> Iterator[IO[bytes]]:
+    if target is None:
+        yield sys.stdout.buffer
+        sys.stdout.buffer.flush()
+        return
+    try:
+        opened = target.open("wb")
+    except OSError as problem:
+        raise InputError(str(problem.strerror), place=str(target)) from problem
+    with opened:
+        yield opened

@@ -33,7 +33,7 @@ EXPRESSION_MAX = 100_000
 NODES_MAX = 20_000
 PODS_MAX = 100_000
 
-OnAnswer = Callable[[Answer, JsonObject], None]
+OnAnswer = Callable[[Allocator, Answer, JsonObject], None]
 """Called with every answer and its output, which it may add to."""
 
 
@@ -172,7 +172,7 @@ def _ask(
         case Allocation() | Refusal():
             pass
     if world.settings.on_answer is not None:
-        world.settings.on_answer(answer, shown)
+        world.settings.on_answer(allocator, answer, shown)
     return answer, shown
 
 
