@@ -119,21 +119,18 @@ async def import_records(
     history exists and is incomplete: its last event is not `HistoryImported`.
     """
     await check_name_is_free(log, name)
+    report = FidelityCollector()
+    start = _first_time(source, options.started)
+    # A history begins when its recording does: times never fall along a log.
     info = await log.create_history(
-        name, seed=options.seed, settings=options.settings, created=options.started
+        name, seed=options.seed, settings=options.settings, created=start
     )
     head = await log.head(info.id)
-    report = FidelityCollector()
-    records = source.records()
-    first = next(records, None)
-    start = options.started
-    if first is not None and first.settled_at is not None:
-        start = first.settled_at
     sealer = _Sealer(head, start)
     opening = sealer.seal(_import_draft(name, sealer.time, _begun(source)))
     pending = [opening]
     done = 0
-    for record in _chained(first, records):
+    for record in source.records():
         done += 1
         report.add(record)
         if record.op is Op.CONTEXT and not options.with_requests:
@@ -180,10 +177,13 @@ class _Sealer:
         return event
 
 
-def _chained(first: Record | None, rest: Iterator[Record]) -> Iterator[Record]:
-    if first is not None:
-        yield first
-        yield from rest
+def _first_time(source: RecordedSource, default: Instant) -> Instant:
+    """The time of the first record that has one: those before it happened no later."""
+    for record in source.records():
+        moment = record.settled_at if record.settled_at is not None else record.observed_at
+        if moment is not None:
+            return moment
+    return default
 
 
 def _begun(source: RecordedSource) -> JsonObject:
