@@ -31,8 +31,11 @@ needs_root = pytest.mark.skipif(not IS_ROOT, reason="only root may become anothe
 
 @pytest.fixture
 def folder() -> Iterator[Path]:
-    """A folder that other users can reach too; pytest's own are closed to them."""
-    place = Path(tempfile.mkdtemp(prefix="redra-test-"))
+    """A folder that other users can reach too (pytest's own are closed to them), in memory when
+    there is room: each of these tests makes 40 MB of files."""
+    memory = Path("/dev/shm")
+    has_room = memory.is_dir() and shutil.disk_usage(memory).free > 1 << 30
+    place = Path(tempfile.mkdtemp(prefix="redra-test-", dir=memory if has_room else None))
     place.chmod(0o755)
     yield place / "server"
     shutil.rmtree(place)
@@ -342,6 +345,26 @@ def as_nobody(*command: str) -> subprocess.CompletedProcess[str]:
             "PYTHONPATH": os.pathsep.join([str(REPOSITORY), *packages]),
         },
     )
+
+
+@needs_root
+def test_full_disk_is_named_and_the_log_goes_on_when_there_is_space(folder: Path):
+    folder.mkdir()
+    program = shutil.which("unshare")
+    if program is None:
+        pytest.skip("unshare is not installed")
+    # A file system of 220 MB in a mount namespace of its own, gone with the process.
+    mounted = f"mount -t tmpfs -o size=220m tmpfs '{folder}' 2>&1 || exit 9; "
+    script = f"{mounted} exec '{sys.executable}' -m tests.contracts.full_disk '{folder}'"
+    answer = subprocess.run(
+        [program, "--mount", "sh", "-c", script], capture_output=True, text=True, timeout=100
+    )
+    if answer.returncode == 9 or "unshare" in answer.stderr:
+        pytest.skip(f"nothing can be mounted here: {answer.stdout}{answer.stderr}")
+    refused, recovered = answer.stdout.splitlines()
+    assert refused.startswith("refused: the disk of the database is full")
+    assert recovered == "recovered: True"
+    assert answer.stderr == ""
 
 
 def test_quick_bounds_end_a_server_that_is_never_ready(folder: Path, tmp_path: Path):

@@ -67,7 +67,9 @@ async def open_database(
     with translated():
         pool = await asyncpg.create_pool(
             url,
-            min_size=1,
+            # The schema check below connects; a floor would be restored by a task of the driver's
+            # own, which writes to the log whenever the database is away.
+            min_size=0,
             max_size=bounds.connections_max,
             max_inactive_connection_lifetime=300.0,
             init=_initialise,

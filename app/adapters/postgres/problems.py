@@ -11,7 +11,7 @@ Unreachable = (OSError, TimeoutError, asyncpg.PostgresError, asyncpg.InterfaceEr
 """What asyncpg raises when a statement or a connection fails."""
 
 _BY_STATE: dict[str, str] = {
-    "53100": "the disk of the database is full; nothing was lost, free some space",
+    "53100": "the disk of the database is full; free some space (what was acknowledged is safe)",
     "53200": "the database is out of memory",
     "53300": "the database accepts no more connections; raise its max_connections or close some",
     "53400": "a limit that the database's administrator set is reached",
@@ -28,6 +28,8 @@ _BY_STATE: dict[str, str] = {
     "58030": "the database cannot read or write its files",
 }
 """Sentences by SQLSTATE. Those of class 08 (connection) have their own below."""
+
+_NO_SPACE = "No space left on device"
 
 _NOT_OURS: dict[str, str] = {
     "3D000": "the database does not exist; create it, then run `redra migrate`",
@@ -53,6 +55,9 @@ def translated() -> Iterator[None]:
 
 def translate(problem: BaseException) -> LogError:
     """Our error for one of the driver's."""
+    if _NO_SPACE in str(problem):
+        # When its journal cannot grow, PostgreSQL crashes on purpose and recovers by itself.
+        return LogUnavailable(f"{_BY_STATE['53100']} ({problem})")
     if isinstance(problem, asyncpg.PostgresError):
         state = problem.sqlstate or ""
         if state in _NOT_OURS:

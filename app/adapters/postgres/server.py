@@ -54,6 +54,8 @@ OPTIONS = {
     "max_logical_replication_workers": "0",
     "jit": "off",
     "huge_pages": "off",
+    # In the data folder: what a killed server leaves is found there, however small /dev/shm is.
+    "dynamic_shared_memory_type": "mmap",
     "log_min_messages": "warning",
     "log_checkpoints": "off",
     "logging_collector": "off",

@@ -1,0 +1,78 @@
+"""Time: never backwards, and virtual time that jumps."""
+
+import anyio
+import pytest
+
+from app.adapters.clock import SystemClock, VirtualClock
+from app.domain.values.timestamps import SECOND, Instant
+
+
+def test_system_clock_never_goes_back():
+    clock = SystemClock()
+    seen = [clock.now() for _ in range(1_000)]
+    assert seen == sorted(seen)
+
+
+def test_system_clock_is_never_behind_what_it_was_shown():
+    clock = SystemClock()
+    ahead = Instant(clock.now() + 3_600 * SECOND)
+    clock.observe(ahead)
+    assert clock.now() == ahead
+    clock.observe(Instant(0))
+    assert clock.now() == ahead
+
+
+async def test_system_clock_waits_until_the_instant():
+    clock = SystemClock()
+    instant = Instant(clock.now() + SECOND // 100)
+    await clock.wait_until(instant)
+    assert clock.now() >= instant
+
+
+async def test_past_instants_are_not_waited_for():
+    with anyio.fail_after(5):
+        await SystemClock().wait_until(Instant(1))
+        await VirtualClock(Instant(5)).wait_until(Instant(5))
+
+
+def test_virtual_clock_stands_still_and_never_goes_back():
+    clock = VirtualClock(Instant(5))
+    assert clock.now() == 5
+    clock.advance_to(Instant(9))
+    clock.advance_to(Instant(7))
+    assert clock.now() == 9
+
+
+async def test_virtual_clock_jumps_from_one_waited_instant_to_the_next():
+    clock = VirtualClock()
+    woken: list[tuple[str, int]] = []
+
+    async def wait(name: str, instant: int) -> None:
+        await clock.wait_until(Instant(instant))
+        woken.append((name, clock.now()))
+
+    async with anyio.create_task_group() as tasks:
+        for name, instant in (("c", 30), ("a", 10), ("b", 20), ("a again", 10)):
+            tasks.start_soon(wait, name, instant)
+        await anyio.wait_all_tasks_blocked()
+        while clock.jump():
+            await anyio.wait_all_tasks_blocked()
+    assert woken == [("a", 10), ("a again", 10), ("b", 20), ("c", 30)]
+    assert clock.due() is None
+
+
+async def test_cancelled_wait_is_forgotten():
+    clock = VirtualClock()
+    with anyio.move_on_after(0) as scope:
+        await clock.wait_until(Instant(10))
+    assert scope.cancelled_caught
+    assert clock.due() is None
+
+
+@pytest.mark.parametrize("instant", [1, 10])
+async def test_advancing_beyond_wakes_everyone_up_to_there(instant: int):
+    clock = VirtualClock()
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(clock.wait_until, Instant(instant))
+        await anyio.wait_all_tasks_blocked()
+        clock.advance_to(Instant(10))

@@ -1,0 +1,54 @@
+"""Errors of the driver as sentences of ours: each names the cause, most name a cure."""
+
+import asyncpg
+import pytest
+
+from app.adapters.postgres import problems
+from app.domain.errors import LogUnavailable, WrongDatabase
+
+ROWS = [
+    (asyncpg.DiskFullError("could not extend file"), LogUnavailable, "disk .* is full"),
+    (asyncpg.TooManyConnectionsError("sorry"), LogUnavailable, "no more connections"),
+    (asyncpg.ReadOnlySQLTransactionError("cannot"), LogUnavailable, "read-only"),
+    (asyncpg.LockNotAvailableError("lock timeout"), LogUnavailable, "another session holds"),
+    (asyncpg.QueryCanceledError("statement timeout"), LogUnavailable, "longer than allowed"),
+    (asyncpg.AdminShutdownError("terminating"), LogUnavailable, "is being stopped"),
+    (asyncpg.CannotConnectNowError("starting"), LogUnavailable, "starting or stopping"),
+    (asyncpg.ConnectionDoesNotExistError("closed"), LogUnavailable, "connection .* was lost"),
+    (asyncpg.InterfaceError("connection is closed"), LogUnavailable, "connection .* was lost"),
+    (ConnectionRefusedError(111, "refused"), LogUnavailable, "no database server answers"),
+    (FileNotFoundError(2, "no socket"), LogUnavailable, "no database server answers"),
+    (ConnectionResetError(104, "reset"), LogUnavailable, "cannot be reached"),
+    (TimeoutError(), LogUnavailable, "did not answer in time"),
+    (
+        asyncpg.ConnectionDoesNotExistError("could not write: No space left on device"),
+        LogUnavailable,
+        "disk .* is full",
+    ),
+    (asyncpg.UndefinedTableError("log_heads"), WrongDatabase, "run `redra migrate`"),
+    (asyncpg.UndefinedColumnError("clock"), WrongDatabase, "run `redra migrate`"),
+    (asyncpg.InvalidCatalogNameError("redra"), WrongDatabase, "does not exist"),
+    (asyncpg.InsufficientPrivilegeError("denied"), WrongDatabase, "may not do this"),
+    (asyncpg.InvalidPasswordError("no"), WrongDatabase, "refused the password"),
+    (asyncpg.DivisionByZeroError("odd"), LogUnavailable, r"refused a statement: odd \[22012\]"),
+]
+
+
+@pytest.mark.parametrize(("problem", "kind", "text"), ROWS)
+def test_sentence(problem: Exception, kind: type[Exception], text: str):
+    found = problems.translate(problem)
+    assert type(found) is kind
+    with pytest.raises(kind, match=text):
+        raise found
+
+
+def test_what_is_ours_passes_untouched():
+    with pytest.raises(KeyError), problems.translated():
+        raise KeyError("ours")
+
+
+def test_translation_keeps_the_cause():
+    cause = asyncpg.DiskFullError("x")
+    with pytest.raises(LogUnavailable) as caught, problems.translated():
+        raise cause
+    assert caught.value.__cause__ is cause
