@@ -16,10 +16,10 @@ from app.adapters.uids import RandomUids
 from app.api.application import Application, create_app
 from app.api.authentication import Credentials
 from app.api.limits import ApiLimits
+from app.bootstrap.histories import rules_for
 from app.domain.log import Actor, ObjectKey
 from app.domain.objects import profile as profiles
 from app.domain.objects.commands import CreateObject
-from app.domain.objects.lifecycle import Rules
 from app.service.histories import Histories
 from app.service.runtime import RuntimeBounds, RuntimePorts
 
@@ -152,7 +152,7 @@ async def running_app(*, limits=None, credentials=None, profile=None, queue_max=
 
     def rules(info):
         chosen = profiles.from_settings(info.settings) if info.settings else profile
-        return Rules(profile=chosen, schemas=schemas.load(chosen.version))
+        return rules_for(chosen)
 
     histories = Histories(
         ports=ports,

@@ -1,0 +1,112 @@
+"""The OpenAPI documents: what kubectl looks for in them."""
+
+import pytest
+
+from tests.api.serving import serving
+
+PROTOBUF = "application/com.github.proto-openapi.spec.v2@v1.0+protobuf"
+
+
+async def document(server, place):
+    index = await server.get("/openapi/v3")
+    return await server.get(index["paths"][place]["serverRelativeURL"])
+
+
+async def test_index_names_every_group_version():
+    async with serving() as server:
+        paths = (await server.get("/openapi/v3"))["paths"]
+        assert {"api/v1", "apis/resource.k8s.io/v1", "apis/resource.k8s.io/v1alpha3"} <= set(paths)
+
+
+async def test_index_of_a_history_stays_in_the_history():
+    async with serving() as server:
+        paths = (await server.get("/h/default/openapi/v3"))["paths"]
+        assert paths["api/v1"]["serverRelativeURL"].startswith("/h/default/openapi/v3/api/v1?hash=")
+        found = await server.get(paths["api/v1"]["serverRelativeURL"])
+        assert found["openapi"] == "3.0.0"
+
+
+async def test_document_with_the_right_hash_may_be_kept():
+    async with serving() as server:
+        index = await server.get("/openapi/v3")
+        answer = await server.raw("GET", index["paths"]["api/v1"]["serverRelativeURL"])
+        assert "immutable" in answer.headers["cache-control"]
+        assert answer.headers["etag"]
+
+
+async def test_outdated_hash_is_redirected():
+    async with serving() as server:
+        answer = await server.raw("GET", "/openapi/v3/api/v1?hash=OLD")
+        assert answer.status_code == 301
+        assert "hash=" in answer.headers["location"]
+
+
+async def test_patch_offers_field_validation_and_strategic_merge():
+    async with serving() as server:
+        found = await document(server, "apis/resource.k8s.io/v1")
+        path = "/apis/resource.k8s.io/v1/namespaces/{namespace}/resourceclaims/{name}"
+        patch = found["paths"][path]["patch"]
+        assert patch["x-kubernetes-group-version-kind"]["kind"] == "ResourceClaim"
+        assert "fieldValidation" in {parameter["name"] for parameter in patch["parameters"]}
+        assert "application/strategic-merge-patch+json" in patch["requestBody"]["content"]
+
+
+@pytest.mark.parametrize("place", ["api/v1", "apis/resource.k8s.io/v1", "apis/policy/v1"])
+async def test_every_reference_leads_somewhere(place):
+    async with serving() as server:
+        found = await document(server, place)
+        schemas = found["components"]["schemas"]
+        pending, met = [found], 0
+        while pending:
+            value = pending.pop()
+            if isinstance(value, list):
+                pending.extend(value)
+            elif isinstance(value, dict):
+                pending.extend(value.values())
+                if isinstance(value.get("$ref"), str):
+                    assert value["$ref"].removeprefix("#/components/schemas/") in schemas
+                    met += 1
+        assert met > 20
+
+
+async def test_served_kinds_are_found_by_their_group_version_kind():
+    async with serving() as server:
+        found = await document(server, "apis/resource.k8s.io/v1")
+        named = {
+            each["kind"]
+            for schema in found["components"]["schemas"].values()
+            for each in schema.get("x-kubernetes-group-version-kind", [])
+        }
+        assert {"ResourceClaim", "ResourceSlice", "DeviceClass", "DeviceTaintRule"} <= named
+
+
+async def test_merge_keys_are_told():
+    async with serving() as server:
+        found = await document(server, "api/v1")
+        containers = found["components"]["schemas"]["io.k8s.api.core.v1.PodSpec"]["properties"][
+            "containers"
+        ]
+        assert containers["x-kubernetes-patch-merge-key"] == "name"
+
+
+async def test_no_type_is_null():
+    async with serving() as server:
+        found = await document(server, "api/v1")
+        for schema in found["components"]["schemas"].values():
+            for field in schema.get("properties", {}).values():
+                assert isinstance(field.get("type", ""), str)
+
+
+async def test_old_document_is_a_minimal_protobuf():
+    async with serving() as server:
+        answer = await server.raw("GET", "/openapi/v2", accept=PROTOBUF)
+        assert answer.headers["content-type"] == (
+            "application/com.github.proto-openapi.spec.v2.v1.0+protobuf"
+        )
+        assert answer.content == b"\x0a\x032.0\x12\x13\x0a\x0aKubernetes\x12\x05v1.37"
+
+
+async def test_old_document_is_json_for_who_asks_for_json():
+    async with serving() as server:
+        found = await server.get("/openapi/v2", accept="application/json")
+        assert "io.k8s.api.resource.v1.ResourceClaim" in found["definitions"]

@@ -1,0 +1,124 @@
+"""What redra offers beyond Kubernetes."""
+
+import json
+
+import pytest
+
+from tests.api.serving import CONFIG_MAPS, config_map, serving
+
+HISTORY = "/redra/v1/histories/default"
+
+
+async def test_index_names_the_paths():
+    async with serving() as server:
+        assert "/redra/v1/histories" in (await server.get("/redra/v1"))["paths"]
+
+
+async def test_history_tells_its_end():
+    async with serving() as server:
+        found = await server.get(HISTORY)
+        assert (found["name"], found["revision"], found["profile"]) == ("default", 2, "1.37")
+
+
+async def test_history_is_made():
+    async with serving() as server:
+        made = await server.post("/redra/v1/histories", {"name": "n", "profile": "1.35"})
+        assert made["profile"] == "1.35"
+        assert (await server.get("/h/n/version"))["minor"] == "35"
+
+
+BAD = [
+    {"name": "Upper"},
+    {"name": "n", "profile": "1.2"},
+    {"name": "n", "gates": {"Nonsense": True}},
+    {"nmae": "n"},
+    {},
+]
+
+
+@pytest.mark.parametrize("body", BAD, ids=lambda body: json.dumps(body))
+async def test_history_that_cannot_be_made_is_refused(body):
+    async with serving() as server:
+        status = await server.post("/redra/v1/histories", body, code=400)
+        assert status["reason"] == "BadRequest"
+
+
+async def test_second_history_of_a_name_is_refused():
+    async with serving() as server:
+        status = await server.post("/redra/v1/histories", {"name": "default"}, code=409)
+        assert status["reason"] == "AlreadyExists"
+
+
+async def test_events_are_json_lines_in_order():
+    async with serving() as server:
+        await server.post(CONFIG_MAPS, config_map(a="b"))
+        answer = await server.raw("GET", f"{HISTORY}/events?after=1")
+        lines = [json.loads(line) for line in answer.text.splitlines()]
+        assert [line["revision"] for line in lines] == [2, 3]
+        assert lines[1]["object"]["data"] == {"a": "b"}
+        assert lines[1]["stamp"]["verb"] == "create"
+
+
+async def test_events_are_bounded():
+    async with serving() as server:
+        answer = await server.raw("GET", f"{HISTORY}/events?limit=1")
+        assert len(answer.text.splitlines()) == 1
+        answer = await server.raw("GET", f"{HISTORY}/events?at=1")
+        assert len(answer.text.splitlines()) == 1
+
+
+async def test_events_can_be_followed():
+    async with serving() as server:
+        async with server.watch(f"{HISTORY}/events?follow=true&after=2") as following:
+            await server.post(CONFIG_MAPS, config_map())
+            assert (await following.line())["name"] == "m"
+
+
+async def test_views_are_described_and_read():
+    async with serving() as server:
+        listed = await server.get(f"{HISTORY}/views")
+        assert {"pools", "claims", "timeline"} <= {view["name"] for view in listed["items"]}
+        rows = await server.get(f"{HISTORY}/views/activity")
+        assert rows["revision"] == 2
+        assert rows["items"]
+
+
+async def test_view_of_the_past_is_of_that_revision():
+    async with serving() as server:
+        await server.post(CONFIG_MAPS, config_map())
+        await server.get(f"{HISTORY}/views/activity")
+        assert (await server.get(f"{HISTORY}/views/activity?at=1"))["revision"] == 1
+        assert (await server.get(f"{HISTORY}/views/activity"))["revision"] == 3
+
+
+async def test_decisions_can_be_read():
+    async with serving() as server:
+        assert await server.get(f"{HISTORY}/decisions") == {"items": [], "next": 0}
+
+
+async def test_health_of_each_history_is_told():
+    async with serving() as server:
+        (item,) = (await server.get("/redra/v1/workers"))["items"]
+        assert (item["history"], item["problem"]) == ("default", "")
+
+
+async def test_document_describes_every_path():
+    async with serving() as server:
+        document = await server.get("/redra/v1/openapi.json")
+        index = (await server.get("/redra/v1"))["paths"]
+        assert set(document["paths"]) == set(index) - {"/redra/v1/openapi.json"}
+
+
+MISSING = [
+    "/redra/v2",
+    "/redra/v1/x",
+    f"{HISTORY}/x",
+    "/redra/v1/histories/nope",
+    f"{HISTORY}/views/x",
+]
+
+
+@pytest.mark.parametrize("path", MISSING)
+async def test_what_is_not_offered_is_not_found(path):
+    async with serving() as server:
+        assert (await server.raw("GET", path)).status_code == 404

@@ -1,0 +1,439 @@
+"""Creating, changing and deleting objects over HTTP."""
+
+import json
+
+import pytest
+import yaml
+
+from tests.api.serving import CLAIMS, CONFIG_MAPS, claim, config_map, pod, serving
+
+NODES = "/api/v1/nodes"
+PODS = "/api/v1/namespaces/default/pods"
+
+
+async def test_create_answers_201_with_the_stored_object():
+    async with serving() as server:
+        made = await server.post(CLAIMS, claim())
+        assert made["metadata"]["resourceVersion"].isdigit()
+        assert made == await server.get(f"{CLAIMS}/c")
+
+
+async def test_create_takes_kind_and_version_from_the_url():
+    async with serving() as server:
+        tree = config_map()
+        del tree["kind"], tree["apiVersion"]
+        made = await server.post(CONFIG_MAPS, tree)
+        assert (made["kind"], made["apiVersion"]) == ("ConfigMap", "v1")
+
+
+async def test_create_with_generate_name_makes_a_name():
+    async with serving() as server:
+        tree = claim()
+        tree["metadata"] = {"generateName": "g-"}
+        made = await server.post(CLAIMS, tree)
+        assert len(made["metadata"]["name"]) == len("g-") + 5
+
+
+async def test_second_create_of_a_name_is_a_conflict():
+    async with serving() as server:
+        await server.post(CLAIMS, claim())
+        status = await server.post(CLAIMS, claim(), code=409)
+        assert status["reason"] == "AlreadyExists"
+        assert status["message"] == 'resourceclaims.resource.k8s.io "c" already exists'
+
+
+async def test_create_in_an_unknown_namespace_is_refused():
+    async with serving() as server:
+        path = CLAIMS.replace("default", "nowhere")
+        status = await server.post(path, claim(), code=404)
+        assert status["message"] == 'namespaces "nowhere" not found'
+
+
+DISAGREEING = [
+    ("kind", {"kind": "Pod"}),
+    ("version", {"apiVersion": "resource.k8s.io/v1beta1"}),
+    ("namespace", {"metadata": {"name": "c", "namespace": "other"}}),
+]
+
+
+@pytest.mark.parametrize("change", [row[1] for row in DISAGREEING], ids=[r[0] for r in DISAGREEING])
+async def test_body_that_disagrees_with_the_url_is_refused(change):
+    async with serving() as server:
+        status = await server.post(CLAIMS, claim() | change, code=400)
+        assert status["reason"] == "BadRequest"
+
+
+UNREADABLE = [
+    ("empty", b"", "application/json"),
+    ("no JSON", b"{", "application/json"),
+    ("a list", b"[]", "application/json"),
+    ("a text", b'"x"', "application/json"),
+    ("deep", b'{"a":' * 5_000 + b"1" + b"}" * 5_000, "application/json"),
+    ("no YAML", b"a: [", "application/yaml"),
+    ("no protobuf", b"k8s\x00\xff\xff", "application/vnd.kubernetes.protobuf"),
+    ("protobuf of another kind", b"k8s\x00", "application/vnd.kubernetes.protobuf"),
+    ("metadata is a text", b'{"metadata":"x"}', "application/json"),
+]
+
+
+@pytest.mark.parametrize(
+    ("body", "kind"), [row[1:] for row in UNREADABLE], ids=[row[0] for row in UNREADABLE]
+)
+async def test_body_that_cannot_be_read_is_refused(body, kind):
+    async with serving() as server:
+        answer = await server.raw("POST", CLAIMS, body, content_type=kind)
+        assert answer.status_code in (400, 413), answer.text
+        assert answer.json()["kind"] == "Status"
+
+
+async def test_body_of_an_unknown_type_is_refused():
+    async with serving() as server:
+        answer = await server.raw("POST", CLAIMS, claim(), content_type="application/cbor")
+        assert answer.status_code == 415
+        assert answer.json()["reason"] == "UnsupportedMediaType"
+
+
+async def test_body_beyond_the_bound_is_refused():
+    async with serving() as server:
+        answer = await server.raw("POST", CONFIG_MAPS, config_map(a="x" * 4_000_000))
+        assert answer.status_code == 413
+        assert answer.json()["reason"] == "RequestEntityTooLarge"
+
+
+async def test_yaml_bodies_are_read():
+    async with serving() as server:
+        body = yaml.safe_dump(config_map(a="b")).encode()
+        made = await server.post(CONFIG_MAPS, body, content_type="application/yaml")
+        assert made["data"] == {"a": "b"}
+
+
+async def test_update_with_a_stale_version_is_a_conflict():
+    async with serving() as server:
+        old = await server.post(CONFIG_MAPS, config_map(a="1"))
+        await server.put(f"{CONFIG_MAPS}/m", config_map(a="2"))
+        status = await server.put(f"{CONFIG_MAPS}/m", old, code=409)
+        assert status["reason"] == "Conflict"
+        assert status["details"]["kind"] == "configmaps"
+
+
+async def test_update_of_another_name_is_refused():
+    async with serving() as server:
+        await server.post(CONFIG_MAPS, config_map())
+        await server.put(f"{CONFIG_MAPS}/m", config_map("other"), code=400)
+
+
+async def test_update_of_an_absent_object_is_not_a_create():
+    async with serving() as server:
+        status = await server.put(f"{CONFIG_MAPS}/m", config_map(), code=404)
+        assert status["message"] == 'configmaps "m" not found'
+
+
+async def test_write_that_changes_nothing_keeps_the_version():
+    async with serving() as server:
+        made = await server.post(CONFIG_MAPS, config_map(a="b"))
+        again = await server.put(f"{CONFIG_MAPS}/m", config_map(a="b"))
+        assert again["metadata"]["resourceVersion"] == made["metadata"]["resourceVersion"]
+
+
+async def test_reapplied_spec_without_defaults_is_no_change():
+    async with serving() as server:
+        made = await server.post(CLAIMS, claim())
+        again = await server.patch(
+            f"{CLAIMS}/c", {"spec": claim()["spec"]}, kind="strategic-merge-patch+json"
+        )
+        assert again["metadata"]["resourceVersion"] == made["metadata"]["resourceVersion"]
+
+
+async def test_immutable_spec_is_refused_with_its_cause():
+    async with serving() as server:
+        await server.post(CLAIMS, claim())
+        change = [{"op": "replace", "path": "/spec/devices/requests/0/name", "value": "other"}]
+        status = await server.patch(f"{CLAIMS}/c", change, code=422, kind="json-patch+json")
+        assert status["reason"] == "Invalid"
+        assert status["details"]["kind"] == "ResourceClaim"
+        assert status["details"]["causes"][0]["field"] == "spec"
+
+
+async def test_merge_patch_removes_with_null():
+    async with serving() as server:
+        await server.post(CONFIG_MAPS, config_map(a="1", b="2"))
+        found = await server.patch(f"{CONFIG_MAPS}/m", {"data": {"a": None}})
+        assert found["data"] == {"b": "2"}
+
+
+async def test_failing_json_patch_test_is_unprocessable():
+    async with serving() as server:
+        await server.post(CONFIG_MAPS, config_map())
+        change = [{"op": "test", "path": "/metadata/resourceVersion", "value": "999"}]
+        status = await server.patch(f"{CONFIG_MAPS}/m", change, code=422, kind="json-patch+json")
+        assert status["message"] == (
+            "the server rejected our request due to an error in our request"
+        )
+
+
+async def test_patch_of_an_unknown_type_is_refused():
+    async with serving() as server:
+        await server.post(CONFIG_MAPS, config_map())
+        await server.patch(f"{CONFIG_MAPS}/m", {}, code=415, kind="json")
+
+
+async def test_too_many_patch_operations_are_refused():
+    async with serving() as server:
+        await server.post(CONFIG_MAPS, config_map())
+        change = [{"op": "test", "path": "/kind", "value": "ConfigMap"}] * 10_001
+        await server.patch(f"{CONFIG_MAPS}/m", change, code=413, kind="json-patch+json")
+
+
+async def test_apply_needs_a_field_manager():
+    async with serving() as server:
+        status = await server.patch(
+            f"{CONFIG_MAPS}/m", config_map(), code=422, kind="apply-patch+yaml"
+        )
+        assert status["details"]["causes"][0]["field"] == "fieldManager"
+
+
+async def test_apply_creates_what_is_not_there():
+    async with serving() as server:
+        path = f"{CONFIG_MAPS}/m?fieldManager=one"
+        made = await server.patch(path, config_map(a="b"), code=201, kind="apply-patch+yaml")
+        assert len(made["metadata"]["uid"]) == 36
+
+
+async def test_apply_by_another_manager_names_the_conflict():
+    async with serving() as server:
+        path = f"{CONFIG_MAPS}/m?fieldManager="
+        await server.patch(path + "one", config_map(a="b"), code=201, kind="apply-patch+yaml")
+        status = await server.patch(
+            path + "two", config_map(a="c"), code=409, kind="apply-patch+yaml"
+        )
+        assert status["details"]["causes"][0]["reason"] == "FieldManagerConflict"
+        forced = await server.patch(
+            path + "two&force=true", config_map(a="c"), kind="apply-patch+yaml"
+        )
+        assert forced["data"] == {"a": "c"}
+
+
+async def test_dry_run_stores_nothing():
+    async with serving() as server:
+        made = await server.post(f"{CONFIG_MAPS}?dryRun=All", config_map())
+        assert made["metadata"]["name"] == "m"
+        await server.get(f"{CONFIG_MAPS}/m", code=404)
+
+
+OPTIONS = [
+    ("dryRun=Some", "dryRun"),
+    ("fieldValidation=Lax", "fieldValidation"),
+    (f"fieldManager={'x' * 129}", "fieldManager"),
+]
+
+
+@pytest.mark.parametrize(("query", "field"), OPTIONS, ids=[row[1] for row in OPTIONS])
+async def test_option_that_is_not_known_is_unprocessable(query, field):
+    async with serving() as server:
+        status = await server.post(f"{CONFIG_MAPS}?{query}", config_map(), code=422)
+        assert status["details"]["causes"][0]["field"] == field
+
+
+def misspelt():
+    tree = claim()
+    tree["spec"]["devices"]["requests"][0]["exactly"]["cuont"] = 3
+    return tree
+
+
+UNKNOWN = 'unknown field "spec.devices.requests[0].exactly.cuont"'
+
+
+async def test_unknown_field_is_refused_when_strict():
+    async with serving() as server:
+        status = await server.post(f"{CLAIMS}?fieldValidation=Strict", misspelt(), code=400)
+        assert status["message"] == (
+            'ResourceClaim in version "v1" cannot be handled as a ResourceClaim: strict decoding '
+            f"error: {UNKNOWN}"
+        )
+
+
+async def test_unknown_field_is_warned_about_by_default():
+    async with serving() as server:
+        answer = await server.raw("POST", CLAIMS, misspelt())
+        assert answer.status_code == 201
+        escaped = UNKNOWN.replace('"', '\\"')
+        assert answer.headers["warning"] == f'299 - "{escaped}"'
+        assert "cuont" not in answer.text
+
+
+async def test_unknown_field_is_dropped_in_silence_when_ignored():
+    async with serving() as server:
+        answer = await server.raw("POST", f"{CLAIMS}?fieldValidation=Ignore", misspelt())
+        assert answer.status_code == 201
+        assert "warning" not in answer.headers
+
+
+async def test_duplicate_field_is_refused_when_strict():
+    async with serving() as server:
+        body = b'{"metadata":{"name":"m","name":"n"}}'
+        answer = await server.raw("POST", f"{CONFIG_MAPS}?fieldValidation=Strict", body)
+        assert answer.status_code == 400
+        assert 'duplicate field "metadata.name"' in answer.json()["message"]
+
+
+async def test_delete_of_a_claim_answers_with_the_claim():
+    async with serving() as server:
+        made = await server.post(CLAIMS, claim())
+        gone = await server.delete(f"{CLAIMS}/c")
+        assert gone["kind"] == "ResourceClaim"
+        assert int(gone["metadata"]["resourceVersion"]) > int(made["metadata"]["resourceVersion"])
+        await server.get(f"{CLAIMS}/c", code=404)
+
+
+async def test_delete_of_a_node_answers_with_a_status():
+    async with serving() as server:
+        node = {"metadata": {"name": "n"}}
+        made = await server.post(NODES, node)
+        status = await server.delete(f"{NODES}/n")
+        assert (status["kind"], status["status"]) == ("Status", "Success")
+        assert status["details"] == {
+            "name": "n",
+            "kind": "nodes",
+            "uid": made["metadata"]["uid"],
+        }
+
+
+async def test_object_with_finalizers_survives_its_delete():
+    async with serving() as server:
+        tree = config_map()
+        tree["metadata"]["finalizers"] = ["example.com/f"]
+        await server.post(CONFIG_MAPS, tree)
+        kept = await server.delete(f"{CONFIG_MAPS}/m")
+        assert kept["metadata"]["deletionTimestamp"]
+        last = await server.patch(f"{CONFIG_MAPS}/m", {"metadata": {"finalizers": None}})
+        assert last["metadata"]["resourceVersion"] == kept["metadata"]["resourceVersion"]
+        await server.get(f"{CONFIG_MAPS}/m", code=404)
+
+
+async def test_delete_with_a_wrong_uid_is_a_conflict():
+    async with serving() as server:
+        await server.post(CLAIMS, claim())
+        await server.delete(f"{CLAIMS}/c", {"preconditions": {"uid": "other"}}, code=409)
+
+
+async def test_delete_options_may_come_in_the_query():
+    async with serving() as server:
+        await server.post(CONFIG_MAPS, config_map())
+        kept = await server.delete(f"{CONFIG_MAPS}/m?propagationPolicy=Foreground")
+        assert kept["metadata"]["finalizers"] == ["foregroundDeletion"]
+
+
+async def test_delete_options_may_be_protobuf():
+    async with serving() as server:
+        await server.post(CLAIMS, claim())
+        body = b"k8s\x00\x0a\x23\x0a\x12resource.k8s.io/v1\x12\x0dDeleteOptions\x12\x00\x1a\x00"
+        answer = await server.raw(
+            "DELETE", f"{CLAIMS}/c", body, content_type="application/vnd.kubernetes.protobuf"
+        )
+        assert answer.status_code == 200, answer.text
+
+
+async def test_delete_of_a_collection_takes_what_the_selector_selects():
+    async with serving() as server:
+        await server.post(CONFIG_MAPS, config_map("a", labels={"x": "1"}))
+        await server.post(CONFIG_MAPS, config_map("b", labels={"x": "2"}))
+        gone = await server.delete(f"{CONFIG_MAPS}?labelSelector=x%3D1")
+        assert [item["metadata"]["name"] for item in gone["items"]] == ["a"]
+        left = await server.get(CONFIG_MAPS)
+        assert [item["metadata"]["name"] for item in left["items"]] == ["b"]
+
+
+async def test_delete_of_a_collection_over_all_namespaces_is_not_allowed():
+    async with serving() as server:
+        await server.delete("/api/v1/configmaps", code=405)
+
+
+async def test_status_is_written_through_its_subresource_only():
+    async with serving() as server:
+        await server.post(CLAIMS, claim())
+        tree = claim()
+        tree["status"] = {"allocation": {"devices": {"results": []}}}
+        kept = await server.put(f"{CLAIMS}/c", tree)
+        assert kept["status"] == {}
+
+
+async def test_pod_is_bound_to_a_node():
+    async with serving() as server:
+        await server.post(PODS, pod())
+        target = {"kind": "Binding", "target": {"kind": "Node", "name": "n"}}
+        status = await server.post(f"{PODS}/p/binding", target)
+        assert status["status"] == "Success"
+        found = await server.get(f"{PODS}/p")
+        assert found["spec"]["nodeName"] == "n"
+
+
+async def test_eviction_deletes_the_pod():
+    async with serving() as server:
+        await server.post(PODS, pod())
+        eviction = {"apiVersion": "policy/v1", "kind": "Eviction", "metadata": {"name": "p"}}
+        await server.post(f"{PODS}/p/eviction", eviction)
+        await server.get(f"{PODS}/p", code=404)
+
+
+async def test_eviction_against_a_budget_is_to_be_repeated_later():
+    async with serving() as server:
+        tree = pod(nodeName="n")
+        tree["metadata"]["labels"] = {"app": "a"}
+        await server.post(PODS, tree)
+        ready = {"phase": "Running", "conditions": [{"type": "Ready", "status": "True"}]}
+        await server.patch(f"{PODS}/p/status", {"status": ready})
+        budget = {
+            "metadata": {"name": "b"},
+            "spec": {"minAvailable": 1, "selector": {"matchLabels": {"app": "a"}}},
+        }
+        await server.post("/apis/policy/v1/namespaces/default/poddisruptionbudgets", budget)
+        answer = await server.raw("POST", f"{PODS}/p/eviction", {"metadata": {"name": "p"}})
+        assert answer.status_code == 429
+        assert answer.headers["retry-after"]
+        status = answer.json()
+        assert status["message"] == (
+            "Cannot evict pod as it would violate the pod's disruption budget."
+        )
+        assert status["details"]["causes"][0]["reason"] == "DisruptionBudget"
+
+
+async def test_log_of_an_unscheduled_pod_is_empty():
+    async with serving() as server:
+        await server.post(PODS, pod())
+        answer = await server.raw("GET", f"{PODS}/p/log?container=c")
+        assert (answer.status_code, answer.text) == (200, "")
+
+
+async def test_secret_data_of_a_protobuf_body_is_base64():
+    async with serving() as server:
+        meta = b"\x0a\x01s"
+        entry = b"\x0a\x01k\x12\x02\x00\xff"
+        raw = b"\x0a\x03" + meta + b"\x12" + bytes([len(entry)]) + entry
+        names = b"\x0a\x02v1\x12\x06Secret"
+        body = b"k8s\x00\x0a" + bytes([len(names)]) + names + b"\x12" + bytes([len(raw)]) + raw
+        made = await server.post(
+            "/api/v1/namespaces/default/secrets",
+            body,
+            content_type="application/vnd.kubernetes.protobuf",
+        )
+        assert made["data"] == {"k": "AP8="}
+
+
+async def test_beta_object_is_stored_and_read_in_every_version():
+    async with serving() as server:
+        tree = json.loads(json.dumps(claim()))
+        tree["apiVersion"] = "resource.k8s.io/v1beta1"
+        tree["spec"]["devices"]["requests"] = [{"name": "gpu", "deviceClassName": "x"}]
+        made = await server.post(CLAIMS.replace("/v1/", "/v1beta1/"), tree)
+        assert made["spec"]["devices"]["requests"][0]["deviceClassName"] == "x"
+        hub = await server.get(f"{CLAIMS}/c")
+        assert hub["spec"]["devices"]["requests"][0]["exactly"]["deviceClassName"] == "x"
+
+
+async def test_deprecated_version_warns_on_reads_too():
+    async with serving() as server:
+        answer = await server.raw("GET", CLAIMS.replace("/v1/", "/v1beta1/"))
+        assert answer.headers["warning"] == (
+            '299 - "resource.k8s.io/v1beta1 ResourceClaim is deprecated in v1.35+, '
+            'unavailable in v1.38+"'
+        )
