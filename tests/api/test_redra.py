@@ -68,10 +68,12 @@ async def test_events_are_bounded():
 
 
 async def test_events_can_be_followed():
-    async with serving() as server:
-        async with server.watch(f"{HISTORY}/events?follow=true&after=2") as following:
-            await server.post(CONFIG_MAPS, config_map())
-            assert (await following.line())["name"] == "m"
+    async with (
+        serving() as server,
+        server.watch(f"{HISTORY}/events?follow=true&after=2") as following,
+    ):
+        await server.post(CONFIG_MAPS, config_map())
+        assert (await following.line())["name"] == "m"
 
 
 async def test_views_are_described_and_read():

@@ -185,52 +185,59 @@ async def test_streaming_list_ends_its_beginning_with_a_bookmark():
 
 
 async def test_streaming_list_of_nothing_sends_the_bookmark_at_once():
-    async with serving() as server:
-        async with server.watch(f"{CLAIMS}?{INITIAL}&allowWatchBookmarks=true") as watch:
-            assert (await watch.line())["type"] == "BOOKMARK"
+    async with (
+        serving() as server,
+        server.watch(f"{CLAIMS}?{INITIAL}&allowWatchBookmarks=true") as watch,
+    ):
+        assert (await watch.line())["type"] == "BOOKMARK"
 
 
 async def test_bookmarks_come_now_and_then():
-    async with serving(limits=ApiLimits(bookmark_seconds=0.01)) as server:
-        async with server.watch(f"{CLAIMS}?watch=true&allowWatchBookmarks=true") as watch:
-            mark = await watch.line()
-            assert mark["type"] == "BOOKMARK"
-            assert mark["object"]["apiVersion"] == "resource.k8s.io/v1"
-            await server.post(CONFIG_MAPS, config_map("a"))
-            seen = int(mark["object"]["metadata"]["resourceVersion"])
-            while seen < 3:
-                seen = int((await watch.line())["object"]["metadata"]["resourceVersion"])
+    async with (
+        serving(limits=ApiLimits(bookmark_seconds=0.01)) as server,
+        server.watch(f"{CLAIMS}?watch=true&allowWatchBookmarks=true") as watch,
+    ):
+        mark = await watch.line()
+        assert mark["type"] == "BOOKMARK"
+        assert mark["object"]["apiVersion"] == "resource.k8s.io/v1"
+        await server.post(CONFIG_MAPS, config_map("a"))
+        seen = int(mark["object"]["metadata"]["resourceVersion"])
+        while seen < 3:
+            seen = int((await watch.line())["object"]["metadata"]["resourceVersion"])
 
 
 async def test_bookmark_is_never_ahead_of_what_was_sent():
-    async with serving(limits=ApiLimits(bookmark_seconds=0.002)) as server:
-        async with server.watch(f"{CONFIG_MAPS}?watch=true&allowWatchBookmarks=true") as watch:
-            for number in range(30):
-                await server.post(CONFIG_MAPS, config_map(f"m{number}"))
-            sent = 0
-            last = 0
-            while sent < 30:
-                line = await watch.line()
-                version = int(line["object"]["metadata"]["resourceVersion"])
-                assert version >= last
-                if line["type"] == "ADDED":
-                    assert version > last
-                    sent += 1
-                last = version
+    async with (
+        serving(limits=ApiLimits(bookmark_seconds=0.002)) as server,
+        server.watch(f"{CONFIG_MAPS}?watch=true&allowWatchBookmarks=true") as watch,
+    ):
+        for number in range(30):
+            await server.post(CONFIG_MAPS, config_map(f"m{number}"))
+        sent = 0
+        last = 0
+        while sent < 30:
+            line = await watch.line()
+            version = int(line["object"]["metadata"]["resourceVersion"])
+            assert version >= last
+            if line["type"] == "ADDED":
+                assert version > last
+                sent += 1
+            last = version
 
 
 async def test_nobody_gets_bookmarks_without_asking():
-    async with serving(limits=ApiLimits(bookmark_seconds=0.001)) as server:
-        async with server.watch(f"{CONFIG_MAPS}?watch=true") as watch:
-            for number in range(5):
-                await server.post(CONFIG_MAPS, config_map(f"m{number}"))
-            assert {kind for kind, _ in await watch.changes(5)} == {"ADDED"}
+    async with (
+        serving(limits=ApiLimits(bookmark_seconds=0.001)) as server,
+        server.watch(f"{CONFIG_MAPS}?watch=true") as watch,
+    ):
+        for number in range(5):
+            await server.post(CONFIG_MAPS, config_map(f"m{number}"))
+        assert {kind for kind, _ in await watch.changes(5)} == {"ADDED"}
 
 
 async def test_watch_ends_when_its_time_is_up():
-    async with serving() as server:
-        async with server.watch(f"{CLAIMS}?watch=true&timeoutSeconds=1") as watch:
-            assert await watch.end() == b""
+    async with serving() as server, server.watch(f"{CLAIMS}?watch=true&timeoutSeconds=1") as watch:
+        assert await watch.end() == b""
 
 
 async def test_watch_without_a_time_ends_by_itself():
@@ -280,26 +287,27 @@ async def test_compacted_version_gets_one_error_and_the_end():
 
 
 async def test_watcher_that_falls_behind_is_cut_off_and_told():
-    async with serving(queue_max=3) as server:
-        async with server.watch(f"{CONFIG_MAPS}?watch=true") as watch:
-            runtime = await server.histories.open("default")
-            await server.post(CONFIG_MAPS, config_map("a"))
-            await watch.line()
-            (follower,) = runtime.watches._by_place["", "configmaps"]
-            event = runtime.views.objects.event(("", "configmaps", "default", "a"))
-            follower.offer([event] * 4)
-            line = await watch.line()
-            assert (line["type"], line["object"]["code"]) == ("ERROR", 410)
-            await watch.end()
+    async with serving(queue_max=3) as server, server.watch(f"{CONFIG_MAPS}?watch=true") as watch:
+        runtime = await server.histories.open("default")
+        await server.post(CONFIG_MAPS, config_map("a"))
+        await watch.line()
+        (follower,) = runtime.watches._by_place["", "configmaps"]
+        event = runtime.views.objects.event(("", "configmaps", "default", "a"))
+        follower.offer([event] * 4)
+        line = await watch.line()
+        assert (line["type"], line["object"]["code"]) == ("ERROR", 410)
+        await watch.end()
 
 
 async def test_more_watches_than_allowed_are_to_come_back_later():
-    async with serving(limits=ApiLimits(watchers_max=1)) as server:
-        async with server.watch(f"{CLAIMS}?{INITIAL}&allowWatchBookmarks=true") as watch:
-            await watch.line()
-            answer = await server.raw("GET", f"{CLAIMS}?watch=true")
-            assert answer.status_code == 429
-            assert answer.headers["retry-after"] == "1"
+    async with (
+        serving(limits=ApiLimits(watchers_max=1)) as server,
+        server.watch(f"{CLAIMS}?{INITIAL}&allowWatchBookmarks=true") as watch,
+    ):
+        await watch.line()
+        answer = await server.raw("GET", f"{CLAIMS}?watch=true")
+        assert answer.status_code == 429
+        assert answer.headers["retry-after"] == "1"
 
 
 async def test_watch_that_was_left_frees_its_place():
