@@ -39,6 +39,7 @@ format: install ## Put all code into the one format
 
 conformance: install ## Compare with the vectors of the reference, a table by gate and theme
 	@$(BIN)/python -m tests.conformance.report
+	@$(BIN)/python -m pytest -q -n 2 tests/conformance -k "not histories and not decide"
 
 bench: install ## Measure, as ratios and rates, with the machine noted
 	@$(BIN)/python -m bench
