@@ -6,6 +6,7 @@ A test shows only what matters to it; everything else has a default here.
 from app.adapters.uids import DerivedUids
 from app.bootstrap.histories import rules_for
 from app.domain.controllers import registry
+from app.domain.controllers.plan import Reconciler
 from app.domain.controllers.registry import Options
 from app.domain.devices.cel_selectors import CelCompiler
 from app.domain.log import Actor, Event, ObjectKey
@@ -20,8 +21,10 @@ from app.domain.objects.profile import Profile
 from app.domain.values import json_tree, timestamps
 from app.domain.values.json_tree import JsonObject
 from app.domain.values.timestamps import SECOND, Instant
+from app.service.comparing import Compared
 from app.service.reconciling import Timeline
-from app.service.views import features_of
+from app.service.redeciding import DecisionChecker
+from app.service.views import LiveViews, features_of
 
 USER = Actor(user="alice", groups=("system:masters",), agent="kubectl/test")
 T0 = timestamps.parse("2026-01-02T03:00:00Z")
@@ -38,8 +41,8 @@ class Cluster:
         seed: int = 1,
     ) -> None:
         self.profile = profile
-        features = features_of(profile)
-        self.controllers = registry.controllers(profile, features, CelCompiler(), options)
+        self._options = options
+        self.controllers = self.fresh_controllers()
         self.line = Timeline(
             rules=rules_for(profile),
             uids=DerivedUids(seed),
@@ -47,6 +50,11 @@ class Cluster:
             start=T0,
         )
         self.create("v1", "Namespace", "default")
+
+    def fresh_controllers(self) -> tuple[Reconciler, ...]:
+        """All controllers, having folded nothing."""
+        features = features_of(self.profile)
+        return registry.controllers(self.profile, features, CelCompiler(), self._options)
 
     # what exists
 
@@ -281,6 +289,23 @@ def claim_spec(class_name: str = "gpu", count: int = 1, **more: object) -> JsonO
     if more.get("allocationMode") != "All":
         exactly["count"] = count
     return {"devices": {"requests": [{"name": "gpu", "exactly": exactly}]}}
+
+
+def check_decisions(cluster: Cluster) -> tuple[Compared, Compared]:
+    """Fold the log of a cluster again and make every decision and its effects again."""
+    views = LiveViews(cluster.profile)
+    checker = DecisionChecker(cluster.fresh_controllers(), views, cluster.line.rules)
+    observers: dict[int, list[Event]] = {}
+    for event in cluster.line.events:
+        if event.type == "DecisionRecorded":
+            observers.setdefault(event.stamp.observed, []).append(event)
+    for event in cluster.line.events:
+        checker.decide_again(observers.pop(views.revision, ()))
+        checker.before(event)
+        views.fold(event)
+        checker.after(event)
+    assert not observers, "every observed revision is in the log"
+    return checker.result(is_whole=True)
 
 
 def writes(events: list[Event]) -> list[str]:

@@ -54,7 +54,11 @@ class Timeline:
         start: Instant = Instant(0),
         bounds: LoopBounds = LoopBounds(),
         keep_events: bool = True,
+        adapt: Callable[[Sequence[Command]], Sequence[Command]] | None = None,
     ) -> None:
+        """Start empty at `start`. `adapt` may replace the commands of a plan just before they are
+        decided: a replay gives objects the names that they had.
+        """
         self.rules = rules
         self.views = LiveViews(rules.profile)
         self.head = Head()
@@ -66,6 +70,7 @@ class Timeline:
         self._uids = uids
         self._bounds = bounds
         self._keep_events = keep_events
+        self._adapt = adapt
 
     def submit(self, command: Command, *, actor: Actor, verb: str = "", cause: int = 0) -> Outcome:
         """Decide and append one command from outside. Raises Rejected."""
@@ -82,8 +87,11 @@ class Timeline:
         self, plan: Plan, *, actor: Actor, lease: LeaseToken | None = None
     ) -> list[Event]:
         """Append a plan as a whole, or raise Rejected."""
+        commands: Sequence[Command] = commands_of(plan)
+        if self._adapt is not None:
+            commands = self._adapt(commands)
         events, _ = self._append(
-            commands_of(plan), actor, verb="", cause=plan.cause, observed=plan.observed
+            commands, actor, verb="", cause=plan.cause, observed=plan.observed
         )
         return events
 
@@ -126,7 +134,7 @@ class Timeline:
         raise LoopStuck(f"more than {self._bounds.jumps_max} due instants before {until}")
 
     def _execute(self, controller: Reconciler, plan: Plan) -> None:
-        if not plan.commands and plan.decision is None:
+        if plan.is_empty:
             return
         try:
             self.submit_plan(plan, actor=registry.actor_of(plan.controller))

@@ -154,7 +154,7 @@ class ControllerLoop:
             plan = reconciler.step(self._runtime.views, self._now())
             if plan is None:
                 return True
-            if plan.commands or plan.decision is not None:
+            if not plan.is_empty:
                 await self._execute(reconciler, subscription, plan, token)
                 quiet = 0
                 continue

@@ -38,6 +38,8 @@ class Plan:
     """One step of one controller: appended as a whole or not at all.
 
     `cause` is the revision that provoked it, `observed` the revision of the views it was made from.
+    A plan with `parts` is several plans in one append, one after the other, each made as if those
+    before it had been carried out already; it has no commands and no decision of its own.
     """
 
     controller: str
@@ -46,6 +48,12 @@ class Plan:
     decision: Decision | None = None
     cause: int = 0
     observed: Revision = Revision(0)
+    parts: tuple["Plan", ...] = ()
+
+    @property
+    def is_empty(self) -> bool:
+        """True when there is nothing to append."""
+        return not (self.commands or self.parts) and self.decision is None
 
 
 class Views(Protocol):

@@ -17,13 +17,16 @@ def digest(commands: tuple[Command, ...]) -> str:
 
 
 def commands_of(plan: Plan) -> tuple[Command, ...]:
-    """What is appended for a plan: its decision, if it has one, then its commands."""
+    """What is appended for a plan: its decision, if any, then its commands; part by part."""
+    if plan.parts:
+        return tuple(command for part in plan.parts for command in commands_of(part))
     decision = plan.decision
     if decision is None:
         return plan.commands
     body = {
         "controller": decision.controller,
         "key": plan.key,
+        "cause": plan.cause,
         "resource": decision.resource,
         "namespace": decision.namespace,
         "name": decision.name,

@@ -26,16 +26,25 @@ class WorkQueue(Generic[Key]):
 
     def __init__(self) -> None:
         self._ready: dict[Key, Revision] = {}
+        self._urgent: dict[Key, Revision] = {}
         self._waiting: dict[Key, tuple[Instant, Revision]] = {}
         self._heap: list[tuple[Instant, Key]] = []
         self._failures: dict[Key, int] = {}
 
     def __len__(self) -> int:
-        return len(self._ready) + len(self._waiting)
+        return len(self._ready) + len(self._urgent) + len(self._waiting)
 
     def add(self, key: Key, revision: Revision = Revision(0)) -> None:
         """Make the key ready; one that is ready keeps its place."""
-        self._ready[key] = revision
+        if key in self._urgent:
+            self._urgent[key] = revision
+        else:
+            self._ready[key] = revision
+
+    def add_first(self, key: Key, revision: Revision = Revision(0)) -> None:
+        """Make the key ready before all that are not urgent: it was begun already."""
+        self._ready.pop(key, None)
+        self._urgent[key] = revision
 
     def add_at(self, key: Key, due: Instant, revision: Revision = Revision(0)) -> None:
         """Make the key ready at `due`, or earlier when it is already waiting for less."""
@@ -49,9 +58,10 @@ class WorkQueue(Generic[Key]):
     def take(self, now: Instant) -> tuple[Key, Revision] | None:
         """The next ready key, removed, with the revision that asked for it."""
         self._promote(now)
-        for key, revision in self._ready.items():
-            del self._ready[key]
-            return key, revision
+        for keys in (self._urgent, self._ready):
+            for key, revision in keys.items():
+                del keys[key]
+                return key, revision
         return None
 
     def retry(self, key: Key, now: Instant) -> None:
@@ -67,8 +77,9 @@ class WorkQueue(Generic[Key]):
 
     def drop(self, key: Key, until: Revision) -> None:
         """Remove what was added at or before revision `until`."""
-        if self._ready.get(key, until + 1) <= until:
-            del self._ready[key]
+        for keys in (self._urgent, self._ready):
+            if keys.get(key, until + 1) <= until:
+                del keys[key]
         waiting = self._waiting.get(key)
         if waiting is not None and waiting[1] <= until:
             del self._waiting[key]
@@ -76,6 +87,7 @@ class WorkQueue(Generic[Key]):
     def clear(self) -> None:
         """Forget everything, as a restart does."""
         self._ready.clear()
+        self._urgent.clear()
         self._waiting.clear()
         self._heap.clear()
         self._failures.clear()
@@ -94,4 +106,5 @@ class WorkQueue(Generic[Key]):
         while (due := self.due()) is not None and due <= now:
             _, key = heapq.heappop(self._heap)
             _, revision = self._waiting.pop(key)
-            self._ready.setdefault(key, revision)
+            if key not in self._urgent:
+                self._ready.setdefault(key, revision)

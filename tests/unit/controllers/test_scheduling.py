@@ -6,7 +6,7 @@ from app.domain.controllers.registry import Options
 from app.domain.controllers.scheduling import scoring
 from app.domain.controllers.scheduling.attempt import nodes_to_find
 from app.domain.values import json_tree
-from tests.cluster import DRIVER, Cluster, claim_spec, writes
+from tests.cluster import DRIVER, Cluster, check_decisions, claim_spec, writes
 
 NOT_HELPFUL = "Preemption is not helpful for scheduling."
 NO_VICTIMS = "No preemption victims found for incoming pod."
@@ -626,57 +626,19 @@ def test_binding_times_out():
 
 
 def test_every_decision_can_be_made_again():
-    cluster = fleet(nodes=3, devices=1)
-    line = cluster.line
-    seen: list[tuple[str, str]] = []
-    differences: list[str] = []
-
-    for number in range(5):
+    cluster = fleet(nodes=3, devices=2)
+    for number in range(9):
         cluster.pod(f"pod-{number}", template="gpu")
-    _verify(line, cluster, seen, differences)
-    assert differences == []
-    assert ("pod-0", "Scheduled") in seen
-    assert ("pod-4", "Unschedulable") in seen
-
-
-def _verify(line, cluster, seen, differences) -> None:
-    """Settle plan by plan; after each, make its decision again from the state before it."""
-    from app.domain.controllers import registry
-    from app.domain.controllers.record import digest
-
-    working = True
-    while working:
-        working = False
-        for controller in line.controllers:
-            plan = controller.step(line.views, line.now)
-            if plan is None:
-                continue
-            working = True
-            if plan.decision is None:
-                line._execute(controller, plan)
-                continue
-            event = _as_recorded(plan, line)
-            again = controller.redecide(line.views, event)
-            seen.append((plan.decision.name, plan.decision.outcome))
-            if again is None or digest(again.commands) != digest(plan.commands):
-                differences.append(plan.key)
-            line._execute(controller, plan)
-            break
-    assert registry.NAMES
-
-
-def _as_recorded(plan, line):
-    from app.domain.controllers.record import commands_of
-    from app.domain.log import Actor, Stamp
-    from app.domain.log.chain import seal
-    from app.domain.objects.recording import decide_decision
-
-    stamp = Stamp(
-        time=line.now,
-        actor=Actor(user="x"),
-        verb="decide",
-        observed=plan.observed,
-        cause=plan.cause,
-    )
-    (draft,) = decide_decision(commands_of(plan)[0], stamp).drafts
-    return seal(draft, line.head.revision + 1, line.head.hash)
+    cluster.settle()
+    cluster.rule(effect="NoExecute", selector={"driver": DRIVER, "pool": "n1"})
+    cluster.wait(30)
+    for number in range(4):
+        if cluster.get("pods", f"pod-{number}") is not None:
+            cluster.delete("pods", f"pod-{number}", grace_seconds=0)
+    cluster.wait(30)
+    decisions, effects = check_decisions(cluster)
+    assert decisions.differences == ()
+    assert effects.differences == ()
+    assert decisions.total == len(cluster.decisions())
+    outcomes = {outcome for _, outcome in cluster.decisions()}
+    assert {"Scheduled", "Unschedulable", "Evicted", "Deleted"} <= outcomes

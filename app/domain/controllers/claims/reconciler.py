@@ -5,6 +5,7 @@ writes of claim sync; a pod that needs several claims is looked at again after e
 """
 
 from app.domain.controllers import pods
+from app.domain.controllers.batching import Batcher
 from app.domain.controllers.claims import claim_sync, pod_sync
 from app.domain.controllers.event_objects import Reporter, reference
 from app.domain.controllers.gates import EverythingOn, Gates
@@ -51,6 +52,7 @@ class ClaimsReconciler:
         self._broken: dict[_Place, pod_sync.Failure] = {}
         self._made: dict[tuple[str, str], int] = {}
         self._reporter = Reporter("resource_claim")
+        self._batcher = Batcher()
         self._sent: dict[_Place, pod_sync.Step] = {}
 
     def fold(self, event: Event, views: Views) -> None:
@@ -70,7 +72,10 @@ class ClaimsReconciler:
             self._reporter.fold(event)
 
     def step(self, views: Views, now: Instant) -> Plan | None:
-        """Sync one claim, or when there is none, one pod."""
+        """Sync claims, or when there is none, pods; as many as go together."""
+        return self._batcher.collect(lambda: self._next(views, now), self._put_back)
+
+    def _next(self, views: Views, now: Instant) -> Plan | None:
         if found := self._claim_queue.take(now):
             place, cause = found
             return self._plan_claim(views, place, now, cause)
@@ -81,9 +86,24 @@ class ClaimsReconciler:
 
     def settled(self, plan: Plan, problem: str | None, now: Instant) -> None:
         """After a success look again; after a refusal report it (pods) and retry with back-off."""
-        kind, _, text = plan.key.partition(":")
-        namespace, _, name = text.partition("/")
-        place = (namespace, name)
+        if problem is None:
+            self._batcher.passed()
+        elif plan.parts:
+            self._batcher.refused(plan)
+            for part in plan.parts:
+                self._put_back(part)
+            return
+        for part in plan.parts or (plan,):
+            self._settle_one(part, problem, now)
+
+    def _put_back(self, plan: Plan) -> None:
+        kind, place = _place_of(plan)
+        self._sent.pop(place, None)
+        queue = self._pod_queue if kind == "pod" else self._claim_queue
+        queue.add_first(place, Revision(plan.cause))
+
+    def _settle_one(self, plan: Plan, problem: str | None, now: Instant) -> None:
+        kind, place = _place_of(plan)
         if kind == "claim":
             if problem is None:
                 self._claim_queue.forget(place)
@@ -103,7 +123,7 @@ class ClaimsReconciler:
                 self._pod_queue.retry(place, now)
             case pod_sync.Write():
                 self._pod_queue.forget(place)
-                self._pod_queue.add(place, plan.observed)
+                self._pod_queue.add_first(place, Revision(plan.cause))
             case None:
                 pass
 
@@ -117,7 +137,8 @@ class ClaimsReconciler:
         body = decision.object
         place = (json_tree.text(body, "namespace"), json_tree.text(body, "name"))
         now = Instant(json_tree.integer(body, "inputs", "now") or decision.stamp.time)
-        return self._plan_claim(views, place, now, Revision(decision.stamp.cause))
+        cause = Revision(json_tree.integer(body, "cause") or 0)
+        return self._plan_claim(views, place, now, cause)
 
     def _fold_pod(self, event: Event, objects: ObjectsReader) -> None:
         place = (event.key.namespace, event.key.name)
@@ -254,6 +275,12 @@ class ClaimsReconciler:
         if not (self._quirks.c22 and pod.is_done):
             return True
         return all(self._made.get((pod.uid, entry.name), 0) < 2 for entry in pod.entries)
+
+
+def _place_of(plan: Plan) -> tuple[str, _Place]:
+    kind, _, text = plan.key.partition(":")
+    namespace, _, name = text.partition("/")
+    return kind, (namespace, name)
 
 
 def _discard(index: dict[_Place, set[str]], place: _Place, name: str) -> None:

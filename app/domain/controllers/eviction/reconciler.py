@@ -10,6 +10,7 @@ A decision in the log ends the entry it was about, so a restarted process evicts
 Parity: controllers.md 1.4 and 1.5.
 """
 
+from app.domain.controllers.batching import Batcher
 from app.domain.controllers.event_objects import MANAGER, Reporter
 from app.domain.controllers.eviction.state import Changes, TaintState
 from app.domain.controllers.eviction.taints import Eviction
@@ -58,6 +59,7 @@ class EvictionReconciler:
         self._queue: WorkQueue[_PodId] = WorkQueue()
         self._cancelled: WorkQueue[_PodId] = WorkQueue()
         self._reporter = Reporter(COMPONENT)
+        self._batcher = Batcher()
 
     def fold(self, event: Event, views: Views) -> None:
         """Follow pods, claims, slices and rules; end what decisions have ended."""
@@ -75,7 +77,10 @@ class EvictionReconciler:
         self._look_at(changes, event.revision)
 
     def step(self, views: Views, now: Instant) -> Plan | None:
-        """Report one cancellation, or evict one pod that is due."""
+        """Report cancellations and evict pods that are due; as many as go together."""
+        return self._batcher.collect(lambda: self._next(views, now), self._put_back)
+
+    def _next(self, views: Views, now: Instant) -> Plan | None:
         if found := self._cancelled.take(now):
             pod_id, cause = found
             return self._plan_cancel(views.objects, pod_id, now, cause)
@@ -95,15 +100,34 @@ class EvictionReconciler:
 
     def settled(self, plan: Plan, problem: str | None, now: Instant) -> None:
         """A refused plan is tried again with back-off; a success was folded already."""
+        if problem is None:
+            self._batcher.passed()
+        elif plan.parts:
+            self._batcher.refused(plan)
+            for part in plan.parts:
+                self._put_back(part)
+            return
+        for part in plan.parts or (plan,):
+            self._settle_one(part, problem, now)
+
+    def _put_back(self, plan: Plan) -> None:
+        if plan.decision is not None:
+            queue, pod_id = self._queue_of(plan.decision)
+            queue.add_first(pod_id, Revision(plan.cause))
+
+    def _settle_one(self, plan: Plan, problem: str | None, now: Instant) -> None:
         if plan.decision is None:
             return
-        inputs = plan.decision.inputs
-        pod_id = (plan.decision.namespace, plan.decision.name, json_tree.text(inputs, "uid"))
-        queue = self._cancelled if plan.decision.outcome == "Cancelled" else self._queue
+        queue, pod_id = self._queue_of(plan.decision)
         if problem is None:
             queue.forget(pod_id)
         else:
             queue.retry(pod_id, now)
+
+    def _queue_of(self, decision: Decision) -> tuple[WorkQueue[_PodId], _PodId]:
+        pod_id = (decision.namespace, decision.name, json_tree.text(decision.inputs, "uid"))
+        cancels = decision.outcome == "Cancelled"
+        return (self._cancelled if cancels else self._queue), pod_id
 
     def due(self) -> Instant | None:
         """When the next pod is to be evicted."""
@@ -117,7 +141,7 @@ class EvictionReconciler:
         place = (json_tree.text(body, "namespace"), json_tree.text(body, "name"))
         pod_id = (*place, json_tree.text(inputs, "uid"))
         now = Instant(json_tree.integer(inputs, "now") or decision.stamp.time)
-        cause = Revision(decision.stamp.cause)
+        cause = Revision(json_tree.integer(body, "cause") or 0)
         if json_tree.text(body, "outcome") == "Cancelled":
             return self._plan_cancel(views.objects, pod_id, now, cause)
         # Parity: C20, a pod may have been put back by a later look; then its stored eviction holds.

@@ -93,7 +93,7 @@ class PodGcReconciler:
         namespace, name = json_tree.text(body, "namespace"), json_tree.text(body, "name")
         uid = json_tree.text(body, "inputs", "uid")
         again = PodGcReconciler()
-        again._queue.add((namespace, name, uid), Revision(decision.stamp.cause))
+        again._queue.add((namespace, name, uid), Revision(json_tree.integer(body, "cause") or 0))
         now = Instant(json_tree.integer(body, "inputs", "now") or decision.stamp.time)
         return again.step(views, now)
 

@@ -63,7 +63,8 @@ class NodeReconciler:
     def redecide(self, views: Views, decision: Event) -> Plan | None:
         """The plan again from the node as it was."""
         name = json_tree.text(decision.object, "name")
-        return self._plan(views, name, Revision(decision.stamp.cause))
+        cause = Revision(json_tree.integer(decision.object, "cause") or 0)
+        return self._plan(views, name, cause)
 
     def _plan(self, views: Views, name: str, cause: Revision) -> Plan | None:
         key = ObjectKey(*NODES, "", name)

@@ -93,7 +93,9 @@ class RuleStatusReconciler:
         if tree is None or name not in self._state.rules:
             return None
         now = Instant(json_tree.integer(body, "inputs", "now") or decision.stamp.time)
-        return self._plan(views, rule_id, tree, now, Revision(decision.stamp.cause))
+        return self._plan(
+            views, rule_id, tree, now, Revision(json_tree.integer(body, "cause") or 0)
+        )
 
     def _look_at(self, changes: Changes, event: Event) -> None:
         if changes.rule is not None:

@@ -7,9 +7,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import cast
 
-from app.domain.allocation import Answer
 from app.domain.allocation import Allocation as Found
-from app.domain.allocation import explanation
+from app.domain.allocation import Answer, explanation
 from app.domain.allocation.explanation import Explanation
 from app.domain.controllers.plan import Views
 from app.domain.controllers.resources import NODES, PODS

@@ -5,11 +5,11 @@ part (place to begin, number of the attempt); attempts that would repeat what is
 leave no trace, as upstream's do, and only count in memory.
 """
 
-from collections.abc import Iterator
 from dataclasses import replace
 from typing import cast
 
 from app.domain.controllers import pods
+from app.domain.controllers.batching import Batcher
 from app.domain.controllers.plan import Decision, Plan, Views
 from app.domain.controllers.resources import (
     CLAIMS,
@@ -19,19 +19,20 @@ from app.domain.controllers.resources import (
     RESOURCE_GROUP,
     RULES,
     SLICES,
+    claim_key,
     is_of,
     pod_key,
 )
 from app.domain.controllers.scheduling import (
-    messages,
     neighbours,
+    planning,
     pod_claims,
     pod_spec,
     reports,
     waiting_binding,
     waking,
-    writes,
 )
+from app.domain.controllers.scheduling.assuming import Assumptions, bound_as
 from app.domain.controllers.scheduling.attempt import (
     Attempt,
     Rules,
@@ -40,20 +41,17 @@ from app.domain.controllers.scheduling.attempt import (
 )
 from app.domain.controllers.scheduling.device_map import DeviceMap, merge_concerns
 from app.domain.controllers.scheduling.nodes import NodeIndex, bound_pod
+from app.domain.controllers.scheduling.planning import NAME, Turn
 from app.domain.controllers.scheduling.pod_claims import ClaimsNotReady
 from app.domain.controllers.scheduling.queue import QueuedPod, SchedulingQueue, Where
-from app.domain.controllers.scheduling.summaries import summary_of
 from app.domain.controllers.scheduling.verdicts import Verdicts
 from app.domain.controllers.scheduling.waiting_binding import BindingWaits
-from app.domain.controllers.scheduling.waking import Waker
+from app.domain.controllers.scheduling.waking import Waker, claim_names
 from app.domain.log import DECISION, Event, EventType, ObjectKey, Revision
-from app.domain.objects.commands import Command
 from app.domain.objects.reader import ObjectsReader
 from app.domain.values import json_tree
 from app.domain.values.json_tree import JsonObject, JsonView
 from app.domain.values.timestamps import Instant
-
-NAME = "scheduling"
 
 PATCHES = (RESOURCE_GROUP, "resourceslicepatches")
 
@@ -77,7 +75,12 @@ class SchedulingReconciler:
         self._waker = Waker(self.queue, self._admit)
         self._series = reports.ReportSeries()
         self._bindings = BindingWaits()
+        self._assumed = Assumptions(self.nodes)
+        self._batcher = Batcher()
         self._start = 0
+        self._next_start = 0
+        self._claims_in_step: set[ObjectKey] = set()
+        self._is_step_over = False
         self._refused: dict[Place, str] = {}
         self._merged: dict[ObjectKey, JsonView] = {}
 
@@ -110,46 +113,25 @@ class SchedulingReconciler:
             self._series.fold(event)
 
     def step(self, views: Views, now: Instant) -> Plan | None:
-        """Look at one pod that waits for its devices, or try one pod of the queue."""
+        """Try pods of the queue, as many as go together, each as if the others were placed."""
         found = cast(SchedulingViews, views)
-        plan = self._step_binding(found, now)
-        if plan is not None:
-            return plan
-        pod = self.queue.pop(now)
-        if pod is None:
-            return None
-        tree = found.objects.get(pod_key(*pod.place))
-        if tree is None:
-            self.queue.remove(pod.place)
-            return Plan(controller=NAME, key=_key(pod))
-        if "deletionTimestamp" in tree["metadata"]:
-            return self._skip(found, pod, tree, now)
-        refused = self._refused.pop(pod.place, "")
-        if refused:
-            result = Attempt(outcome="Error", message=refused, next_start=self._start)
-        else:
-            result = self._try(found, pod, tree, self._start, now)
-        plan = self._plan(found, pod, tree, result, self._start, now)
-        if plan.decision is None:
-            # Nothing new to say: the failure counts in memory only.
-            self._place_failure(pod, result.outcome, result.plugins, now)
-        return plan
+        self._assumed.clear()
+        self._next_start = self._start
+        self._claims_in_step = set()
+        self._is_step_over = False
+        with self._assumed.in_force(found.allocated):
+            return self._batcher.collect(lambda: self._next(found, now), self._put_back)
 
     def settled(self, plan: Plan, problem: str | None, now: Instant) -> None:
         """A refused plan is reported with the next step, or repeated when the version had moved."""
-        if problem is None or plan.decision is None:
-            return
-        place = (plan.decision.namespace, plan.decision.name)
-        pod = self.queue.get(place)
-        if pod is None or pod.where is not Where.IN_FLIGHT:
-            return
-        if plan.decision.outcome in ("Scheduled", "WaitingForBinding") and MOVED not in problem:
-            claims = plan.decision.summary.get("claims") or []
-            self._refused[place] = _prebind_text(claims, problem)
-        elif plan.decision.outcome not in ("Scheduled", "WaitingForBinding"):
-            self.queue.err(pod, now)
-            return
-        self.queue.activate(pod, now, plan.observed)
+        if problem is None:
+            self._batcher.passed()
+        elif plan.parts:
+            self._batcher.refused(plan)
+            for part in plan.parts:
+                self._put_back(part)
+        elif plan.decision is not None:
+            self._settle_refusal(plan, plan.decision, problem, now)
 
     def due(self) -> Instant | None:
         """When a back-off, a flush or a look at binding conditions is due."""
@@ -157,7 +139,11 @@ class SchedulingReconciler:
         return min(found, default=None)
 
     def redecide(self, views: Views, decision: Event) -> Plan | None:
-        """The plan again; nodes and queue must have been folded up to what was observed."""
+        """The plan again; nodes must have been folded up to what was observed.
+
+        The decisions of one step have to be asked for in their order, because each assumes those
+        before it.
+        """
         found = cast(SchedulingViews, views)
         body = decision.object
         place = (json_tree.text(body, "namespace"), json_tree.text(body, "name"))
@@ -165,32 +151,30 @@ class SchedulingReconciler:
         tree = found.objects.get(pod_key(*place))
         if tree is None:
             return None
-        now = Instant(json_tree.integer(inputs, "now") or decision.stamp.time)
-        start = json_tree.integer(inputs, "start") or 0
-        pod = QueuedPod(
-            spec=pod_spec.read(tree),
-            order=Revision(0),
-            since=now,
-            unfit=(json_tree.integer(inputs, "attempt") or 1) - 1,
-            cause=Revision(decision.stamp.cause),
+        turn = Turn(
+            pod=pod_spec.read(tree),
+            tree=tree,
+            now=Instant(json_tree.integer(inputs, "now") or decision.stamp.time),
+            cause=Revision(json_tree.integer(body, "cause") or 0),
+            start=json_tree.integer(inputs, "start") or 0,
+            number=json_tree.integer(inputs, "attempt") or 1,
+            batch=json_tree.integer(inputs, "batch") or 0,
         )
         if "bindingNode" in inputs:
-            held = waiting_binding.Wait(
-                place=place,
-                uid=json_tree.text(inputs, "uid"),
-                node=json_tree.text(inputs, "bindingNode"),
-                started=now,
-                next_look=now,
-                cause=pod.cause,
-            )
-            return waiting_binding.look(found, self._series, held, now)
+            return waiting_binding.look(found, self._series, _wait_of(turn, inputs), turn.now)
         if body.get("outcome") == "Skipped":
-            return self._skip(found, pod, tree, now)
-        if refused := json_tree.text(inputs, "refused"):
-            result = Attempt(outcome="Error", message=refused, next_start=start)
-        else:
-            result = self._try(found, pod, tree, start, now)
-        return self._plan(found, pod, tree, result, start, now)
+            return planning.skip_plan(found.objects, self._series, turn)
+        if turn.batch == 0:
+            self._assumed.clear()
+        with self._assumed.in_force(found.allocated):
+            if refused := json_tree.text(inputs, "refused"):
+                result = Attempt(outcome="Error", message=refused, next_start=turn.start)
+            else:
+                result = self._try(found, turn)
+            plan = planning.plan_of(self._rules, found.objects, self._series, turn, result)
+            if result.outcome == "Scheduled":
+                self._assumed.add(turn.pod, result, found.allocated)
+        return plan
 
     # Folding
 
@@ -298,13 +282,15 @@ class SchedulingReconciler:
         if following is not None:
             self._start = following
         now = Instant(json_tree.integer(inputs, "now") or event.stamp.time)
-        self._bindings.end(place)
+        if self._bindings.end(place):
+            self.nodes.release(place)
         pod = self.queue.get(place)
         if pod is None or pod.spec.facts.uid != inputs.get("uid"):
             return
         if outcome == "WaitingForBinding":
             self.queue.hold(pod)
             node = json_tree.text(body, "summary", "node")
+            self.nodes.bind(bound_as(pod.spec, node))
             self._bindings.begin(place, pod.spec.facts.uid, node, now, event.revision)
         elif outcome in ("Unschedulable", "Error"):
             plugins = frozenset(json_tree.texts(body, "inputs", "plugins"))
@@ -315,126 +301,92 @@ class SchedulingReconciler:
 
     # Attempts
 
-    def _try(
-        self, views: SchedulingViews, pod: QueuedPod, tree: JsonObject, start: int, now: Instant
-    ) -> Attempt:
+    def _next(self, views: SchedulingViews, now: Instant) -> Plan | None:
+        while (held := self._bindings.take(now)) is not None:
+            plan = waiting_binding.look(views, self._series, held, now)
+            if plan is not None:
+                return plan
+        pod = None if self._is_step_over else self.queue.pop(now)
+        if pod is None:
+            return None
+        key = f"pod:{pod.place[0]}/{pod.place[1]}"
+        tree = views.objects.get(pod_key(*pod.place))
+        if tree is None:
+            self.queue.remove(pod.place)
+            return Plan(controller=NAME, key=key)
+        claims = {claim_key(pod.place[0], name) for name in claim_names(pod.spec.facts)}
+        if not claims.isdisjoint(self._claims_in_step):
+            # Its claim gets an allocation or reservation in this very step: wait for the log.
+            self.queue.activate(pod, now, pod.cause)
+            self._is_step_over = True
+            return None
+        turn = Turn(
+            pod=pod.spec,
+            tree=tree,
+            now=now,
+            cause=pod.cause,
+            start=self._next_start,
+            number=pod.unfit + pod.errors + 1,
+            batch=len(self._assumed),
+        )
+        if "deletionTimestamp" in tree["metadata"]:
+            plan = planning.skip_plan(views.objects, self._series, turn)
+            if plan.is_empty:
+                self._forget(pod.place)
+            return plan
+        return self._attempt(views, pod, turn, claims)
+
+    def _attempt(
+        self, views: SchedulingViews, pod: QueuedPod, turn: Turn, claims: set[ObjectKey]
+    ) -> Plan:
+        refused = self._refused.pop(pod.place, "")
+        if refused:
+            result = Attempt(outcome="Error", message=refused, next_start=turn.start)
+        else:
+            result = self._try(views, turn)
+        plan = planning.plan_of(self._rules, views.objects, self._series, turn, result)
+        if plan.is_empty:
+            # Nothing new to say: the failure counts in memory only.
+            self._place_failure(pod, result.outcome, result.plugins, turn.now)
+            return plan
+        self._next_start = result.next_start
+        self._claims_in_step |= claims
+        if result.outcome == "Scheduled":
+            self._assumed.add(turn.pod, result, views.allocated)
+        elif result.deallocate is not None:
+            self._is_step_over = True
+        return plan
+
+    def _try(self, views: SchedulingViews, turn: Turn) -> Attempt:
         return attempt(
             self._rules,
             views,
             self.nodes,
             self._verdicts,
-            pod.spec,
-            start=start,
-            now=now,
-            nominated=json_tree.text(tree, "status", "nominatedNodeName"),
+            turn.pod,
+            start=turn.start,
+            now=turn.now,
+            nominated=json_tree.text(turn.tree, "status", "nominatedNodeName"),
         )
 
-    def _plan(
-        self,
-        views: SchedulingViews,
-        pod: QueuedPod,
-        tree: JsonObject,
-        result: Attempt,
-        start: int,
-        now: Instant,
-    ) -> Plan:
-        objects = views.objects
-        outcome = result.outcome
-        if outcome == "Scheduled":
-            waits = waiting_binding.is_needed(self._rules.features, result)
-            outcome = "WaitingForBinding" if waits else outcome
-            commands = tuple(self._success(objects, tree, result, now, waits=waits))
-        else:
-            commands = tuple(self._failure(objects, tree, result, now))
-        if not commands:
-            return Plan(controller=NAME, key=_key(pod))
-        inputs: JsonObject = {
-            "now": now,
-            "uid": pod.spec.facts.uid,
-            "start": start,
-            "next": result.next_start,
-            "attempt": pod.unfit + pod.errors + 1,
-            "plugins": sorted(result.plugins),
-        }
-        if outcome == "Error" and not result.looked_at:
-            inputs["refused"] = result.message
-        decision = Decision(
-            controller=NAME,
-            resource="pods",
-            namespace=pod.place[0],
-            name=pod.place[1],
-            outcome=outcome,
-            inputs=inputs,
-            summary=summary_of(result, pod.spec.facts.uid),
-        )
-        return Plan(
-            controller=NAME,
-            key=_key(pod),
-            commands=commands,
-            decision=decision,
-            cause=pod.cause,
-            observed=objects.revision,
-        )
-
-    def _success(
-        self,
-        objects: ObjectsReader,
-        tree: JsonObject,
-        result: Attempt,
-        now: Instant,
-        *,
-        waits: bool,
-    ) -> Iterator[Command]:
-        yield from writes.reserve(
-            result,
-            tree,
-            now,
-            stamps_time=self._rules.features.binding_conditions,
-            nominates=self._rules.gates.enabled("NominatedNodeNameForExpectation"),
-        )
-        if waits:
-            yield reports.waiting(objects, tree, result.node, now)
+    def _settle_refusal(self, plan: Plan, decision: Decision, problem: str, now: Instant) -> None:
+        place = (decision.namespace, decision.name)
+        pod = self.queue.get(place)
+        if pod is None or pod.where is not Where.IN_FLIGHT:
             return
-        yield writes.bind(tree, result.node)
-        yield reports.scheduled(objects, tree, result.node, now)
+        if decision.outcome not in ("Scheduled", "WaitingForBinding"):
+            self.queue.err(pod, now)
+            return
+        if MOVED not in problem:
+            self._refused[place] = _prebind_text(decision.summary.get("claims") or [], problem)
+        self.queue.activate(pod, now, plan.observed)
 
-    def _failure(
-        self, objects: ObjectsReader, tree: JsonObject, result: Attempt, now: Instant
-    ) -> Iterator[Command]:
-        if result.deallocate is not None:
-            yield writes.deallocate(result.deallocate)
-        reason = "Unschedulable" if result.outcome == "Unschedulable" else "SchedulerError"
-        yield from writes.report_failure(objects, self._series, tree, reason, result.message, now)
-
-    def _skip(self, views: SchedulingViews, pod: QueuedPod, tree: JsonObject, now: Instant) -> Plan:
-        command = self._series.failure(views.objects, tree, messages.skipped(*pod.place), now)
-        if command is None:
-            self._forget(pod.place)
-            return Plan(controller=NAME, key=_key(pod))
-        decision = Decision(
-            controller=NAME,
-            resource="pods",
-            namespace=pod.place[0],
-            name=pod.place[1],
-            outcome="Skipped",
-            inputs={"now": now, "uid": pod.spec.facts.uid},
-            summary={"message": messages.skipped(*pod.place)},
-        )
-        return Plan(
-            controller=NAME,
-            key=_key(pod),
-            commands=(command,),
-            decision=decision,
-            cause=pod.cause,
-            observed=views.objects.revision,
-        )
-
-    def _step_binding(self, views: SchedulingViews, now: Instant) -> Plan | None:
-        while (held := self._bindings.take(now)) is not None:
-            plan = waiting_binding.look(views, self._series, held, now)
-            if plan is not None:
-                return plan
-        return None
+    def _put_back(self, plan: Plan) -> None:
+        if plan.decision is None:
+            return
+        pod = self.queue.get((plan.decision.namespace, plan.decision.name))
+        if pod is not None and pod.where is Where.IN_FLIGHT:
+            self.queue.activate(pod, Instant(max(pod.ready_at, 0)), Revision(plan.cause))
 
     def _place_failure(
         self, pod: QueuedPod, outcome: str, plugins: frozenset[str], now: Instant
@@ -460,7 +412,8 @@ class SchedulingReconciler:
         if self.queue.remove(place) is not None:
             self._waker.forget_pod(place)
             self._refused.pop(place, None)
-        self._bindings.end(place)
+        if self._bindings.end(place):
+            self.nodes.release(place)
 
     def _wake(self, hint: waking.Hint, event: Event, objects: ObjectsReader) -> None:
         self._waker.wake(hint, objects, event.stamp.time, event.revision)
@@ -478,5 +431,13 @@ def _prebind_text(claims: list[JsonView], problem: str) -> str:
     return f'running PreBind plugin "DynamicResources": add {what} to claim {name}: {problem}'
 
 
-def _key(pod: QueuedPod) -> str:
-    return f"pod:{pod.place[0]}/{pod.place[1]}"
+def _wait_of(turn: Turn, inputs: JsonView) -> waiting_binding.Wait:
+    facts = turn.pod.facts
+    return waiting_binding.Wait(
+        place=(facts.namespace, facts.name),
+        uid=json_tree.text(inputs, "uid"),
+        node=json_tree.text(inputs, "bindingNode"),
+        started=turn.now,
+        next_look=turn.now,
+        cause=turn.cause,
+    )

@@ -52,9 +52,9 @@ class BindingWaits:
         )
         heapq.heappush(self._heap, (now, place))
 
-    def end(self, place: Place) -> None:
-        """The pod is bound, refused or gone."""
-        self._waits.pop(place, None)
+    def end(self, place: Place) -> bool:
+        """The pod is bound, refused or gone; True when it was waiting."""
+        return self._waits.pop(place, None) is not None
 
     def take(self, now: Instant) -> Wait | None:
         """The next wait to look at; its following look is on the grid of five seconds."""

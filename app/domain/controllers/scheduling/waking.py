@@ -10,6 +10,7 @@ from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from app.domain.controllers.pods import PodFacts
 from app.domain.controllers.scheduling import filters, pod_claims
 from app.domain.controllers.scheduling.attempt import DEVICES
 from app.domain.controllers.scheduling.neighbours import NAME as NEIGHBOURS
@@ -72,9 +73,7 @@ class Waker:
         place = pod.place
         self.forget_pod(place)
         facts = pod.spec.facts
-        names = [entry.claim for entry in facts.entries if entry.claim]
-        names += [name for _, name in facts.generated if name]
-        claims = tuple((facts.namespace, name) for name in names)
+        claims = tuple((facts.namespace, name) for name in claim_names(facts))
         if claims:
             self._claims[place] = claims
             for claim in claims:
@@ -125,6 +124,12 @@ class Waker:
             return
         if any(_says_yes(plugin, pod, hint, objects) for plugin in pod.plugins & hint.plugins):
             self._queue.activate(pod, now, cause)
+
+
+def claim_names(pod: PodFacts) -> list[str]:
+    """The names of all claims that the pod may use."""
+    names = [entry.claim for entry in pod.entries if entry.claim]
+    return names + [name for _, name in pod.generated if name]
 
 
 def _says_yes(plugin: str, pod: QueuedPod, hint: Hint, objects: ObjectsReader) -> bool:

@@ -1,0 +1,88 @@
+"""Pods that are placed in this step and not yet in the log.
+
+Later pods of the same step are decided as if the earlier ones had been bound already: their room on
+the node and their devices count. The views are left as they were found; what is assumed is put in
+for the time of a decision and taken out again.
+"""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+from app.domain.allocation import AllocatedState
+from app.domain.controllers.scheduling import writes
+from app.domain.controllers.scheduling.attempt import Attempt
+from app.domain.controllers.scheduling.nodes import BoundPod, NodeIndex
+from app.domain.controllers.scheduling.pod_spec import PodSpec
+from app.domain.values.json_tree import JsonObject
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Assumption:
+    """One placed pod with the claims that get an allocation by it."""
+
+    pod: BoundPod
+    claims: tuple[tuple[JsonObject, JsonObject], ...]
+
+
+class Assumptions:
+    """What the plans of one step have placed, in order."""
+
+    def __init__(self, nodes: NodeIndex) -> None:
+        self._nodes = nodes
+        self._held: list[Assumption] = []
+
+    def __len__(self) -> int:
+        return len(self._held)
+
+    def clear(self) -> None:
+        """Begin a new step."""
+        self._held.clear()
+
+    @contextmanager
+    def in_force(self, allocated: AllocatedState) -> Iterator[None]:
+        """Everything assumed so far counts inside, nothing of it outside."""
+        for found in self._held:
+            self._put(found, allocated)
+        try:
+            yield
+        finally:
+            for found in reversed(self._held):
+                self._nodes.release(found.pod.place)
+                for claim, _ in found.claims:
+                    allocated.remove_in_flight(claim)
+
+    def add(self, pod: PodSpec, result: Attempt, allocated: AllocatedState) -> None:
+        """Assume one more pod; call it inside `in_force`."""
+        found = Assumption(
+            pod=bound_as(pod, result.node),
+            claims=tuple(
+                zip(
+                    (claim.tree for claim in result.claims if claim.allocation is None),
+                    writes.allocations(result, pod.facts.uid),
+                    strict=True,
+                )
+            ),
+        )
+        self._held.append(found)
+        self._put(found, allocated)
+
+    def _put(self, found: Assumption, allocated: AllocatedState) -> None:
+        self._nodes.bind(found.pod)
+        for claim, allocation in found.claims:
+            allocated.add_in_flight(claim, allocation)
+
+
+def bound_as(pod: PodSpec, node: str) -> BoundPod:
+    """The pod as if it were bound to the node."""
+    return BoundPod(
+        place=(pod.facts.namespace, pod.facts.name),
+        uid=pod.facts.uid,
+        node=node,
+        asked=pod.amounts.asked,
+        scored_cpu=pod.amounts.scored_cpu,
+        scored_memory=pod.amounts.scored_memory,
+        labels=pod.labels,
+        ports=pod.ports,
+        anti_affinity=pod.anti_affinity,
+    )

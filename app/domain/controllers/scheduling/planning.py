@@ -1,0 +1,135 @@
+"""From the result of an attempt to the plan that goes into the log."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from app.domain.controllers.plan import Decision, Plan
+from app.domain.controllers.scheduling import messages, reports, waiting_binding, writes
+from app.domain.controllers.scheduling.attempt import Attempt, Rules
+from app.domain.controllers.scheduling.pod_spec import PodSpec
+from app.domain.controllers.scheduling.summaries import summary_of
+from app.domain.log import Revision
+from app.domain.objects.commands import Command
+from app.domain.objects.reader import ObjectsReader
+from app.domain.values.json_tree import JsonObject
+from app.domain.values.timestamps import Instant
+
+NAME = "scheduling"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Turn:
+    """The circumstances of one attempt that the result does not hold.
+
+    `start` is the place in the node order, `number` that of the attempt, `batch` the position
+    in the step: plans with a lower one are assumed.
+    """
+
+    pod: PodSpec
+    tree: JsonObject
+    now: Instant
+    cause: Revision
+    start: int = 0
+    number: int = 1
+    batch: int = 0
+
+    @property
+    def key(self) -> str:
+        """The key of the plan."""
+        return f"pod:{self.pod.facts.namespace}/{self.pod.facts.name}"
+
+
+def plan_of(
+    rules: Rules,
+    objects: ObjectsReader,
+    series: reports.ReportSeries,
+    turn: Turn,
+    result: Attempt,
+) -> Plan:
+    """The plan of an attempt; an empty one when it has nothing new to say."""
+    outcome = result.outcome
+    if outcome == "Scheduled":
+        waits = waiting_binding.is_needed(rules.features, result)
+        outcome = "WaitingForBinding" if waits else outcome
+        commands = tuple(_success(rules, objects, turn, result, waits=waits))
+    else:
+        commands = tuple(_failure(objects, series, turn, result))
+    if not commands:
+        return Plan(controller=NAME, key=turn.key)
+    inputs = _inputs(turn)
+    inputs |= {
+        "start": turn.start,
+        "next": result.next_start,
+        "attempt": turn.number,
+        "batch": turn.batch,
+        "plugins": sorted(result.plugins),
+    }
+    if outcome == "Error" and not result.looked_at:
+        inputs["refused"] = result.message
+    summary = summary_of(result, turn.pod.facts.uid)
+    return _plan(objects, turn, commands, outcome, inputs, summary)
+
+
+def skip_plan(objects: ObjectsReader, series: reports.ReportSeries, turn: Turn) -> Plan:
+    """The plan for a pod that was found terminating; empty when that was said before."""
+    text = messages.skipped(turn.pod.facts.namespace, turn.pod.facts.name)
+    command = series.failure(objects, turn.tree, text, turn.now)
+    if command is None:
+        return Plan(controller=NAME, key=turn.key)
+    return _plan(objects, turn, (command,), "Skipped", _inputs(turn), {"message": text})
+
+
+def _inputs(turn: Turn) -> JsonObject:
+    return {"now": turn.now, "uid": turn.pod.facts.uid}
+
+
+def _plan(
+    objects: ObjectsReader,
+    turn: Turn,
+    commands: tuple[Command, ...],
+    outcome: str,
+    inputs: JsonObject,
+    summary: JsonObject,
+) -> Plan:
+    return Plan(
+        controller=NAME,
+        key=turn.key,
+        commands=commands,
+        decision=Decision(
+            controller=NAME,
+            resource="pods",
+            namespace=turn.pod.facts.namespace,
+            name=turn.pod.facts.name,
+            outcome=outcome,
+            inputs=inputs,
+            summary=summary,
+        ),
+        cause=turn.cause,
+        observed=objects.revision,
+    )
+
+
+def _success(
+    rules: Rules, objects: ObjectsReader, turn: Turn, result: Attempt, *, waits: bool
+) -> Iterator[Command]:
+    yield from writes.reserve(
+        result,
+        turn.tree,
+        turn.now,
+        stamps_time=rules.features.binding_conditions,
+        nominates=rules.gates.enabled("NominatedNodeNameForExpectation"),
+    )
+    if waits:
+        yield reports.waiting(objects, turn.tree, result.node, turn.now)
+        return
+    yield writes.bind(turn.tree, result.node)
+    yield reports.scheduled(objects, turn.tree, result.node, turn.now)
+
+
+def _failure(
+    objects: ObjectsReader, series: reports.ReportSeries, turn: Turn, result: Attempt
+) -> Iterator[Command]:
+    if result.deallocate is not None:
+        yield writes.deallocate(result.deallocate)
+    reason = "Unschedulable" if result.outcome == "Unschedulable" else "SchedulerError"
+    yield from writes.report_failure(objects, series, turn.tree, reason, result.message, turn.now)
