@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from itertools import islice
 from typing import Protocol
 
-from anyio import lowlevel
+from anyio import create_task_group, to_thread
 
 from app.domain.errors import InputError
 from app.domain.log import (
@@ -119,38 +119,83 @@ async def import_records(
     history exists and is incomplete: its last event is not `HistoryImported`.
     """
     await check_name_is_free(log, name)
-    report = FidelityCollector()
     start = _first_time(source, options.started)
     # A history begins when its recording does: times never fall along a log.
     info = await log.create_history(
         name, seed=options.seed, settings=options.settings, created=start
     )
     head = await log.head(info.id)
-    sealer = _Sealer(head, start)
-    opening = sealer.seal(_import_draft(name, sealer.time, _begun(source)))
-    pending = [opening]
-    done = 0
-    for record in source.records():
-        done += 1
-        report.add(record)
-        if record.op is Op.CONTEXT and not options.with_requests:
-            continue
-        pending.append(sealer.seal(_draft(record, sealer.advance(record))))
-        if len(pending) >= options.batch_events:
-            head = await log.append(info.id, expected=head, events=pending)
-            pending = []
-            if progress is not None:
-                progress(done, source.count)
-            await lowlevel.checkpoint()
-    fidelity = report.report(
-        notes=source.notes, refused=source.refused, refusals=source.refused_places
-    )
-    closing = {"phase": "finished", "report": fidelity.to_json()}
-    pending.append(sealer.seal(_import_draft(name, sealer.time, closing)))
-    head = await log.append(info.id, expected=head, events=pending)
-    if progress is not None:
-        progress(done, source.count)
-    return ImportResult(history=info, head=head, report=fidelity)
+    batches = _Batches(source, name, _Sealer(head, start), options)
+    batch = await to_thread.run_sync(batches.next)
+    while batch:
+        head, batch = await _append_and_prepare(log, info, head, batch, batches)
+        if progress is not None:
+            progress(min(head.revision, source.count), source.count)
+    return ImportResult(history=info, head=head, report=batches.report())
+
+
+async def _append_and_prepare(
+    log: EventLog, info: HistoryInfo, head: Head, batch: list[Event], batches: "_Batches"
+) -> tuple[Head, list[Event]]:
+    """Append one batch while the next is made in a thread; the head after it, and the next."""
+    following: list[Event] = []
+    problems: list[Exception] = []
+
+    async def prepare() -> None:
+        try:
+            following.extend(await to_thread.run_sync(batches.next))
+        except Exception as problem:
+            # Raised below: leaving a task group would wrap it.
+            problems.append(problem)
+
+    async with create_task_group() as tasks:
+        tasks.start_soon(prepare)
+        try:
+            head = await log.append(info.id, expected=head, events=batch)
+        except Exception as problem:
+            problems.append(problem)
+    if problems:
+        raise problems[0]
+    return head, following
+
+
+class _Batches:
+    """Sealed events, a batch at a time: first the opening, then the records, last the report."""
+
+    def __init__(
+        self, source: RecordedSource, name: str, sealer: "_Sealer", options: ImportOptions
+    ) -> None:
+        self._source = source
+        self._name = name
+        self._sealer = sealer
+        self._options = options
+        self._collector = FidelityCollector()
+        self._report: FidelityReport | None = None
+        self._events = self._all()
+
+    def next(self) -> list[Event]:
+        """The next events in order; empty when everything was given out."""
+        return list(islice(self._events, self._options.batch_events))
+
+    def report(self) -> FidelityReport:
+        """The report; there once the last batch was given out."""
+        assert self._report is not None, "the report is made with the last batch"
+        return self._report
+
+    def _all(self) -> Iterator[Event]:
+        sealer = self._sealer
+        yield sealer.seal(_import_draft(self._name, sealer.time, _begun(self._source)))
+        for record in self._source.records():
+            self._collector.add(record)
+            if record.op is not Op.CONTEXT or self._options.with_requests:
+                yield sealer.seal(_draft(record, sealer.advance(record)))
+        self._report = self._collector.report(
+            notes=self._source.notes,
+            refused=self._source.refused,
+            refusals=self._source.refused_places,
+        )
+        closing = {"phase": "finished", "report": self._report.to_json()}
+        yield sealer.seal(_import_draft(self._name, sealer.time, closing))
 
 
 class _Sealer:

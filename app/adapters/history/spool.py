@@ -74,7 +74,8 @@ class Spool:
         self._limits = limits
         self._folder = tempfile.TemporaryDirectory(prefix="redra-import-")
         path = Path(self._folder.name) / "records.db"
-        self.database = sqlite3.connect(path, isolation_level=None)
+        # Records may be read in another thread than they were added in, never in two at once.
+        self.database = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
         for pragma in ("journal_mode=OFF", "synchronous=OFF", "cache_size=-65536"):
             self.database.execute(f"PRAGMA {pragma}")
         self.database.execute(_CREATE)

@@ -5,7 +5,7 @@ import pytest
 from app.adapters.history.opening import open_history
 from app.adapters.history.reading import ReadOptions
 from app.adapters.memory import MemoryLog, MemoryStore
-from app.domain.errors import InputError
+from app.domain.errors import InputError, LogUnavailable
 from app.domain.log import EventType, ObjectKey, Revision, chain
 from app.domain.values import timestamps
 from app.service import importing
@@ -91,7 +91,7 @@ async def test_batches_are_bounded_and_progress_is_told(tmp_path):
     lines = [audit("create", tree(name=f"c{number}", rv=number)) for number in range(1, 10)]
     result, events, seen = await imported(tmp_path, *lines, options=ImportOptions(batch_events=4))
     assert result.head.revision == len(events) == 11
-    assert seen == [(3, 9), (7, 9), (9, 9)]
+    assert seen == [(4, 9), (8, 9), (9, 9)]
     chain.check_chain(events)
 
 
@@ -167,3 +167,30 @@ async def test_keep_going_lists_what_was_refused(tmp_path, type_):
     assert result.report.refusals[0][0] == "audit.log:1"
     assert "no longer read" in result.report.refusals[0][1]
     assert [event.key.name for event in events if event.is_about_object] == ["c1"]
+
+
+class FullLog(MemoryLog):
+    """A log whose disk is full at the second append."""
+
+    appends = 0
+
+    async def append(self, *arguments, **options):
+        self.appends += 1
+        if self.appends == 2:
+            raise LogUnavailable("no space left on device")
+        return await super().append(*arguments, **options)
+
+
+async def test_full_disk_comes_through_as_it_is_and_leaves_the_history_marked_unfinished(tmp_path):
+    lines = [audit("create", tree(name=f"c{number}", rv=number)) for number in range(1, 10)]
+    path = write_lines(tmp_path / "audit.log", lines)
+    log = FullLog(MemoryStore())
+    with (
+        open_history([path], ReadOptions()) as source,
+        pytest.raises(LogUnavailable, match="no space left"),
+    ):
+        await importing.import_records(log, source, name="h", options=ImportOptions(batch_events=4))
+    info = await log.find_history("h")
+    events = await log.read(info.id, after=Revision(0), limit=100)
+    assert len(events) == 4
+    assert events[-1].type is not EventType.HISTORY_IMPORTED
