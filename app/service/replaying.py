@@ -161,7 +161,7 @@ class VerifyReport:
         }
 
 
-def _silent(doing: str, revision: Revision, until: Revision) -> None:
+def silent(doing: str, revision: Revision, until: Revision) -> None:
     """Report nothing."""
 
 
@@ -172,7 +172,7 @@ async def fold(
     until: Revision,
     views: Sequence[Projection],
     bounds: ReplayBounds,
-    progress: Progress = _silent,
+    progress: Progress = silent,
 ) -> FoldReport:
     """Fold fresh views up to `until` (or the head, when that comes first) and sum up."""
     time = Instant(0)
@@ -211,7 +211,7 @@ async def verify(
     compiler: SelectorCompiler,
     bounds: ReplayBounds,
     quirks: Quirks = Quirks(),
-    progress: Progress = _silent,
+    progress: Progress = silent,
 ) -> VerifyReport:
     """Verify the history up to `until`; see the module's text.
 

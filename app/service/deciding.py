@@ -1,0 +1,280 @@
+"""Decide replay: keep what came from outside, decide the rest again, compare.
+
+The recording is read once. Each write from outside is put into a fresh history in memory at its own
+instant of virtual time, where the same reconcilers as ever do what the recorded controllers did.
+Two traces, of what was recorded and of what happened here, are compared; every difference has a
+reason class. Nothing is written. Parity: design 8, controllers.md 7.
+"""
+
+from collections import Counter, defaultdict, deque
+from collections.abc import AsyncIterator, Sequence
+from dataclasses import dataclass, field
+from heapq import heappop, heappush
+
+from anyio import lowlevel
+
+from app.domain.controllers.plan import Reconciler
+from app.domain.errors import Rejected
+from app.domain.log import Actor, Event, EventType, HistoryInfo, ObjectKey, Revision
+from app.domain.objects.rules import Rules
+from app.domain.values import json_tree
+from app.domain.values.json_tree import JsonObject
+from app.domain.values.timestamps import SECOND, Instant
+from app.ports import EventLog, UidSource
+from app.service.deciding_differences import Comparison, DecideReport
+from app.service.deciding_inputs import Input, command_of, is_terminating
+from app.service.deciding_names import RecordedNames
+from app.service.deciding_traces import Trace, is_event_object
+from app.service.deciding_writers import Writer, Writers, is_kubelet
+from app.service.reconciling import Timeline
+from app.service.replaying import Progress, ReplayBounds, silent
+
+AFTERWARDS = 30 * SECOND
+"""How long the clock goes on after the last recorded event, for what was under way."""
+
+
+async def decide(
+    log: EventLog,
+    history: HistoryInfo,
+    *,
+    until: Revision,
+    rules: Rules,
+    controllers: Sequence[Reconciler],
+    uids: UidSource,
+    bounds: ReplayBounds,
+    progress: Progress = silent,
+) -> DecideReport:
+    """Decide the history again up to `until`; see the module's text.
+
+    `controllers` are fresh reconcilers with the settings of the history.
+    """
+    events = [event async for page in _pages(log, history, until, bounds) for event in page]
+    recording = _Recording(Writers([controller.name for controller in controllers]))
+    for event in events:
+        recording.take(event)
+        event.tree = None
+    run = _Run(recording, rules=rules, controllers=controllers, uids=uids)
+    for number, found in enumerate(recording.inputs):
+        run.take(found)
+        if number % 200 == 0:
+            progress("deciding again", found.event.revision, until)
+            # Deciding is pure computation: let others run now and then.
+            await lowlevel.checkpoint()
+    run.finish(recording.last)
+    progress("deciding again", until, until)
+    comparison = Comparison(
+        history=history.name,
+        revision=until,
+        recorded=recording.trace,
+        again=run.trace,
+        inputs=recording.counts,
+        notes=recording.not_comparable + run.not_comparable,
+        gates=rules.profile,
+    )
+    return comparison.report()
+
+
+class _Recording:
+    """The recording sorted out: inputs, names, trace and what cannot be compared."""
+
+    def __init__(self, writers: Writers) -> None:
+        self._writers = writers
+        self._objects: dict[ObjectKey, JsonObject] = {}
+        self.inputs: list[Input] = []
+        self.made: list[Event] = []
+        self.trace = Trace()
+        self.counts: Counter[str] = Counter()
+        self.not_comparable: Counter[str] = Counter()
+        self.reached: dict[tuple[str, str], Instant] = {}
+        self.last = Instant(0)
+
+    def take(self, event: Event) -> None:
+        """Sort one event."""
+        self.last = Instant(max(self.last, event.stamp.time))
+        if not event.is_about_object:
+            self._take_fact(event)
+            return
+        before = self._objects.get(event.key)
+        if before is not None and json_tree.text(before, "metadata", "uid") != event.uid:
+            before = None
+        sort = self._writers.of(event, before)
+        self.counts[sort.value] += 1
+        if sort is Writer.ECHO:
+            return
+        if event.type is EventType.OBJECT_DELETED:
+            self._objects.pop(event.key, None)
+        else:
+            self._objects[event.key] = event.object
+        note_reached(self.reached, event)
+        is_decided = sort is Writer.DECIDED
+        self.trace.add(event, before, is_decided=is_decided)
+        if is_decided:
+            self.made.append(event)
+        elif not is_event_object(event.key):
+            self.inputs.append(Input(event=event, before=before))
+
+    def _take_fact(self, event: Event) -> None:
+        if event.type is EventType.GAP_OBSERVED:
+            self.not_comparable["the recording has a gap"] += 1
+        elif event.type is EventType.REQUEST_OBSERVED:
+            user = event.stamp.actor.user
+            if user.startswith("system:"):
+                self.not_comparable["a controller's request that was refused or changed nothing"] += 1
+
+
+class _Run:
+    """The history that is decided again."""
+
+    def __init__(
+        self,
+        recording: _Recording,
+        *,
+        rules: Rules,
+        controllers: Sequence[Reconciler],
+        uids: UidSource,
+    ) -> None:
+        self._names = RecordedNames(uids)
+        for event in recording.made:
+            self._names.learn(event)
+        self._recorded_at = recording.reached
+        self._reached: dict[tuple[str, str], Instant] = {}
+        self._waiting: dict[str, deque[Input]] = defaultdict(deque)
+        self._ready: list[tuple[Instant, int, str]] = []
+        self._objects: dict[ObjectKey, JsonObject] = {}
+        self._is_outside = False
+        self._number = 0
+        self.trace = Trace()
+        self.not_comparable: Counter[str] = Counter()
+        start = recording.inputs[0].time if recording.inputs else Instant(0)
+        self.timeline = Timeline(
+            rules=rules,
+            uids=self._names,
+            controllers=controllers,
+            start=start,
+            keep_events=False,
+            adapt=self._names.adapt,
+        )
+        self.timeline.followers.append(self._follow)
+
+    def take(self, found: Input) -> None:
+        """Let time pass up to the write, then do it here."""
+        self._advance(found.time)
+        uid = found.event.uid
+        if is_kubelet(found.event) and found.event.key.resource == "pods":
+            if self._waiting.get(uid) or not self._is_possible(found):
+                self._waiting[uid].append(found)
+                return
+        self._apply(found)
+
+    def finish(self, last: Instant) -> None:
+        """Let what is under way come to an end."""
+        self._advance(Instant(last + AFTERWARDS))
+        left = sum(len(waiting) for waiting in self._waiting.values())
+        if left:
+            self.not_comparable["a kubelet's write about a pod that is not that far here"] += left
+        if refusals := len(self.timeline.refusals):
+            self.not_comparable["a plan of ours that was refused"] += refusals
+
+    def _advance(self, until: Instant) -> None:
+        """Step by step, so that what a kubelet has waited for comes at its own instant."""
+        while True:
+            due = self.timeline.due()
+            ready = self._ready[0][0] if self._ready else None
+            steps = [moment for moment in (due, ready) if moment is not None and moment < until]
+            if not steps:
+                break
+            now = Instant(max(min(steps), self.timeline.now))
+            self.timeline.advance(now)
+            self._take_ready(now)
+        self.timeline.advance(until)
+        self._take_ready(until)
+
+    def _take_ready(self, now: Instant) -> None:
+        while self._ready and self._ready[0][0] <= now:
+            _, _, uid = heappop(self._ready)
+            waiting = self._waiting.get(uid)
+            while waiting and self._is_possible(waiting[0]):
+                due = self._due(waiting[0])
+                if due > now:
+                    self._number += 1
+                    heappush(self._ready, (due, self._number, uid))
+                    break
+                self._apply(waiting.popleft())
+
+    def _due(self, found: Input) -> Instant:
+        """As long after the pod came that far here as it was there."""
+        late = Instant(0)
+        for what in ("bound", "terminating"):
+            here = self._reached.get((found.event.uid, what))
+            there = self._recorded_at.get((found.event.uid, what))
+            if here is not None and there is not None and there <= found.time:
+                late = Instant(max(late, here - there))
+        return Instant(found.time + late)
+
+    def _is_possible(self, found: Input) -> bool:
+        ours = self.timeline.views.objects.get(found.event.key)
+        if ours is None or json_tree.text(ours, "metadata", "uid") != found.event.uid:
+            # It is gone here: nothing to wait for, and nothing will be done.
+            return True
+        return found.is_possible(ours)
+
+    def _apply(self, found: Input) -> None:
+        event = found.event
+        ours = self.timeline.views.objects.get(event.key)
+        command = command_of(found, ours)
+        if command is None:
+            if ours is None:
+                self.not_comparable["a write from outside about an object that is gone here"] += 1
+            return
+        actor: Actor = event.stamp.actor
+        self._is_outside = True
+        try:
+            self.timeline.submit(command, actor=actor, verb=event.stamp.verb)
+        except Rejected:
+            self.not_comparable["a write from outside that is refused here"] += 1
+        finally:
+            self._is_outside = False
+        event.tree = None
+        self.timeline.settle()
+
+    def _follow(self, event: Event) -> None:
+        """Write the trace of what happens here, and see which pods come further."""
+        if not event.is_about_object:
+            return
+        self._names.follow(event)
+        before = self._objects.get(event.key)
+        self.trace.add(event, before, is_decided=not self._is_outside)
+        if event.type is EventType.OBJECT_DELETED:
+            self._objects.pop(event.key, None)
+        else:
+            self._objects[event.key] = event.object
+        if note_reached(self._reached, event) and self._waiting.get(event.uid):
+            self._number += 1
+            due = self._due(self._waiting[event.uid][0])
+            heappush(self._ready, (due, self._number, event.uid))
+
+
+def note_reached(reached: dict[tuple[str, str], Instant], event: Event) -> bool:
+    """Remember when a pod got its node and when it began to end; True when it is news."""
+    if event.key.resource != "pods":
+        return False
+    is_news = False
+    if json_tree.text(event.object, "spec", "nodeName") and (event.uid, "bound") not in reached:
+        reached[event.uid, "bound"] = event.stamp.time
+        is_news = True
+    if is_terminating(event.object) and (event.uid, "terminating") not in reached:
+        reached[event.uid, "terminating"] = event.stamp.time
+        is_news = True
+    return is_news
+
+
+async def _pages(
+    log: EventLog, history: HistoryInfo, until: Revision, bounds: ReplayBounds
+) -> AsyncIterator[list[Event]]:
+    after = Revision(0)
+    while after < until:
+        page = await log.read(history.id, after=after, limit=bounds.page_max, until=until)
+        if not page:
+            return
+        yield page
+        after = page[-1].revision

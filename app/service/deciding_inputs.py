@@ -1,0 +1,181 @@
+"""What came from outside, made into commands for the timeline.
+
+A creation is taken over as it was stored. A change is taken as the difference that it made in the
+recording and put on top of the object as it is here: controllers may have brought it elsewhere by
+then. A deletion is asked for and runs its course by the rules. What a kubelet wrote waits until the
+pod is as far here as it was there: bound, or terminating.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+from app.domain.log import Event, EventType
+from app.domain.objects.commands import Command, DeleteObject, ImportObject, Propagation
+from app.domain.values import json_tree
+from app.domain.values.json_tree import JsonObject, JsonView
+from app.domain.values.timestamps import Instant
+
+_MERGED_BY = ("type", "name", "uid", "manager", "ip", "key")
+"""Fields by which entries of lists are told apart, tried in this order."""
+
+_OWN = frozenset(("resourceVersion",))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Input:
+    """One write from outside: the recorded event and the object before it."""
+
+    event: Event
+    before: JsonObject | None
+
+    @property
+    def time(self) -> Instant:
+        """When it was written."""
+        return self.event.stamp.time
+
+    @property
+    def is_bound(self) -> bool:
+        """Whether the recorded pod had a node before the write."""
+        return self.before is not None and bool(json_tree.text(self.before, "spec", "nodeName"))
+
+    @property
+    def is_terminating(self) -> bool:
+        """Whether the recorded object was terminating before the write."""
+        return is_terminating(self.before)
+
+    def is_possible(self, ours: JsonView) -> bool:
+        """Whether our pod is as far as the recorded one was."""
+        has_node = bool(json_tree.text(ours, "spec", "nodeName"))
+        return (has_node or not self.is_bound) and (
+            is_terminating(ours) or not self.is_terminating
+        )
+
+
+def is_terminating(tree: JsonView | None) -> bool:
+    """Whether deletion was asked for."""
+    return tree is not None and bool(json_tree.text(tree, "metadata", "deletionTimestamp"))
+
+
+def command_of(found: Input, ours: JsonObject | None) -> Command | None:
+    """The command that does here what the write did there; None when there is nothing to do."""
+    event = found.event
+    if event.type is EventType.OBJECT_CREATED or ours is None:
+        if event.type is not EventType.OBJECT_CREATED:
+            return None
+        return _taken_over(event, "ADDED", event.object)
+    if json_tree.text(ours, "metadata", "uid") != event.uid:
+        return None
+    if event.type is EventType.OBJECT_DELETED:
+        return _deletion(found)
+    if event.stamp.verb in ("delete", "deletecollection"):
+        return _deletion(found)
+    if not found.is_terminating and is_terminating(event.object):
+        return _deletion(found)
+    before = found.before if found.before is not None else {}
+    merged = merge(before, event.object, ours)
+    return None if merged == ours else _taken_over(event, "MODIFIED", merged)
+
+
+def merge(before: Any, after: Any, ours: Any) -> Any:
+    """`ours` with what changed from `before` to `after`.
+
+    Objects are merged field by field, lists of objects entry by entry when their entries have a
+    name; everything else is replaced. Example: before `{a: 1, b: 1}`, after `{a: 2, b: 1}`, ours
+    `{a: 1, b: 5, c: 7}` give `{a: 2, b: 5, c: 7}`.
+    """
+    if before == after:
+        return ours
+    if ours == before:
+        return after
+    if isinstance(after, dict) and isinstance(ours, dict):
+        base = before if isinstance(before, dict) else {}
+        return _merge_fields(base, after, ours)
+    if isinstance(after, list) and isinstance(ours, list):
+        base_list = before if isinstance(before, list) else []
+        return _merge_entries(base_list, after, ours)
+    return after
+
+
+def _taken_over(event: Event, operation: str, tree: JsonObject) -> ImportObject:
+    return ImportObject(operation=operation, key=event.key, uid=event.uid, tree=tree)
+
+
+def _merge_fields(before: JsonObject, after: JsonObject, ours: JsonObject) -> JsonObject:
+    merged: JsonObject = {}
+    for name in (*ours, *(name for name in after if name not in ours)):
+        if name in _OWN:
+            merged[name] = ours.get(name, after.get(name))
+        elif name not in after:
+            if name not in before:
+                merged[name] = ours[name]
+        elif name not in ours:
+            if before.get(name) != after[name]:
+                merged[name] = after[name]
+        else:
+            merged[name] = merge(before.get(name), after[name], ours[name])
+    return merged
+
+
+def _merge_entries(before: list[Any], after: list[Any], ours: list[Any]) -> list[Any]:
+    field = _name_field(before, after, ours)
+    if field is None:
+        if all(isinstance(item, str) for item in (*before, *after, *ours)):
+            kept = [item for item in ours if item in after or item not in before]
+            return kept + [item for item in after if item not in before and item not in kept]
+        return after
+    olds = {entry[field]: entry for entry in before}
+    news = {entry[field]: entry for entry in after}
+    merged = [
+        merge(olds.get(entry[field]), news[entry[field]], entry)
+        if entry[field] in news
+        else entry
+        for entry in ours
+        if entry[field] in news or entry[field] not in olds
+    ]
+    known = {entry[field] for entry in ours}
+    return merged + [
+        entry for entry in after if entry[field] not in known and olds.get(entry[field]) != entry
+    ]
+
+
+def _name_field(*lists: list[Any]) -> str | None:
+    """The field that tells the entries of all lists apart."""
+    for field in _MERGED_BY:
+        if all(
+            isinstance(entry, dict) and isinstance(entry.get(field), str)
+            for entries in lists
+            for entry in entries
+        ) and all(len({entry[field] for entry in found}) == len(found) for found in lists):
+            return field
+    return None
+
+
+def _deletion(found: Input) -> DeleteObject:
+    event = found.event
+    metadata = json_tree.mapping(event.object, "metadata")
+    finalizers = json_tree.texts(metadata, "finalizers")
+    propagation = None
+    if "foregroundDeletion" in finalizers:
+        propagation = Propagation.FOREGROUND
+    elif "orphan" in finalizers:
+        propagation = Propagation.ORPHAN
+    return DeleteObject(
+        key=event.key,
+        grace_seconds=_grace(found),
+        propagation=propagation,
+        uid=event.uid,
+    )
+
+
+def _grace(found: Input) -> int | None:
+    """The grace period that was asked for, as far as it shows: None is the object's own."""
+    if found.event.key.resource != "pods" or found.before is None:
+        return None
+    given = json_tree.integer(found.event.object, "metadata", "deletionGracePeriodSeconds")
+    if found.is_terminating:
+        return given
+    own = json_tree.integer(found.before, "spec", "terminationGracePeriodSeconds")
+    phase = json_tree.text(found.before, "status", "phase")
+    if not found.is_bound or phase in ("Succeeded", "Failed") or given == own:
+        return None
+    return given

@@ -1,0 +1,140 @@
+"""Who wrote what in a recording: outsiders, controllers that decide again, controllers that do not.
+
+A decide replay keeps what came from outside (users, drivers, kubelets, and controllers that are not
+emulated) and leaves out what the controllers here decide again. The user name of a write tells; a
+write without a named actor is judged by what it changed.
+"""
+
+from collections.abc import Collection
+from enum import StrEnum
+
+from app.domain.controllers import registry
+from app.domain.log import Event, EventType
+from app.domain.values import json_tree
+from app.domain.values.json_tree import JsonObject, JsonView
+
+UNNAMED = "redra:import"
+"""The actor of events whose source does not say who wrote them."""
+
+CONTROLLER_PREFIX = "system:serviceaccount:kube-system:"
+KUBELET_PREFIX = "system:node:"
+
+_SHORT = {
+    "system:kube-scheduler": "scheduler",
+    "system:serviceaccount:kube-system:": "",
+}
+
+
+class Writer(StrEnum):
+    """What a decide replay does with a write."""
+
+    OUTSIDE = "outside"
+    DECIDED = "decided again"
+    NOT_EMULATED = "controller that is not emulated"
+    ECHO = "part of another write"
+
+
+class Writers:
+    """Sorts the events of a recording by who wrote them.
+
+    `running` are the names of the controllers that decide again.
+    """
+
+    def __init__(self, running: Collection[str]) -> None:
+        self._decided = {registry.actor_of(name).user for name in running}
+
+    def of(self, event: Event, before: JsonView | None) -> Writer:
+        """The sort of one event about an object; `before` is the recorded object before it."""
+        user = event.stamp.actor.user
+        if user in self._decided:
+            return Writer.DECIDED
+        if user == UNNAMED:
+            return self._unnamed(event, before)
+        if user.startswith(CONTROLLER_PREFIX):
+            return Writer.NOT_EMULATED
+        return Writer.OUTSIDE
+
+    def _unnamed(self, event: Event, before: JsonView | None) -> Writer:
+        """Judge by the content: what only a controller writes was written by one."""
+        if is_announcement(event, before):
+            return Writer.ECHO
+        resource = event.key.resource
+        if before is None:
+            made_for = json_tree.mapping(event.object, "metadata", "annotations")
+            is_made = "resource.kubernetes.io/pod-claim-name" in made_for
+            is_ours = (resource == "resourceclaims" and is_made) or (
+                resource == "events" and _reporter(event.object) in _REPORTERS
+            )
+            return Writer.DECIDED if is_ours else Writer.OUTSIDE
+        if resource == "events":
+            return Writer.DECIDED if _reporter(event.object) in _REPORTERS else Writer.OUTSIDE
+        if event.type is EventType.OBJECT_DELETED:
+            return Writer.OUTSIDE
+        changed = {
+            path
+            for path in _CONTROLLERS_WRITE.get(resource, ())
+            if json_tree.get(before, *path) != json_tree.get(event.object, *path)
+        }
+        return Writer.DECIDED if changed else Writer.OUTSIDE
+
+
+def is_kubelet(event: Event) -> bool:
+    """Whether a node wrote it."""
+    return event.stamp.actor.user.startswith(KUBELET_PREFIX)
+
+
+def is_announcement(event: Event, before: JsonView | None) -> bool:
+    """The first of the two revisions in which a pod goes away: nothing but deletion fields."""
+    if before is None or event.key.resource != "pods":
+        return False
+    if event.type is not EventType.OBJECT_UPDATED:
+        return False
+    metadata = json_tree.mapping(event.object, "metadata")
+    if metadata.get("deletionGracePeriodSeconds") != 0:
+        return False
+    return _without_deletion(before) == _without_deletion(event.object)
+
+
+def short_name(user: str) -> str:
+    """The account without what all have in common."""
+    for prefix, short in _SHORT.items():
+        if user.startswith(prefix):
+            return short + user[len(prefix) :]
+    return user
+
+
+_DELETION = frozenset(
+    ("deletionTimestamp", "deletionGracePeriodSeconds", "generation", "resourceVersion")
+)
+
+_REPORTERS = frozenset(
+    ("default-scheduler", "device-taint-eviction-controller", "resource_claim", "node-controller")
+)
+
+_CONTROLLERS_WRITE = {
+    "pods": (
+        ("spec", "nodeName"),
+        ("status", "nominatedNodeName"),
+        ("status", "resourceClaimStatuses"),
+        ("status", "extendedResourceClaimStatus"),
+    ),
+    "resourceclaims": (
+        ("status", "allocation"),
+        ("status", "reservedFor"),
+        ("metadata", "finalizers"),
+    ),
+    "devicetaintrules": (("status", "conditions"),),
+    "nodes": (("spec", "taints"),),
+}
+
+
+def _reporter(event: JsonView) -> str:
+    return json_tree.text(event, "reportingComponent") or json_tree.text(
+        event, "reportingController"
+    )
+
+
+def _without_deletion(tree: JsonView) -> JsonObject:
+    metadata = json_tree.mapping(tree, "metadata")
+    kept = {name: value for name, value in metadata.items() if name not in _DELETION}
+    return {**tree, "metadata": kept}
