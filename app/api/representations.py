@@ -216,6 +216,7 @@ def join_list(items: list[bytes], target: Target, metadata: bytes) -> bytes:
 
 
 def join_table(rows: list[bytes], target: Target, metadata: bytes, *, with_columns: bool) -> bytes:
+    """A Table around its rows; watches send the columns only once."""
     columns = b"null"
     if with_columns:
         printer = printing.printer(*_place(target))
