@@ -9,6 +9,7 @@ from enum import StrEnum
 from typing import TypeAlias
 
 from app.domain.log import ObjectKey, Origin
+from app.domain.objects.claim_rights import ClaimRights
 from app.domain.values.json_tree import JsonObject
 
 
@@ -43,6 +44,7 @@ class WriteOptions:
 
     `field_manager` is empty when the default (first part of the user agent) applies. `strict` tells
     what happens to unknown fields; `unknown_fields` are problems found while decoding the body.
+    With `rights`, changes of a claim's status are allowed part by part; None allows all of them.
     """
 
     field_manager: str = ""
@@ -50,6 +52,7 @@ class WriteOptions:
     dry_run: bool = False
     field_validation: FieldValidation = FieldValidation.WARN
     decoding_problems: tuple[str, ...] = ()
+    rights: ClaimRights | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

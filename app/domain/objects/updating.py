@@ -8,6 +8,7 @@ from app.domain.errors import BadRequest, Invalid, Rejected, TooLarge
 from app.domain.log import Draft, EventType, ObjectKey, Stamp
 from app.domain.objects import (
     admission,
+    claim_rights,
     conversion,
     equality,
     field_errors,
@@ -151,6 +152,8 @@ def replace(
             errors += metadata.check(kind, new)
         context = rules.context(reader, stamp.time)
         errors += rules.validate_update(kind, new, old, subresource, context)
+        if options.rights is not None and subresource == "status" and kind.kind == "ResourceClaim":
+            errors += claim_rights.check(old, new, options.rights)
         if errors:
             raise field_errors.rejection(kind.kind, kind.group, key.name, errors)
     elif not _is_finished(kind, new):

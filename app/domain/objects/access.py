@@ -1,0 +1,368 @@
+"""Who may do what: rules, what a person or group holds of them, and the answer to one question.
+
+The shapes are those of RBAC: a rule allows verbs on resources or on paths, a role holds rules, a
+binding gives a role to subjects, in one namespace or everywhere. Rights only add up; nothing takes
+one away. Parity: api-surface.md 10 and 14, objects.md 5.4.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+
+from app.domain.errors import Forbidden
+from app.domain.log import ObjectKey
+from app.domain.objects.reader import ObjectsReader
+from app.domain.values import json_tree, selectors
+from app.domain.values.json_tree import JsonObject, JsonView
+
+RBAC = "rbac.authorization.k8s.io"
+MASTERS = "system:masters"
+"""Members of this group may do everything, whatever the rules say."""
+AUTHENTICATED = "system:authenticated"
+UNAUTHENTICATED = "system:unauthenticated"
+
+_RESOURCES = ("clusterrolebindings", "clusterroles", "rolebindings", "roles")
+_ANY = "*"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Question:
+    """One thing that somebody wants to do: a verb on a resource, or on a path.
+
+    `path` is empty for resources. The namespace is empty for cluster-scoped resources and for all
+    namespaces at once.
+    """
+
+    verb: str
+    group: str = ""
+    resource: str = ""
+    subresource: str = ""
+    namespace: str = ""
+    name: str = ""
+    path: str = ""
+
+    @property
+    def full_resource(self) -> str:
+        """The resource as rules write it, such as `pods/log`."""
+        return f"{self.resource}/{self.subresource}" if self.subresource else self.resource
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Decision:
+    """The answer: whether it is allowed, and by what, or why the rules could not tell."""
+
+    allowed: bool
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rule:
+    """Verbs that are allowed on resources or on paths; `*` stands for all.
+
+    `resources` may be `pods/log`, and `*/status` for that part of everything. `names` narrow the
+    rule to objects; none: all. A path may end in `*`.
+    """
+
+    verbs: frozenset[str]
+    groups: frozenset[str] = frozenset()
+    resources: frozenset[str] = frozenset()
+    names: frozenset[str] = frozenset()
+    paths: tuple[str, ...] = ()
+
+    def allows(self, question: Question) -> bool:
+        """Whether this rule alone is enough."""
+        if question.verb not in self.verbs and _ANY not in self.verbs:
+            return False
+        if question.path:
+            return any(_covers(path, question.path) for path in self.paths)
+        if question.group not in self.groups and _ANY not in self.groups:
+            return False
+        if self.names and question.name not in self.names:
+            return False
+        resources = self.resources
+        if question.full_resource in resources or _ANY in resources:
+            return True
+        return bool(question.subresource) and f"*/{question.subresource}" in resources
+
+    def tree(self) -> JsonObject:
+        """The rule as a rules review shows it."""
+        shown: JsonObject = {"verbs": sorted(self.verbs)}
+        if self.paths:
+            return shown | {"nonResourceURLs": sorted(self.paths)}
+        shown |= {"apiGroups": sorted(self.groups), "resources": sorted(self.resources)}
+        if self.names:
+            shown["resourceNames"] = sorted(self.names)
+        return shown
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Grant:
+    """A rule that somebody holds: everywhere, or in one namespace, and where it comes from."""
+
+    rule: Rule
+    namespace: str = ""
+    source: str = ""
+
+    def allows(self, question: Question) -> bool:
+        """Whether this grant alone is enough; one of a namespace never opens a path."""
+        if self.namespace and (question.path or question.namespace != self.namespace):
+            return False
+        return self.rule.allows(question)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Grants:
+    """All that one user in their groups may do. `problems` are roles that are bound and missing."""
+
+    grants: tuple[Grant, ...] = ()
+    problems: tuple[str, ...] = ()
+
+    def decide(self, question: Question) -> Decision:
+        """Yes by the first grant that is enough, else no."""
+        for grant in self.grants:
+            if grant.allows(question):
+                return Decision(allowed=True, reason=grant.source)
+        return Decision(allowed=False, reason=_told(self.problems))
+
+    def rules(self, namespace: str) -> list[Rule]:
+        """The rules that hold in a namespace, each once."""
+        held = [grant.rule for grant in self.grants if grant.namespace in ("", namespace)]
+        return list(dict.fromkeys(held))
+
+
+EVERYTHING = Rule(verbs=frozenset((_ANY,)), groups=frozenset((_ANY,)), resources=frozenset((_ANY,)))
+EVERY_PATH = Rule(verbs=frozenset((_ANY,)), paths=(_ANY,))
+
+
+def all_rights(source: str) -> Grants:
+    """The rights of somebody who may do everything."""
+    return Grants(
+        grants=(
+            Grant(rule=EVERYTHING, source=source),
+            Grant(rule=EVERY_PATH, source=source),
+        )
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Binding:
+    """Rules given to subjects: users by name, groups by name. `missing` names an unknown role."""
+
+    users: frozenset[str] = frozenset()
+    groups: frozenset[str] = frozenset()
+    rules: tuple[Rule, ...] = ()
+    namespace: str = ""
+    label: str = ""
+    role: str = ""
+    missing: str = ""
+
+    def source(self, user: str, groups: Iterable[str]) -> str:
+        """Which binding and role allow, and through which subject; empty when neither matches."""
+        subject = ""
+        if user in self.users:
+            subject = f'User "{user}"'
+        else:
+            group = next((group for group in groups if group in self.groups), None)
+            if group is None:
+                return ""
+            subject = f'Group "{group}"'
+        return f"{self.label} of {self.role} to {subject}" if self.role else self.label
+
+
+@dataclass(frozen=True, slots=True)
+class Book:
+    """All bindings of one place, found by subject."""
+
+    bindings: tuple[Binding, ...]
+    _by_subject: Mapping[tuple[str, str], tuple[int, ...]] = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        found: dict[tuple[str, str], list[int]] = {}
+        for index, binding in enumerate(self.bindings):
+            for user in binding.users:
+                found.setdefault(("user", user), []).append(index)
+            for group in binding.groups:
+                found.setdefault(("group", group), []).append(index)
+        places = {subject: tuple(indices) for subject, indices in found.items()}
+        object.__setattr__(self, "_by_subject", places)
+
+    def grants(self, user: str, groups: tuple[str, ...]) -> Grants:
+        """What this user in these groups may do."""
+        if MASTERS in groups:
+            return all_rights(f'Group "{MASTERS}" may do everything')
+        indices = set(self._by_subject.get(("user", user), ()))
+        for group in groups:
+            indices.update(self._by_subject.get(("group", group), ()))
+        grants: list[Grant] = []
+        problems: list[str] = []
+        for index in sorted(indices):
+            binding = self.bindings[index]
+            source = binding.source(user, groups)
+            if binding.missing:
+                problems.append(binding.missing)
+            grants += [
+                Grant(rule=rule, namespace=binding.namespace, source=source)
+                for rule in binding.rules
+            ]
+        return Grants(grants=tuple(grants), problems=tuple(dict.fromkeys(problems)))
+
+    def joined(self, other: "Book") -> "Book":
+        """The rights of both."""
+        return Book((*self.bindings, *other.bindings))
+
+
+def rule_of(tree: JsonView) -> Rule:
+    """A rule as roles write it."""
+    return Rule(
+        verbs=frozenset(json_tree.texts(tree, "verbs")),
+        groups=frozenset(json_tree.texts(tree, "apiGroups")),
+        resources=frozenset(json_tree.texts(tree, "resources")),
+        names=frozenset(json_tree.texts(tree, "resourceNames")),
+        paths=tuple(json_tree.texts(tree, "nonResourceURLs")),
+    )
+
+
+def signature(reader: ObjectsReader) -> tuple[int, ...]:
+    """Changes exactly when a role or binding does; cheap enough to ask after every event."""
+    found: list[int] = []
+    for resource in _RESOURCES:
+        keys = list(reader.keys(RBAC, resource))
+        found.append(len(keys))
+        for key in keys:
+            event = reader.event(key)
+            found.append(event.revision if event is not None else 0)
+    return tuple(found)
+
+
+def read_book(reader: ObjectsReader, built_in: "Roles") -> Book:
+    """The bindings among the objects, with those that every cluster has."""
+    roles = built_in.with_objects(reader)
+    bindings = list(built_in.bindings)
+    for tree in _trees(reader, "clusterrolebindings"):
+        bindings.append(_binding(tree, roles, namespace=""))
+    for tree in _trees(reader, "rolebindings"):
+        namespace = json_tree.text(tree, "metadata", "namespace")
+        bindings.append(_binding(tree, roles, namespace=namespace))
+    return Book(tuple(bindings))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Roles:
+    """Roles by namespace (empty: cluster roles) and name, and bindings that always hold."""
+
+    rules: Mapping[tuple[str, str], tuple[Rule, ...]]
+    bindings: tuple[Binding, ...] = ()
+
+    def with_objects(self, reader: ObjectsReader) -> "Roles":
+        """These and the roles among the objects, which win over equal names."""
+        found = dict(self.rules)
+        trees = list(_trees(reader, "clusterroles"))
+        for tree in trees:
+            found["", json_tree.text(tree, "metadata", "name")] = _aggregated(tree, trees)
+        for tree in _trees(reader, "roles"):
+            metadata = json_tree.mapping(tree, "metadata")
+            place = json_tree.text(metadata, "namespace"), json_tree.text(metadata, "name")
+            found[place] = _own_rules(tree)
+        return Roles(rules=found, bindings=self.bindings)
+
+
+def forbidden(question: Question, user: str, reason: str = "") -> Forbidden:
+    """The refusal, in the words of the real server. Parity: api-surface.md 10."""
+    why = f": {reason}" if reason else ""
+    if question.path:
+        return Forbidden(
+            f'forbidden: User "{user}" cannot {question.verb} path "{question.path}"{why}'
+        )
+    qualified = f"{question.resource}.{question.group}" if question.group else question.resource
+    subject = f'{qualified} "{question.name}"' if question.name else qualified
+    place = (
+        f'in the namespace "{question.namespace}"' if question.namespace else "at the cluster scope"
+    )
+    return Forbidden(
+        f'{subject} is forbidden: User "{user}" cannot {question.verb} resource '
+        f'"{question.full_resource}" in API group "{question.group}" {place}{why}',
+        group=question.group,
+        resource=question.resource,
+        name=question.name,
+    )
+
+
+def service_account(namespace: str, name: str) -> str:
+    """The user name of a service account."""
+    return f"system:serviceaccount:{namespace}:{name}"
+
+
+def split_service_account(user: str) -> tuple[str, str] | None:
+    """Namespace and name when the user is a service account."""
+    parts = user.split(":")
+    if len(parts) != 4 or parts[:2] != ["system", "serviceaccount"] or not all(parts[2:]):
+        return None
+    return parts[2], parts[3]
+
+
+def _covers(pattern: str, path: str) -> bool:
+    if pattern == path:
+        return True
+    return pattern.endswith(_ANY) and path.startswith(pattern.rstrip(_ANY))
+
+
+def _told(problems: tuple[str, ...]) -> str:
+    if not problems:
+        return ""
+    listed = problems[0] if len(problems) == 1 else f"[{', '.join(problems)}]"
+    return f"RBAC: {listed}"
+
+
+def _trees(reader: ObjectsReader, resource: str) -> Iterator[JsonObject]:
+    for key in reader.keys(RBAC, resource):
+        tree = reader.get(ObjectKey(*key))
+        if tree is not None:
+            yield tree
+
+
+def _own_rules(tree: JsonView) -> tuple[Rule, ...]:
+    return tuple(rule_of(rule) for rule in json_tree.objects(tree, "rules"))
+
+
+def _aggregated(tree: JsonView, trees: list[JsonObject]) -> tuple[Rule, ...]:
+    """A cluster role's own rules and those of the roles it selects by labels."""
+    found = list(_own_rules(tree))
+    for wanted in json_tree.objects(tree, "aggregationRule", "clusterRoleSelectors"):
+        try:
+            selector = selectors.label_selector_of(wanted)
+        except selectors.SelectorError:
+            continue
+        for other in trees:
+            if other is not tree and selector.matches(
+                json_tree.labels(other, "metadata", "labels")
+            ):
+                found += _own_rules(other)
+    return tuple(dict.fromkeys(found))
+
+
+def _binding(tree: JsonView, roles: Roles, *, namespace: str) -> Binding:
+    kind, name = json_tree.text(tree, "roleRef", "kind"), json_tree.text(tree, "roleRef", "name")
+    rules = roles.rules.get(("" if kind == "ClusterRole" else namespace, name))
+    users: set[str] = set()
+    groups: set[str] = set()
+    for subject in json_tree.objects(tree, "subjects"):
+        subject_name = json_tree.text(subject, "name")
+        match json_tree.text(subject, "kind"):
+            case "User":
+                users.add(subject_name)
+            case "Group":
+                groups.add(subject_name)
+            case "ServiceAccount":
+                users.add(
+                    service_account(json_tree.text(subject, "namespace") or namespace, subject_name)
+                )
+    own = json_tree.text(tree, "metadata", "name")
+    label = f'RoleBinding "{own}/{namespace}"' if namespace else f'ClusterRoleBinding "{own}"'
+    return Binding(
+        users=frozenset(users),
+        groups=frozenset(groups),
+        rules=rules or (),
+        namespace=namespace,
+        label=f"RBAC: allowed by {label}",
+        role=f'{kind} "{name}"',
+        missing="" if rules is not None else f'{kind.lower()}.{RBAC} "{name}" not found',
+    )
