@@ -8,6 +8,16 @@ from tests.conformance import recordings
 from tests.conformance.recordings import RECORDINGS, WAYS
 from tests.shared_data import shared_path
 
+_imported: dict[tuple[str, str], recordings.Imported] = {}
+
+
+async def imported_once(name: str, way: str) -> recordings.Imported:
+    """The recording, imported once for all tests of this process that only look at it."""
+    if (name, way) not in _imported:
+        _imported[name, way] = await recordings.import_paths(paths_of(name, way))
+    return _imported[name, way]
+
+
 OWN_EVENT = "KubeAPIReadyz"
 """Reason of the one Event that the API server writes to itself; it is in no audit log."""
 
@@ -23,7 +33,7 @@ def paths_of(name: str, way: str):
 
 @pytest.mark.parametrize(("name", "way"), CASES)
 async def test_recording_folds_to_its_recorded_final_state(name, way):
-    imported = await recordings.import_paths(paths_of(name, way))
+    imported = await imported_once(name, way)
     wanted = recordings.read_objects(shared_path("histories", name, "final.yaml.gz"))
     found = recordings.folded_objects(imported.objects)
     kinds = {key[0] for key in wanted}
@@ -34,7 +44,7 @@ async def test_recording_folds_to_its_recorded_final_state(name, way):
 
 @pytest.mark.parametrize(("name", "way"), CASES)
 async def test_event_objects_are_those_of_the_cluster(name, way):
-    imported = await recordings.import_paths(paths_of(name, way))
+    imported = await imported_once(name, way)
     path = shared_path("histories", name, "events-final.json.gz")
     wanted = {
         key: tree
@@ -53,7 +63,7 @@ async def test_event_objects_are_those_of_the_cluster(name, way):
 @pytest.mark.parametrize("way", ["audit", "joined"])
 @pytest.mark.parametrize("name", RECORDINGS)
 async def test_rules_hold_at_the_end(name, way):
-    imported = await recordings.import_paths(paths_of(name, way))
+    imported = await imported_once(name, way)
     assert [str(found) for found in invariants.check_invariants(imported.objects)] == []
 
 
@@ -83,7 +93,7 @@ async def test_rules_hold_at_every_revision(name):
 @pytest.mark.parametrize("name", RECORDINGS)
 async def test_joined_recording_has_the_revisions_of_the_store(name):
     """Every change that a stream saw stands in the order of the store, with an actor or without."""
-    imported = await recordings.import_paths(paths_of(name, "joined"))
+    imported = await imported_once(name, "joined")
     versions = [
         int(event.stamp.origin.resource_version)
         for event in imported.events
@@ -91,12 +101,14 @@ async def test_joined_recording_has_the_revisions_of_the_store(name):
     ]
     assert versions == sorted(versions)
     assert len(versions) == len(set(versions))
+    changes = [event for event in imported.events if event.is_about_object]
+    assert len(changes) == len(versions)
 
 
 @pytest.mark.parametrize("name", RECORDINGS)
 async def test_joined_recording_names_the_actor_of_every_requested_change(name):
     """Without an actor are the first steps of pod removals and the API server's own Event."""
-    imported = await recordings.import_paths(paths_of(name, "joined"))
+    imported = await imported_once(name, "joined")
     for event in imported.events:
         if event.is_about_object and event.stamp.actor == recordings.importing.IMPORTER:
             tree = event.object
@@ -113,14 +125,14 @@ async def test_joined_recording_names_the_actor_of_every_requested_change(name):
     [("a-quickstart", True, False), ("j-api-versions", True, False)],
 )
 async def test_report_of_a_joined_recording(name, rebuild, timing):
-    imported = await recordings.import_paths(paths_of(name, "joined"))
+    imported = await imported_once(name, "joined")
     answers = [verdict.answer for verdict in imported.report.verdicts]
     assert answers == [rebuild, True, timing]
     assert "derived" in imported.report.verdicts[2].reasons[0]
 
 
 async def test_bare_audit_log_says_what_it_cannot_know():
-    imported = await recordings.import_paths(paths_of("a-quickstart", "audit"))
+    imported = await imported_once("a-quickstart", "audit")
     rebuild, decide, timing = imported.report.verdicts
     assert not rebuild.answer
     assert "several changes were seen as one" in rebuild.reasons[0]
@@ -132,8 +144,8 @@ async def test_bare_audit_log_says_what_it_cannot_know():
 @pytest.mark.parametrize("name", WITH_ETCD)
 async def test_snapshot_of_the_store_tells_every_change_that_the_streams_saw(name):
     """Same keys, same versions, same operations; the store holds kinds that nobody watched."""
-    streams = await recordings.import_paths(paths_of(name, "watch"))
-    store = await recordings.import_paths(paths_of(name, "etcd"))
+    streams = await imported_once(name, "watch")
+    store = await imported_once(name, "etcd")
 
     def changes(imported):
         return {
@@ -149,13 +161,13 @@ async def test_snapshot_of_the_store_tells_every_change_that_the_streams_saw(nam
 
 
 async def test_time_never_falls_along_the_history():
-    imported = await recordings.import_paths(paths_of("i-soak-short", "joined"))
+    imported = await imported_once("i-soak-short", "joined")
     times = [event.stamp.time for event in imported.events]
     assert times == sorted(times)
 
 
 async def test_facts_of_the_quickstart_are_found_again():
-    imported = await recordings.import_paths(paths_of("a-quickstart", "audit"))
+    imported = await imported_once("a-quickstart", "audit")
     kinds = {kind.resource: kind.ops for kind in imported.report.kinds}
     assert kinds["resourceclaims"] == {"ADDED": 16, "CONTEXT": 8, "DELETED": 16, "MODIFIED": 50}
     assert kinds["pods"]["ADDED"] == 16

@@ -273,6 +273,7 @@ def _merge(rows: list[Row]) -> Row:
     record = _replace(
         best.record,
         op=_joined_op(rows),
+        resource_version=max(row.record.resource_version for row in rows),
         observed_at=timed.observed_at,
         time_quality=timed.time_quality,
     )
