@@ -10,7 +10,6 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 
 from app.domain.allocation import AllocatedState
-from app.domain.controllers.scheduling import writes
 from app.domain.controllers.scheduling.attempt import Attempt
 from app.domain.controllers.scheduling.nodes import BoundPod, NodeIndex
 from app.domain.controllers.scheduling.pod_spec import PodSpec
@@ -59,7 +58,7 @@ class Assumptions:
             claims=tuple(
                 zip(
                     (claim.tree for claim in result.claims if claim.allocation is None),
-                    writes.allocations(result, pod.facts.uid),
+                    result.allocations,
                     strict=True,
                 )
             ),

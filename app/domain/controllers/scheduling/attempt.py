@@ -28,6 +28,7 @@ from app.domain.controllers.scheduling import (
     neighbours,
     pod_claims,
     scoring,
+    share_ids,
 )
 from app.domain.controllers.scheduling.binding import Readiness
 from app.domain.controllers.scheduling.neighbours import Neighbourhood
@@ -82,14 +83,14 @@ class Attempt:
     """What an attempt came to.
 
     `outcome` is Scheduled, Unschedulable or Error. `allocations` are for the unallocated claims, in
-    order; `found` draws them. `plugins` rejected the pod. `deallocate` is a claim that the post
+    order. `plugins` rejected the pod. `deallocate` is a claim that the post
     filter frees. `next_start` is where the next attempt begins to look.
     """
 
     outcome: str
     claims: tuple[PodClaim, ...] = ()
     node: str = ""
-    found: Found | None = None
+    allocations: tuple[JsonObject, ...] = ()
     message: str = ""
     plugins: frozenset[str] = frozenset()
     deallocate: PodClaim | None = None
@@ -409,11 +410,16 @@ def _scheduled(
     cycle: _Cycle, chosen: NodeInfo, *, start: int, looked_at: int, feasible: int
 ) -> Attempt:
     devices = cycle.verdict(chosen).devices
+    allocations: tuple[JsonObject, ...] = ()
+    if devices is not None and devices.allocation is not None:
+        uids = [json_tree.text(tree, "metadata", "uid") for tree in cycle.fresh]
+        ids = share_ids.derived(cycle.pod.facts.uid, uids)
+        allocations = tuple(devices.allocation.allocation_results(ids))
     return Attempt(
         outcome="Scheduled",
         claims=cycle.claims,
         node=chosen.name,
-        found=None if devices is None else devices.allocation,
+        allocations=allocations,
         next_start=start,
         looked_at=looked_at,
         feasible=feasible,

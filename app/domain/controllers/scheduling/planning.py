@@ -66,8 +66,7 @@ def plan_of(
     }
     if outcome == "Error" and not result.looked_at:
         inputs["refused"] = result.message
-    summary = summary_of(result, turn.pod.facts.uid)
-    return _plan(objects, turn, commands, outcome, inputs, summary)
+    return _plan(objects, turn, commands, outcome, inputs, summary_of(result))
 
 
 def skip_plan(objects: ObjectsReader, series: reports.ReportSeries, turn: Turn) -> Plan:

@@ -58,24 +58,16 @@ def winner(scores: Sequence[int]) -> int:
     preferred over the left only when strictly greater. Example: [50, 50, 100, 100] gives 3, because
     the sift at 1 lifts it there first and the root prefers the left of two equal children.
     """
-    if len(scores) > 1 and scores[0] == max(scores):
-        # Nothing is strictly greater than the root, so it stays.
-        return 0
-    heap = list(range(len(scores)))
-    for start in range(len(heap) // 2 - 1, -1, -1):
-        _sift_down(heap, scores, start)
-    return heap[0]
-
-
-def _sift_down(heap: list[int], scores: Sequence[int], place: int) -> None:
-    while (child := 2 * place + 1) < len(heap):
-        right = child + 1
-        if right < len(heap) and scores[heap[right]] > scores[heap[child]]:
-            child = right
-        if not scores[heap[child]] > scores[heap[place]]:
-            return
-        heap[place], heap[child] = heap[child], heap[place]
-        place = child
+    best = list(range(len(scores)))
+    for place in range(len(best) // 2 - 1, -1, -1):
+        # Only the roots of subtrees matter: what a sift moves below them is never looked at again.
+        child = best[2 * place + 1]
+        right = 2 * place + 2
+        if right < len(best) and scores[best[right]] > scores[child]:
+            child = best[right]
+        if scores[child] > scores[place]:
+            best[place] = child
+    return best[0]
 
 
 def _add_normalised(found: list[int], raw: Sequence[int], weight: int) -> None:

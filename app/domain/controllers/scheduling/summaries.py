@@ -1,6 +1,5 @@
 """What a decision of the scheduler says about itself in the log, bounded in size."""
 
-from app.domain.controllers.scheduling import writes
 from app.domain.controllers.scheduling.attempt import Attempt
 from app.domain.values import json_tree
 from app.domain.values.json_tree import JsonObject
@@ -10,7 +9,7 @@ DEVICES_MAX = 8
 REASONS_MAX = 16
 
 
-def summary_of(attempt: Attempt, pod_uid: str) -> JsonObject:
+def summary_of(attempt: Attempt) -> JsonObject:
     """The reasons of an attempt; examples are cut, counts are not."""
     if attempt.outcome != "Scheduled":
         found: JsonObject = {"message": attempt.message[:2048], "lookedAt": attempt.looked_at}
@@ -21,7 +20,7 @@ def summary_of(attempt: Attempt, pod_uid: str) -> JsonObject:
         if attempt.deallocate is not None:
             found["deallocated"] = attempt.deallocate.name
         return found
-    drawn = iter(writes.allocations(attempt, pod_uid))
+    drawn = iter(attempt.allocations)
     claims: list[JsonObject] = []
     for claim in attempt.claims:
         allocation = claim.allocation if claim.allocation is not None else next(drawn)

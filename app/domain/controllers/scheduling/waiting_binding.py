@@ -83,9 +83,8 @@ def is_needed(features: Features, attempt: Attempt) -> bool:
     """True when a device of the pod has binding conditions."""
     if not features.binding_conditions:
         return False
-    fresh = [] if attempt.found is None else attempt.found.allocation_results(str)
     known = [claim.allocation for claim in attempt.claims if claim.allocation is not None]
-    return any(binding.has_conditions(allocation) for allocation in (*fresh, *known))
+    return any(binding.has_conditions(allocation) for allocation in (*attempt.allocations, *known))
 
 
 def look(

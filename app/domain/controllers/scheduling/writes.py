@@ -5,9 +5,7 @@ Failure: event, condition. Parity: controllers.md 3.5, 3.7, 4.3, 4.6. What diffe
 attempt are one append, so a failure in the middle leaves nothing behind.
 """
 
-import hashlib
-from collections.abc import Callable, Iterator
-from uuid import UUID
+from collections.abc import Iterator
 
 from app.domain.controllers import pods
 from app.domain.controllers.resources import PROTECTION_FINALIZER, pod_key
@@ -37,19 +35,11 @@ def reserve(
     nominated = json_tree.text(pod, "status", "nominatedNodeName")
     if lacking and nominates and nominated != attempt.node:
         yield _pod_status(pod, {"nominatedNodeName": attempt.node})
-    drawn = iter(allocations(attempt, uid))
+    drawn = iter(attempt.allocations)
     for claim in attempt.claims:
         fresh = next(drawn) if claim.allocation is None else None
         if claim in lacking:
             yield from _reserve_claim(claim, fresh, pod, now, stamps_time=stamps_time)
-
-
-def allocations(attempt: Attempt, pod_uid: str) -> list[JsonObject]:
-    """The allocations of the unallocated claims; share ids derive from pod and claims."""
-    if attempt.found is None:
-        return []
-    uids = [json_tree.text(c.tree, "metadata", "uid") for c in attempt.claims if not c.allocation]
-    return attempt.found.allocation_results(_share_ids("/".join((pod_uid, *uids))))
 
 
 def bind(pod: JsonObject, node: str) -> BindPod:
@@ -184,16 +174,3 @@ def _pod_status(pod: JsonObject, status: JsonObject) -> PatchObject:
         subresource="status",
         options=MANAGER,
     )
-
-
-def _share_ids(seed: str) -> Callable[[], str]:
-    """Ids that look random and come again for the same seed, so that a decision can be repeated."""
-    count = 0
-
-    def draw() -> str:
-        nonlocal count
-        count += 1
-        digest = hashlib.sha256(f"{seed}#{count}".encode()).digest()
-        return str(UUID(bytes=digest[:16], version=4))
-
-    return draw

@@ -1,0 +1,22 @@
+"""Ids of shares of devices: they look random and come again for the same pod and claims.
+
+Upstream draws them at random; derived ones let a decision be made again to the last byte.
+"""
+
+import hashlib
+from collections.abc import Callable, Sequence
+from uuid import UUID
+
+
+def derived(pod_uid: str, claim_uids: Sequence[str]) -> Callable[[], str]:
+    """A source of ids for one attempt of a pod on its unallocated claims."""
+    seed = "/".join((pod_uid, *claim_uids))
+    count = 0
+
+    def draw() -> str:
+        nonlocal count
+        count += 1
+        digest = hashlib.sha256(f"{seed}#{count}".encode()).digest()
+        return str(UUID(bytes=digest[:16], version=4))
+
+    return draw
