@@ -81,7 +81,11 @@ class ConstraintState(Protocol):
         ...
 
     def key(self) -> object:
-        """What can matter for later answers, as a hashable value."""
+        """All that later answers can depend on, as a hashable value."""
+        ...
+
+    def reference(self) -> object:
+        """The value that devices must have (facts or a set of values); None while any will do."""
         ...
 
     def seen(self) -> list[object]:
@@ -139,7 +143,11 @@ class MatchScalars:
         self._count -= 1
 
     def key(self) -> object:
-        """The reference, when there is one."""
+        """The number of devices, and the reference when there is one."""
+        return (self._count, self.reference())
+
+    def reference(self) -> object:
+        """The facts that all must equal."""
         return self._reference if self._count else None
 
     def seen(self) -> list[object]:
@@ -198,7 +206,11 @@ class MatchSets:
         return (kind, shared) if kind == found.values[0] and shared else None
 
     def key(self) -> object:
-        """The common values, when there are any devices."""
+        """The number of devices, and the common values when there are any."""
+        return (self._count, self.reference())
+
+    def reference(self) -> object:
+        """The common values."""
         return self._common if self._count else None
 
     def seen(self) -> list[object]:
@@ -251,8 +263,12 @@ class Distinct:
         self._count -= 1
 
     def key(self) -> object:
-        """All that is remembered, and whether anything was counted."""
-        return (self._count > 0, frozenset(self._accepted.items()))
+        """The number of devices, and all that is remembered."""
+        return (self._count, frozenset(self._accepted.items()))
+
+    def reference(self) -> object:
+        """Nothing that devices must have."""
+        return None
 
     def seen(self) -> list[object]:
         """The values that are taken."""

@@ -79,6 +79,14 @@ class AvailableCounters:
                 self._peeked[pool] = found
         return found
 
+    def fixed(self) -> int:
+        """How many books have been opened; grows, and what is open never changes."""
+        return len(self._known)
+
+    def is_fixed(self, pool: Pool) -> bool:
+        """Whether the book of the pool is open."""
+        return self.key(pool) in self._known
+
 
 class CounterLedger:
     """What one attempt on one node has booked.
@@ -144,14 +152,19 @@ class CounterLedger:
             return otherwise
         return available - self._booked.get(self._keys[pool], {}).get(counter, 0)
 
+    def is_settled(self, pools: Sequence[int]) -> bool:
+        """Whether what is available to the pools can no longer depend on who asks first."""
+        return all(self._available.is_fixed(self._pools[pool]) for pool in pools)
+
     def key(self) -> object:
-        """All that is booked, as a hashable value."""
-        return frozenset(
+        """All that is booked, and how many books of available counters are open."""
+        booked = frozenset(
             (key, counter, amount)
             for key, booked in self._booked.items()
             for counter, amount in booked.items()
             if amount
         )
+        return self._available.fixed(), booked
 
     @staticmethod
     def _add(booked: dict[Counter, int], consumes: Consumption, sign: int) -> None:

@@ -169,7 +169,7 @@ def _apply(
             faults[index] = Fault(
                 of_class=of_class,
                 number=number,
-                on_device=view.devices[index].text,
+                on_device=view.devices[index].text if verdict.names_device else "",
                 detail=f"CEL runtime error: {verdict.error}",
             )
         elif verdict.match:

@@ -18,7 +18,11 @@ class Variant(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Features:
-    """What is switched on. `taint_rules` and `patches` decide about merging, not about search."""
+    """What is switched on. `taint_rules` and `patches` decide about merging, not about search.
+
+    `bare_class_configs` removes `requests` from config entries that cover the whole claim, as since
+    1.37; in 1.36 entries from classes were recorded with them.
+    """
 
     admin_access: bool = False
     consumable_capacity: bool = False
@@ -29,6 +33,7 @@ class Features:
     prioritized_list: bool = False
     taint_rules: bool = False
     patches: bool = False
+    bare_class_configs: bool = True
 
     @classmethod
     def of_gates(cls, gates: Mapping[str, bool]) -> "Features":

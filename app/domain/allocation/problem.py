@@ -66,8 +66,9 @@ class Problem:
 
     `rows[c][r][k]` is alternative k of request r of claim c. `dedicated` are devices allocated as a
     whole, `multi` those that several requests may share, `consuming` those with counters.
-    `facts[c][n]` are the attribute facts of constraint n of claim c, by device. With
-    `plain_counters` it does not matter which node or branch first asks for available counters.
+    `facts[c][n]` are the attribute facts of constraint n of claim c, by device. `counting_pools`
+    are the usable pools with devices that have counters; with `plain_counters` it does not matter
+    which node or branch first asks for what is available in them.
     """
 
     view: NodeView
@@ -81,6 +82,7 @@ class Problem:
     multi: int
     consuming: int
     held: int
+    counting_pools: Sequence[int]
     plain_counters: bool
     rows: list[list[list[Row]]]
     facts: list[list[Sequence[Facts | None]]]
@@ -153,6 +155,7 @@ class ProblemBuilder:
     def _empty(self, view: NodeView) -> Problem:
         multi, consuming = _shape(view, consumable=self._consumable)
         dedicated, held = self._in_use(view)
+        counting = _counting_pools(view, consuming) if consuming else ()
         return Problem(
             view=view,
             plans=self._plans,
@@ -165,17 +168,13 @@ class ProblemBuilder:
             held=held,
             multi=multi,
             consuming=consuming,
-            plain_counters=not consuming or self._has_plain_counters(view, consuming),
+            counting_pools=counting,
+            plain_counters=all(
+                self._inventory.has_plain_counters(view.usable[position].id)
+                for position in counting
+            ),
             rows=[],
             facts=[],
-        )
-
-    def _has_plain_counters(self, view: NodeView, consuming: int) -> bool:
-        positions = {
-            position for index, position in enumerate(view.pool_index) if consuming >> index & 1
-        }
-        return all(
-            self._inventory.has_plain_counters(view.usable[position].id) for position in positions
         )
 
     def _in_use(self, view: NodeView) -> tuple[int, int]:
@@ -350,6 +349,19 @@ class ProblemBuilder:
             eligibility.remember(view, key, known)
         assert isinstance(known, tuple)
         return known
+
+
+def _counting_pools(view: NodeView, consuming: int) -> Sequence[int]:
+    """The usable pools that have devices with counters."""
+    key = "counting pools"
+    known = view.memory.get(key)
+    if known is None:
+        known = tuple(
+            sorted({view.pool_index[i] for i in range(len(view.devices)) if consuming >> i & 1})
+        )
+        eligibility.remember(view, key, known)
+    assert isinstance(known, tuple)
+    return known
 
 
 def _shape(view: NodeView, *, consumable: bool) -> tuple[int, int]:

@@ -85,7 +85,7 @@ def _allocation(
     if entries:
         devices["results"] = entries
     selected = _selected(plan, results)
-    configs = _configs(plan, selected)
+    configs = _configs(plan, selected, bare=problem.features.bare_class_configs)
     if configs:
         devices["config"] = configs
     allocation: JsonObject = {"devices": devices}
@@ -127,8 +127,8 @@ def _selected(plan: ClaimPlan, results: Sequence[Taken]) -> list[Request]:
     return [taken.get(alternatives[0].main, alternatives[0]) for alternatives in plan.requests]
 
 
-def _configs(plan: ClaimPlan, selected: Sequence[Request]) -> list[JsonObject]:
-    """Configs of classes and claim. Parity: allocator.md 10.2."""
+def _configs(plan: ClaimPlan, selected: Sequence[Request], *, bare: bool) -> list[JsonObject]:
+    """Configs of classes and claim; `bare` cleans class entries up. Parity: allocator.md 10.2."""
     configs: list[JsonObject] = []
     of_class: dict[str, list[JsonObject]] = {}
     for request in selected:

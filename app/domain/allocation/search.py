@@ -20,7 +20,7 @@ from typing import Protocol
 
 from app.domain.allocation.features import Variant
 from app.domain.allocation.problem import Problem, Row
-from app.domain.allocation.pruning import Pruner
+from app.domain.allocation.pruning import Key, Pruner
 from app.domain.allocation.requests import DEVICES_MAX, AttemptAborted
 from app.domain.allocation.usage import Taken, Usage
 
@@ -63,8 +63,7 @@ class _Choice:
     pending: int = 0
     taken: Taken | None = None
     only_limit: bool = True
-    key: object = None
-    tried: set[object] | None = None
+    key: Key | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -179,7 +178,7 @@ class Search:
             pending=pending,
         )
         if self._pruner is not None:
-            prepared = self._pruner.prepare(row, number, pending, start)
+            prepared = self._pruner.prepare(row, number, pending)
             if prepared is None:
                 return Signal.FAIL
             choice.pending, choice.key = prepared
@@ -247,14 +246,13 @@ class Search:
                     row, choice.taken.device, choice.pending
                 )
             choice.taken = None
-        while choice.pending:
-            left = choice.pending & ~usage.blocked(row)
-            if not left:
-                break
+        faults = row.faults
+        left = choice.pending & ~usage.blocked(row)
+        while left:
             low = left & -left
+            left ^= low
             device = low.bit_length() - 1
-            choice.pending &= -low << 1
-            fault = row.faults.get(device)
+            fault = faults.get(device) if faults else None
             if fault is not None:
                 plan = self._problem.plans[row.claim]
                 raise AttemptAborted(fault.text(row.request.class_name, plan.key))
@@ -262,7 +260,10 @@ class Search:
                 continue
             taken = usage.take(row, device, must=False)
             if taken is None:
+                if row.grows:
+                    left &= ~usage.blocked(row)  # quirk q8 may have marked the device
                 continue
+            choice.pending = left
             choice.taken = taken
             self._count()
             start = 0 if self._permutes else device + 1
@@ -272,7 +273,7 @@ class Search:
         if self._observer is not None:
             self._observer.stuck(row, choice.number, usage)
         if self._pruner is not None:
-            self._pruner.failed(choice.key)
+            self._pruner.failed(row, choice.key)
         return Signal.FAIL
 
     def _deeper(self, entered: "Signal | _Next | None", claim: int, request: int) -> Signal | None:

@@ -175,15 +175,14 @@ class Usage:
         return touched
 
     def key(self, claim: int, relevant: int) -> object:
-        """All that can matter for what follows in claim `claim`, for devices in `relevant`.
+        """All that can matter from a row of claim `claim` on, for the devices in `relevant`.
 
-        Two moments of one search with equal keys at the same step have the same future, provided
-        that failed attempts leave no traces.
+        It is also all that the search from there on can change.
         """
         return (
             self._taken & relevant,
-            tuple(mask & relevant for mask in self._taken_by),
-            tuple(state.key() for state in self._constraints[claim]),
+            tuple([mask & relevant for mask in self._taken_by]),
+            tuple([state.key() for found in self._constraints[claim:] for state in found]),
             self._ledger.key() if self._problem.consuming & relevant else (),
             tuple(
                 (device, tuple(found.items()))
