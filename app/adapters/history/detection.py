@@ -131,6 +131,8 @@ def classify(value: Any) -> Format:
         return Format.WATCH
     if {"time", "event", "resource"} <= value.keys():
         return Format.SIMULATOR_RECORD
+    if {"version", "events", "config"} <= value.keys():
+        return Format.SIMKUBE
     if value.keys() >= SIMULATOR_EXPORT_KEYS:
         return Format.SIMULATOR_EXPORT
     if isinstance(value.get("items"), list) and (kind is None or str(kind).endswith("List")):

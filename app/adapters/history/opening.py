@@ -18,6 +18,7 @@ from app.adapters.history import (
     kwok,
     normalising,
     placing,
+    simkube,
     simulator,
     unpacking,
     watch,
@@ -35,17 +36,36 @@ from app.domain.values.json_tree import JsonObject
 
 UNREAD = {
     Format.TAR: "unpack it and give the folder",
-    Format.SIMKUBE: "SimKube traces are not read yet",
     Format.KINE: "export the table, or give an etcd snapshot",
     Format.KSHRK: "kshrk archives are not read yet",
 }
 """What to do about formats that are told apart and not read."""
 
 
-LOGS = frozenset({Format.AUDIT, Format.WATCH, Format.KWOK, Format.SIMULATOR_RECORD, Format.ETCD})
+LOGS = frozenset(
+    {
+        Format.AUDIT,
+        Format.WATCH,
+        Format.KWOK,
+        Format.SIMKUBE,
+        Format.SIMULATOR_RECORD,
+        Format.ETCD,
+    }
+)
 """Formats that tell of changes; beside one of them manifests are inputs, not history."""
 
-SUFFIXES = (".yaml", ".yml", ".json", ".jsonl", ".ndjson", ".log", ".db", ".zip", ".kwok")
+SUFFIXES = (
+    ".yaml",
+    ".yml",
+    ".json",
+    ".jsonl",
+    ".ndjson",
+    ".log",
+    ".db",
+    ".zip",
+    ".kwok",
+    ".sktrace",
+)
 """Endings of the files that are looked at in a folder, `.gz` after them or not."""
 
 
@@ -285,6 +305,8 @@ def _read_all(files: list[SourceFile], options: ReadOptions, notes: Notes) -> It
                     yield from _read_dump(file, number, options, notes, has_log=has_log)
                 case Format.KWOK:
                     yield from kwok.read(file.source, number, options, notes)
+                case Format.SIMKUBE:
+                    yield from simkube.read(file.source, number, notes)
                 case Format.SIMULATOR_RECORD:
                     yield from simulator.read(file.source, number, notes)
                 case Format.ETCD:
