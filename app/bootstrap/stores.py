@@ -21,7 +21,7 @@ from app.adapters.postgres.server import EmbeddedServer, running_url
 from app.adapters.postgres.views import PostgresViewStore
 from app.adapters.postgres.wakeup import open_wake_up
 from app.adapters.uids import RandomUids
-from app.domain.errors import NotFound
+from app.domain.errors import InputError
 from app.domain.log import HistoryInfo
 from app.domain.log.projection import Table
 from app.ports import EventLog, Leases, ViewStore
@@ -87,12 +87,13 @@ def memory_store() -> Store:
 
 
 async def find_history(store: Store, name: str) -> HistoryInfo:
-    """What the store knows of a history. Raises NotFound, naming those there are."""
+    """What the store knows of a history. Raises InputError, naming those there are."""
     found = await store.log.find_history(name)
     if found is None:
-        names = ", ".join(info.name for info in await store.log.histories()) or "none"
-        raise NotFound(
-            f"there is no history {name!r} (there are: {names})", resource="histories", name=name
+        names = ", ".join(info.name for info in await store.log.histories())
+        raise InputError(
+            f"there is no history {name!r}",
+            cure=f"choose of {names}" if names else "import one, or start `redra up`",
         )
     return found
 

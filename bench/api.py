@@ -1,0 +1,132 @@
+"""The API from outside: durable creates, gets, lists and watches over HTTP, one server process."""
+
+import asyncio
+import json
+import subprocess
+import sys
+import time
+from collections.abc import Awaitable, Callable
+from contextlib import contextmanager
+from pathlib import Path
+
+from bench.folder import temporary_data
+from bench.writer import claim
+
+SECONDS = 4.0
+CLAIMS = "/apis/resource.k8s.io/v1/namespaces/default/resourceclaims"
+
+
+class Client:
+    """One keep-alive connection; just enough HTTP to be cheap beside the server."""
+
+    def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self.reader = reader
+        self.writer = writer
+
+    @classmethod
+    async def connect(cls, port: int) -> "Client":
+        """A connection to the server on loopback."""
+        return cls(*await asyncio.open_connection("127.0.0.1", port, limit=1 << 26))
+
+    async def request(self, method: str, path: str, body: bytes = b"") -> tuple[int, bytes]:
+        """Status and body of one request."""
+        head = f"{method} {path} HTTP/1.1\r\nHost: x\r\nContent-Length: {len(body)}\r\n"
+        self.writer.write(f"{head}Content-Type: application/json\r\n\r\n".encode() + body)
+        lines = (await self.reader.readuntil(b"\r\n\r\n")).split(b"\r\n")
+        status = int(lines[0].split()[1])
+        length = next(
+            (int(line[15:]) for line in lines if line.lower().startswith(b"content-length:")), None
+        )
+        if length is not None:
+            return status, await self.reader.readexactly(length)
+        parts: list[bytes] = []
+        while size := int((await self.reader.readuntil(b"\r\n")).strip(), 16):
+            parts.append(await self.reader.readexactly(size))
+            await self.reader.readexactly(2)
+        await self.reader.readexactly(2)
+        return status, b"".join(parts)
+
+
+async def run_clients(
+    port: int, count: int, work: Callable[[Client, int], Awaitable[None]]
+) -> list[float]:
+    """Durations of `work` repeated by `count` clients for a while, sorted."""
+    times: list[float] = []
+    end = time.perf_counter() + SECONDS
+
+    async def one(number: int) -> None:
+        client = await Client.connect(port)
+        turn = 0
+        while time.perf_counter() < end:
+            started = time.perf_counter()
+            await work(client, number * 1_000_000 + turn)
+            times.append(time.perf_counter() - started)
+            turn += 1
+        client.writer.close()
+
+    await asyncio.gather(*(one(number) for number in range(count)))
+    return sorted(times)
+
+
+def show(what: str, times: list[float]) -> None:
+    """One line of the table."""
+    p50, p99 = times[len(times) // 2] * 1e3, times[len(times) * 99 // 100] * 1e3
+    print(f"{what:28} {len(times) / SECONDS:9.0f}/s  p50 {p50:7.2f} ms  p99 {p99:7.2f} ms")
+
+
+async def measure(port: int) -> None:
+    """All figures against a running server."""
+    first = await Client.connect(port)
+    namespace = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "default"}}
+    await first.request("POST", "/api/v1/namespaces", json.dumps(namespace).encode())
+    made = 0
+    for clients in (1, 8, 32):
+
+        async def create(client: Client, number: int, clients: int = clients) -> None:
+            tree = claim(f"c-{clients}-{number}").tree
+            status, body = await client.request("POST", CLAIMS, json.dumps(tree).encode())
+            assert status == 201, body
+
+        times = await run_clients(port, clients, create)
+        made += len(times)
+        show(f"creates, {clients} clients", times)
+
+    async def get(client: Client, number: int) -> None:
+        status, _ = await client.request("GET", f"{CLAIMS}/c-1-0")
+        assert status == 200
+
+    show("gets, 8 clients", await run_clients(port, 8, get))
+
+    async def list_all(client: Client, number: int) -> None:
+        status, _ = await client.request("GET", f"{CLAIMS}?limit=10000")
+        assert status == 200
+
+    show(f"lists of {min(made, 10_000)}", await run_clients(port, 1, list_all))
+
+
+@contextmanager
+def serving(folder: Path):
+    """A `redra up` on a free port; yields the port."""
+    command = [sys.executable, "-m", "app.cli", "up", "--listen", "127.0.0.1:0"]
+    started = time.perf_counter()
+    server = subprocess.Popen([*command, "--data", str(folder)], stdout=subprocess.PIPE, text=True)
+    try:
+        line = server.stdout.readline()
+        print(f"{'redra up to ready':28} {time.perf_counter() - started:9.2f} s")
+        yield int(line.strip().rpartition(":")[2])
+    finally:
+        server.terminate()
+        server.wait(timeout=30)
+
+
+def main() -> None:
+    """Run the measurement."""
+    with temporary_data() as folder:
+        with serving(folder):
+            pass
+        with serving(folder) as port:
+            asyncio.run(measure(port))
+
+
+if __name__ == "__main__":
+    main()

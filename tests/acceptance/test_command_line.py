@@ -1,0 +1,179 @@
+"""What the commands say and how they end, as a person at a terminal meets them."""
+
+import gzip
+import json
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+EXAMPLES = ROOT / "examples" / "cluster"
+
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(180)]
+
+
+def redra(*arguments: object, data: Path | None = None, stdin: str = "", **environment: str):
+    """Run a command; returns exit code, standard output and standard error."""
+    command = [sys.executable, "-m", "app.cli", *map(str, arguments)]
+    if data is not None:
+        command += ["--data", str(data)]
+    done = subprocess.run(
+        command,
+        cwd=ROOT,
+        input=stdin,
+        capture_output=True,
+        text=True,
+        timeout=120,
+        env=os.environ | environment,
+    )
+    assert "Traceback" not in done.stderr, done.stderr
+    return done.returncode, done.stdout, done.stderr
+
+
+def test_help_lists_every_command() -> None:
+    code, out, _ = redra("--help")
+    assert code == 0
+    for command in ("up", "work", "import", "export", "replay", "why", "allocate", "log", "cel"):
+        assert command in out
+
+
+def test_unknown_command_ends_with_2() -> None:
+    code, _, error = redra("nonsense")
+    assert code == 2
+    assert "nonsense" in error
+
+
+def test_bad_scenario_line_is_named_with_its_column(tmp_path: Path) -> None:
+    file = tmp_path / "scenarios.jsonl"
+    good = {"name": "a", "input": {"nodes": [], "classes": [], "slices": [], "claims": []}}
+    file.write_text(json.dumps(good) + '\n{"name": bad}\n')
+    code, out, error = redra("allocate", file)
+    assert code == 2
+    assert json.loads(out)["name"] == "a"
+    assert f"{file}:2: column 10" in error
+
+
+def test_scenario_with_a_wrong_field_names_the_field() -> None:
+    code, _, error = redra("allocate", "-", stdin='{"name":"a","input":{"nodes":3}}\n')
+    assert code == 2
+    assert "input.nodes: must be a list" in error
+
+
+def test_unknown_quirk_is_refused_in_words() -> None:
+    code, _, error = redra("allocate", "-", "--quirk", "q99=off", stdin="")
+    assert code == 2
+    assert "there is no quirk 'q99'" in error
+
+
+def test_selector_that_does_not_compile_ends_with_1() -> None:
+    slices = EXAMPLES / "03-gpu-slices.yaml"
+    code, _, error = redra("cel", "device.nope", "--slices", slices)
+    assert code == 1
+    assert "undefined field 'nope'" in error
+
+
+def test_selector_shows_where_it_failed() -> None:
+    slices = EXAMPLES / "03-gpu-slices.yaml"
+    expression = 'device.attributes["gpu.example.com"].nope == 1'
+    code, out, _ = redra("cel", expression, "--slices", slices, "-o", "json")
+    assert code == 0
+    first = json.loads(out)["devices"][0]
+    assert first["error"].startswith("no such key: nope")
+    assert first["failedAt"].endswith('device.attributes["gpu.example.com"].nope')
+
+
+def test_address_beyond_loopback_is_refused(tmp_path: Path) -> None:
+    code, _, error = redra("up", "--listen", "0.0.0.0:0", data=tmp_path)
+    assert code == 2
+    assert "0.0.0.0" in error
+
+
+def test_database_that_does_not_answer_is_one_sentence() -> None:
+    url = "postgresql://nobody@127.0.0.1:1/none"
+    code, _, error = redra("histories", REDRA_DATABASE_URL=url)
+    assert code == 1
+    assert len(error.strip().splitlines()) == 1
+    assert error.startswith("redra: ")
+
+
+def test_bad_setting_names_its_variable() -> None:
+    code, _, error = redra("histories", REDRA_POLL_SECONDS="soon")
+    assert code == 2
+    assert "REDRA_POLL_SECONDS" in error
+
+
+def test_audit_log_without_bodies_imports_nothing_useful_and_says_so(tmp_path: Path) -> None:
+    event = {
+        "kind": "Event",
+        "apiVersion": "audit.k8s.io/v1",
+        "level": "Metadata",
+        "auditID": "1",
+        "stage": "ResponseComplete",
+        "requestURI": "/api/v1/namespaces/a/pods/p",
+        "verb": "update",
+        "user": {"username": "u"},
+        "objectRef": {"resource": "pods", "namespace": "a", "name": "p", "apiVersion": "v1"},
+        "responseStatus": {"code": 200},
+        "stageTimestamp": "2026-01-01T00:00:00.000000Z",
+    }
+    file = tmp_path / "audit.log"
+    file.write_text(json.dumps(event) + "\n")
+    code, out, _ = redra("replay", file, "-o", "json")
+    assert code in (0, 2)
+    if code == 0:
+        assert json.loads(out)["objects"] == {}
+
+
+def test_damaged_recording_is_refused_and_leaves_no_history(tmp_path: Path) -> None:
+    file = tmp_path / "audit.log.gz"
+    file.write_bytes(gzip.compress(b'{"kind":"Event"}\n' * 100)[:-12])
+    data = tmp_path / "data"
+    code, _, error = redra("import", file, "--history", "broken", data=data)
+    assert code == 2
+    assert "audit.log.gz" in error
+    code, out, _ = redra("histories", "-o", "json", data=data)
+    assert code == 0
+    assert json.loads(out) == []
+
+
+def test_manifests_become_a_history_that_can_be_asked(tmp_path: Path) -> None:
+    data = tmp_path / "data"
+    code, out, error = redra("import", EXAMPLES, "--history", "examples", data=data)
+    assert code == 0, error
+    assert "resourceslices.resource.k8s.io" in out
+    code, out, _ = redra("replay", "examples", "-o", "json", data=data)
+    assert code == 0
+    assert json.loads(out)["devices"] == 127
+    code, out, _ = redra("rebuild", "examples", "-o", "json", data=data)
+    assert code == 0
+    assert all(row["same"] for row in json.loads(out))
+    code, _, error = redra("import", EXAMPLES, "--history", "examples", data=data)
+    assert code == 2
+    assert "exists already" in error
+    code, _, error = redra("log", "nothing", data=data)
+    assert code == 2
+    assert "there is no history 'nothing'" in error
+
+
+def test_server_stops_cleanly_and_goes_on_where_it_was(tmp_path: Path) -> None:
+    data = tmp_path / "data"
+    revisions: list[int] = []
+    for _ in range(2):
+        command = [sys.executable, "-m", "app.cli", "up", "--listen", "127.0.0.1:0"]
+        server = subprocess.Popen(
+            [*command, "--data", str(data)], cwd=ROOT, stdout=subprocess.PIPE, text=True
+        )
+        assert server.stdout is not None
+        assert "redra serves at http://127.0.0.1:" in server.stdout.readline()
+        code, out, error = redra("histories", "-o", "json", data=data)
+        assert code == 0, error
+        revisions.append(json.loads(out)[0]["revision"])
+        server.send_signal(signal.SIGTERM)
+        assert server.wait(timeout=30) == 0
+        server.stdout.close()
+    assert (data / "kubeconfig").exists()
+    assert revisions[0] == revisions[1]
