@@ -8,7 +8,7 @@ import os
 
 import pytest
 
-from app.domain.allocation import Quirks, Variant
+from app.domain.allocation import Quirks, Variant, pruning
 from tests.worlds import differences, random_worlds
 
 WORLDS = int(os.environ.get("REDRA_FUZZ_WORLDS", "1200"))
@@ -45,3 +45,15 @@ def test_other_variants_answer_as_the_literal_search(variant: Variant) -> None:
 @pytest.mark.parametrize("quirk", ["q1", "q2", "q3", "q4", "q5", "q6", "q10", "q20"])
 def test_repaired_quirks_answer_as_the_literal_search(quirk: str) -> None:
     check(range(WORLDS // 8), quirks=Quirks.named(quirk))
+
+
+@pytest.mark.timeout(900)
+@pytest.mark.parametrize("theme", ["tight", "lists", "counters", "shares", "mixed"])
+def test_shortcuts_that_wake_at_once_change_nothing(
+    theme: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(pruning, "TRACED_AFTER", 0)
+    monkeypatch.setattr(pruning, "MATCHING_AFTER", 0)
+    for seed in range(WORLDS // 12):
+        found = differences.difference(random_worlds.world(seed, theme=theme))
+        assert found in (None, "too long"), f"seed {seed}: {found}"

@@ -190,7 +190,9 @@ class ProblemBuilder:
             return known.dedicated, known.held
         dedicated = held = 0
         shares_count = not self._quirks.q17
-        for index, device in enumerate(view.devices):
+        # A pool without a stamp has never had anything allocated.
+        devices = enumerate(view.devices) if any(stamps) or self._state.is_given else ()
+        for index, device in devices:
             if self._state.is_dedicated(device.id):
                 dedicated |= 1 << index
             if self._state.aggregated(device.id) is not None or (
@@ -258,14 +260,13 @@ class ProblemBuilder:
         row.requested = self._requested_of(row)
         view = problem.view
         left = matching
-        pending = matching
+        # A device without capacity passes unless some is asked for.
+        pending = matching if row.requested else matching & _with_capacity(view)
         while pending:
             low = pending & -pending
             pending ^= low
             index = low.bit_length() - 1
             device = view.devices[index]
-            if not device.capacity and not row.requested:
-                continue
             if problem.multi & low:
                 self._room(row, index, device.capacity, self._state.aggregated(device.id))
             if (
@@ -361,6 +362,16 @@ def _counting_pools(view: NodeView, consuming: int) -> Sequence[int]:
         )
         eligibility.remember(view, key, known)
     assert isinstance(known, tuple)
+    return known
+
+
+def _with_capacity(view: NodeView) -> int:
+    """The devices that have capacities."""
+    known = view.memory.get("with capacity")
+    if known is None:
+        known = sum(1 << index for index, device in enumerate(view.devices) if device.capacity)
+        eligibility.remember(view, "with capacity", known)
+    assert isinstance(known, int)
     return known
 
 

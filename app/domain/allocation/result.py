@@ -151,6 +151,8 @@ def _configs(plan: ClaimPlan, selected: Sequence[Request], *, bare: bool) -> lis
             configs.append({"source": "FromClaim", "requests": names, **rest})
     for entry in configs:
         names = entry.get("requests", [])
+        if not bare and entry["source"] == "FromClass":
+            continue
         if names and all(_names(names, request) for request in selected):
             del entry["requests"]
     return configs

@@ -28,12 +28,14 @@ class Holding:
 class AllocatedState:
     """Devices in use, by whom and how much of them.
 
-    `stamp_of` grows with every change that concerns a pool, so that what was computed for a pool
-    can be kept as long as its stamp stays.
+    `is_given` is true when the state was given directly instead of by claims, so that stamps say
+    nothing of it. `stamp_of` grows with every change that concerns a pool, so that what was
+    computed for a pool can be kept as long as its stamp stays.
     """
 
     def __init__(self, *, consumable_capacity: bool = True) -> None:
         self.consumable_capacity = consumable_capacity
+        self.is_given = False
         self._holdings: dict[str, tuple[Holding, ...]] = {}
         self._in_flight: set[str] = set()
         self._dedicated: dict[DeviceId, int] = {}
@@ -61,6 +63,7 @@ class AllocatedState:
     ) -> "AllocatedState":
         """The state given directly, as test tables do; capacity in nanos."""
         made = cls()
+        made.is_given = True
         made._dedicated = dict.fromkeys(dedicated, 1)
         for device, share in shares:
             made._shares.setdefault(device, {})[share] = 1
@@ -77,6 +80,7 @@ class AllocatedState:
         made._aggregated = {device: dict(found) for device, found in self._aggregated.items()}
         made._holders = {device: dict(found) for device, found in self._holders.items()}
         made._stamps = dict(self._stamps)
+        made.is_given = self.is_given
         return made
 
     def add_claim(self, claim: JsonView) -> None:
