@@ -6,6 +6,7 @@ manifest: it is added, with a uid derived from where it stands.
 
 import uuid
 from collections.abc import Iterator
+from dataclasses import dataclass, field
 from typing import Any
 
 import msgspec
@@ -43,6 +44,54 @@ KIND_OF_FIELD = {
     "deviceTaintRules": ("resource.k8s.io/v1beta2", "DeviceTaintRule"),
 }
 """Kinds of the arrays in files keyed by resource name, whose items have no kind."""
+
+
+@dataclass(slots=True)
+class Survey:
+    """Which objects each dump listed, to conclude what went away between two dumps.
+
+    Per file, type and namespace the keys with uid; files are compared in the order of their
+    newest versions. An absent object is taken as deleted only where the later dump lists some of
+    the same objects of that type and namespace: then it shows the same part of the cluster.
+    """
+
+    listed: dict[int, dict[tuple[str, str, str], dict[ObjectKey, str]]] = field(
+        default_factory=dict
+    )
+    newest: dict[int, str] = field(default_factory=dict)
+    names: dict[int, str] = field(default_factory=dict)
+
+    def note(self, record: Record, number: int) -> None:
+        """Remember an item of a list; single objects say nothing about others."""
+        if record.op is not Op.BASELINE or "[" not in record.position or not record.order_key[1]:
+            return
+        place = (record.group, record.resource, record.namespace)
+        keys = self.listed.setdefault(number, {}).setdefault(place, {})
+        keys[record.key] = record.uid
+        self.newest[number] = max(self.newest.get(number, ""), record.order_key[1])
+        self.names[number] = record.source
+
+    def deletions(self) -> Iterator[Record]:
+        """What one dump lists and the next one of the same type does not."""
+        earlier: dict[tuple[str, str, str], dict[ObjectKey, str]] = {}
+        for number in sorted(self.listed, key=lambda found: (self.newest[found], found)):
+            for place, keys in self.listed[number].items():
+                before = earlier.get(place, {})
+                gone = before.keys() - keys.keys() if before.keys() & keys.keys() else set()
+                for index, key in enumerate(sorted(gone), start=1):
+                    yield Record(
+                        source=self.names[number],
+                        position=f"absent/{key}",
+                        op=Op.DELETED,
+                        group=key.group,
+                        resource=key.resource,
+                        namespace=key.namespace,
+                        name=key.name,
+                        uid=before[key],
+                        order_key=(0, self.newest[number], 4, number, index),
+                        losses=(Loss.COLLAPSED, Loss.NO_ACTOR, Loss.NO_RV, Loss.SYNTHETIC_DELETE),
+                    )
+                earlier[place] = keys
 
 
 def read(source: ByteSource, number: int, options: ReadOptions, notes: Notes) -> Iterator[Record]:

@@ -294,6 +294,7 @@ def _read_all(files: list[SourceFile], options: ReadOptions, notes: Notes) -> It
     """The records of all files; those of watch streams together, for their seams."""
     has_log = any(file.format in LOGS for file in files)
     watches: list[watch.WatchFile] = []
+    survey = dumps.Survey()
     for number, file in enumerate(files):
         try:
             match file.format:
@@ -302,7 +303,9 @@ def _read_all(files: list[SourceFile], options: ReadOptions, notes: Notes) -> It
                 case Format.WATCH:
                     watches.append(watch.scan(file.source, number, notes))
                 case Format.DUMP:
-                    yield from _read_dump(file, number, options, notes, has_log=has_log)
+                    for record in _read_dump(file, number, options, notes, has_log=has_log):
+                        survey.note(record, number)
+                        yield record
                 case Format.KWOK:
                     yield from kwok.read(file.source, number, options, notes)
                 case Format.SIMKUBE:
@@ -321,6 +324,8 @@ def _read_all(files: list[SourceFile], options: ReadOptions, notes: Notes) -> It
                     )
         except InputError as problem:
             notes.refuse(problem)
+    if not has_log:
+        yield from survey.deletions()
     try:
         yield from watch.read(watches, notes)
     except InputError as problem:

@@ -360,3 +360,33 @@ def test_nothing_is_left_behind_when_reading_fails(tmp_path, monkeypatch):
     with pytest.raises(InputError):
         open_history([path], ReadOptions())
     assert list(folder.iterdir()) == []
+
+
+def dump(path, *objects):
+    listed = {"apiVersion": "v1", "kind": "List", "items": list(objects)}
+    path.write_text(json.dumps(listed))
+    return path
+
+
+def test_two_dumps_become_a_baseline_and_collapsed_differences(tmp_path):
+    first = dump(tmp_path / "b.json", claim("kept", 3), claim("gone", 4), claim("changed", 5))
+    second = dump(tmp_path / "a.json", claim("kept", 3), claim("changed", 9), claim("new", 8))
+    records = read_records(second, first)
+    assert [(record.op, record.name) for record in records] == [
+        (Op.BASELINE, "kept"),
+        (Op.BASELINE, "gone"),
+        (Op.BASELINE, "changed"),
+        (Op.BASELINE, "new"),
+        (Op.MODIFIED, "changed"),
+        (Op.DELETED, "gone"),
+    ]
+    assert Loss.COLLAPSED in records[4].losses
+    assert {Loss.COLLAPSED, Loss.SYNTHETIC_DELETE} <= set(records[5].losses)
+    assert records[5].object["metadata"]["name"] == "gone"
+
+
+def test_dumps_of_different_parts_of_a_cluster_delete_nothing(tmp_path):
+    first = dump(tmp_path / "a.json", claim("one", 3))
+    second = dump(tmp_path / "b.json", claim("two", 4))
+    other = dump(tmp_path / "c.json", claim("one", 7, namespace="elsewhere"))
+    assert {record.op for record in read_records(first, second, other)} == {Op.BASELINE}
