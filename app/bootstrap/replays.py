@@ -7,7 +7,6 @@ from app.bootstrap.histories import rules_of, views_of
 from app.bootstrap.recordings import Recording, import_history
 from app.bootstrap.stores import Store, find_history
 from app.domain.controllers import registry
-from app.domain.devices.cel_selectors import CelCompiler
 from app.domain.errors import RevisionTooLarge
 from app.domain.log import HistoryInfo, Revision
 from app.domain.objects import profile as profiles
@@ -15,7 +14,7 @@ from app.domain.values import timestamps
 from app.service import replaying
 from app.service.histories import parse_moment
 from app.service.replaying import FoldReport, ReplayBounds, VerifyReport
-from app.service.views import features_of
+from app.service.views import compiler_of, features_of
 from app.settings import Settings
 
 Progress = Callable[[str, Revision, Revision], None]
@@ -52,7 +51,7 @@ async def verify(
     """Check the chain and the invariants, and decide every decision again."""
     info = await find_history(store, name)
     rules = rules_of(info)
-    compiler = CelCompiler()
+    compiler = compiler_of(rules.profile)
     options = registry.options_from(info.settings)
     return await replaying.verify(
         store.log,

@@ -7,13 +7,13 @@ reason class. Nothing is written. Parity: design 8, controllers.md 7.
 """
 
 from collections import Counter, defaultdict, deque
-from collections.abc import AsyncIterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import AsyncIterator, Callable, Sequence
 from heapq import heappop, heappush
 
 from anyio import lowlevel
 
 from app.domain.controllers.plan import Reconciler
+from app.domain.controllers.scheduling.attempt import TieBreak
 from app.domain.errors import Rejected
 from app.domain.log import Actor, Event, EventType, HistoryInfo, ObjectKey, Revision
 from app.domain.objects.rules import Rules
@@ -39,21 +39,25 @@ async def decide(
     *,
     until: Revision,
     rules: Rules,
-    controllers: Sequence[Reconciler],
+    controllers: Callable[[TieBreak], Sequence[Reconciler]],
     uids: UidSource,
     bounds: ReplayBounds,
     progress: Progress = silent,
 ) -> DecideReport:
     """Decide the history again up to `until`; see the module's text.
 
-    `controllers` are fresh reconcilers with the settings of the history.
+    `controllers` makes fresh reconcilers with the settings of the history; among equally good nodes
+    they take the recorded one, as names and uids are taken from the recording.
     """
+    ties = _RecordedTies()
+    made = controllers(ties)
     events = [event async for page in _pages(log, history, until, bounds) for event in page]
-    recording = _Recording(Writers([controller.name for controller in controllers]))
+    recording = _Recording(Writers([controller.name for controller in made]))
     for event in events:
         recording.take(event)
         event.tree = None
-    run = _Run(recording, rules=rules, controllers=controllers, uids=uids)
+    ties.nodes = {uid: step.text for uid, step in recording.trace.node_of.items()}
+    run = _Run(recording, rules=rules, controllers=made, uids=uids)
     for number, found in enumerate(recording.inputs):
         run.take(found)
         if number % 200 == 0:
@@ -69,9 +73,24 @@ async def decide(
         again=run.trace,
         inputs=recording.counts,
         notes=recording.not_comparable + run.not_comparable,
-        gates=rules.profile,
+        ties=ties.taken,
     )
     return comparison.report()
+
+
+class _RecordedTies:
+    """Which of several equally good nodes a pod goes to: the recorded one, if it is among them."""
+
+    def __init__(self) -> None:
+        self.nodes: dict[str, str] = {}
+        self.taken: set[str] = set()
+
+    def __call__(self, pod: str, names: Sequence[str]) -> str:
+        node = self.nodes.get(pod, "")
+        if node in names:
+            self.taken.add(pod)
+            return node
+        return ""
 
 
 class _Recording:
@@ -119,7 +138,9 @@ class _Recording:
         elif event.type is EventType.REQUEST_OBSERVED:
             user = event.stamp.actor.user
             if user.startswith("system:"):
-                self.not_comparable["a controller's request that was refused or changed nothing"] += 1
+                self.not_comparable[
+                    "a controller's request that was refused or changed nothing"
+                ] += 1
 
 
 class _Run:
@@ -160,11 +181,11 @@ class _Run:
         """Let time pass up to the write, then do it here."""
         self._advance(found.time)
         uid = found.event.uid
-        if is_kubelet(found.event) and found.event.key.resource == "pods":
-            if self._waiting.get(uid) or not self._is_possible(found):
-                self._waiting[uid].append(found)
-                return
-        self._apply(found)
+        is_about_pod = is_kubelet(found.event) and found.event.key.resource == "pods"
+        if is_about_pod and (self._waiting.get(uid) or not self._is_possible(found)):
+            self._waiting[uid].append(found)
+        else:
+            self._apply(found)
 
     def finish(self, last: Instant) -> None:
         """Let what is under way come to an end."""

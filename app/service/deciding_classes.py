@@ -1,11 +1,9 @@
 """Why a decide replay differs from what was recorded: the classes, and how one is found."""
 
-from collections import Counter
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
-from app.domain.objects.profile import Profile
 from app.service.deciding_traces import Trace
 
 
@@ -30,10 +28,9 @@ class Found:
 class Classes:
     """Finds the class of a difference from both traces."""
 
-    def __init__(self, recorded: Trace, again: Trace, gates: Profile) -> None:
+    def __init__(self, recorded: Trace, again: Trace) -> None:
         self._recorded = recorded
         self._again = again
-        self._gates = gates
 
     def of(self, found: Found) -> tuple[Reason, str]:
         """The class and what is behind it."""

@@ -6,13 +6,12 @@ with both sides and a class (`deciding_classes`).
 """
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
 
 from app.domain.log import Revision
-from app.domain.objects.profile import Profile
 from app.domain.values.json_tree import JsonObject
 from app.service.deciding_classes import Classes, Found, Reason
 from app.service.deciding_traces import Step, Trace, masked
@@ -81,7 +80,8 @@ class DecideReport:
     """What a decide replay found.
 
     `inputs` counts recorded writes by what was done with them; `not_comparable` counts what could
-    not be compared, by why.
+    not be compared, by why; `ties` counts pods for which the recorded one of equally good nodes was
+    taken.
     """
 
     history: str
@@ -90,6 +90,7 @@ class DecideReport:
     aspects: Mapping[Aspect, AspectCounts]
     differences: tuple[DecideDifference, ...]
     not_comparable: Mapping[str, int]
+    ties: int = 0
 
     @property
     def explained(self) -> bool:
@@ -106,6 +107,7 @@ class DecideReport:
             "explained": self.explained,
             "inputs": dict(sorted(self.inputs.items())),
             "aspects": {aspect.value: counts.to_json() for aspect, counts in self.aspects.items()},
+            "tiesTakenFromTheRecording": self.ties,
             "differences": [found.to_json() for found in self.differences],
             "notComparable": dict(sorted(self.not_comparable.items())),
         }
@@ -123,7 +125,7 @@ class Comparison:
         again: Trace,
         inputs: Mapping[str, int],
         notes: Counter[str],
-        gates: Profile,
+        ties: Collection[str],
     ) -> None:
         self._history = history
         self._revision = revision
@@ -131,7 +133,8 @@ class Comparison:
         self._again = again
         self._inputs = inputs
         self._notes = notes
-        self._classes = Classes(recorded, again, gates)
+        self._ties = len(ties)
+        self._classes = Classes(recorded, again)
         self._aspects = {aspect: AspectCounts() for aspect in Aspect}
         self._differences: list[DecideDifference] = []
 
@@ -151,6 +154,7 @@ class Comparison:
             aspects=self._aspects,
             differences=tuple(self._differences),
             not_comparable=dict(self._notes),
+            ties=self._ties,
         )
 
     def _compare_allocations(self) -> None:
@@ -160,9 +164,9 @@ class Comparison:
             theirs = [found.allocation for found in left.allocations.get(uid, ())]
             self._judge(Aspect.DEVICES, uid, theirs, ours)
         for uid in _union(left.node_of, right.node_of):
-            theirs = [left.node_of[uid].text] if uid in left.node_of else []
-            ours = [right.node_of[uid].text] if uid in right.node_of else []
-            self._judge(Aspect.NODES, uid, theirs, ours)
+            nodes = [left.node_of[uid].text] if uid in left.node_of else []
+            again = [right.node_of[uid].text] if uid in right.node_of else []
+            self._judge(Aspect.NODES, uid, nodes, again)
 
     def _compare_conditions(self) -> None:
         left, right = self._recorded.conditions, self._again.conditions

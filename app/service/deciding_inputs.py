@@ -46,9 +46,7 @@ class Input:
     def is_possible(self, ours: JsonView) -> bool:
         """Whether our pod is as far as the recorded one was."""
         has_node = bool(json_tree.text(ours, "spec", "nodeName"))
-        return (has_node or not self.is_bound) and (
-            is_terminating(ours) or not self.is_terminating
-        )
+        return (has_node or not self.is_bound) and (is_terminating(ours) or not self.is_terminating)
 
 
 def is_terminating(tree: JsonView | None) -> bool:
@@ -126,9 +124,7 @@ def _merge_entries(before: list[Any], after: list[Any], ours: list[Any]) -> list
     olds = {entry[field]: entry for entry in before}
     news = {entry[field]: entry for entry in after}
     merged = [
-        merge(olds.get(entry[field]), news[entry[field]], entry)
-        if entry[field] in news
-        else entry
+        merge(olds.get(entry[field]), news[entry[field]], entry) if entry[field] in news else entry
         for entry in ours
         if entry[field] in news or entry[field] not in olds
     ]

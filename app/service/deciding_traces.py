@@ -6,7 +6,7 @@ without what is random or taken from a clock.
 """
 
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -307,7 +307,10 @@ def _deletion_facts(before: JsonView, after: JsonView) -> Iterator[str]:
 
 
 def _pod_facts(old: JsonObject, new: JsonObject) -> Iterator[str]:
-    seen = [("metadata", "deletionGracePeriodSeconds"), ("status", "conditions")]
+    seen: list[tuple[str, ...]] = [
+        ("metadata", "deletionGracePeriodSeconds"),
+        ("status", "conditions"),
+    ]
     for path, word in (
         (("status", "resourceClaimStatuses"), "claims"),
         (("status", "nominatedNodeName"), "nominated"),
@@ -328,7 +331,7 @@ def _pod_facts(old: JsonObject, new: JsonObject) -> Iterator[str]:
 
 
 def _claim_facts(old: JsonObject, new: JsonObject) -> Iterator[str]:
-    seen = [
+    seen: list[tuple[str, ...]] = [
         ("metadata", "finalizers"),
         ("metadata", "deletionGracePeriodSeconds"),
         ("status", "allocation"),
@@ -356,7 +359,7 @@ def _claim_facts(old: JsonObject, new: JsonObject) -> Iterator[str]:
     yield from _others(old, new, seen)
 
 
-def _others(old: JsonObject, new: JsonObject, seen: list[tuple[str, ...]]) -> Iterator[str]:
+def _others(old: JsonObject, new: JsonObject, seen: Sequence[tuple[str, ...]]) -> Iterator[str]:
     left, right = without(old, seen), without(new, seen)
     for path, was, now in changes(left, right):
         if was in (None, {}, []) and now in (None, {}, []):
@@ -364,7 +367,7 @@ def _others(old: JsonObject, new: JsonObject, seen: list[tuple[str, ...]]) -> It
         yield f"{path}: {was!r} -> {now!r}"
 
 
-def without(tree: JsonObject, paths: list[tuple[str, ...]]) -> JsonObject:
+def without(tree: JsonObject, paths: Sequence[tuple[str, ...]]) -> JsonObject:
     """A copy of the tree without these places."""
     copied: JsonObject = dict(tree)
     for path in paths:

@@ -7,11 +7,12 @@ write without a named actor is judged by what it changed.
 
 from collections.abc import Collection
 from enum import StrEnum
+from typing import Any
 
 from app.domain.controllers import registry
 from app.domain.log import Event, EventType
 from app.domain.values import json_tree
-from app.domain.values.json_tree import JsonObject, JsonView
+from app.domain.values.json_tree import JsonView
 
 UNNAMED = "redra:import"
 """The actor of events whose source does not say who wrote them."""
@@ -134,7 +135,17 @@ def _reporter(event: JsonView) -> str:
     )
 
 
-def _without_deletion(tree: JsonView) -> JsonObject:
+def _without_deletion(tree: JsonView) -> Any:
     metadata = json_tree.mapping(tree, "metadata")
     kept = {name: value for name, value in metadata.items() if name not in _DELETION}
-    return {**tree, "metadata": kept}
+    return _bare({**tree, "metadata": kept})
+
+
+def _bare(tree: Any) -> Any:
+    """Without empty values, which sources write or leave out as they like."""
+    if isinstance(tree, dict):
+        kept = {name: _bare(value) for name, value in tree.items() if name != "managedFields"}
+        return {name: value for name, value in kept.items() if value not in (None, {}, [], "")}
+    if isinstance(tree, list):
+        return [_bare(item) for item in tree]
+    return tree

@@ -90,9 +90,7 @@ class Timeline:
         commands: Sequence[Command] = commands_of(plan)
         if self._adapt is not None:
             commands = self._adapt(commands)
-        events, _ = self._append(
-            commands, actor, verb="", cause=plan.cause, observed=plan.observed
-        )
+        events, _ = self._append(commands, actor, verb="", cause=plan.cause, observed=plan.observed)
         return events
 
     def settle(self) -> int:

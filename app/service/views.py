@@ -5,6 +5,7 @@ own incremental structures, fed from the same events.
 """
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 
 from app.domain.allocation import AllocatedState, Features
 from app.domain.devices.cel_selectors import CelCompiler
@@ -17,10 +18,23 @@ from projections.objects import ObjectsProjection
 
 DRA_GROUP = "resource.k8s.io"
 
+CLEANED_SINCE = 37
+"""The release (1.37) since which selector errors name the device and class configs are bare."""
+
 
 def features_of(profile: Profile) -> Features:
     """The allocator's switches that a profile's gates mean."""
-    return Features.of_gates({gate: profile.enabled(gate) for gate in GATES})
+    features = Features.of_gates({gate: profile.enabled(gate) for gate in GATES})
+    return replace(
+        features,
+        taint_rules=features.taint_rules and not profile.ignores_rules,
+        bare_class_configs=profile.minor >= CLEANED_SINCE,
+    )
+
+
+def compiler_of(profile: Profile) -> CelCompiler:
+    """A selector compiler whose error texts are those of the release."""
+    return CelCompiler(detailed_errors=profile.minor >= CLEANED_SINCE)
 
 
 class LiveViews:
@@ -37,7 +51,7 @@ class LiveViews:
         self.features = features
         self.objects = ObjectsProjection()
         self.inventory = Inventory(
-            compiler=CelCompiler(),
+            compiler=compiler_of(profile),
             with_rules=features.taint_rules,
             with_patches=features.patches,
         )

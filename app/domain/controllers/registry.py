@@ -20,7 +20,7 @@ from app.domain.controllers.plan import Reconciler
 from app.domain.controllers.quirks import ControllerQuirks
 from app.domain.controllers.rule_status import RuleStatusReconciler
 from app.domain.controllers.scheduling import SchedulingReconciler
-from app.domain.controllers.scheduling.attempt import Rules
+from app.domain.controllers.scheduling.attempt import Rules, TieBreak
 from app.domain.devices.device_selectors import SelectorCompiler
 from app.domain.errors import InputError
 from app.domain.log import Actor
@@ -31,11 +31,15 @@ from app.domain.values.json_tree import JsonView
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Options:
-    """What can be chosen per history. `off` names controllers that do not run."""
+    """What can be chosen per history. `off` names controllers that do not run.
+
+    `tie_break` is for replays: it chooses among equally good nodes.
+    """
 
     quirks: ControllerQuirks = ControllerQuirks()
     allocator_quirks: Quirks = Quirks()
     off: frozenset[str] = frozenset()
+    tie_break: TieBreak | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,6 +58,7 @@ def _scheduling(setting: _Setting) -> Reconciler:
             compiler=setting.compiler,
             quirks=setting.options.quirks,
             allocator_quirks=setting.options.allocator_quirks,
+            tie_break=setting.options.tie_break,
         )
     )
 

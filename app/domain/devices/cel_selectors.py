@@ -21,10 +21,11 @@ SELECTORS_MAX = 4_096
 class CelSelector:
     """A compiled expression, asked about devices."""
 
-    __slots__ = ("_parts", "_verdicts", "program")
+    __slots__ = ("_detailed", "_parts", "_verdicts", "program")
 
-    def __init__(self, program: cel.Program) -> None:
+    def __init__(self, program: cel.Program, *, detailed_errors: bool = True) -> None:
         self.program = program
+        self._detailed = detailed_errors
         # An expression that reads nothing still fails on a device that cannot be converted.
         self._parts = sorted(program.reads) or [("driver",)]
         self._verdicts: dict[object, Verdict] = {}
@@ -53,19 +54,21 @@ class CelSelector:
         return found
 
     def _evaluate(self, device: cel.DeviceInput) -> Verdict:
-        outcome = self.program.evaluate(device, hint=True)
+        outcome = self.program.evaluate(device, hint=self._detailed)
         if outcome.error is not None:
-            return Verdict(match=False, error=outcome.error)
+            return Verdict(match=False, error=outcome.error, names_device=self._detailed)
         return Verdict(match=outcome.match is True)
 
 
 class CelCompiler:
     """Compiles in the environment that knows everything, as the scheduler does.
 
-    Errors are remembered too: the answer depends on the text alone.
+    Errors are remembered too: the answer depends on the text alone. With `detailed_errors` run-time
+    errors name the device and carry advice, as since 1.37; 1.36 was recorded without.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, *, detailed_errors: bool = True) -> None:
+        self._detailed_errors = detailed_errors
         self._selectors: dict[str, CelSelector | str] = {}
 
     def compile(self, expression: str) -> CelSelector:
@@ -83,6 +86,7 @@ class CelCompiler:
     def _compile(self, expression: str) -> CelSelector | str:
         """The selector, or the text of its error."""
         try:
-            return CelSelector(cel.compile_expression(expression))
+            program = cel.compile_expression(expression)
         except cel.CompileError as problem:
             return str(problem)
+        return CelSelector(program, detailed_errors=self._detailed_errors)

@@ -18,10 +18,14 @@ class SelectorCompileError(Exception):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Verdict:
-    """What a selector says of one device: a match, or not, or the text of a run-time error."""
+    """What a selector says of one device: a match, or not, or the text of a run-time error.
+
+    Errors name the device since 1.37; before, `names_device` is false.
+    """
 
     match: bool
     error: str = ""
+    names_device: bool = True
 
 
 class DeviceSelector(Protocol):

@@ -16,6 +16,10 @@ VERSIONS = ("1.34", "1.35", "1.36", "1.37")
 
 DEFAULT_VERSION = VERSIONS[-1]
 
+PATCHES: Mapping[str, str] = {"1.36.0": "1.36", "1.36.1": "1.36", "1.36.2": "1.36"}
+"""Patch releases that differ from their minor release as imitated otherwise: their schedulers do
+not see DeviceTaintRules (controllers.md C24)."""
+
 Minor: TypeAlias = int
 
 _ALWAYS = (True, True, True, True)
@@ -62,19 +66,23 @@ GATES: Mapping[str, tuple[bool, bool, bool, bool]] = {
 class Profile:
     """One release and the gates that were set by hand.
 
-    `version` is one of `VERSIONS`, `gates` holds deviations from its defaults. Raises InputError
-    for a release or gate that is not known.
+    `version` is one of `VERSIONS`, `gates` holds deviations from its defaults. A release of
+    `PATCHES` may be given too: then `version` becomes its minor release and `patch` names it.
+    Raises InputError for a release or gate that is not known.
     """
 
     version: str = DEFAULT_VERSION
     gates: Mapping[str, bool] = field(default_factory=dict)
+    patch: str = field(init=False, default="")
     _on: frozenset[str] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
+        if self.version in PATCHES:
+            object.__setattr__(self, "patch", self.version)
+            object.__setattr__(self, "version", PATCHES[self.version])
         if self.version not in VERSIONS:
-            raise InputError(
-                f"there is no profile {self.version!r}", cure=f"choose one of {', '.join(VERSIONS)}"
-            )
+            known = ", ".join((*VERSIONS, *PATCHES))
+            raise InputError(f"there is no profile {self.version!r}", cure=f"choose one of {known}")
         unknown = sorted(set(self.gates) - set(GATES))
         if unknown:
             raise InputError(
@@ -92,6 +100,11 @@ class Profile:
         """The second number of the release: 37 for 1.37."""
         return int(self.version.partition(".")[2])
 
+    @property
+    def ignores_rules(self) -> bool:
+        """True when the scheduler of this release does not see DeviceTaintRules (C24)."""
+        return bool(self.patch)
+
     def enabled(self, gate: str) -> bool:
         """True when the gate is on; unknown names are our mistake."""
         assert gate in GATES, gate
@@ -103,13 +116,23 @@ class Profile:
 
     def settings(self) -> JsonObject:
         """The profile as JSON, for the settings of a history."""
-        return {"profile": self.version, "gates": dict(sorted(self.gates.items()))}
+        release = self.patch or self.version
+        return {"profile": release, "gates": dict(sorted(self.gates.items()))}
 
 
 def from_settings(settings: Mapping[str, object]) -> Profile:
-    """The profile that `Profile.settings` wrote; what is absent has its default."""
+    """The profile that `Profile.settings` wrote; what is absent has its default.
+
+    The quirk C24 is a matter of the profile: switched on it makes 1.36 a 1.36.2, off the reverse.
+    """
     version = settings.get("profile", DEFAULT_VERSION)
     gates = settings.get("gates", {})
     if not isinstance(version, str) or not isinstance(gates, Mapping):
         raise InputError("the settings of a history hold no readable profile")
+    quirks = settings.get("quirks", {})
+    c24 = quirks.get("c24") if isinstance(quirks, Mapping) else None
+    if c24 is True and version == "1.36":
+        version = "1.36.2"
+    elif c24 is False:
+        version = PATCHES.get(version, version)
     return Profile(version=version, gates={str(name): on is True for name, on in gates.items()})

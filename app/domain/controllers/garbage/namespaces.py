@@ -120,6 +120,9 @@ def _commands(
         tree = objects.get(key)
         if tree is not None and "deletionTimestamp" not in tree["metadata"]:
             doomed.append(key)
+    # Parity: pods go first, everything else once none is left (5.5).
+    if any(is_of(key, PODS) for key in remaining):
+        doomed = [key for key in doomed if is_of(key, PODS)]
     for key in doomed[:DELETED_MAX]:
         kind = registry.find(key.group, key.resource)
         yield DeleteObject(

@@ -4,9 +4,9 @@ The attempt reads the views and the node index as they are and returns what it w
 is `writes`. Parity: controllers.md 3.3 to 3.7 and 4.2 to 4.5.
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import Protocol, TypeAlias
 
 from app.domain.allocation import (
     AllocatedState,
@@ -56,6 +56,13 @@ FEASIBLE_MIN = 100
 """At least so many feasible nodes are looked for, or all when there are fewer nodes."""
 
 
+TieBreak: TypeAlias = Callable[[str, Sequence[str]], str]
+"""Given a pod's uid and the names of several best nodes: which of them, or empty for the first.
+
+Upstream's order of equal nodes is arbitrary; a replay takes the node that was recorded.
+"""
+
+
 class SchedulingViews(Protocol):
     """What the scheduler looks at, all at one revision."""
 
@@ -76,6 +83,7 @@ class Rules:
     compiler: SelectorCompiler
     quirks: ControllerQuirks = ControllerQuirks()
     allocator_quirks: Quirks = Quirks()
+    tie_break: TieBreak | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -403,7 +411,13 @@ def _choose(cycle: _Cycle, feasible: list[tuple[NodeInfo, Verdict]]) -> int:
         [verdict.preference for verdict in found] if cycle.pod.preferences else (),
         devices if cycle.scores_devices else (),
     )
-    return scoring.winner(totals)
+    first = scoring.winner(totals)
+    if cycle.rules.tie_break is None or totals.count(totals[first]) == 1:
+        return first
+    best = [place for place, total in enumerate(totals) if total == totals[first]]
+    names = [feasible[place][0].name for place in best]
+    wanted = cycle.rules.tie_break(cycle.pod.facts.uid, names)
+    return best[names.index(wanted)] if wanted in names else first
 
 
 def _scheduled(
