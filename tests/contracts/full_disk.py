@@ -43,7 +43,7 @@ async def recover(log: PostgresLog, history: HistoryId) -> Head:
             return await log.append(history, expected=head, events=claims(head, 1))
         except (LogUnavailable, HeadMoved):
             assert time.monotonic() < deadline, "not taken again"
-            await anyio.sleep(0.05)
+            await anyio.sleep(0.05)  # waits: for PostgreSQL to recover
 
 
 async def main(folder: Path) -> None:

@@ -59,7 +59,7 @@ def wait_until(claim: Callable[[], bool], what: str) -> None:
     deadline = time.monotonic() + SOON
     while not claim():
         assert time.monotonic() < deadline, f"still not: {what}"
-        time.sleep(0.005)
+        time.sleep(0.005)  # waits: for another process
 
 
 def ask(url: str, question: str) -> object:

@@ -28,7 +28,7 @@ from app.domain.values import timestamps
 from app.domain.values.json_tree import JsonObject
 from app.domain.values.timestamps import Instant
 
-COPY_MIN = 1_024
+COPY_MIN = 256
 """From this many events on, COPY in a transaction is faster than one statement with arrays."""
 
 _COPY_COLUMNS = (

@@ -116,30 +116,36 @@ ORDER BY revision DESC LIMIT $7
 def objects_at(*, by_group: bool, by_resource: bool) -> str:
     """The last event of each object that existed at $2, after key $3..$6, at most $7.
 
-    $8 is the group and $9 the resource where asked for. The keys come from the index alone in its
-    own order, so a page ends as soon as it is full.
+    $8 is the group and $9 the resource where asked for. The keys are walked one by one along the
+    index, each found as the first above its predecessor, so a page costs what its keys cost,
+    whatever the planner knows of the table and however often the objects changed.
     """
-    conditions = ""
+    asked = ""
     if by_group:
-        conditions += ' AND "group" = $8'
+        asked += ' AND "group" = $8'
     if by_resource:
-        conditions += f" AND resource = ${9 if by_group else 8}"
-    events = ", ".join(f"log_events.{name.strip()}" for name in _EVENT.split(","))
+        asked += f" AND resource = ${9 if by_group else 8}"
+    above = f"""
+        SELECT "group", resource, namespace, name FROM log_events
+        WHERE history = $1{asked} AND ("group", resource, namespace, name) > ({{place}})
+        ORDER BY "group", resource, namespace, name LIMIT 1
+    """  # noqa: S608 (constants only)
+    first = above.format(place="$3, $4, $5, $6")
+    following = above.format(place="keys.group, keys.resource, keys.namespace, keys.name")
     return f"""
-    WITH latest AS (
-        SELECT DISTINCT ON ("group", resource, namespace, name) revision, type
-        FROM log_events
-        WHERE history = $1 AND revision <= $2
-          AND ("group", resource, namespace, name) > ($3, $4, $5, $6)
-          AND type IN ('ObjectCreated', 'ObjectUpdated', 'ObjectDeleted'){conditions}
-        ORDER BY "group", resource, namespace, name, revision DESC
-    ),
-    page AS (
-        SELECT revision FROM latest WHERE type <> 'ObjectDeleted' LIMIT $7
+    WITH RECURSIVE keys AS (
+        ({first})
+        UNION ALL
+        SELECT following.* FROM keys CROSS JOIN LATERAL ({following}) AS following
     )
-    SELECT {events}
-    FROM page JOIN log_events ON log_events.history = $1 AND log_events.revision = page.revision
-    ORDER BY "group", resource, namespace, name
+    SELECT last.* FROM keys CROSS JOIN LATERAL (
+        SELECT {_EVENT} FROM log_events
+        WHERE history = $1 AND "group" = keys.group AND resource = keys.resource
+          AND namespace = keys.namespace AND name = keys.name AND revision <= $2
+          AND type IN ('ObjectCreated', 'ObjectUpdated', 'ObjectDeleted')
+        ORDER BY revision DESC LIMIT 1
+    ) AS last
+    WHERE last.type <> 'ObjectDeleted' LIMIT $7
     """  # noqa: S608 (constants only)
 
 
