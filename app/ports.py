@@ -90,7 +90,11 @@ class EventLog(Protocol):
         ...
 
     async def revision_at(self, history: HistoryId, instant: Instant) -> Revision:
-        """The last revision whose time is not after `instant`; 0 when there is none."""
+        """The last revision before which nothing later than `instant` stands; 0 when there is none.
+
+        An event that was recorded late, with an earlier time than its predecessors, counts with
+        theirs: what is shown of an instant never holds anything from after it.
+        """
         ...
 
 
