@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from app.adapters.history import documents
+from app.adapters.history.limits import BoundReached
 from app.adapters.history.unpacking import ZIP_MAGIC, ByteSource
 from app.domain.errors import InputError
 
@@ -106,6 +107,8 @@ def _detect_text(source: ByteSource, head: bytes) -> Format:
                 seen = found
                 if not _may_be_kwok(source, head):
                     return found
+    except BoundReached:
+        raise
     except InputError:
         # Only a file that looks like YAML or JSON is worth the exact message of its reader.
         if head.lstrip()[:1] in (b"{", b"[") or b"apiVersion" in head or b"kind:" in head:

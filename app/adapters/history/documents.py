@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from app.adapters.history import json_text, yaml_documents
-from app.adapters.history.limits import ImportLimits
+from app.adapters.history.limits import BoundReached, ImportLimits
 from app.adapters.history.unpacking import ByteSource
 from app.domain.errors import InputError
 from app.domain.values import timestamps
@@ -43,17 +43,26 @@ def parse(content: bytes, place: str, limits: ImportLimits) -> Iterator[tuple[st
 
 
 def is_json_lines(source: ByteSource) -> bool:
-    """True when the first line (after a time stamp, if any) is one complete JSON object."""
-    for _, line in source.lines():
-        content, _ = split_stamp(line)
-        if not content.startswith(b"{"):
-            return False
-        try:
-            json_text.decode(content, source.name, source.limits)
-        except InputError:
-            return False
-        return True
-    return False
+    """True when the first line (after a time stamp, if any) is one complete JSON object.
+
+    A first line beyond `line_bytes_max` is no line of a log; it may be one large document.
+    """
+    try:
+        first = next(source.lines(), None)
+    except BoundReached:
+        return False
+    if first is None:
+        return False
+    content, _ = split_stamp(first[1])
+    if not content.startswith(b"{"):
+        return False
+    try:
+        json_text.decode(content, source.name, source.limits)
+    except BoundReached:
+        raise
+    except InputError:
+        return False
+    return True
 
 
 def split_stamp(line: bytes) -> tuple[bytes, Instant | None]:
@@ -73,14 +82,16 @@ def _parse_json(content: bytes, place: str, limits: ImportLimits) -> list[tuple[
     """All JSON documents, or None when it is not JSON from end to end (it may be YAML then)."""
     try:
         return [("1", json_text.decode(content, place, limits))]
-    except InputError as problem:
-        if problem.problem.startswith("nested"):
-            raise
+    except BoundReached:
+        raise
+    except InputError:
+        # Not one document; perhaps several.
+        pass
     try:
         return [
             (str(line), value) for line, value in json_text.decode_sequence(content, place, limits)
         ]
-    except InputError as problem:
-        if problem.problem.startswith("nested"):
-            raise
+    except BoundReached:
+        raise
+    except InputError:
         return None

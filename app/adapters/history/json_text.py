@@ -9,7 +9,7 @@ from typing import Any
 
 import msgspec
 
-from app.adapters.history.limits import ImportLimits
+from app.adapters.history.limits import BoundReached, ImportLimits
 from app.domain.errors import InputError
 
 _decoder = msgspec.json.Decoder()
@@ -85,8 +85,8 @@ def check_depth(value: Any, place: str, limits: ImportLimits) -> None:
         raise _too_deep(place, limits)
 
 
-def _too_deep(place: str, limits: ImportLimits) -> InputError:
-    return InputError(f"nested deeper than {limits.depth_max}", place=place, cure="flatten it")
+def _too_deep(place: str, limits: ImportLimits) -> BoundReached:
+    return BoundReached(f"nested deeper than {limits.depth_max}", place=place, cure="flatten it")
 
 
 def _may_be_deep(content: bytes, depth_max: int) -> bool:

@@ -2,9 +2,16 @@
 
 from dataclasses import dataclass
 
+from app.domain.errors import InputError
+
 KIB = 1024
 MIB = 1024 * KIB
 GIB = 1024 * MIB
+
+
+class BoundReached(InputError):
+    """A source would take more than a bound allows. Unlike other problems it is never taken as a
+    hint that the source is in another format."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

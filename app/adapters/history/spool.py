@@ -15,8 +15,7 @@ from types import TracebackType
 import msgspec
 
 from app.adapters.history import json_text
-from app.adapters.history.limits import ImportLimits
-from app.domain.errors import InputError
+from app.adapters.history.limits import BoundReached, ImportLimits
 from app.domain.log import ObjectKey
 from app.domain.log.records import CHANGES, Op, Record, TimeQuality, comparable_version
 from app.domain.values.json_tree import JsonObject
@@ -100,10 +99,10 @@ class Spool:
         self._folder.cleanup()
 
     def add(self, record: Record) -> None:
-        """Store one record. Raises InputError when a bound is reached."""
+        """Store one record. Raises BoundReached when a bound is reached."""
         self.count += 1
         if self.count > self._limits.records_max:
-            raise InputError(
+            raise BoundReached(
                 f"more than {self._limits.records_max} records",
                 place=record.place,
                 cure="split the import or raise records_max",
@@ -173,7 +172,7 @@ class Spool:
         except OverflowError:
             body = _body_encoder.encode(json_text.fit_integers(tree))
         if len(body) > self._limits.object_bytes_max:
-            raise InputError(
+            raise BoundReached(
                 f"the {record.kind} {record.name!r} takes {len(body)} bytes, more than "
                 f"{self._limits.object_bytes_max}",
                 place=record.place,

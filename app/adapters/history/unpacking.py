@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path, PurePosixPath
 from typing import IO
 
-from app.adapters.history.limits import ImportLimits
+from app.adapters.history.limits import BoundReached, ImportLimits
 from app.domain.errors import InputError
 
 CHUNK = 256 * 1024
@@ -108,7 +108,7 @@ class ByteSource:
         for chunk in self.chunks():
             size += len(chunk)
             if size > self.limits.document_bytes_max:
-                raise InputError(
+                raise BoundReached(
                     f"a document of more than {self.limits.document_bytes_max} bytes",
                     place=self.name,
                     cure="split it or raise document_bytes_max",
@@ -129,7 +129,7 @@ class ByteSource:
                 if piece and not piece.isspace():
                     yield number, piece
             if len(rest) > limit:
-                raise InputError(
+                raise BoundReached(
                     f"line {number + 1} is longer than {limit} bytes",
                     place=self.name,
                     cure="raise line_bytes_max if the file is sound",
@@ -158,7 +158,7 @@ def zip_sources(path: Path, name: str, limits: ImportLimits) -> list[ByteSource]
     except (OSError, zipfile.BadZipFile) as problem:
         raise InputError(f"the zip archive cannot be read: {problem}", place=name) from problem
     if len(entries) > limits.archive_entries_max:
-        raise InputError(
+        raise BoundReached(
             f"{len(entries)} entries, more than {limits.archive_entries_max}",
             place=name,
             cure="raise archive_entries_max if the archive is sound",
@@ -174,7 +174,7 @@ def zip_sources(path: Path, name: str, limits: ImportLimits) -> list[ByteSource]
         if unpacked > limits.unpacked_bytes_max or (
             entry.file_size > limits.ratio_free_bytes and ratio > limits.ratio_max
         ):
-            raise InputError(
+            raise BoundReached(
                 f"entry {entry.filename!r} would unpack beyond the bounds",
                 place=name,
                 cure="raise unpacked_bytes_max or ratio_max if the archive is sound",
@@ -252,13 +252,13 @@ def _gunzip(source: Iterator[bytes], name: str, limits: ImportLimits) -> Iterato
 
 def _check_size(unpacked: int, packed: int, name: str, limits: ImportLimits) -> None:
     if unpacked > limits.unpacked_bytes_max:
-        raise InputError(
+        raise BoundReached(
             f"it unpacks to more than {limits.unpacked_bytes_max} bytes",
             place=name,
             cure="split it or raise unpacked_bytes_max",
         )
     if packed and unpacked > limits.ratio_free_bytes and unpacked > packed * limits.ratio_max:
-        raise InputError(
+        raise BoundReached(
             f"it unpacks to more than {limits.ratio_max} times its size",
             place=name,
             cure="raise ratio_max if the file is sound",

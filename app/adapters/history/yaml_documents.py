@@ -22,7 +22,7 @@ from yaml.events import (
     SequenceStartEvent,
 )
 
-from app.adapters.history.limits import ImportLimits
+from app.adapters.history.limits import BoundReached, ImportLimits
 from app.domain.errors import InputError
 
 _NULLS = frozenset({"", "~", "null", "Null", "NULL"})
@@ -69,7 +69,7 @@ class _Builder:
 
     def open(self, value: dict[str, Any] | list[Any], anchor: str | None) -> None:
         if len(self.stack) >= self.limits.depth_max:
-            raise InputError(
+            raise BoundReached(
                 f"nested deeper than {self.limits.depth_max}", place=self.place, cure="flatten it"
             )
         self.stack.append(_Open(value, anchor))
@@ -88,7 +88,7 @@ class _Builder:
         top.size += size
         # Sizes of closed collections are contained in their parents': the top is enough to check.
         if top.size > self.limits.yaml_expanded_nodes_max:
-            raise InputError(
+            raise BoundReached(
                 f"aliases expand to more than {self.limits.yaml_expanded_nodes_max} nodes",
                 place=self.place,
                 cure="write the values out, or raise yaml_expanded_nodes_max",

@@ -10,6 +10,8 @@ import pytest
 
 from app.adapters.history import documents, yaml_documents
 from app.adapters.history.limits import MIB, ImportLimits
+from app.adapters.history.opening import open_history
+from app.adapters.history.reading import ReadOptions
 from app.adapters.history.unpacking import ByteSource, bytes_source, gzip_bytes, zip_sources
 from app.domain.errors import InputError
 
@@ -181,3 +183,19 @@ def test_time_stamped_lines_lose_their_stamp():
 def test_broken_yaml_names_line_and_column():
     with pytest.raises(InputError, match=r"x:3:1: it is not YAML"):
         read(b"a: 1\nb: [\n")
+
+
+def test_one_long_line_is_read_as_one_document():
+    limits = ImportLimits(line_bytes_max=300_000)
+    text = b'{"items": [' + b",".join([b'"%d"' % n for n in range(100_000)]) + b"]}"
+    (value,) = read(text, limits)
+    assert len(value["items"]) == 100_000
+
+
+def test_bounds_are_told_whatever_the_format_seems_to_be(tmp_path):
+    path = tmp_path / "bomb.yaml"
+    lines = ["a0: &a0 [x, x, x, x, x, x, x, x, x, x]"]
+    lines += [f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 10)}]" for n in range(1, 12)]
+    path.write_text("\n".join(lines))
+    with pytest.raises(InputError, match=r"bomb.yaml: aliases expand"):
+        open_history([path], ReadOptions())
