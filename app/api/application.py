@@ -7,8 +7,9 @@ then what a Kubernetes server offers below it.
 from collections.abc import Callable
 from time import perf_counter
 
-from app.api import discovery, paths, reviews, status
-from app.api.authentication import Authenticator, Credentials
+from app.api import authorization, discovery, paths, reviews, status
+from app.api.authentication import Authenticator, Credentials, Identity
+from app.api.authorization import Authorization, Authorizer, Gate
 from app.api.health import Health
 from app.api.limits import ApiLimits
 from app.api.lists import ListBounds, Lists
@@ -30,11 +31,11 @@ from app.api.openapi import Openapi
 from app.api.paths import Place
 from app.api.redra import RedraApi
 from app.api.representations import Representations, encode
+from app.api.reviews import Reviewing
 from app.api.timelines import Timeline, open_timeline
 from app.api.versions import version_document
 from app.api.watching import WatchBounds, Watching
 from app.domain.errors import RedraError
-from app.domain.log import Actor
 from app.domain.objects.profile import Profile
 from app.domain.objects.schema import Schemas
 from app.ports import Meter
@@ -56,14 +57,19 @@ class Application:
         render_metrics: Callable[[], str] | None,
         limits: ApiLimits,
         credentials: Credentials,
+        authorization: Authorization,
         default_history: str,
     ) -> None:
         self._histories = histories
         self._schemas = schemas
         self._meter = RequestMeter(meter, histories, render_metrics)
         self._limits = limits
-        self._credentials = credentials
-        self._authenticator = Authenticator(credentials)
+        authenticator = Authenticator(credentials)
+        self._authorizer = Authorizer(authorization)
+        self._gate = Gate(histories, authenticator, self._authorizer)
+        self._reviewing = Reviewing(
+            authenticator=authenticator, authorizer=self._authorizer, limits=limits
+        )
         self._default = default_history
         representations = Representations()
         self._watching = Watching(representations, _watch_bounds(limits))
@@ -105,26 +111,36 @@ class Application:
 
     async def _answer(self, request: Request) -> Answer | Stream:
         path = request.path
+        paths.check(path)
         if path in ("/healthz", "/livez", "/readyz") or path.startswith(("/livez/", "/readyz/")):
             return await self._health.answer(path)
-        actor = self._authenticator.identify(request)
+        place = paths.split_history(path, self._default)
+        if place is None:
+            return status.page_not_found()
+        identity = await self._gate.admit(request, place)
         if path == "/metrics":
             return self._meter.page()
         if path.startswith("/redra/"):
             return await self._redra.answer(request)
-        place = paths.split_history(path, self._default)
-        if place is None:
-            return status.page_not_found()
-        return await self._kubernetes(request, place, actor)
+        return await self._kubernetes(request, place, identity)
 
-    async def _kubernetes(self, request: Request, place: Place, actor: Actor) -> Answer | Stream:
+    async def _kubernetes(
+        self, request: Request, place: Place, identity: Identity
+    ) -> Answer | Stream:
         timeline = await open_timeline(self._histories, place)
         resource = paths.parse_resource(place.path)
         if resource is not None and resource.resource:
             review = discovery.find_review(resource.group, resource.version, resource.resource)
             if review is not None and request.method == "POST" and not resource.name:
-                return await reviews.answer(request, review, actor, self._credentials, self._limits)
-            return await self._objects.answer(request, timeline, resource, actor)
+                return await reviews.answer(
+                    request, review, resource, identity, timeline.runtime, self._reviewing
+                )
+            rights = None
+            if authorization.writes_claim_status(request, resource):
+                rights = self._authorizer.claim_rights(
+                    timeline.runtime, identity, request, resource
+                )
+            return await self._objects.answer(request, timeline, resource, identity.actor, rights)
         return self._document(request, place, timeline)
 
     def _document(self, request: Request, place: Place, timeline: Timeline) -> Answer:
@@ -161,6 +177,7 @@ def create_app(
     meter: Meter,
     limits: ApiLimits | None = None,
     credentials: Credentials | None = None,
+    authorization: Authorization | None = None,
     default_history: str = paths.DEFAULT_HISTORY,
     render_metrics: Callable[[], str] | None = None,
 ) -> Application:
@@ -176,6 +193,7 @@ def create_app(
         render_metrics=render_metrics,
         limits=limits or ApiLimits(),
         credentials=credentials or Credentials(),
+        authorization=authorization or Authorization(),
         default_history=default_history,
     )
 

@@ -1,28 +1,45 @@
-"""Who asks: bearer tokens, anonymous on loopback, impersonation. Parity: api-surface.md 14."""
+"""Who asks: client certificates, bearer tokens, or nobody. Parity: api-surface.md 14."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from app.api.messages import Request
 from app.domain.errors import Forbidden, Unauthorized
 from app.domain.log import Actor
+from app.domain.objects.access import AUTHENTICATED, MASTERS, UNAUTHENTICATED
 
-ANONYMOUS = Actor(user="system:anonymous", groups=("system:unauthenticated",))
-ADMIN = Actor(user="redra-admin", groups=("system:masters", "system:authenticated"))
+ANONYMOUS = Actor(user="system:anonymous", groups=(UNAUTHENTICATED,))
+ADMIN = Actor(user="redra-admin", groups=(MASTERS, AUTHENTICATED))
+PEER = "redra.peer"
+"""Where in the ASGI scope the connection leaves the name and groups of a client certificate."""
+
 _AGENT_MAX = 256
 _REMEMBERED_MAX = 4_096
+_LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Credentials:
-    """Known tokens and who they are. `anonymous` is None when a token is required.
+    """Known tokens and who they are. `anonymous` is None when credentials are required.
 
-    `may_impersonate` are groups whose members may act as others.
+    `uids` are the uids of users, by name. With `loopback_only` a request without credentials must
+    name the server by a loopback name and come from no other site: a web page that a browser
+    happens to show may not act as its user.
     """
 
     tokens: Mapping[str, Actor] = field(default_factory=dict)
+    uids: Mapping[str, str] = field(default_factory=dict)
     anonymous: Actor | None = ANONYMOUS
-    may_impersonate: frozenset[str] = frozenset({"system:masters"})
+    loopback_only: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Identity:
+    """Who asks, with what the log does not keep: uid and extras."""
+
+    actor: Actor
+    uid: str = ""
+    extra: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
 
 class Authenticator:
@@ -30,50 +47,69 @@ class Authenticator:
 
     def __init__(self, credentials: Credentials) -> None:
         self._credentials = credentials
-        self._remembered: dict[tuple[str, str], Actor] = {}
+        self._remembered: dict[tuple[object, str, str], Identity] = {}
 
-    def identify(self, request: Request) -> Actor:
-        """The actor. Raises Unauthorized or Forbidden."""
-        place = (request.header(b"authorization"), request.header(b"user-agent"))
-        actor = self._remembered.get(place)
-        if actor is None:
-            actor = self._authenticate(*place)
+    def identify(self, request: Request) -> Identity:
+        """Who asks. Raises Unauthorized, or Forbidden for another site's request."""
+        peer: tuple[str, tuple[str, ...]] | None = request.scope.get(PEER)
+        authorization = request.header(b"authorization")
+        if peer is None and not authorization and self._credentials.loopback_only:
+            _check_site(request)
+        place = (peer, authorization, request.header(b"user-agent"))
+        found = self._remembered.get(place)
+        if found is None:
+            found = self._authenticate(*place)
             if len(self._remembered) >= _REMEMBERED_MAX:
                 self._remembered.clear()
-            self._remembered[place] = actor
-        wanted = request.header(b"impersonate-user")
-        if wanted:
-            return self._impersonate(actor, wanted, request)
-        return actor
+            self._remembered[place] = found
+        return found
 
-    def _authenticate(self, authorization: str, agent: str) -> Actor:
+    def identify_token(self, token: str) -> Identity | None:
+        """Whose token it is; None for an unknown one."""
+        actor = self._credentials.tokens.get(token)
+        if actor is None:
+            return None
+        return Identity(actor=actor, uid=self._credentials.uids.get(actor.user, ""))
+
+    def _authenticate(
+        self, peer: tuple[str, tuple[str, ...]] | None, authorization: str, agent: str
+    ) -> Identity:
         known = self._credentials
-        agent = agent[:_AGENT_MAX]
-        if authorization:
+        if peer is not None:
+            user, groups = peer
+            found = Identity(actor=Actor(user=user, groups=(*groups, AUTHENTICATED)))
+        elif authorization:
             scheme, _, token = authorization.partition(" ")
-            found = known.tokens.get(token.strip())
-            if scheme.lower() != "bearer" or found is None:
+            by_token = self.identify_token(token.strip())
+            if scheme.lower() != "bearer" or by_token is None:
                 raise Unauthorized("Unauthorized")
+            found = by_token
         elif known.anonymous is not None:
-            found = known.anonymous
+            found = Identity(actor=known.anonymous)
         else:
             raise Unauthorized("Unauthorized")
-        return Actor(user=found.user, groups=found.groups, agent=agent)
+        actor = found.actor
+        shown = Actor(user=actor.user, groups=actor.groups, agent=agent[:_AGENT_MAX])
+        return replace(found, actor=shown)
 
-    def _impersonate(self, actor: Actor, wanted: str, request: Request) -> Actor:
-        anonymous = self._credentials.anonymous
-        allowed = anonymous is not None and actor.user == anonymous.user
-        if not allowed and not self._credentials.may_impersonate.intersection(actor.groups):
-            raise Forbidden(
-                f'users "{wanted[:64]}" is forbidden: User "{actor.user}" cannot impersonate '
-                'resource "users" in API group "" at the cluster scope',
-                resource="users",
-                name=wanted[:64],
-            )
-        groups = tuple(request.header_list(b"impersonate-group"))
-        return Actor(
-            user=wanted,
-            groups=(*groups, "system:authenticated"),
-            agent=actor.agent,
-            impersonated_by=actor.user,
+
+def _check_site(request: Request) -> None:
+    """Raise Forbidden unless the request names a loopback host and no other origin."""
+    host = _host_name(request.header(b"host"))
+    origin = request.header(b"origin")
+    is_local = host in _LOOPBACK or host.startswith("127.")
+    if origin and origin.partition("://")[2] != request.header(b"host"):
+        is_local = False
+    if request.header(b"sec-fetch-site") == "cross-site":
+        is_local = False
+    if not is_local:
+        raise Forbidden(
+            "forbidden: requests without credentials are served to this machine only, and not to "
+            "pages of other sites"
         )
+
+
+def _host_name(host: str) -> str:
+    if host.startswith("["):
+        return host[1:].partition("]")[0]
+    return host.partition(":")[0].lower()

@@ -11,6 +11,7 @@ from app.api.timelines import Timeline
 from app.domain.errors import MethodNotAllowed, NotFound
 from app.domain.log import Actor, ObjectKey
 from app.domain.objects import registry
+from app.domain.objects.claim_rights import ClaimRights
 from app.domain.objects.registry import Kind
 
 NOT_SERVED = "the server could not find the requested resource"
@@ -19,13 +20,17 @@ NOT_ALLOWED = "the server does not allow this method on the requested resource"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Call:
-    """A request about a resource, with everything that was learned about it."""
+    """A request about a resource, with everything that was learned about it.
+
+    `rights` are set when parts of a claim's status are judged one by one.
+    """
 
     request: Request
     timeline: Timeline
     path: ResourcePath
     kind: Kind
     actor: Actor
+    rights: ClaimRights | None = None
 
     @property
     def key(self) -> ObjectKey:

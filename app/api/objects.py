@@ -22,6 +22,7 @@ from app.api.watching import Watching
 from app.api.writes import Writes
 from app.domain.log import Actor
 from app.domain.objects import registry
+from app.domain.objects.claim_rights import ClaimRights
 
 
 class Objects:
@@ -43,11 +44,18 @@ class Objects:
         self._subresources = Subresources(self._writes, representations, limits)
 
     async def answer(
-        self, request: Request, timeline: Timeline, path: ResourcePath, actor: Actor
+        self,
+        request: Request,
+        timeline: Timeline,
+        path: ResourcePath,
+        actor: Actor,
+        rights: ClaimRights | None = None,
     ) -> Answer | Stream:
         """The response to a request about a resource. Raises Rejected."""
         kind = calls.find_served(timeline, path)
-        call = Call(request=request, timeline=timeline, path=path, kind=kind, actor=actor)
+        call = Call(
+            request=request, timeline=timeline, path=path, kind=kind, actor=actor, rights=rights
+        )
         verb = calls.verb_of(request, path)
         if verb not in ("get", "list", "watch"):
             timeline.check_writable()

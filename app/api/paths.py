@@ -4,8 +4,14 @@
 Kubernetes path. Parity: api-surface.md 2.
 """
 
+import re
 from dataclasses import dataclass
 from urllib.parse import unquote
+
+from app.domain.errors import BadRequest
+
+_REFUSED = re.compile(r"[\x00-\x1f\x7f]|/\.{1,2}(/|$)")
+"""Control characters, and steps that some programs resolve and others do not."""
 
 DEFAULT_HISTORY = "default"
 
@@ -31,6 +37,12 @@ class ResourcePath:
     name: str = ""
     subresource: str = ""
     is_watch: bool = False
+
+
+def check(path: str) -> None:
+    """Raise BadRequest for a path that could mean different things to different readers."""
+    if not path.startswith("/") or _REFUSED.search(path):
+        raise BadRequest("the path of the request is not acceptable")
 
 
 def split_history(path: str, default: str = DEFAULT_HISTORY) -> Place | None:

@@ -1,32 +1,49 @@
-"""Questions about identity and rights: posted, answered, not stored.
+"""Questions about identity and rights: posted, answered by the rules in force, not stored.
 
-Whoever is let in may do everything, so access reviews say yes. Parity: api-surface.md 2, 11, 14.
+Parity: api-surface.md 2, 11, 14.
 """
 
+from dataclasses import dataclass
+
 from app.api import bodies
-from app.api.authentication import Credentials
+from app.api.authentication import Authenticator, Identity
+from app.api.authorization import Authorizer
 from app.api.discovery import Review
 from app.api.limits import ApiLimits
 from app.api.messages import Answer, Request
+from app.api.paths import ResourcePath
 from app.api.representations import encode
 from app.domain.errors import BadRequest
 from app.domain.log import Actor
+from app.domain.objects import field_errors
+from app.domain.objects.access import Question
 from app.domain.objects.decode import Bounds
 from app.domain.values import json_tree
-from app.domain.values.json_tree import JsonObject
+from app.domain.values.json_tree import JsonObject, JsonView
+from app.service.runtime import HistoryRuntime
 
-_REASON = "everybody who is let in may do everything"
-_EVERYTHING: JsonObject = {
-    "resourceRules": [{"verbs": ["*"], "apiGroups": ["*"], "resources": ["*"]}],
-    "nonResourceRules": [{"verbs": ["*"], "nonResourceURLs": ["*"]}],
-    "incomplete": False,
-}
+_GROUP = "authorization.k8s.io"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reviewing:
+    """What the answers are made from."""
+
+    authenticator: Authenticator
+    authorizer: Authorizer
+    limits: ApiLimits
 
 
 async def answer(
-    request: Request, review: Review, actor: Actor, credentials: Credentials, limits: ApiLimits
+    request: Request,
+    review: Review,
+    path: ResourcePath,
+    identity: Identity,
+    runtime: HistoryRuntime,
+    by: Reviewing,
 ) -> Answer:
-    """The review with its status filled in. Raises BadRequest."""
+    """The review with its status filled in. Raises BadRequest, Invalid."""
+    limits = by.limits
     text = await request.body(bytes_max=limits.body_bytes_max, seconds_max=limits.body_seconds_max)
     bounds = Bounds(bytes_max=limits.body_bytes_max, depth_max=limits.depth_max)
     tree: JsonObject = {}
@@ -39,23 +56,100 @@ async def answer(
     metadata = tree.get("metadata")
     kept = metadata if isinstance(metadata, dict) else {}
     tree["metadata"] = kept | {"creationTimestamp": None}
-    tree["status"] = _status(review, tree, actor, credentials)
+    spec = json_tree.mapping(tree, "spec")
+    match review.kind:
+        case "SelfSubjectReview":
+            tree["status"] = {"userInfo": _user(identity)}
+        case "TokenReview":
+            tree["status"] = _token_status(json_tree.text(spec, "token"), by.authenticator)
+        case "SelfSubjectRulesReview":
+            namespace = json_tree.text(spec, "namespace")
+            if not namespace:
+                raise BadRequest("no namespace on request")
+            tree["status"] = _rules(runtime, identity.actor, namespace, by.authorizer)
+        case _:
+            if review.namespaced:
+                _check_namespace(review, path, spec)
+            actor = identity.actor if review.kind.startswith("Self") else _subject(review, spec)
+            question = _question(review, spec)
+            decision = by.authorizer.decide(runtime, actor, question)
+            tree["status"] = {"allowed": decision.allowed}
+            if decision.reason:
+                tree["status"]["reason"] = decision.reason
     return Answer(encode(tree), status=201)
 
 
-def _status(review: Review, tree: JsonObject, actor: Actor, credentials: Credentials) -> JsonObject:
-    match review.kind:
-        case "SelfSubjectReview":
-            return {"userInfo": _user(actor)}
-        case "SelfSubjectRulesReview":
-            return _EVERYTHING
-        case "TokenReview":
-            known = credentials.tokens.get(json_tree.text(tree, "spec", "token"))
-            if known is None:
-                return {"authenticated": False, "error": "the token is not known", "user": {}}
-            return {"authenticated": True, "user": _user(known)}
-    return {"allowed": True, "reason": _REASON}
+def _question(review: Review, spec: JsonView) -> Question:
+    """What is asked: exactly one of a resource and a path."""
+    resource = spec.get("resourceAttributes")
+    plain = spec.get("nonResourceAttributes")
+    if isinstance(resource, dict) == isinstance(plain, dict):
+        problem = "cannot be specified in combination with resourceAttributes"
+        path, detail = "spec.nonResourceAttributes", problem
+        if plain is None:
+            path, detail = (
+                "spec.resourceAttributes",
+                ("exactly one of nonResourceAttributes or resourceAttributes must be specified"),
+            )
+        error = field_errors.invalid(path, plain, detail)
+        raise field_errors.rejection(review.kind, _GROUP, "", [error])
+    if isinstance(plain, dict):
+        return Question(verb=json_tree.text(plain, "verb"), path=json_tree.text(plain, "path"))
+    asked = json_tree.mapping(spec, "resourceAttributes")
+    return Question(
+        verb=json_tree.text(asked, "verb"),
+        group=json_tree.text(asked, "group"),
+        resource=json_tree.text(asked, "resource"),
+        subresource=json_tree.text(asked, "subresource"),
+        namespace=json_tree.text(asked, "namespace"),
+        name=json_tree.text(asked, "name"),
+    )
 
 
-def _user(actor: Actor) -> JsonObject:
-    return {"username": actor.user, "groups": list(actor.groups)}
+def _subject(review: Review, spec: JsonView) -> Actor:
+    user, groups = json_tree.text(spec, "user"), json_tree.texts(spec, "groups")
+    if not user and not groups:
+        error = field_errors.invalid(
+            "spec.user", "", "at least one of user or group must be specified"
+        )
+        raise field_errors.rejection(review.kind, _GROUP, "", [error])
+    return Actor(user=user, groups=tuple(groups))
+
+
+def _check_namespace(review: Review, path: ResourcePath, spec: JsonView) -> None:
+    found = json_tree.text(spec, "resourceAttributes", "namespace")
+    if found != path.namespace:
+        error = field_errors.invalid(
+            "spec.resourceAttributes.namespace",
+            found,
+            f"must match metadata.namespace: {path.namespace}",
+        )
+        raise field_errors.rejection(review.kind, _GROUP, "", [error])
+
+
+def _rules(
+    runtime: HistoryRuntime, actor: Actor, namespace: str, authorizer: Authorizer
+) -> JsonObject:
+    rules = [rule.tree() for rule in authorizer.grants(runtime, actor).rules(namespace)]
+    return {
+        "resourceRules": [rule for rule in rules if "resources" in rule],
+        "nonResourceRules": [rule for rule in rules if "nonResourceURLs" in rule],
+        "incomplete": False,
+    }
+
+
+def _token_status(token: str, authenticator: Authenticator) -> JsonObject:
+    known = authenticator.identify_token(token)
+    if known is None:
+        return {"authenticated": False, "error": "the token is not known", "user": {}}
+    return {"authenticated": True, "user": _user(known)}
+
+
+def _user(identity: Identity) -> JsonObject:
+    shown: JsonObject = {"username": identity.actor.user}
+    if identity.uid:
+        shown["uid"] = identity.uid
+    shown["groups"] = list(identity.actor.groups)
+    if identity.extra:
+        shown["extra"] = {key: list(values) for key, values in identity.extra.items()}
+    return shown

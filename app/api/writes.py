@@ -83,7 +83,7 @@ class Writes:
 
     async def update(self, call: Call, subresource: str = "") -> Answer:
         """PUT of an object or of a part of it."""
-        options = parameters.write_options(call.request, patch=None, action="Update")
+        options = _judged(parameters.write_options(call.request, patch=None, action="Update"), call)
         tree, problems = await self.read_object(call)
         metadata = self._agree(call, tree)
         name = metadata.get("name") or ""
@@ -110,7 +110,7 @@ class Writes:
     async def patch(self, call: Call, subresource: str = "") -> Answer:
         """PATCH of an object or of a part of it."""
         patch = bodies.patch_type(call.request)
-        options = parameters.write_options(call.request, patch=patch, action="Patch")
+        options = _judged(parameters.write_options(call.request, patch=patch, action="Patch"), call)
         text = await self._read(call)
         body, problems = bodies.decode_patch(
             text, patch, self._bounds, operations_max=self._limits.patch_operations_max
@@ -273,6 +273,10 @@ def with_warnings(answer: Answer, texts: Sequence[str]) -> Answer:
         return answer
     headers: tuple[Header, ...] = tuple(warning(text) for text in texts)
     return replace(answer, headers=(*answer.headers, *headers))
+
+
+def _judged(options: WriteOptions, call: Call) -> WriteOptions:
+    return replace(options, rights=call.rights) if call.rights is not None else options
 
 
 def _is_returned(kind: Kind) -> bool:

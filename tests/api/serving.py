@@ -139,7 +139,9 @@ class Following:
 
 
 @asynccontextmanager
-async def running_app(*, limits=None, credentials=None, profile=None, queue_max=20_000):
+async def running_app(
+    *, limits=None, credentials=None, authorization=None, profile=None, queue_max=20_000
+):
     """The application over a default history with the namespace `default`, and its histories."""
     profile = profile or profiles.Profile()
     wake_up = MemoryWakeUp()
@@ -179,6 +181,7 @@ async def running_app(*, limits=None, credentials=None, profile=None, queue_max=
             meter=meter,
             limits=limits or ApiLimits(),
             credentials=credentials or Credentials(),
+            authorization=authorization,
             render_metrics=meter.render,
         )
         yield app, histories

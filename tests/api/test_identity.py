@@ -1,6 +1,7 @@
 """Who asks, and what they are told about themselves."""
 
 from app.api.authentication import ADMIN, Credentials
+from app.api.authorization import Authorization
 from app.domain.log import Actor
 from tests.api.serving import CONFIG_MAPS, config_map, serving
 
@@ -67,7 +68,8 @@ async def test_administrator_may_act_as_somebody_else():
 
 
 async def test_ordinary_user_may_not():
-    async with serving(credentials=CLOSED) as server:
+    by_roles = Authorization(is_open=False, by_roles=True)
+    async with serving(credentials=CLOSED, authorization=by_roles) as server:
         status = await server.get(
             "/api/v1/namespaces", code=403, authorization="Bearer small", impersonate_user="joe"
         )
@@ -100,5 +102,6 @@ async def test_access_is_always_granted():
 async def test_local_review_is_below_its_namespace():
     async with serving() as server:
         path = f"{ACCESS}/namespaces/default/localsubjectaccessreviews"
-        found = await server.post(path, {"spec": {"user": "joe"}})
+        spec = {"user": "joe", "resourceAttributes": {"namespace": "default", "verb": "get"}}
+        found = await server.post(path, {"spec": spec})
         assert found["kind"] == "LocalSubjectAccessReview"

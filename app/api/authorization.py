@@ -1,0 +1,231 @@
+"""What they may do: the question that a request asks, and the rules that answer it.
+
+The rules are those of the history that is asked for, as they are now, also for a look at its past.
+Paths outside the Kubernetes API (`/redra/v1`, `/metrics`) are judged by the default history's.
+Parity: api-surface.md 10 and 14.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+
+from app.api import calls, impersonation, paths
+from app.api.authentication import Authenticator, Identity
+from app.api.messages import Request
+from app.api.paths import Place, ResourcePath
+from app.domain.log import Actor, HistoryId, ObjectKey
+from app.domain.objects import access, access_defaults, claim_rights, registry
+from app.domain.objects.access import Binding, Book, Decision, Grants, Question
+from app.domain.objects.claim_rights import ClaimRights
+from app.domain.objects.commands import PatchType
+from app.domain.objects.registry import RESOURCE
+from app.domain.values import selectors
+from app.domain.values.selectors import SelectorError
+from app.service.histories import Histories
+from app.service.runtime import HistoryRuntime
+
+GRANULAR_GATE = "DRAResourceClaimGranularStatusAuthorization"
+
+PolicyOf = Callable[[str], tuple[Binding, ...]]
+"""The bindings of a policy file for the history of that name."""
+
+_REMEMBERED_MAX = 8_192
+_NAMED_VERBS = ("list", "watch", "deletecollection")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Authorization:
+    """The rules in force: none (`is_open`: everything is allowed), roles as objects, a policy."""
+
+    is_open: bool = True
+    by_roles: bool = False
+    policy: PolicyOf | None = None
+
+
+@dataclass(slots=True, kw_only=True)
+class _Rights:
+    """The rules of one history, and what was found by them, until a role or binding changes."""
+
+    revision: int = -1
+    signature: tuple[int, ...] = ()
+    book: Book = field(default_factory=lambda: Book(()))
+    grants: dict[tuple[str, tuple[str, ...]], Grants] = field(default_factory=dict)
+    decisions: dict[tuple[str, tuple[str, ...], Question], Decision] = field(default_factory=dict)
+
+
+class Authorizer:
+    """Answers questions by the rules of a history."""
+
+    def __init__(self, setting: Authorization) -> None:
+        self._setting = setting
+        self._rights: dict[HistoryId, _Rights] = {}
+        self._open = access.all_rights("everybody who is let in may do everything")
+
+    @property
+    def is_open(self) -> bool:
+        """Whether everything is allowed."""
+        return self._setting.is_open
+
+    def grants(self, runtime: HistoryRuntime, actor: Actor) -> Grants:
+        """All that somebody may do in a history."""
+        if self._setting.is_open:
+            return self._open
+        rights = self._current(runtime)
+        place = (actor.user, actor.groups)
+        found = rights.grants.get(place)
+        if found is None:
+            if len(rights.grants) >= _REMEMBERED_MAX:
+                rights.grants.clear()
+            found = rights.grants[place] = rights.book.grants(*place)
+        return found
+
+    def decide(self, runtime: HistoryRuntime, actor: Actor, question: Question) -> Decision:
+        """Whether somebody may do one thing in a history."""
+        if self._setting.is_open:
+            return self._open.decide(question)
+        rights = self._current(runtime)
+        place = (actor.user, actor.groups, question)
+        found = rights.decisions.get(place)
+        if found is None:
+            if len(rights.decisions) >= _REMEMBERED_MAX:
+                rights.decisions.clear()
+            found = rights.decisions[place] = self.grants(runtime, actor).decide(question)
+        return found
+
+    def check(self, runtime: HistoryRuntime, actor: Actor, question: Question) -> None:
+        """Raise Forbidden unless it is allowed."""
+        decision = self.decide(runtime, actor, question)
+        if not decision.allowed:
+            raise access.forbidden(question, actor.user, decision.reason)
+
+    def claim_rights(
+        self, runtime: HistoryRuntime, identity: Identity, request: Request, path: ResourcePath
+    ) -> ClaimRights | None:
+        """The rights by which a write of a claim's status is judged; None: it is not."""
+        if self._setting.is_open or not runtime.rules.profile.enabled(GRANULAR_GATE):
+            return None
+        nodes = identity.extra.get(claim_rights.NODE_NAME, ())
+        return ClaimRights(
+            user=identity.actor.user,
+            node=nodes[0] if len(nodes) == 1 else "",
+            verb=calls.verb_of(request, path),
+            namespace=path.namespace,
+            grants=self.grants(runtime, identity.actor),
+        )
+
+    def _current(self, runtime: HistoryRuntime) -> _Rights:
+        info, objects = runtime.info, runtime.views.objects
+        rights = self._rights.get(info.id)
+        if rights is not None and rights.revision == objects.revision:
+            return rights
+        revision = objects.revision
+        signature = access.signature(objects) if self._setting.by_roles else ()
+        if rights is None or rights.signature != signature:
+            rights = _Rights(signature=signature, book=self._read(runtime))
+            self._rights[info.id] = rights
+        rights.revision = revision
+        return rights
+
+    def _read(self, runtime: HistoryRuntime) -> Book:
+        book = Book(access_defaults.EVERYBODY)
+        if self._setting.by_roles:
+            book = access.read_book(runtime.views.objects, access_defaults.ROLES)
+        if self._setting.policy is not None:
+            book = book.joined(Book(self._setting.policy(runtime.info.name)))
+        return book
+
+
+class Gate:
+    """Lets requests in, or not: who asks, as whom, and whether they may."""
+
+    def __init__(
+        self, histories: Histories, authenticator: Authenticator, authorizer: Authorizer
+    ) -> None:
+        self._histories = histories
+        self._authenticator = authenticator
+        self._authorizer = authorizer
+
+    async def admit(self, request: Request, place: Place) -> Identity:
+        """Who asks, as far as it is allowed. Raises Unauthorized, Forbidden, BadRequest."""
+        identity = self._authenticator.identify(request)
+        wants_other = impersonation.is_wanted(request)
+        if self._authorizer.is_open:
+            if wants_other:
+                impersonation.questions(request)
+                identity = impersonation.impersonated(identity, request)
+            return identity
+        runtime = await self._histories.open(place.history)
+        if wants_other:
+            for question in impersonation.questions(request):
+                self._authorizer.check(runtime, identity.actor, question)
+            identity = impersonation.impersonated(identity, request)
+        question = question_of(request, place.path)
+        self._authorizer.check(runtime, identity.actor, question)
+        if _may_create(request, question) and not _exists(runtime, question):
+            self._authorizer.check(runtime, identity.actor, replace(question, verb="create"))
+        return identity
+
+
+def question_of(request: Request, path: str) -> Question:
+    """What a request wants to do, as rules see it. Raises MethodNotAllowed.
+
+    A collection of which only one name is selected is judged by that name; the object of a
+    namespace belongs to that namespace.
+    """
+    resource = paths.parse_resource(path)
+    if resource is None or not resource.resource:
+        return Question(verb=request.method.lower(), path=path)
+    verb = calls.verb_of(request, resource)
+    name = resource.name
+    if not name and verb in _NAMED_VERBS:
+        name = _selected_name(request)
+    namespace = resource.namespace
+    if not resource.group and resource.resource == "namespaces" and resource.name:
+        namespace = resource.name
+    return Question(
+        verb=verb,
+        group=resource.group,
+        resource=resource.resource,
+        subresource=resource.subresource,
+        namespace=namespace,
+        name=name,
+    )
+
+
+def writes_claim_status(request: Request, path: ResourcePath) -> bool:
+    """Whether a request may change parts of a claim's status that are judged one by one."""
+    if request.method not in ("PUT", "PATCH"):
+        return False
+    return (path.group, path.resource, path.subresource) == (RESOURCE, "resourceclaims", "status")
+
+
+def _selected_name(request: Request) -> str:
+    text = request.parameter("fieldSelector")
+    if not text:
+        return ""
+    try:
+        selector = selectors.parse_fields(text)
+    except SelectorError:
+        return ""
+    for requirement in selector.requirements:
+        if requirement.field == "metadata.name" and requirement.equal:
+            return requirement.value
+    return ""
+
+
+def _may_create(request: Request, question: Question) -> bool:
+    """Whether it is an apply of a whole object, which makes the object when it is missing."""
+    content_type = request.header(b"content-type")
+    is_apply = content_type.partition(";")[0].strip() in (
+        PatchType.APPLY.value,
+        "application/apply-patch+cbor",
+    )
+    return question.verb == "patch" and is_apply and not question.subresource
+
+
+def _exists(runtime: HistoryRuntime, question: Question) -> bool:
+    kind = registry.find(question.group, question.resource)
+    if kind is None:
+        return False
+    namespace = question.namespace if kind.namespaced else ""
+    key = ObjectKey(kind.group, kind.plural, namespace, question.name)
+    return runtime.views.objects.event(key) is not None
