@@ -23,6 +23,11 @@ class Health:
             for runtime in self._histories.open_runtimes()
             if runtime.problem is not None
         ]
+        problems += [
+            f"{runtime.info.name}: controller {name} failed and begins again: {trouble}"
+            for runtime in self._histories.open_runtimes()
+            for name, trouble in sorted(runtime.troubles.items())
+        ]
         if not problems:
             try:
                 await self._histories.open(self._default)

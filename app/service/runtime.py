@@ -54,7 +54,11 @@ class RuntimePorts:
 
 
 class HistoryRuntime:
-    """Submit commands, read views, follow events. Use `running` to start and stop it."""
+    """Submit commands, read views, follow events. Use `running` to start and stop it.
+
+    `problem` is why the log cannot be followed right now, `troubles` what went wrong in controllers
+    of this process, by their names.
+    """
 
     def __init__(
         self, *, info: HistoryInfo, ports: RuntimePorts, rules: Rules, bounds: RuntimeBounds
@@ -70,6 +74,7 @@ class HistoryRuntime:
         self._grown = anyio.Event()
         self._snapshot_at = Revision(0)
         self.problem: LogError | None = None
+        self.troubles: dict[str, str] = {}
         self._writer = GroupWriter(
             log=ports.log,
             history=info.id,

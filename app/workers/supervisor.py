@@ -5,6 +5,7 @@ switch controllers off. Each has its own lease, so processes share the work of a
 controller, and a process that dies is followed by another after the life of its leases.
 """
 
+import logging
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
@@ -17,6 +18,14 @@ from app.domain.errors import InputError
 from app.ports import Leases
 from app.service.runtime import HistoryRuntime
 from app.workers.loop import ControllerLoop, LoopBounds
+
+RESTART_SECONDS = 1.0
+"""The first pause before a controller that failed begins again; it doubles."""
+
+RESTART_SECONDS_MAX = 60.0
+"""The longest such pause."""
+
+_log = logging.getLogger("redra")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -73,4 +82,24 @@ async def run(runtime: HistoryRuntime, setting: WorkerSetting) -> None:
     """Run all loops of a history until cancelled."""
     async with anyio.create_task_group() as tasks:
         for loop in loops_of(runtime, setting):
-            tasks.start_soon(loop.run, name=f"{runtime.info.name}:{loop.name}")
+            tasks.start_soon(_keep_running, loop, runtime, name=f"{runtime.info.name}:{loop.name}")
+
+
+async def _keep_running(loop: ControllerLoop, runtime: HistoryRuntime) -> None:
+    """Begin again after a mistake of ours; the other controllers and the API go on meanwhile.
+
+    The mistake stands in the runtime's `troubles`, which the health page shows, until the loop has
+    run for a while.
+    """
+    pause = RESTART_SECONDS
+    while True:
+        began = anyio.current_time()
+        try:
+            await loop.run()
+        except Exception as mistake:
+            _log.exception("controller %s of history %s failed", loop.name, runtime.info.name)
+            runtime.troubles[loop.name] = f"{type(mistake).__name__}: {mistake}"
+            if anyio.current_time() - began > RESTART_SECONDS_MAX:
+                pause = RESTART_SECONDS
+            await anyio.sleep(pause)
+            pause = min(pause * 2, RESTART_SECONDS_MAX)
