@@ -167,13 +167,28 @@ class Allocator:
 
     def repaired(self, *marks: str) -> "Allocator":
         """The same question to an allocator with defects repaired. KeyError for an unknown mark."""
+        return self._like(self.inventory, self.classes, self.state, self.quirks.without(*marks))
+
+    def on_world(
+        self, inventory: Inventory, classes: Mapping[str, JsonView], state: AllocatedState
+    ) -> "Allocator":
+        """An allocator of the same settings on another world."""
+        return self._like(inventory, classes, state, self.quirks)
+
+    def _like(
+        self,
+        inventory: Inventory,
+        classes: Mapping[str, JsonView],
+        state: AllocatedState,
+        quirks: Quirks,
+    ) -> "Allocator":
         return Allocator(
-            self.inventory,
-            self.classes,
-            self.state,
+            inventory,
+            classes,
+            state,
             self.features,
             compiler=self.compiler,
-            quirks=self.quirks.without(*marks),
+            quirks=quirks,
             variant=self.variant,
             bounds=self._bounds,
             prune=self._prune,

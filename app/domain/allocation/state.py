@@ -111,6 +111,12 @@ class AllocatedState:
             self._in_flight.discard(key)
             self._replace(key, ())
 
+    def release(self, holder: str) -> None:
+        """Release what the claims of that name hold; `holder` is as `holders` names them."""
+        for key in [key for key in self._holdings if _shown(key) == holder]:
+            self._replace(key, ())
+            self._in_flight.discard(key)
+
     def is_in_flight(self, claim: JsonView) -> bool:
         """Whether the claim's allocation is chosen but not yet written."""
         return claim_key(claim) in self._in_flight

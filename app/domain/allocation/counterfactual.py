@@ -1,0 +1,494 @@
+"""What would have helped: the smallest changes under which the refused claims fit on a node.
+
+Candidates come from the causes of the refusal: release a claim that holds a device, tolerate a
+taint, drop a selector or constraint, lower a count, ask for less capacity, enlarge a counter,
+prefer another alternative. Every answer is proven by really allocating on the changed world; single
+changes are tried before pairs, pairs before triples, within a bound of tries.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Protocol
+
+from app.domain.allocation import capacity, causes
+from app.domain.allocation.allocator import Allocation, Allocator, Answer
+from app.domain.allocation.causes import Kind
+from app.domain.allocation.problem import Problem, Row
+from app.domain.allocation.requests import AttemptAborted
+from app.domain.allocation.state import AllocatedState
+from app.domain.allocation.usage import Usage
+from app.domain.devices import taints
+from app.domain.devices.inventory import Inventory
+from app.domain.devices.model import DeviceId, Taint
+from app.domain.devices.pools import Pool
+from app.domain.values import json_tree, quantity
+from app.domain.values.json_tree import JsonObject, JsonView
+from app.domain.values.quantity import Quantity
+
+CHANGES_MAX = 2
+"""Changes made together at most."""
+
+TRIES_MAX = 300
+"""Allocations tried for one node at most."""
+
+CANDIDATES_MAX = 48
+"""Candidate changes per node; the causes of most devices come first."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class World:
+    """What an attempt looks at; changes make a new one."""
+
+    claims: tuple[JsonView, ...]
+    classes: Mapping[str, JsonView]
+    state: AllocatedState
+    inventory: Inventory
+
+
+class Change(Protocol):
+    """One change of the world."""
+
+    @property
+    def text(self) -> str:
+        """The change in the imperative."""
+        ...
+
+    def apply(self, world: World) -> World:
+        """The changed world; the given one stays as it is."""
+        ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReleaseClaim:
+    """Release a claim that holds devices."""
+
+    claim: str
+
+    @property
+    def text(self) -> str:
+        """The change in the imperative."""
+        return f"release claim {self.claim}"
+
+    def apply(self, world: World) -> World:
+        """The world without what the claim holds."""
+        state = world.state.copy()
+        state.release(self.claim)
+        return replace(world, state=state)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EditRequest:
+    """Change one field of a request or alternative; `number` is that of the claim."""
+
+    number: int
+    claim: str
+    result_name: str
+    what: str
+    field: str
+    value: object
+
+    @property
+    def text(self) -> str:
+        """The change in the imperative."""
+        return f"{self.what} in request {self.result_name} of claim {self.claim}"
+
+    def apply(self, world: World) -> World:
+        """The world in which the claim asks otherwise."""
+
+        def edit(claim: JsonObject) -> None:
+            found = _wish_of(claim, self.result_name)
+            if self.field == "tolerations":
+                found["tolerations"] = [*json_tree.objects(found, "tolerations"), self.value]
+            elif self.field == "selectors":
+                kept = json_tree.objects(found, "selectors")
+                found["selectors"] = [one for one in kept if one != self.value]
+            elif self.field == "capacity":
+                assert isinstance(self.value, tuple)
+                name, amount = self.value
+                found["capacity"]["requests"][name] = amount
+            else:
+                found[self.field] = self.value
+
+        return _with_claim(world, self.number, edit)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DropConstraint:
+    """Drop a constraint of a claim."""
+
+    number: int
+    claim: str
+    index: int
+    attribute: str
+
+    @property
+    def text(self) -> str:
+        """The change in the imperative."""
+        return f"drop constraint #{self.index} ({self.attribute}) of claim {self.claim}"
+
+    def apply(self, world: World) -> World:
+        """The world in which the claim has no such constraint."""
+
+        def edit(claim: JsonObject) -> None:
+            # An empty list of nobody's requests would mean all requests, so the place is kept by a
+            # constraint that concerns none: further drops refer to the same numbers.
+            listed = claim["spec"]["devices"]["constraints"]
+            listed[self.index] = {**listed[self.index], "requests": [""]}
+
+        return _with_claim(world, self.number, edit)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PreferAlternative:
+    """Move an alternative of a prioritized list to the front."""
+
+    number: int
+    claim: str
+    main: str
+    name: str
+
+    @property
+    def text(self) -> str:
+        """The change in the imperative."""
+        return f"put alternative {self.main}/{self.name} of claim {self.claim} first"
+
+    def apply(self, world: World) -> World:
+        """The world in which the alternative is tried first."""
+
+        def edit(claim: JsonObject) -> None:
+            for request in claim["spec"]["devices"]["requests"]:
+                if request["name"] == self.main:
+                    request["firstAvailable"].sort(key=lambda one: one["name"] != self.name)
+
+        return _with_claim(world, self.number, edit)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EnlargeCounter:
+    """Add to a shared counter of a pool; `by` is in nanos."""
+
+    pool: tuple[str, str]
+    counter_set: str
+    counter: str
+    by: int
+
+    @property
+    def text(self) -> str:
+        """The change in the imperative."""
+        return (
+            f"add {capacity.shown(self.by)} to counter {self.counter} of set {self.counter_set} "
+            f"in pool {'/'.join(self.pool)}"
+        )
+
+    def apply(self, world: World) -> World:
+        """The world in which the pool has more of the counter."""
+        inventory = world.inventory.copy()
+        for found in world.inventory.slices_of(self.pool):
+            if any(name == self.counter_set for name, _ in found.counter_sets):
+                tree = json_tree.copy(found.tree)
+                for listed in tree["spec"]["sharedCounters"]:
+                    counters = listed.get("counters", {})
+                    if listed.get("name") == self.counter_set and self.counter in counters:
+                        old = quantity.from_json(counters[self.counter].get("value"))
+                        more = _with_nanos(old, old.nanos + self.by)
+                        counters[self.counter]["value"] = str(more)
+                inventory.put_slice(tree, key=found.key)
+        return replace(world, inventory=inventory)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Help:
+    """Changes that together make the claims fit on a node."""
+
+    node: str
+    changes: tuple[Change, ...]
+
+    @property
+    def text(self) -> str:
+        """All changes in the imperative, joined."""
+        return " and ".join(change.text for change in self.changes)
+
+    def tree(self) -> JsonObject:
+        """The help as JSON."""
+        return {"node": self.node, "changes": [change.text for change in self.changes]}
+
+
+def what_would_help(
+    allocator: Allocator,
+    answer: Answer,
+    *,
+    changes_max: int = CHANGES_MAX,
+    tries_max: int = TRIES_MAX,
+) -> list[Help]:
+    """All smallest sets of changes that were found within the effort; empty when none was.
+
+    Only sets of the smallest size that helps are given, and of lowered counts the highest. Nothing
+    is claimed about what was not tried.
+    """
+    if answer.case is None or isinstance(answer, Allocation):
+        return []
+    world = World(
+        claims=tuple(plan.tree for plan in answer.case.plans),
+        classes=allocator.classes,
+        state=allocator.state,
+        inventory=allocator.inventory,
+    )
+    frontier: list[_Tried] = [_Tried(changes=(), world=world, answer=answer)]
+    seen: set[frozenset[Change]] = set()
+    tries = 0
+    for _ in range(changes_max):
+        found: list[Help] = []
+        alike: set[object] = set()
+        following: list[_Tried] = []
+        for tried in frontier:
+            for change in tried.candidates():
+                changes = (*tried.changes, change)
+                kind = frozenset(_kind(one) for one in changes)
+                if frozenset(changes) in seen or kind in alike:
+                    continue
+                if tries >= tries_max:
+                    return found
+                tries += 1
+                seen.add(frozenset(changes))
+                made = tried.with_change(allocator, change)
+                if isinstance(made.answer, Allocation):
+                    alike.add(kind)
+                    found.append(Help(node=answer.node.name, changes=changes))
+                else:
+                    following.append(made)
+        if found:
+            return found
+        frontier = following
+    return []
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Tried:
+    """Changes that were tried together, and what the allocator said."""
+
+    changes: tuple[Change, ...]
+    world: World
+    answer: Answer
+
+    def candidates(self) -> list[Change]:
+        """What may help further; causes behind the first ones show up as those are removed."""
+        case = self.answer.case
+        if case is None:
+            return []
+        try:
+            found = _candidates(case.problem)
+            return [change for change in found if change not in self.changes][:CANDIDATES_MAX]
+        except AttemptAborted:
+            return []  # the claims themselves are refused before any device is looked at
+
+    def with_change(self, allocator: Allocator, change: Change) -> "_Tried":
+        """The same with one more change."""
+        world = change.apply(self.world)
+        asked = allocator.on_world(world.inventory, world.classes, world.state)
+        return _Tried(
+            changes=(*self.changes, change),
+            world=world,
+            answer=asked.allocate(self.answer.node, list(world.claims)),
+        )
+
+
+def _kind(change: Change) -> object:
+    """What changes have in common of which only the first that helps is told."""
+    if isinstance(change, EditRequest) and change.field == "count":
+        return (change.number, change.result_name)
+    return change
+
+
+def _candidates(problem: Problem) -> Iterator[Change]:
+    """Changes that remove a cause, those of most devices first; then changes of the claims."""
+    weights: dict[Change, int] = {}
+    usage = Usage(problem)
+    for row in (row for claim in problem.rows for request in claim for row in request):
+        for device in range(len(problem.view.devices)):
+            cause = causes.of(problem, usage, row, device)
+            if cause is not None:
+                for change in _against(problem, usage, row, device, cause.kind):
+                    weights[change] = weights.get(change, 0) + 1
+    yield from sorted(weights, key=lambda change: (-weights[change], change.text))
+    seen = set(weights)
+    for change in _of_claims(problem):
+        if change not in seen:
+            yield change
+
+
+def _against(problem: Problem, usage: Usage, row: Row, device: int, kind: Kind) -> Iterator[Change]:
+    """The changes that remove one cause."""
+    view = problem.view
+    found = view.devices[device]
+    match kind:
+        case Kind.ALLOCATED:
+            for holder in problem.state.holders(found.id)[:1]:
+                yield ReleaseClaim(claim=holder)
+        case Kind.TAINT:
+            for taint in _blocking(row, found.taints):
+                yield _edit(
+                    problem,
+                    row,
+                    f"tolerate taint {taint.key}={taint.value}:{taint.effect}",
+                    "tolerations",
+                    _Frozen.of(_toleration(taint)),
+                )
+        case Kind.SELECTOR | Kind.SELECTOR_ERROR:
+            refusal, fault = row.refused.get(device), row.faults.get(device)
+            number = refusal.number if refusal else fault.number if fault else -1
+            of_class = refusal.of_class if refusal else bool(fault and fault.of_class)
+            own = row.request.selectors.own
+            if not of_class and 0 <= number < len(own):
+                yield _edit(
+                    problem,
+                    row,
+                    f"drop selector #{number} ({own[number]})",
+                    "selectors",
+                    _Frozen.of({"cel": {"expression": own[number]}}),
+                )
+        case Kind.COUNTERS:
+            yield from _counter_changes(problem, usage, device)
+        case Kind.CAPACITY:
+            for holder in problem.state.holders(found.id)[:2]:
+                yield ReleaseClaim(claim=holder)
+            yield from _capacity_changes(problem, row, found.id)
+        case _:
+            pass
+
+
+def _counter_changes(problem: Problem, usage: Usage, device: int) -> Iterator[Change]:
+    view = problem.view
+    found = view.devices[device]
+    position = view.pool_index[device]
+    shortage = usage.ledger().shortage(position, found.consumes)
+    if shortage is None:
+        return
+    pool = view.usable[position]
+    yield EnlargeCounter(
+        pool=pool.id,
+        counter_set=shortage.counter_set,
+        counter=shortage.counter,
+        by=shortage.booked - shortage.available,
+    )
+    for holder in _users(problem, pool, (shortage.counter_set, shortage.counter)):
+        yield ReleaseClaim(claim=holder)
+
+
+def _users(problem: Problem, pool: Pool, place: tuple[str, str]) -> list[str]:
+    """The claims that hold devices which use the counter."""
+    names: dict[str, None] = {}
+    for found in (*pool.slices, *pool.others):
+        for device in found.devices:
+            used = {(name, one) for name, counters in device.consumes for one, _ in counters}
+            if place in used:
+                names.update(dict.fromkeys(problem.state.holders(device.id)))
+    return list(names)[:4]
+
+
+def _capacity_changes(problem: Problem, row: Row, device: DeviceId) -> Iterator[Change]:
+    """Ask for what the device has left, where that is less than what is asked for."""
+    found = next(one for one in problem.view.devices if one.id == device)
+    held = problem.state.aggregated(device) or {}
+    for name, asked in row.request.capacity.items():
+        if name not in found.capacity:
+            continue
+        value = found.capacity[name].value
+        left = value.nanos - held.get(name, 0)
+        if 0 < left < asked.nanos:
+            text = str(_with_nanos(value, left))
+            yield _edit(problem, row, f"ask for {text} of {name}", "capacity", (name, text))
+
+
+def _of_claims(problem: Problem) -> Iterator[Change]:
+    """Changes of the claims that no single device asks for."""
+    for number, plan in enumerate(problem.plans):
+        for constraint in plan.constraints:
+            yield DropConstraint(
+                number=number,
+                claim=plan.key,
+                index=constraint.index,
+                attribute=constraint.attribute,
+            )
+        for alternatives in problem.rows[number]:
+            for row in alternatives:
+                if not row.takes_all:
+                    for count in range(row.count - 1, 0, -1):
+                        yield _edit(problem, row, f"lower count to {count}", "count", count)
+                if row.request.alternative:
+                    yield PreferAlternative(
+                        number=number, claim=plan.key, main=row.request.main, name=row.request.name
+                    )
+
+
+def _edit(problem: Problem, row: Row, what: str, field: str, value: object) -> EditRequest:
+    return EditRequest(
+        number=row.claim,
+        claim=problem.plans[row.claim].key,
+        result_name=row.request.result_name,
+        what=what,
+        field=field,
+        value=value,
+    )
+
+
+class _Frozen(dict[str, object]):
+    """An API object as a value of a change: compared and hashed by content, never changed."""
+
+    @classmethod
+    def of(cls, tree: JsonObject) -> "_Frozen":
+        """The object as such a value."""
+        return cls(tree)
+
+    def __hash__(self) -> int:  # type: ignore[override]  # dict is unhashable; this one is constant
+        return hash(repr(sorted(self.items())))
+
+
+def _blocking(row: Row, found: Iterable[Taint]) -> Iterator[Taint]:
+    for taint in found:
+        if taints.untolerated((taint,), row.request.tolerations) is not None:
+            yield taint
+
+
+def _toleration(taint: Taint) -> JsonObject:
+    return {
+        "key": taint.key,
+        "operator": "Equal",
+        "value": taint.value,
+        "effect": taint.effect,
+    }
+
+
+def _wish_of(claim: JsonObject, result_name: str) -> JsonObject:
+    """The exact request or the alternative that results call `result_name`."""
+    for request in claim["spec"]["devices"]["requests"]:
+        if request["name"] == result_name:
+            found: JsonObject = request["exactly"]
+            return found
+        for alternative in request.get("firstAvailable") or ():
+            if f"{request['name']}/{alternative['name']}" == result_name:
+                inner: JsonObject = alternative
+                return inner
+    raise AssertionError(f"no request is called {result_name}")
+
+
+def _with_claim(world: World, number: int, edit: "Edit") -> World:
+    claim = json_tree.copy(world.claims[number])
+    edit(claim)
+    claims = (*world.claims[:number], claim, *world.claims[number + 1 :])
+    return replace(world, claims=claims)
+
+
+class Edit(Protocol):
+    """Changes a claim in place."""
+
+    def __call__(self, claim: JsonObject) -> None: ...
+
+
+def _with_nanos(like: Quantity, nanos: int) -> Quantity:
+    """A quantity of another amount in the same format."""
+    return Quantity(nanos=nanos, mantissa=nanos, exponent=-9, format=like.format, compact=False)
+
+
+def shown(found: Sequence[Help]) -> list[str]:
+    """The helps as sentences, one each."""
+    return [f"node {help_.node}: {help_.text}" for help_ in found]

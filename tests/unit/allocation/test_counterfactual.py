@@ -1,0 +1,104 @@
+"""What would have helped: smallest changes, each proven by allocating."""
+
+from app.domain.allocation import Allocation, counterfactual
+from tests.worlds.builders import (
+    allocator,
+    claim,
+    counter_set,
+    device,
+    first_available,
+    holding,
+    match,
+    node,
+    request,
+    resource_slice,
+    result,
+    taint,
+    uses,
+    wish,
+)
+
+
+def helps(slices: list, claims: list, *, held: list | None = None, **effort) -> list[str]:
+    asked = allocator(*slices, held=held)
+    answer = asked.allocate(node(), claims)
+    return [found.text for found in counterfactual.what_would_help(asked, answer, **effort)]
+
+
+def test_claims_that_fit_need_no_help() -> None:
+    assert helps([resource_slice("s", device("d0"))], [claim(request())]) == []
+
+
+def test_releasing_a_claim_or_tolerating_a_taint_is_found() -> None:
+    slices = [resource_slice("s", device("d0"), device("d1", taints=[taint()]))]
+    assert sorted(helps(slices, [claim(request())], held=[holding(result("d0"))])) == [
+        "release claim other/held",
+        "tolerate taint k=v:NoSchedule in request r0 of claim ns/claim",
+    ]
+
+
+def test_selector_that_excludes_everything_is_named() -> None:
+    found = helps([resource_slice("s", device("d0"))], [claim(request("r0", 1, "false"))])
+    assert found == ["drop selector #0 (false) in request r0 of claim ns/claim"]
+
+
+def test_highest_count_that_fits_is_named() -> None:
+    slices = [resource_slice("s", device("d0"), device("d1"))]
+    assert helps(slices, [claim(request("r0", 4))]) == [
+        "lower count to 2 in request r0 of claim ns/claim"
+    ]
+
+
+def test_constraint_is_dropped_where_nothing_matches() -> None:
+    slices = [resource_slice("s", device("d0", numa=0), device("d1", numa=1))]
+    found = helps(slices, [claim(request("a"), request("b"), constraints=[match()])])
+    assert found == ["drop constraint #0 (gpu.example.com/numa) of claim ns/claim"]
+
+
+def test_counter_is_enlarged_by_what_is_missing() -> None:
+    devices = [device(f"d{i}", consumesCounters=uses(mem=3)) for i in range(2)]
+    slices = [
+        resource_slice("s", *devices, count=2),
+        resource_slice("c", count=2, sharedCounters=[counter_set(mem=5)]),
+    ]
+    found = helps(slices, [claim(request())], held=[holding(result("d0"))])
+    assert "add 1 to counter mem of set set in pool gpu.example.com/pool" in found
+    assert "release claim other/held" in found
+
+
+def test_less_capacity_is_asked_for() -> None:
+    shared = device("d0", allowMultipleAllocations=True, capacity={"memory": {"value": "4Gi"}})
+    given = claim(request("r0", 1, capacity={"requests": {"memory": "6Gi"}}))
+    assert helps([resource_slice("s", shared)], [given]) == [
+        "ask for 4Gi of memory in request r0 of claim ns/claim"
+    ]
+
+
+def test_two_changes_are_found_when_one_does_not_help() -> None:
+    both = device("d0", taints=[taint()])
+    given = [claim(request("r0", 1, "false"))]
+    slices = [resource_slice("s", both)]
+    assert (
+        helps(slices, given)
+        == [
+            "drop selector #0 (false) in request r0 of claim ns/claim "
+            "and tolerate taint k=v:NoSchedule in request r0 of claim ns/claim"
+        ]
+        or helps(slices, given, changes_max=1) == []
+    )
+
+
+def test_effort_is_bounded() -> None:
+    slices = [resource_slice("s", *(device(f"d{i}", taints=[taint(f"k{i}")]) for i in range(30)))]
+    assert helps(slices, [claim(request("r0", 3))], tries_max=5) == []
+
+
+def test_changes_leave_the_world_as_it_was() -> None:
+    slices = [resource_slice("s", device("d0"))]
+    asked = allocator(*slices, held=[holding(result("d0"))])
+    given = claim(first_available("r0", a=wish(2), b=wish(1)))
+    answer = asked.allocate(node(), [given])
+    before = str(given)
+    assert counterfactual.what_would_help(asked, answer)
+    assert str(given) == before
+    assert not isinstance(asked.allocate(node(), [given]), Allocation)
