@@ -5,6 +5,7 @@ change is encoded once for all watchers that see it in the same version. A watch
 take what it is sent is cut off; it is never waited for.
 """
 
+import asyncio
 from collections import OrderedDict
 from collections.abc import AsyncGenerator, Sequence
 from dataclasses import dataclass
@@ -199,6 +200,9 @@ class _Watch:
 
     async def _live(self, subscription: Subscription, end: float) -> AsyncGenerator[bytes, None]:
         try:
+            if self._timeline.past is not None and subscription.after >= self._timeline.revision:
+                await self._idle(end)
+                return
             while events := await subscription.catch_up():
                 chunk, ended = self._changes(events)
                 if chunk:
@@ -208,27 +212,31 @@ class _Watch:
             if self._timeline.past is not None:
                 await self._idle(end)
                 return
-            every = self._bounds.bookmark_seconds
-            next_bookmark = anyio.current_time() + every
-            while True:
-                wait = min(next_bookmark, end) - anyio.current_time()
-                events = await subscription.next_batch(wait) if wait > 0 else []
-                chunk, _ = self._changes(events)
-                if chunk:
-                    yield chunk
-                now = anyio.current_time()
-                if now >= min(next_bookmark, end):
-                    next_bookmark = now + every
-                    pending = await subscription.next_batch(0)
-                    chunk, _ = self._changes(pending)
-                    if self._options.bookmarks:
-                        chunk += self._bookmark(self._timeline.revision)
-                    if chunk:
-                        yield chunk
-                if now >= end:
-                    return
+            async for chunk in self._follow(subscription, end):
+                yield chunk
         except Expired as problem:
             yield line(b"ERROR", encode(status.status_of(problem)))
+
+    async def _follow(self, subscription: Subscription, end: float) -> AsyncGenerator[bytes, None]:
+        """Live changes. One timer nudges the subscription when a bookmark or the end is due."""
+        loop = asyncio.get_running_loop()
+        due = min(loop.time() + self._bounds.bookmark_seconds, end)
+        timer = loop.call_at(due, subscription.nudge)
+        try:
+            while True:
+                chunk, _ = self._changes(await subscription.wait_batch())
+                # Nothing was awaited since: all up to the revision that is shown has been told.
+                if loop.time() >= due:
+                    if self._options.bookmarks:
+                        chunk += self._bookmark(self._timeline.revision)
+                    due = min(due + self._bounds.bookmark_seconds, end)
+                    timer = loop.call_at(due, subscription.nudge)
+                if chunk:
+                    yield chunk
+                if loop.time() >= end:
+                    return
+        finally:
+            timer.cancel()
 
     async def _idle(self, end: float) -> None:
         """The past has no more changes; wait for the time to be up."""
