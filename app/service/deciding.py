@@ -12,7 +12,7 @@ from heapq import heappop, heappush
 
 from anyio import lowlevel
 
-from app.domain.controllers.plan import Reconciler
+from app.domain.controllers.plan import Plan, Reconciler, Views
 from app.domain.controllers.scheduling.attempt import TieBreak
 from app.domain.errors import Rejected
 from app.domain.log import Actor, Event, EventType, HistoryInfo, ObjectKey, Revision
@@ -57,7 +57,9 @@ async def decide(
         recording.take(event)
         event.tree = None
     ties.nodes = {uid: step.text for uid, step in recording.trace.node_of.items()}
-    run = _Run(recording, rules=rules, controllers=made, uids=uids)
+    starts = recording.starts
+    paced = [Started(found, starts[found.name]) if found.name in starts else found for found in made]
+    run = _Run(recording, rules=rules, controllers=paced, uids=uids)
     for number, found in enumerate(recording.inputs):
         run.take(found)
         if number % 200 == 0:
@@ -76,6 +78,31 @@ async def decide(
         ties=ties.taken,
     )
     return comparison.report()
+
+
+class Started:
+    """A controller that begins to work when it was first seen at work in the recording.
+
+    A control plane that has just started has controllers that are not up yet; that is no decision.
+    """
+
+    def __init__(self, reconciler: Reconciler, at: Instant) -> None:
+        self._reconciler = reconciler
+        self._at = at
+        self._is_up = False
+        self.name = reconciler.name
+        self.fold = reconciler.fold
+        self.settled = reconciler.settled
+        self.redecide = reconciler.redecide
+
+    def step(self, views: Views, now: Instant) -> Plan | None:
+        """Nothing before the start."""
+        self._is_up = self._is_up or now >= self._at
+        return self._reconciler.step(views, now) if self._is_up else None
+
+    def due(self) -> Instant | None:
+        """Not before the start; then there may be work at once."""
+        return self._reconciler.due() if self._is_up else self._at
 
 
 class _RecordedTies:
@@ -105,6 +132,7 @@ class _Recording:
         self.counts: Counter[str] = Counter()
         self.not_comparable: Counter[str] = Counter()
         self.reached: dict[tuple[str, str], Instant] = {}
+        self.starts: dict[str, Instant] = {}
         self.last = Instant(0)
 
     def take(self, event: Event) -> None:
@@ -128,6 +156,8 @@ class _Recording:
         is_decided = sort is Writer.DECIDED
         self.trace.add(event, before, is_decided=is_decided)
         if is_decided:
+            for name in self._writers.controllers_of(event):
+                self.starts.setdefault(name, event.stamp.time)
             self.made.append(event)
         elif not is_event_object(event.key):
             self.inputs.append(Input(event=event, before=before))
@@ -251,8 +281,8 @@ class _Run:
         self._is_outside = True
         try:
             self.timeline.submit(command, actor=actor, verb=event.stamp.verb)
-        except Rejected:
-            self.not_comparable["a write from outside that is refused here"] += 1
+        except Rejected as refusal:
+            self.not_comparable[f"a write from outside that is refused here: {refusal}"] += 1
         finally:
             self._is_outside = False
         event.tree = None

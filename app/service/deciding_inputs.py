@@ -155,8 +155,10 @@ def _deletion(found: Input) -> DeleteObject:
         propagation = Propagation.FOREGROUND
     elif "orphan" in finalizers:
         propagation = Propagation.ORPHAN
+    version = event.stamp.origin.version if event.stamp.origin is not None else ""
     return DeleteObject(
         key=event.key,
+        version=version or json_tree.text(event.object, "apiVersion").rpartition("/")[2],
         grace_seconds=_grace(found),
         propagation=propagation,
         uid=event.uid,

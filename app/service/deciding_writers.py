@@ -5,7 +5,7 @@ emulated) and leaves out what the controllers here decide again. The user name o
 write without a named actor is judged by what it changed.
 """
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from enum import StrEnum
 from typing import Any
 
@@ -42,7 +42,9 @@ class Writers:
     """
 
     def __init__(self, running: Collection[str]) -> None:
-        self._decided = {registry.actor_of(name).user for name in running}
+        self._decided: dict[str, list[str]] = {}
+        for name in running:
+            self._decided.setdefault(registry.actor_of(name).user, []).append(name)
 
     def of(self, event: Event, before: JsonView | None) -> Writer:
         """The sort of one event about an object; `before` is the recorded object before it."""
@@ -54,6 +56,10 @@ class Writers:
         if user.startswith(CONTROLLER_PREFIX):
             return Writer.NOT_EMULATED
         return Writer.OUTSIDE
+
+    def controllers_of(self, event: Event) -> Sequence[str]:
+        """The names of the controllers that write under the name of the event's actor."""
+        return self._decided.get(event.stamp.actor.user, ())
 
     def _unnamed(self, event: Event, before: JsonView | None) -> Writer:
         """Judge by the content: what only a controller writes was written by one."""
