@@ -16,6 +16,7 @@ BBOLT_MAGIC = b"\xed\xda\x0c\xed"
 SQLITE_MAGIC = b"SQLite format 3\0"
 SIMULATOR_EXPORT_KEYS = frozenset({"pods", "nodes", "schedulerConfig"})
 KWOK_GROUP = "action.kwok.x-k8s.io/"
+KINE_HEADER = b"id,name,created,deleted,"
 HEAD_BYTES = 8192
 DOCUMENTS_SEEN_MAX = 2000
 """Documents that are looked at before a YAML file without a mark is called a dump."""
@@ -91,6 +92,9 @@ def _detect_binary(head: bytes) -> Format | None:
 
 
 def _detect_text(source: ByteSource, head: bytes) -> Format:
+    first = head.split(b"\n", 1)[0]
+    if (b"prev_revision" in first and b"create_revision" in first) or first.startswith(KINE_HEADER):
+        return Format.KINE
     if head.startswith(b"AUDIT: id="):
         raise InputError(
             "audit lines in the old text form carry no objects",

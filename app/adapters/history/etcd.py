@@ -35,8 +35,11 @@ _PLACES = {
 
 
 @dataclass(frozen=True, slots=True)
-class _Entry:
-    """One write: revision, number within its transaction, key, value; None for a deletion."""
+class Entry:
+    """One write of a store: revision, number within its transaction, key, value.
+
+    The value is None for a deletion.
+    """
 
     main: int
     sub: int
@@ -65,7 +68,7 @@ def _records(
     options: ReadOptions,
     notes: Notes,
 ) -> Iterator[Record]:
-    baseline: dict[str, _Entry] = {}
+    baseline: dict[str, Entry] = {}
     known: dict[str, Record] = {}
     index = 0
     is_flushed = False
@@ -80,24 +83,28 @@ def _records(
             is_flushed = True
             for old in sorted(baseline.values(), key=lambda item: (item.main, item.sub)):
                 index += 1
-                yield from _record(old, Op.BASELINE, source, (number, index), known, notes)
+                yield from entry_records(old, Op.BASELINE, source, (number, index), known, notes)
             baseline.clear()
         op = Op.DELETED if entry.value is None else Op.ADDED if entry.version == 1 else Op.MODIFIED
         index += 1
-        yield from _record(entry, op, source, (number, index), known, notes)
+        yield from entry_records(entry, op, source, (number, index), known, notes)
     for old in sorted(baseline.values(), key=lambda item: (item.main, item.sub)):
         index += 1
-        yield from _record(old, Op.BASELINE, source, (number, index), known, notes)
+        yield from entry_records(old, Op.BASELINE, source, (number, index), known, notes)
 
 
-def _record(
-    entry: _Entry,
+def entry_records(
+    entry: Entry,
     op: Op,
     source: ByteSource,
     order: tuple[int, int],
     known: dict[str, Record],
     notes: Notes,
 ) -> Iterator[Record]:
+    """The record of one write, none when it is about no object.
+
+    `known` has the identity of each key that exists, for the deletions that follow.
+    """
     position = f"{entry.main}/{entry.sub}"
     place = f"{source.name}:{position}"
     if not entry.key.startswith(PREFIX) or entry.key[len(PREFIX) :].startswith(NOT_OBJECTS):
@@ -132,7 +139,7 @@ def _record(
 
 
 def _object_record(
-    entry: _Entry, op: Op, source: ByteSource, position: str, order: tuple[int, int], place: str
+    entry: Entry, op: Op, source: ByteSource, position: str, order: tuple[int, int], place: str
 ) -> Record | None:
     stored = stored_values.decode(entry.value or b"", place, source.limits)
     if stored is None:
@@ -160,7 +167,7 @@ def _object_record(
 
 
 def _unreadable(
-    entry: _Entry,
+    entry: Entry,
     op: Op,
     source: str,
     position: str,
@@ -201,7 +208,7 @@ def _path_key(key: str) -> ObjectKey:
     return ObjectKey(group, resource, namespace, rest[-1] if rest else "")
 
 
-def _entries(bolt: BoltFile, place: str) -> Iterator[_Entry]:
+def _entries(bolt: BoltFile, place: str) -> Iterator[Entry]:
     """The writes of the bucket `key`, which are in the order of their revisions."""
     for key, value in bolt.bucket(b"key"):
         if len(key) not in (17, 18) or key[8:9] != b"_":
@@ -211,7 +218,7 @@ def _entries(bolt: BoltFile, place: str) -> Iterator[_Entry]:
         main, sub = _REVISION.unpack(key[:17])
         fields = _key_value(value, f"{place}:{main}/{sub}")
         is_tombstone = len(key) == 18 and key[17:] == b"t"
-        yield _Entry(
+        yield Entry(
             main=main,
             sub=sub,
             key=fields.key.decode("utf-8", "replace"),

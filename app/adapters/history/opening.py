@@ -15,6 +15,7 @@ from app.adapters.history import (
     documents,
     dumps,
     etcd,
+    kine,
     kwok,
     normalising,
     placing,
@@ -36,7 +37,6 @@ from app.domain.values.json_tree import JsonObject
 
 UNREAD = {
     Format.TAR: "unpack it and give the folder",
-    Format.KINE: "export the table, or give an etcd snapshot",
     Format.KSHRK: "kshrk archives are not read yet",
 }
 """What to do about formats that are told apart and not read."""
@@ -50,6 +50,7 @@ LOGS = frozenset(
         Format.SIMKUBE,
         Format.SIMULATOR_RECORD,
         Format.ETCD,
+        Format.KINE,
     }
 )
 """Formats that tell of changes; beside one of them manifests are inputs, not history."""
@@ -312,6 +313,8 @@ def _read_all(files: list[SourceFile], options: ReadOptions, notes: Notes) -> It
                     yield from simkube.read(file.source, number, notes)
                 case Format.SIMULATOR_RECORD:
                     yield from simulator.read(file.source, number, notes)
+                case Format.KINE:
+                    yield from kine.read(file.source, number, notes)
                 case Format.ETCD:
                     yield from etcd.read(file.source, number, options, notes)
                 case Format.SIMULATOR_EXPORT | Format.SCHEDULER_SNAPSHOT:

@@ -3,6 +3,7 @@
 Works on the spool, before anything is resolved. Parity: history-formats.md 3.2, 4.3, 4.4.
 """
 
+import statistics
 from bisect import bisect_left, bisect_right
 from typing import TypeAlias
 
@@ -23,11 +24,16 @@ _encode = msgspec.msgpack.encode
 _decoder = msgspec.msgpack.Decoder(Record)
 
 
+SKEW_REPORTED = 100_000
+"""Microseconds between two clocks that are worth a sentence."""
+
+
 def place(spool: Spool, *, one_counter: bool, notes: Notes) -> None:
     """Decide the order of the whole import and put every record into its place."""
     spool.index()
     choose_order(spool, one_counter=one_counter, notes=notes)
     if spool.order == ORDER_BY_REVISION:
+        _report_skew(spool, notes)
         clocks = _answer_clocks(spool)
         _set_aside_empty_writes(spool, clocks, notes)
         _place_after(spool, clocks, notes)
@@ -110,6 +116,29 @@ def _answer_clocks(spool: Spool) -> dict[int, _Clock]:
     # Empty writes answer late with old versions: they only raise what is answered by then, never
     # wrongly, because the clock takes the highest.
     return {epoch: _Clock(found) for epoch, found in answers.items()}
+
+
+def _report_skew(spool: Spool, notes: Notes) -> None:
+    """How far the clocks of several logs are apart: the median at neighbouring versions."""
+    apart: dict[tuple[int, int], list[int]] = {}
+    last: tuple[int, int] | None = None
+    cursor = spool.database.execute(
+        "SELECT source, time FROM record WHERE own <> '' AND exact AND actor AND time IS NOT NULL "
+        "ORDER BY epoch, version"
+    )
+    for source, time in cursor:
+        if last is not None and last[0] != source:
+            pair = (min(source, last[0]), max(source, last[0]))
+            ahead = time - last[1] if source > last[0] else last[1] - time
+            apart.setdefault(pair, []).append(ahead)
+        last = (source, time)
+    for (first, second), found in sorted(apart.items()):
+        skew = int(statistics.median(found))
+        if abs(skew) >= SKEW_REPORTED:
+            notes.add(
+                f"the clock of log {second + 1} is {skew / 1_000_000:+.3f} s from that of log "
+                f"{first + 1} (median of {len(found)})"
+            )
 
 
 def _set_aside_empty_writes(spool: Spool, clocks: dict[int, _Clock], notes: Notes) -> None:

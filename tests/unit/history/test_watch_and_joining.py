@@ -390,3 +390,13 @@ def test_dumps_of_different_parts_of_a_cluster_delete_nothing(tmp_path):
     second = dump(tmp_path / "b.json", claim("two", 4))
     other = dump(tmp_path / "c.json", claim("one", 7, namespace="elsewhere"))
     assert {record.op for record in read_records(first, second, other)} == {Op.BASELINE}
+
+
+def test_clocks_of_two_servers_that_are_apart_are_reported(tmp_path):
+    first = [audit("create", claim(f"a{n}", 2 * n + 1), second=n) for n in range(1, 9)]
+    second = [audit("create", claim(f"b{n}", 2 * n + 2), second=n + 7) for n in range(1, 9)]
+    paths = [write_lines(tmp_path / "a.log", first), write_lines(tmp_path / "b.log", second)]
+    with open_history(paths, ReadOptions()) as recorded:
+        versions = [int(record.resource_version) for record in recorded.records()]
+        assert versions == sorted(versions)
+        assert any("the clock of log 2 is +" in note for note in recorded.notes)

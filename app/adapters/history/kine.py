@@ -1,0 +1,151 @@
+"""kine tables: one row per change, in a SQLite file or a CSV export. Parity: history-formats 13."""
+
+import base64
+import csv
+import io
+import sqlite3
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from app.adapters.history import etcd
+from app.adapters.history.etcd import Entry
+from app.adapters.history.reading import Notes
+from app.adapters.history.unpacking import ByteSource
+from app.domain.errors import InputError
+from app.domain.log.records import Op, Record
+
+COMPACT_KEY = "compact_rev_key"
+FILLER = "gap-"
+COLUMNS = ("id", "name", "created", "deleted", "prev_revision", "value")
+
+
+@dataclass(frozen=True, slots=True)
+class _Row:
+    id: int
+    name: str
+    created: bool
+    deleted: bool
+    previous: int
+    value: bytes
+
+
+def read(source: ByteSource, number: int, notes: Notes) -> Iterator[Record]:
+    """The records of a table: what existed at its compaction, then every change.
+
+    The table is read twice, so that values need not be kept. Raises InputError for a file without
+    the table or with a damaged value.
+    """
+    with _table(source) as rows:
+        compacted = missing = last = 0
+        latest: dict[str, int] = {}
+        for row in rows():
+            if row.name == COMPACT_KEY:
+                compacted = max(compacted, row.previous)
+        for row in rows():
+            if row.id <= compacted:
+                latest[row.name] = row.id
+            elif last:
+                missing += row.id - last - 1
+            last = row.id
+        if missing:
+            notes.add(f"{source.name}: {missing} ids are missing after revision {compacted}")
+        known: dict[str, Record] = {}
+        for index, row in enumerate(rows(), start=1):
+            op = _op(row, compacted, latest)
+            if op is not None:
+                yield from etcd.entry_records(
+                    _entry(row, op), op, source, (number, index), known, notes
+                )
+
+
+def _op(row: _Row, compacted: int, latest: dict[str, int]) -> Op | None:
+    """What a row did; None for rows that tell of no object."""
+    if row.name == COMPACT_KEY or row.name.startswith(FILLER):
+        return None
+    if row.id <= compacted:
+        return None if row.deleted or latest[row.name] != row.id else Op.BASELINE
+    if row.created:
+        return Op.ADDED
+    return Op.DELETED if row.deleted else Op.MODIFIED
+
+
+def _entry(row: _Row, op: Op) -> Entry:
+    return Entry(
+        main=row.id,
+        sub=0,
+        key=row.name,
+        version=1 if row.created else 2,
+        value=None if op is Op.DELETED else row.value,
+    )
+
+
+@contextmanager
+def _table(source: ByteSource) -> Iterator[Callable[[], Iterator[_Row]]]:
+    """The rows in order of their ids, as often as they are asked for."""
+    if not source.head(16).startswith(b"SQLite format 3\0"):
+        yield lambda: _csv_rows(source)
+        return
+    # A copy: what lies there is never opened for writing.
+    with tempfile.TemporaryDirectory(prefix="redra-kine-") as folder:
+        path = Path(folder, "state.db")
+        with path.open("wb") as target:
+            for chunk in source.chunks():
+                target.write(chunk)
+        try:
+            database = sqlite3.connect(f"{path.as_uri()}?mode=ro&immutable=1", uri=True)
+            try:
+                yield lambda: _select(database)
+            finally:
+                database.close()
+        except sqlite3.Error as problem:
+            raise InputError(
+                f"the table kine cannot be read: {problem}",
+                place=source.name,
+                cure="copy the file together with its -wal, after a checkpoint",
+            ) from problem
+
+
+def _select(database: sqlite3.Connection) -> Iterator[_Row]:
+    cursor = database.execute(
+        "SELECT id, name, created, deleted, prev_revision, value FROM kine ORDER BY id"
+    )
+    for id_, name, created, deleted, previous, value in cursor:
+        content = value if isinstance(value, bytes) else str(value or "").encode()
+        yield _Row(id_, str(name), bool(created), bool(deleted), previous or 0, content)
+
+
+def _csv_rows(source: ByteSource) -> Iterator[_Row]:
+    reader = csv.DictReader(io.StringIO(source.whole().decode("utf-8", "replace")))
+    absent = [name for name in COLUMNS if name not in (reader.fieldnames or ())]
+    if absent:
+        raise InputError(
+            f"the export has no column {absent[0]!r}",
+            place=source.name,
+            cure=f"export {', '.join(COLUMNS)} with a header line",
+        )
+    for line, row in enumerate(reader, start=2):
+        try:
+            yield _Row(
+                int(row["id"]),
+                row["name"],
+                row["created"] in ("1", "t", "true"),
+                row["deleted"] in ("1", "t", "true"),
+                int(row["prev_revision"] or 0),
+                _bytes(row["value"]),
+            )
+        except (ValueError, TypeError, AttributeError) as problem:
+            raise InputError(
+                f"it is not a row of kine: {problem}", place=f"{source.name}:{line}"
+            ) from problem
+
+
+def _bytes(text: str) -> bytes:
+    """A value as PostgreSQL writes bytea (`\\x…`), as base64, or as it is when it is JSON."""
+    if text.startswith("\\x"):
+        return bytes.fromhex(text[2:])
+    if not text or text.startswith("{"):
+        return text.encode()
+    return base64.b64decode(text, validate=True)
