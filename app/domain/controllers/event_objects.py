@@ -10,7 +10,6 @@ from collections.abc import Mapping
 from app.domain.controllers.resources import EVENT_OBJECTS, is_of
 from app.domain.log import Event, EventType, ObjectKey
 from app.domain.objects.commands import (
-    Command,
     CreateObject,
     PatchObject,
     PatchType,
@@ -61,8 +60,12 @@ class Reporter:
         kind: str,
         reason: str,
         message: str,
-    ) -> Command:
-        """The command that reports `message` about `subject` (an object reference)."""
+        taken: frozenset[ObjectKey] = frozenset(),
+    ) -> CreateObject | PatchObject:
+        """The command that reports `message` about `subject` (an object reference).
+
+        `taken` are names that other reports of the same plan use.
+        """
         text = timestamps.seconds_text(now)
         fact: _Fact = (
             json_tree.text(subject, "uid"),
@@ -82,7 +85,7 @@ class Reporter:
                 body={"count": count + 1, "lastTimestamp": text, "message": message},
                 options=MANAGER,
             )
-        key = fresh_key(objects, subject, now)
+        key = fresh_key(objects, subject, now, taken)
         return CreateObject(
             key=key,
             version="v1",

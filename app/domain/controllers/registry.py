@@ -21,6 +21,14 @@ from app.domain.controllers.quirks import ControllerQuirks
 from app.domain.controllers.rule_status import RuleStatusReconciler
 from app.domain.controllers.scheduling import SchedulingReconciler
 from app.domain.controllers.scheduling.attempt import Rules, TieBreak
+from app.domain.controllers.workloads import (
+    DAEMON_SETS,
+    DEPLOYMENTS,
+    JOBS,
+    REPLICA_SETS,
+    STATEFUL_SETS,
+    WorkloadReconciler,
+)
 from app.domain.devices.device_selectors import SelectorCompiler
 from app.domain.errors import InputError
 from app.domain.log import Actor
@@ -56,7 +64,7 @@ def _scheduling(setting: _Setting) -> Reconciler:
             gates=setting.profile,
             features=setting.features,
             compiler=setting.compiler,
-            quirks=setting.options.quirks,
+            quirks=_scheduler_quirks(setting),
             allocator_quirks=setting.options.allocator_quirks,
             tie_break=setting.options.tie_break,
         )
@@ -72,6 +80,11 @@ _MAKERS: Mapping[str, Callable[[_Setting], Reconciler]] = {
     "rule-status": lambda s: RuleStatusReconciler(s.options.quirks, version=_rule_version(s)),
     "eviction": lambda s: EvictionReconciler(s.options.quirks),
     "scheduling": _scheduling,
+    "deployments": lambda _: WorkloadReconciler(DEPLOYMENTS),
+    "replica-sets": lambda _: WorkloadReconciler(REPLICA_SETS),
+    "stateful-sets": lambda _: WorkloadReconciler(STATEFUL_SETS),
+    "daemon-sets": lambda _: WorkloadReconciler(DAEMON_SETS),
+    "jobs": lambda _: WorkloadReconciler(JOBS),
 }
 
 NAMES = tuple(_MAKERS)
@@ -91,6 +104,11 @@ _ACCOUNTS = {
     "claims": "resource-claim-controller",
     "rule-status": "device-taint-eviction-controller",
     "eviction": "device-taint-eviction-controller",
+    "deployments": "deployment-controller",
+    "replica-sets": "replicaset-controller",
+    "stateful-sets": "statefulset-controller",
+    "daemon-sets": "daemon-set-controller",
+    "jobs": "job-controller",
 }
 _GROUPS = ("system:serviceaccounts", "system:serviceaccounts:kube-system", "system:authenticated")
 
@@ -161,6 +179,12 @@ def actor_of(name: str) -> Actor:
     return Actor(
         user=f"system:serviceaccount:kube-system:{account}", groups=_GROUPS, agent=_MANAGER
     )
+
+
+def _scheduler_quirks(setting: _Setting) -> ControllerQuirks:
+    quirks = setting.options.quirks
+    # Parity: controllers.md 10, the plug-in registers for deleted claims since 1.37.
+    return replace(quirks, c15=quirks.c15 and setting.profile.version < "1.37")
 
 
 def _rule_version(setting: _Setting) -> str:

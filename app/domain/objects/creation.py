@@ -13,6 +13,7 @@ from app.domain.objects import (
     registry,
     rejections,
     schema,
+    workloads,
 )
 from app.domain.objects.commands import CreateObject, WriteOptions
 from app.domain.objects.decided import Decided
@@ -175,6 +176,8 @@ def _prepare(reader: ObjectsReader, kind: Kind, tree: JsonObject, rules: Rules) 
             tree["status"] = {"phase": "Pending"}
         case ("", "Secret"):
             pods.encode_secret(tree)
+        case ("batch", "Job"):
+            workloads.prepare_job(tree)
         case _:
             pass
 

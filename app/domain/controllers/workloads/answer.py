@@ -1,0 +1,87 @@
+"""What the rules of one workload are asked and what they answer."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from app.domain.controllers.pods import controller_uid
+from app.domain.log import ObjectKey
+from app.domain.objects.commands import Command
+from app.domain.objects.reader import ObjectsReader
+from app.domain.values import json_tree
+from app.domain.values.json_tree import JsonObject
+from app.domain.values.timestamps import Instant
+
+Place: TypeAlias = tuple[str, str]
+"""Group and resource."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Situation:
+    """One workload at one moment. `pods_max` pods may be made in this step."""
+
+    objects: ObjectsReader
+    key: ObjectKey
+    tree: JsonObject
+    now: Instant
+    pods_max: int
+
+    @property
+    def uid(self) -> str:
+        """The workload's uid."""
+        return json_tree.text(self.tree, "metadata", "uid")
+
+    @property
+    def is_ending(self) -> bool:
+        """True when the workload is being deleted: nothing is made or replaced any more."""
+        return "deletionTimestamp" in self.tree["metadata"]
+
+    def owned(self, place: Place) -> list[JsonObject]:
+        """Objects of one resource that this workload controls, by name."""
+        found: list[JsonObject] = []
+        for key in self.objects.dependents(self.uid):
+            if (key.group, key.resource) == place:
+                tree = self.objects.get(key)
+                if tree is not None and controller_uid(tree) == self.uid:
+                    found.append(tree)
+        return found
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Report:
+    """Something to say about the workload, as a Kubernetes Event object."""
+
+    reason: str
+    message: str
+    kind: str = "Normal"
+
+
+Step: TypeAlias = Command | Report
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Answer:
+    """What to do, in order, and when to look again without an event."""
+
+    steps: tuple[Step, ...] = ()
+    due: Instant | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Workload:
+    """One kind of workload and its rules.
+
+    `dependents` are the resources it makes, `component` the name under which it reports.
+    `release` answers the command that frees a dependent whose workload is gone, if any is needed.
+    `watches_nodes` queues every workload of the kind when a node changes.
+    """
+
+    name: str
+    kind: str
+    api_version: str
+    place: Place
+    component: str
+    dependents: frozenset[Place]
+    sync: Callable[[Situation], Answer]
+    release: Callable[[JsonObject], Command | None] | None = None
+    watches_nodes: bool = False

@@ -1,0 +1,249 @@
+"""DaemonSet: one pod on each node that it may run on.
+
+The pod is bound by the scheduler: it carries an affinity to its node by name, and tolerations of
+the taints that nodes get by themselves.
+"""
+
+from dataclasses import dataclass
+
+from app.domain.controllers.resources import NODES, PODS
+from app.domain.controllers.workloads import pods_of, revisions, templates
+from app.domain.controllers.workloads.answer import Answer, Report, Situation, Step
+from app.domain.controllers.workloads.revisions import Revision
+from app.domain.values import json_tree, selectors
+from app.domain.values.json_tree import JsonObject, JsonView
+from app.domain.values.selectors import SelectorError
+
+GENERATION_LABEL = "pod-template-generation"
+
+_REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
+
+_TOLERATED = (
+    ("node.kubernetes.io/not-ready", "NoExecute"),
+    ("node.kubernetes.io/unreachable", "NoExecute"),
+    ("node.kubernetes.io/disk-pressure", "NoSchedule"),
+    ("node.kubernetes.io/memory-pressure", "NoSchedule"),
+    ("node.kubernetes.io/pid-pressure", "NoSchedule"),
+    ("node.kubernetes.io/unschedulable", "NoSchedule"),
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Set:
+    """`wanted` are the nodes that shall have a pod, `pods` all pods by node, terminating too."""
+
+    situation: Situation
+    revision: Revision
+    wanted: tuple[str, ...]
+    pods: dict[str, list[JsonObject]]
+
+
+def sync(situation: Situation) -> Answer:
+    """Make pods where they are missing, delete them where they may not be, roll the template."""
+    found = _read(situation)
+    if not situation.is_ending:
+        steps: list[Step] = []
+        if found.revision.create is not None:
+            steps.append(found.revision.create)
+        steps += _missing(found) + _misplaced(found)
+        steps = steps or _outdated(found)
+        if steps:
+            return Answer(steps=tuple(steps))
+    return _status(found)
+
+
+def _read(situation: Situation) -> _Set:
+    objects = situation.objects
+    template = json_tree.mapping(situation.tree, "spec", "template")
+    wanted = tuple(
+        key.name
+        for key in objects.keys(*NODES)
+        if (node := objects.get(key)) is not None and _may_run(template, node)
+    )
+    pods: dict[str, list[JsonObject]] = {}
+    for pod in situation.owned(PODS):
+        pods.setdefault(_node_of(pod), []).append(pod)
+    return _Set(
+        situation=situation,
+        revision=revisions.present(situation, "DaemonSet"),
+        wanted=wanted,
+        pods=pods,
+    )
+
+
+def _may_run(template: JsonView, node: JsonView) -> bool:
+    spec = json_tree.mapping(template, "spec")
+    name = json_tree.text(node, "metadata", "name")
+    labels = json_tree.labels(node, "metadata", "labels")
+    if not json_tree.labels(spec, "nodeSelector").items() <= labels.items():
+        return False
+    required = json_tree.get(spec, "affinity", "nodeAffinity", _REQUIRED)
+    if isinstance(required, dict):
+        try:
+            if not selectors.node_selector_of(required).matches(name, labels):
+                return False
+        except SelectorError:
+            return False
+    tolerations = json_tree.objects(spec, "tolerations") + _tolerations(spec)
+    return all(
+        any(_tolerates(toleration, taint) for toleration in tolerations)
+        for taint in json_tree.objects(node, "spec", "taints")
+        if taint.get("effect") in ("NoSchedule", "NoExecute")
+    )
+
+
+def _tolerates(toleration: JsonView, taint: JsonView) -> bool:
+    if toleration.get("effect") and toleration.get("effect") != taint.get("effect"):
+        return False
+    if toleration.get("key") and toleration.get("key") != taint.get("key"):
+        return False
+    if toleration.get("operator") == "Exists":
+        return True
+    has_key = bool(toleration.get("key"))
+    return has_key and (toleration.get("value") or "") == (taint.get("value") or "")
+
+
+def _tolerations(spec: JsonView) -> list[JsonObject]:
+    rows = list(_TOLERATED)
+    if spec.get("hostNetwork") is True:
+        rows.append(("node.kubernetes.io/network-unavailable", "NoSchedule"))
+    return [{"key": key, "operator": "Exists", "effect": effect} for key, effect in rows]
+
+
+def _node_of(pod: JsonView) -> str:
+    """The node of a pod, bound or not yet."""
+    node = json_tree.text(pod, "spec", "nodeName")
+    if node:
+        return node
+    affinity = json_tree.mapping(pod, "spec", "affinity", "nodeAffinity", _REQUIRED)
+    for term in json_tree.objects(affinity, "nodeSelectorTerms"):
+        for field in json_tree.objects(term, "matchFields"):
+            values = json_tree.texts(field, "values")
+            if field.get("key") == "metadata.name" and len(values) == 1:
+                return values[0]
+    return ""
+
+
+def _missing(found: _Set) -> list[Step]:
+    situation = found.situation
+    bare = [node for node in found.wanted if not found.pods.get(node)]
+    taken: set[str] = set()
+    steps: list[Step] = []
+    for node in bare[: situation.pods_max]:
+        base = f"{situation.key.name}-"
+        seed = f"{situation.uid}/{situation.objects.revision}/{node}"
+        name = pods_of.fresh_name(situation.objects, situation.key.namespace, base, seed, taken)
+        pod = _pod(found, node)
+        pod["metadata"] |= {"generateName": base, "name": name}
+        steps.append(pods_of.create(pod))
+        steps.append(Report(reason="SuccessfulCreate", message=f"Created pod: {name}"))
+    return steps
+
+
+def _pod(found: _Set, node: str) -> JsonObject:
+    situation = found.situation
+    template = json_tree.mapping(situation.tree, "spec", "template")
+    owner = pods_of.owner_reference(situation, "apps/v1", "DaemonSet")
+    pod = pods_of.from_template(situation, template, owner)
+    pod["metadata"]["labels"] = json_tree.labels(pod, "metadata", "labels") | {
+        templates.REVISION_LABEL: found.revision.hash,
+        GENERATION_LABEL: str(json_tree.integer(situation.tree, "metadata", "generation") or 1),
+    }
+    spec = pod["spec"]
+    present = spec.get("tolerations") or []
+    spec["tolerations"] = present + [added for added in _tolerations(spec) if added not in present]
+    by_name = {"matchFields": [{"key": "metadata.name", "operator": "In", "values": [node]}]}
+    affinity = spec.setdefault("affinity", {}).setdefault("nodeAffinity", {})
+    affinity[_REQUIRED] = {"nodeSelectorTerms": [by_name]}
+    return pod
+
+
+def _misplaced(found: _Set) -> list[Step]:
+    """Pods on nodes that may not have one, second pods of a node, and failed ones."""
+    steps: list[Step] = []
+    for node in sorted(found.pods):
+        pods = [pod for pod in found.pods[node] if not pods_of.is_leaving(pod)]
+        kept = 1 if node in found.wanted else 0
+        pods.sort(key=lambda pod: (pods_of.is_finished(pod), pod["metadata"]["creationTimestamp"]))
+        for index, pod in enumerate(pods):
+            name = pod["metadata"]["name"]
+            if pods_of.is_finished(pod) and index < kept:
+                place = f"{found.situation.key.namespace}/{name}"
+                text = f"Found failed daemon pod {place} on node {node}, will try to kill it"
+                steps.append(Report(kind="Warning", reason="FailedDaemonPod", message=text))
+            elif index < kept:
+                continue
+            steps += _delete(pod)
+    return steps
+
+
+def _outdated(found: _Set) -> list[Step]:
+    """Delete pods of older templates, as many as may be unavailable at a time."""
+    tree = found.situation.tree
+    strategy = json_tree.mapping(tree, "spec", "updateStrategy")
+    if strategy.get("type") == "OnDelete":
+        return []
+    allowed = _allowed(json_tree.get(strategy, "rollingUpdate", "maxUnavailable"), found)
+    old: list[JsonObject] = []
+    for node in found.wanted:
+        pods = found.pods.get(node, [])
+        ready = [p for p in pods if not pods_of.is_leaving(p) and pods_of.ready_since(p)]
+        staying = [p for p in pods if not pods_of.is_leaving(p)]
+        outdated = [pod for pod in staying if _hash(pod) != found.revision.hash]
+        if not ready:
+            # A pod that serves nobody costs nothing to replace.
+            old = outdated + old
+            allowed -= 0 if outdated else 1
+        else:
+            old += outdated
+    steps: list[Step] = []
+    for pod in old[: max(0, allowed)]:
+        steps += _delete(pod)
+    return steps
+
+
+def _allowed(value: object, found: _Set) -> int:
+    if isinstance(value, str) and value.endswith("%") and value[:-1].isdecimal():
+        return max(1, -(-int(value[:-1]) * len(found.wanted) // 100))
+    return value if isinstance(value, int) and value > 0 else 1
+
+
+def _delete(pod: JsonObject) -> list[Step]:
+    name = pod["metadata"]["name"]
+    report = Report(reason="SuccessfulDelete", message=f"Deleted pod: {name}")
+    return [pods_of.delete(pod), report]
+
+
+def _status(found: _Set) -> Answer:
+    situation = found.situation
+    tree = situation.tree
+    seconds = json_tree.integer(tree, "spec", "minReadySeconds") or 0
+    first: list[JsonObject] = []
+    for node in found.wanted:
+        staying = [pod for pod in found.pods.get(node, ()) if not pods_of.is_leaving(pod)]
+        first += staying[:1]
+    counts = pods_of.count(first, seconds, situation.now)
+    wanted = len(found.wanted)
+    status: JsonObject = pods_of.without_zeros(
+        {
+            "currentNumberScheduled": len(first),
+            "numberMisscheduled": len(set(found.pods) - set(found.wanted)),
+            "desiredNumberScheduled": wanted,
+            "numberReady": counts.ready,
+            "observedGeneration": json_tree.integer(tree, "metadata", "generation") or 0,
+            "updatedNumberScheduled": sum(1 for p in first if _hash(p) == found.revision.hash),
+            "numberAvailable": counts.available,
+            "numberUnavailable": wanted - counts.available,
+        },
+        "currentNumberScheduled",
+        "numberMisscheduled",
+        "desiredNumberScheduled",
+        "numberReady",
+    )
+    if status == tree.get("status"):
+        return Answer(due=counts.due)
+    return Answer(steps=(pods_of.with_status(situation, status),), due=counts.due)
+
+
+def _hash(pod: JsonView) -> str:
+    return json_tree.text(pod, "metadata", "labels", templates.REVISION_LABEL)

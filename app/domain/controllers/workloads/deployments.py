@@ -1,0 +1,319 @@
+"""Deployment: one ReplicaSet per pod template, and the walk from the old ones to the new one.
+
+A scale-down never undercuts the pods that must be available, a scale-up never exceeds the surge.
+Parity: controllers.md 5.5 (order of writes, texts, annotations).
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from app.domain.controllers.event_objects import MANAGER
+from app.domain.controllers.resources import PODS
+from app.domain.controllers.workloads import deployment_status, pods_of, templates
+from app.domain.controllers.workloads.answer import Answer, Report, Situation, Step
+from app.domain.log import ObjectKey
+from app.domain.objects.commands import CreateObject, DeleteObject, UpdateObject
+from app.domain.values import json_tree
+from app.domain.values.json_tree import JsonObject, JsonView
+
+REPLICA_SETS = ("apps", "replicasets")
+
+REVISION = "deployment.kubernetes.io/revision"
+DESIRED = "deployment.kubernetes.io/desired-replicas"
+MAXIMUM = "deployment.kubernetes.io/max-replicas"
+
+HISTORY_DEFAULT = 10
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Rollout:
+    """A Deployment with its ReplicaSets, oldest first; `new` is the one of the present template."""
+
+    situation: Situation
+    replicas: int
+    surge: int
+    unavailable: int
+    recreates: bool
+    new: JsonObject | None
+    old: tuple[JsonObject, ...]
+    revision: int
+
+    @property
+    def all(self) -> tuple[JsonObject, ...]:
+        return self.old if self.new is None else (*self.old, self.new)
+
+    @property
+    def maximum(self) -> int:
+        """How many pods there may be at a time."""
+        return self.replicas + self.surge
+
+
+def sync(situation: Situation) -> Answer:
+    """Make or scale ReplicaSets; when none needs it, write the status."""
+    rollout = _rollout(situation)
+    if not situation.is_ending:
+        steps = _scaling(rollout)
+        if steps:
+            return Answer(steps=tuple(steps))
+    return deployment_status.answer(
+        situation,
+        rollout.new,
+        rollout.all,
+        replicas=rollout.replicas,
+        unavailable_max=rollout.unavailable,
+        annotations={REVISION: str(rollout.revision)} if rollout.new is not None else {},
+    )
+
+
+def _rollout(situation: Situation) -> _Rollout:
+    tree = situation.tree
+    sets = sorted(
+        situation.owned(REPLICA_SETS),
+        key=lambda found: (
+            json_tree.text(found, "metadata", "creationTimestamp"),
+            json_tree.text(found, "metadata", "name"),
+        ),
+    )
+    wanted = templates.text_of(templates.template_of(tree))
+    new = next(
+        (s for s in sets if templates.text_of(templates.template_of(s)) == wanted),
+        None,
+    )
+    old = tuple(found for found in sets if found is not new)
+    replicas = json_tree.integer(tree, "spec", "replicas") or 0
+    strategy = json_tree.mapping(tree, "spec", "strategy")
+    rolling = json_tree.mapping(strategy, "rollingUpdate")
+    recreates = strategy.get("type") == "Recreate"
+    surge = 0 if recreates else _share(rolling.get("maxSurge"), replicas, round_up=True)
+    unavailable = (
+        0 if recreates else _share(rolling.get("maxUnavailable"), replicas, round_up=False)
+    )
+    if not recreates and not surge and not unavailable:
+        unavailable = 1
+    newest_old = max((_revision(found) for found in old), default=0)
+    own = _revision(new) if new is not None else 0
+    return _Rollout(
+        situation=situation,
+        replicas=replicas,
+        surge=surge,
+        unavailable=min(unavailable, replicas),
+        recreates=recreates,
+        new=new,
+        old=old,
+        revision=own if own > newest_old else newest_old + 1,
+    )
+
+
+def _scaling(rollout: _Rollout) -> list[Step]:
+    """What to do about the ReplicaSets, one kind of step at a time."""
+    if json_tree.flag(rollout.situation.tree, "spec", "paused"):
+        return _paused(rollout)
+    if rollout.recreates:
+        steps = _scale_all(rollout, rollout.old, 0)
+        if steps or _has_old_pods(rollout):
+            return steps
+    if rollout.new is None:
+        return _create_set(rollout)
+    steps = _renew(rollout, rollout.new)
+    if steps:
+        return steps
+    if not rollout.recreates:
+        steps = _shrink_old(rollout, rollout.new)
+    return steps or _forget_old(rollout)
+
+
+def _paused(rollout: _Rollout) -> list[Step]:
+    """While paused only the newest set with pods follows the wanted number."""
+    active = [found for found in rollout.all if _wanted(found)] or list(rollout.all[-1:])
+    if len(active) == 1 and _wanted(active[0]) != rollout.replicas:
+        return _scale(rollout, active[0], rollout.replicas)
+    return []
+
+
+def _has_old_pods(rollout: _Rollout) -> bool:
+    """Recreate waits until the pods of all old sets have ended."""
+    uids = {json_tree.text(found, "metadata", "uid") for found in rollout.old}
+    objects = rollout.situation.objects
+    for uid in uids:
+        for key in objects.dependents(uid):
+            pod = objects.get(key) if (key.group, key.resource) == PODS else None
+            if pod is not None and not pods_of.is_finished(pod):
+                return True
+    return False
+
+
+def _create_set(rollout: _Rollout) -> list[Step]:
+    situation = rollout.situation
+    template = templates.template_of(situation.tree)
+    name, code = _free_name(situation, template)
+    label = {templates.HASH_LABEL: code}
+    metadata = template.setdefault("metadata", {})
+    metadata["labels"] = json_tree.labels(metadata, "labels") | label
+    selector: JsonObject = json_tree.copy(
+        dict(json_tree.mapping(situation.tree, "spec", "selector"))
+    )
+    selector["matchLabels"] = json_tree.labels(selector, "matchLabels") | label
+    count = _room(rollout, 0)
+    tree: JsonObject = {
+        "apiVersion": "apps/v1",
+        "kind": "ReplicaSet",
+        "metadata": {
+            "name": name,
+            "namespace": situation.key.namespace,
+            "labels": dict(metadata["labels"]),
+            "annotations": _annotations(rollout, situation.tree, is_new=True),
+            "ownerReferences": [pods_of.owner_reference(situation, "apps/v1", "Deployment")],
+        },
+        "spec": {"replicas": count, "selector": selector, "template": template},
+    }
+    if seconds := json_tree.integer(situation.tree, "spec", "minReadySeconds"):
+        tree["spec"]["minReadySeconds"] = seconds
+    key = ObjectKey(*REPLICA_SETS, situation.key.namespace, name)
+    steps: list[Step] = [CreateObject(key=key, version="v1", tree=tree, options=MANAGER)]
+    if count:
+        steps.append(_scaled(name, 0, count))
+    return steps
+
+
+def _free_name(situation: Situation, template: JsonView) -> tuple[str, str]:
+    """Name and hash of a new set; a salt is added while somebody else has the name."""
+    salt = ""
+    while True:
+        code = templates.hash_of(template, salt)
+        name = f"{situation.key.name}-{code}"
+        key = ObjectKey(*REPLICA_SETS, situation.key.namespace, name)
+        if situation.objects.event(key) is None:
+            return name, code
+        salt += "+"
+
+
+def _renew(rollout: _Rollout, new: JsonObject) -> list[Step]:
+    """Bring the set of the present template to its number and its annotations."""
+    wanted = _wanted(new)
+    if wanted > rollout.replicas:
+        target = rollout.replicas
+    else:
+        target = wanted + _room(rollout, wanted)
+    return _scale(rollout, new, target, is_new=True)
+
+
+def _room(rollout: _Rollout, wanted: int) -> int:
+    """How many pods the new set may get on top of `wanted`."""
+    missing = rollout.replicas - wanted
+    if rollout.recreates:
+        return missing
+    present = wanted + sum(_wanted(found) for found in rollout.old)
+    return max(0, min(missing, rollout.maximum - present))
+
+
+def _shrink_old(rollout: _Rollout, new: JsonObject) -> list[Step]:
+    """Scale old sets down: first what is not available anyway, then what may be missed."""
+    present = sum(_wanted(found) for found in rollout.all)
+    least = rollout.replicas - rollout.unavailable
+    new_missing = max(0, _wanted(new) - _available(new))
+    spare = present - least - new_missing
+    targets = {id(found): _wanted(found) for found in rollout.old}
+    for found in rollout.old:
+        unhealthy = min(spare, max(0, targets[id(found)] - _available(found)))
+        if unhealthy > 0:
+            targets[id(found)] -= unhealthy
+            spare -= unhealthy
+    available = sum(_available(found) for found in rollout.all)
+    healthy = min(spare, available - least)
+    for found in rollout.old:
+        down = min(healthy, targets[id(found)])
+        if down > 0:
+            targets[id(found)] -= down
+            healthy -= down
+    steps: list[Step] = []
+    for found in rollout.old:
+        steps += _scale(rollout, found, targets[id(found)])
+    return steps
+
+
+def _forget_old(rollout: _Rollout) -> list[Step]:
+    """Delete the oldest empty sets beyond the history limit, once the rollout is complete."""
+    limit = json_tree.integer(rollout.situation.tree, "spec", "revisionHistoryLimit")
+    limit = HISTORY_DEFAULT if limit is None else limit
+    empty = [
+        found
+        for found in sorted(rollout.old, key=_revision)
+        if not _wanted(found) and not json_tree.integer(found, "status", "replicas")
+    ]
+    surplus = len(empty) - limit
+    return [
+        DeleteObject(
+            key=ObjectKey(*REPLICA_SETS, rollout.situation.key.namespace, s["metadata"]["name"]),
+            uid=s["metadata"]["uid"],
+            options=MANAGER,
+        )
+        for s in empty[: max(0, surplus)]
+        if "deletionTimestamp" not in s["metadata"]
+    ]
+
+
+def _scale_all(rollout: _Rollout, sets: Sequence[JsonObject], target: int) -> list[Step]:
+    steps: list[Step] = []
+    for found in sets:
+        if _wanted(found) != target:
+            steps += _scale(rollout, found, target)
+    return steps
+
+
+def _scale(
+    rollout: _Rollout, found: JsonObject, target: int, *, is_new: bool = False
+) -> list[Step]:
+    """Write a set's number and annotations where they differ."""
+    before = _wanted(found)
+    name = json_tree.text(found, "metadata", "name")
+    annotations = json_tree.labels(found, "metadata", "annotations")
+    wanted = annotations | _annotations(rollout, found, is_new=is_new)
+    if before == target and annotations == wanted:
+        return []
+    tree = json_tree.copy(found)
+    tree["spec"]["replicas"] = target
+    tree["metadata"]["annotations"] = wanted
+    tree["metadata"].pop("resourceVersion", None)
+    key = ObjectKey(*REPLICA_SETS, rollout.situation.key.namespace, name)
+    steps: list[Step] = [UpdateObject(key=key, version="v1", tree=tree, options=MANAGER)]
+    if before != target:
+        steps.append(_scaled(name, before, target))
+    return steps
+
+
+def _scaled(name: str, before: int, after: int) -> Report:
+    direction = "up" if after > before else "down"
+    return Report(
+        reason="ScalingReplicaSet",
+        message=f"Scaled {direction} replica set {name} from {before} to {after}",
+    )
+
+
+def _annotations(rollout: _Rollout, source: JsonView, *, is_new: bool) -> dict[str, str]:
+    found = json_tree.labels(source, "metadata", "annotations")
+    found.pop("kubectl.kubernetes.io/last-applied-configuration", None)
+    found |= {DESIRED: str(rollout.replicas), MAXIMUM: str(rollout.maximum)}
+    if is_new:
+        found[REVISION] = str(rollout.revision)
+    return found
+
+
+def _share(value: object, whole: int, *, round_up: bool) -> int:
+    """A number, or a percentage of `whole`."""
+    if isinstance(value, str) and value.endswith("%") and value[:-1].isdecimal():
+        hundredths = int(value[:-1]) * whole
+        return -(-hundredths // 100) if round_up else hundredths // 100
+    return value if isinstance(value, int) and not isinstance(value, bool) else 0
+
+
+def _wanted(found: JsonView) -> int:
+    return json_tree.integer(found, "spec", "replicas") or 0
+
+
+def _available(found: JsonView) -> int:
+    return json_tree.integer(found, "status", "availableReplicas") or 0
+
+
+def _revision(found: JsonView) -> int:
+    text = json_tree.text(found, "metadata", "annotations", REVISION)
+    return int(text) if text.isdecimal() else 0

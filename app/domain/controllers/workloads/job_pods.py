@@ -1,0 +1,172 @@
+"""The pods of a Job: which have just ended, which run, and what a new one looks like.
+
+A pod carries a finalizer until the Job has counted it; counting and taking the finalizer off stand
+in one plan, so no pod is counted twice or lost.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from app.domain.controllers.event_objects import MANAGER
+from app.domain.controllers.resources import PODS
+from app.domain.controllers.workloads import pods_of
+from app.domain.controllers.workloads.answer import Report, Situation, Step
+from app.domain.log import ObjectKey
+from app.domain.objects.commands import PatchObject, PatchType
+from app.domain.values import json_tree, timestamps
+from app.domain.values.json_tree import JsonObject, JsonView
+from app.domain.values.timestamps import SECOND, Instant, TimestampError
+
+FINALIZER = "batch.kubernetes.io/job-tracking"
+INDEX = "batch.kubernetes.io/job-completion-index"
+
+BACKOFF_FIRST_SECONDS = 10
+BACKOFF_MAX_SECONDS = 600
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JobPods:
+    """The pods of a Job. `ended` still carry the finalizer and are to be counted."""
+
+    all: tuple[JsonObject, ...]
+    active: tuple[JsonObject, ...]
+    ended: tuple[JsonObject, ...]
+    leaving: int
+
+    @property
+    def restarts(self) -> int:
+        """How often containers of running pods were started again."""
+        return sum(
+            json_tree.integer(status, "restartCount") or 0
+            for pod in self.active
+            for status in json_tree.objects(pod, "status", "containerStatuses")
+        )
+
+
+def of_job(situation: Situation) -> JobPods:
+    """All pods of the Job, sorted into what matters to it."""
+    pods = situation.owned(PODS)
+    only_failed = json_tree.text(situation.tree, "spec", "podReplacementPolicy") == "Failed"
+    ended = tuple(
+        pod
+        for pod in pods
+        if FINALIZER in json_tree.texts(pod, "metadata", "finalizers")
+        and (pods_of.is_finished(pod) or (pods_of.is_leaving(pod) and not only_failed))
+    )
+    return JobPods(
+        all=tuple(pods),
+        active=tuple(pod for pod in pods if pods_of.is_active(pod)),
+        ended=ended,
+        leaving=sum(1 for p in pods if pods_of.is_leaving(p) and not pods_of.is_finished(p)),
+    )
+
+
+def has_succeeded(pod: JsonView) -> bool:
+    """True in phase Succeeded."""
+    return json_tree.text(pod, "status", "phase") == "Succeeded"
+
+
+def index_of(pod: JsonView) -> int | None:
+    """The completion index of a pod of an indexed Job."""
+    text = json_tree.text(pod, "metadata", "annotations", INDEX)
+    return int(text) if text.isdecimal() else None
+
+
+def freed(pod: JsonView) -> PatchObject | None:
+    """The command that takes the finalizer off; None when there is none."""
+    metadata = json_tree.mapping(pod, "metadata")
+    finalizers = json_tree.texts(metadata, "finalizers")
+    if FINALIZER not in finalizers:
+        return None
+    left = [finalizer for finalizer in finalizers if finalizer != FINALIZER]
+    return PatchObject(
+        key=ObjectKey(*PODS, metadata["namespace"], metadata["name"]),
+        version="v1",
+        type=PatchType.MERGE,
+        body={"metadata": {"uid": metadata["uid"], "finalizers": left or None}},
+        options=MANAGER,
+    )
+
+
+def creates(situation: Situation, indexes: Iterable[int | None]) -> list[Step]:
+    """A new pod for each index; None stands for a pod without one."""
+    taken: set[str] = set()
+    steps: list[Step] = []
+    for number, index in enumerate(indexes):
+        base = f"{situation.key.name}-" if index is None else f"{situation.key.name}-{index}-"
+        seed = f"{situation.uid}/{situation.objects.revision}/{number}"
+        name = pods_of.fresh_name(situation.objects, situation.key.namespace, base, seed, taken)
+        pod = _pod(situation, index)
+        pod["metadata"] |= {"generateName": base, "name": name}
+        steps.append(pods_of.create(pod))
+        steps.append(Report(reason="SuccessfulCreate", message=f"Created pod: {name}"))
+    return steps
+
+
+def deletes(pods: Iterable[JsonObject]) -> list[Step]:
+    """Delete pods, each with its report."""
+    steps: list[Step] = []
+    for pod in pods:
+        name = pod["metadata"]["name"]
+        steps.append(pods_of.delete(pod))
+        steps.append(Report(reason="SuccessfulDelete", message=f"Deleted pod: {name}"))
+    return steps
+
+
+def backoff_until(pods: JobPods) -> Instant | None:
+    """Until when no pod is made because the last ones failed; None when none did.
+
+    10 s after the first failure, doubled with each that follows without a success between.
+    """
+    ends = sorted(
+        (_ended_at(pod), has_succeeded(pod)) for pod in pods.all if not pods_of.is_active(pod)
+    )
+    failures = 0
+    for _, is_success in ends:
+        failures = 0 if is_success else failures + 1
+    if not failures:
+        return None
+    delay = min(BACKOFF_FIRST_SECONDS << min(failures - 1, 16), BACKOFF_MAX_SECONDS)
+    return Instant(ends[-1][0] + delay * SECOND)
+
+
+def _ended_at(pod: JsonView) -> Instant:
+    texts = [
+        json_tree.text(status, "state", "terminated", "finishedAt")
+        for status in json_tree.objects(pod, "status", "containerStatuses")
+    ]
+    texts += [
+        json_tree.text(condition, "lastTransitionTime")
+        for condition in json_tree.objects(pod, "status", "conditions")
+        if condition.get("type") == "Ready"
+    ]
+    texts.append(json_tree.text(pod, "metadata", "deletionTimestamp"))
+    for text in texts:
+        try:
+            return timestamps.parse(text)
+        except TimestampError:
+            continue
+    return Instant(0)
+
+
+def _pod(situation: Situation, index: int | None) -> JsonObject:
+    template = json_tree.mapping(situation.tree, "spec", "template")
+    owner = pods_of.owner_reference(situation, "batch/v1", "Job")
+    pod = pods_of.from_template(situation, template, owner)
+    metadata = pod["metadata"]
+    metadata["finalizers"] = [*json_tree.texts(metadata, "finalizers"), FINALIZER]
+    if index is None:
+        return pod
+    text = str(index)
+    metadata["annotations"] = json_tree.labels(metadata, "annotations") | {INDEX: text}
+    metadata["labels"] = json_tree.labels(metadata, "labels") | {INDEX: text}
+    spec = pod["spec"]
+    spec["hostname"] = f"{situation.key.name}-{index}"
+    variable = {
+        "name": "JOB_COMPLETION_INDEX",
+        "valueFrom": {"fieldRef": {"fieldPath": f"metadata.labels['{INDEX}']"}},
+    }
+    for field in ("containers", "initContainers"):
+        for container in json_tree.objects(spec, field):
+            container["env"] = [*container.get("env", ()), json_tree.copy(variable)]
+    return pod

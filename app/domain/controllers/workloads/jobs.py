@@ -1,0 +1,301 @@
+"""Job: pods that end, until enough have succeeded or too many have failed.
+
+One step counts what has ended, another makes or deletes pods, the last one writes what is left of
+the status. Success and failure policies of pods and indexes are not looked at.
+"""
+
+from dataclasses import dataclass
+
+from app.domain.controllers.event_objects import MANAGER
+from app.domain.controllers.workloads import job_pods, pods_of
+from app.domain.controllers.workloads.answer import Answer, Report, Situation, Step
+from app.domain.controllers.workloads.job_pods import JobPods
+from app.domain.objects.commands import Command, DeleteObject, Propagation
+from app.domain.values import json_tree, timestamps
+from app.domain.values.json_tree import JsonObject, JsonView
+from app.domain.values.timestamps import SECOND, Instant, TimestampError
+
+_REACHED = ("CompletionsReached", "Reached expected number of succeeded pods")
+_BACKOFF = ("BackoffLimitExceeded", "Job has reached the specified backoff limit")
+_DEADLINE = ("DeadlineExceeded", "Job was active longer than specified deadline")
+
+
+@dataclass(slots=True, kw_only=True)
+class _Job:
+    """A Job while it is judged; `status` is the one to be written."""
+
+    situation: Situation
+    spec: JsonView
+    pods: JobPods
+    status: JsonObject
+    done: set[int]
+
+    def number(self, field: str) -> int:
+        return json_tree.integer(self.status, field) or 0
+
+    def condition(self, kind: str) -> JsonView:
+        for found in json_tree.objects(self.status, "conditions"):
+            if found.get("type") == kind and found.get("status") == "True":
+                return found
+        return json_tree.EMPTY
+
+    @property
+    def is_over(self) -> bool:
+        return bool(self.condition("Complete") or self.condition("Failed"))
+
+    @property
+    def is_indexed(self) -> bool:
+        return self.spec.get("completionMode") == "Indexed"
+
+
+def sync(situation: Situation) -> Answer:
+    """The next thing to do for a Job."""
+    job = _read(situation)
+    counting = _count_ended(job)
+    if counting:
+        _refresh(job)
+        return Answer(steps=(pods_of.with_status(situation, job.status), *counting))
+    if job.is_over:
+        return _after_end(job)
+    due: Instant | None = None
+    if not situation.is_ending:
+        steps, due = _decide(job)
+        if steps:
+            return Answer(steps=tuple(steps), due=due)
+    _refresh(job)
+    if job.status == situation.tree.get("status"):
+        return Answer(due=due)
+    return Answer(steps=(pods_of.with_status(situation, job.status),), due=due)
+
+
+def release(pod: JsonObject) -> Command | None:
+    """Free a pod whose Job is gone."""
+    return job_pods.freed(pod)
+
+
+def _read(situation: Situation) -> _Job:
+    status = json_tree.copy(dict(json_tree.mapping(situation.tree, "status")))
+    return _Job(
+        situation=situation,
+        spec=json_tree.mapping(situation.tree, "spec"),
+        pods=job_pods.of_job(situation),
+        status=status,
+        done=set(_indexes(json_tree.text(status, "completedIndexes"))),
+    )
+
+
+def _count_ended(job: _Job) -> list[Step]:
+    """Take ended pods into the numbers; answers the commands that free them."""
+    steps: list[Step] = []
+    for pod in job.pods.ended[: job.situation.pods_max]:
+        command = job_pods.freed(pod)
+        if command is None:
+            continue
+        steps.append(command)
+        field = "succeeded" if job_pods.has_succeeded(pod) else "failed"
+        index = job_pods.index_of(pod)
+        if field == "succeeded" and job.is_indexed and index is not None:
+            job.done.add(index)
+            job.status["completedIndexes"] = _ranges(job.done)
+            job.status["succeeded"] = len(job.done)
+        else:
+            job.status[field] = job.number(field) + 1
+    return steps
+
+
+def _decide(job: _Job) -> tuple[list[Step], Instant | None]:
+    """Make or delete pods, or end the Job; with the instant at which to look again."""
+    verdict, due = _failure(job)
+    if verdict is not None:
+        return _end(job, "FailureTarget", "Failed", verdict), None
+    if job.spec.get("suspend") is True:
+        return _suspend(job), None
+    _resume(job)
+    if _is_complete(job):
+        return _end(job, "SuccessCriteriaMet", "Complete", _REACHED), None
+    missing = _missing(job)
+    if not missing:
+        surplus = len(job.pods.active) - (json_tree.integer(job.spec, "parallelism") or 0)
+        victims = job.pods.active[: max(0, surplus)]
+        return job_pods.deletes(victims[: job.situation.pods_max]), due
+    until = job_pods.backoff_until(job.pods)
+    if until is not None and until > job.situation.now:
+        return [], until if due is None else min(due, until)
+    return job_pods.creates(job.situation, missing[: job.situation.pods_max]), due
+
+
+def _failure(job: _Job) -> tuple[tuple[str, str] | None, Instant | None]:
+    """Why the Job has failed, if it has; and when its deadline is."""
+    target = job.condition("FailureTarget")
+    if target:
+        return (target["reason"], target["message"]), None
+    limit = json_tree.integer(job.spec, "backoffLimit")
+    limit = 6 if limit is None else limit
+    is_restarting = json_tree.text(job.spec, "template", "spec", "restartPolicy") == "OnFailure"
+    restarts = job.pods.restarts if is_restarting else 0
+    if job.number("failed") > limit or (restarts and restarts >= limit):
+        return _BACKOFF, None
+    seconds = json_tree.integer(job.spec, "activeDeadlineSeconds")
+    started = _instant(json_tree.text(job.status, "startTime"))
+    if seconds is None or started is None or job.spec.get("suspend") is True:
+        return None, None
+    due = Instant(started + seconds * SECOND)
+    return (_DEADLINE, None) if due <= job.situation.now else (None, due)
+
+
+def _end(job: _Job, interim: str, final: str, why: tuple[str, str]) -> list[Step]:
+    """First the interim condition and the end of the pods, then the final one."""
+    now = job.situation.now
+    steps: list[Step] = []
+    if not job.condition(interim):
+        _put(job, interim, "True", *why)
+        _refresh(job)
+        steps.append(pods_of.with_status(job.situation, job.status))
+        return steps + job_pods.deletes(job.pods.active)
+    if job.pods.active:
+        return job_pods.deletes(job.pods.active[: job.situation.pods_max])
+    if job.pods.leaving:
+        return []
+    _put(job, final, "True", *why)
+    _refresh(job)
+    if final == "Complete":
+        job.status["completionTime"] = timestamps.seconds_text(now)
+        steps.append(Report(reason="Completed", message="Job completed"))
+    else:
+        steps.append(Report(kind="Warning", reason=why[0], message=why[1]))
+    return [pods_of.with_status(job.situation, job.status), *steps]
+
+
+def _suspend(job: _Job) -> list[Step]:
+    if job.pods.active:
+        return job_pods.deletes(job.pods.active[: job.situation.pods_max])
+    if job.condition("Suspended"):
+        return []
+    job.status.pop("startTime", None)
+    _put(job, "Suspended", "True", "JobSuspended", "Job suspended")
+    _refresh(job)
+    report = Report(reason="Suspended", message="Job suspended")
+    return [pods_of.with_status(job.situation, job.status), report]
+
+
+def _resume(job: _Job) -> None:
+    """Set what a running Job has; written with the next status."""
+    if job.condition("Suspended"):
+        _put(job, "Suspended", "False", "JobResumed", "Job resumed")
+        job.status.pop("startTime", None)
+    if "startTime" not in job.status:
+        job.status["startTime"] = timestamps.seconds_text(job.situation.now)
+
+
+def _is_complete(job: _Job) -> bool:
+    if job.condition("SuccessCriteriaMet"):
+        return True
+    completions = json_tree.integer(job.spec, "completions")
+    if completions is None:
+        return job.number("succeeded") > 0 and not job.pods.active
+    return job.number("succeeded") >= completions
+
+
+def _missing(job: _Job) -> list[int | None]:
+    """For which pods there is room: indexes, or None once for each."""
+    parallel = json_tree.integer(job.spec, "parallelism")
+    completions = json_tree.integer(job.spec, "completions")
+    wanted = 1 if parallel is None else parallel
+    if completions is None:
+        if job.number("succeeded"):
+            return []
+    else:
+        wanted = min(wanted, completions - job.number("succeeded"))
+    occupied = list(job.pods.active)
+    if json_tree.text(job.spec, "podReplacementPolicy") == "Failed":
+        occupied = [pod for pod in job.pods.all if not pods_of.is_finished(pod)]
+    room = wanted - len(occupied)
+    if room <= 0:
+        return []
+    if not job.is_indexed:
+        return [None] * room
+    taken = job.done | {index for pod in occupied if (index := job_pods.index_of(pod)) is not None}
+    found: list[int | None] = []
+    for index in range(completions or 0):
+        if len(found) >= room:
+            break
+        if index not in taken:
+            found.append(index)
+    return found
+
+
+def _after_end(job: _Job) -> Answer:
+    """A finished Job goes when its time to live is over."""
+    seconds = json_tree.integer(job.spec, "ttlSecondsAfterFinished")
+    if seconds is None or job.situation.is_ending:
+        return Answer()
+    ended = job.condition("Complete") or job.condition("Failed")
+    since = _instant(json_tree.text(ended, "lastTransitionTime"))
+    due = Instant((since or 0) + seconds * SECOND)
+    if due > job.situation.now:
+        return Answer(due=due)
+    removal = DeleteObject(
+        key=job.situation.key,
+        uid=job.situation.uid,
+        propagation=Propagation.FOREGROUND,
+        options=MANAGER,
+    )
+    return Answer(steps=(removal,))
+
+
+def _refresh(job: _Job) -> None:
+    """The numbers of pods that run, in the status to be written."""
+    counts = pods_of.count(job.pods.active, 0, job.situation.now)
+    for field, value in (("active", counts.all), ("succeeded", None), ("failed", None)):
+        number = job.number(field) if value is None else value
+        if number:
+            job.status[field] = number
+        else:
+            job.status.pop(field, None)
+    job.status["ready"] = counts.ready
+    job.status["terminating"] = job.pods.leaving
+    job.status["uncountedTerminatedPods"] = {}
+
+
+def _put(job: _Job, kind: str, status: str, reason: str, message: str) -> None:
+    text = timestamps.seconds_text(job.situation.now)
+    kept = [c for c in json_tree.objects(job.status, "conditions") if c.get("type") != kind]
+    kept.append(
+        {
+            "type": kind,
+            "status": status,
+            "lastProbeTime": text,
+            "lastTransitionTime": text,
+            "reason": reason,
+            "message": message,
+        }
+    )
+    job.status["conditions"] = kept
+
+
+def _instant(text: str) -> Instant | None:
+    try:
+        return timestamps.parse(text)
+    except TimestampError:
+        return None
+
+
+def _indexes(text: str) -> list[int]:
+    """`0-2,5` means 0, 1, 2 and 5."""
+    found: list[int] = []
+    for part in text.split(","):
+        first, _, last = part.partition("-")
+        if first.isdecimal():
+            found.extend(range(int(first), int(last or first) + 1))
+    return found
+
+
+def _ranges(indexes: set[int]) -> str:
+    """The reverse of `_indexes`."""
+    runs: list[list[int]] = []
+    for index in sorted(indexes):
+        if runs and runs[-1][1] == index - 1:
+            runs[-1][1] = index
+        else:
+            runs.append([index, index])
+    return ",".join(str(a) if a == b else f"{a}-{b}" for a, b in runs)

@@ -1,0 +1,59 @@
+"""The five kinds with their rules."""
+
+from app.domain.controllers.resources import PODS
+from app.domain.controllers.workloads import (
+    daemon_sets,
+    deployments,
+    jobs,
+    replica_sets,
+    stateful_sets,
+)
+from app.domain.controllers.workloads.answer import Workload
+
+DEPLOYMENTS = Workload(
+    name="deployments",
+    kind="Deployment",
+    api_version="apps/v1",
+    place=("apps", "deployments"),
+    component="deployment-controller",
+    dependents=frozenset({deployments.REPLICA_SETS}),
+    sync=deployments.sync,
+)
+REPLICA_SETS = Workload(
+    name="replica-sets",
+    kind="ReplicaSet",
+    api_version="apps/v1",
+    place=deployments.REPLICA_SETS,
+    component="replicaset-controller",
+    dependents=frozenset({PODS}),
+    sync=replica_sets.sync,
+)
+STATEFUL_SETS = Workload(
+    name="stateful-sets",
+    kind="StatefulSet",
+    api_version="apps/v1",
+    place=("apps", "statefulsets"),
+    component="statefulset-controller",
+    dependents=frozenset({PODS}),
+    sync=stateful_sets.sync,
+)
+DAEMON_SETS = Workload(
+    name="daemon-sets",
+    kind="DaemonSet",
+    api_version="apps/v1",
+    place=("apps", "daemonsets"),
+    component="daemonset-controller",
+    dependents=frozenset({PODS}),
+    sync=daemon_sets.sync,
+    watches_nodes=True,
+)
+JOBS = Workload(
+    name="jobs",
+    kind="Job",
+    api_version="batch/v1",
+    place=("batch", "jobs"),
+    component="job-controller",
+    dependents=frozenset({PODS}),
+    sync=jobs.sync,
+    release=jobs.release,
+)

@@ -1,0 +1,153 @@
+"""The pods of a workload: how they are made and what is counted about them.
+
+Parity: controllers.md 5.5 and the replica controllers' visible behaviour.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from app.domain.controllers.event_objects import MANAGER
+from app.domain.controllers.resources import PODS
+from app.domain.controllers.workloads.answer import Situation
+from app.domain.log import ObjectKey
+from app.domain.objects.commands import CreateObject, DeleteObject, UpdateObject
+from app.domain.objects.reader import ObjectsReader
+from app.domain.values import json_tree, names, timestamps
+from app.domain.values.json_tree import JsonObject, JsonView
+from app.domain.values.timestamps import SECOND, Instant, TimestampError
+
+NAME_ATTEMPTS_MAX = 8
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Counts:
+    """How pods that are not being deleted stand. `due` is when one of them becomes available."""
+
+    all: int
+    ready: int
+    available: int
+    due: Instant | None
+
+
+def is_leaving(pod: JsonView) -> bool:
+    """True when the pod has a deletionTimestamp."""
+    return "deletionTimestamp" in json_tree.mapping(pod, "metadata")
+
+
+def is_finished(pod: JsonView) -> bool:
+    """True in a terminal phase."""
+    return json_tree.text(pod, "status", "phase") in ("Succeeded", "Failed")
+
+
+def is_active(pod: JsonView) -> bool:
+    """True when the pod counts: neither finished nor on its way out."""
+    return not is_leaving(pod) and not is_finished(pod)
+
+
+def ready_since(pod: JsonView) -> Instant | None:
+    """Since when the pod is ready; None when it is not."""
+    for condition in json_tree.objects(pod, "status", "conditions"):
+        if condition.get("type") == "Ready" and condition.get("status") == "True":
+            try:
+                return timestamps.parse(json_tree.text(condition, "lastTransitionTime"))
+            except TimestampError:
+                return Instant(0)
+    return None
+
+
+def available_at(pod: JsonView, min_ready_seconds: int) -> Instant | None:
+    """When the pod counts as available; None while it is not ready."""
+    since = ready_since(pod)
+    return None if since is None else Instant(since + min_ready_seconds * SECOND)
+
+
+def count(pods: Iterable[JsonView], min_ready_seconds: int, now: Instant) -> Counts:
+    """The numbers of a set of pods."""
+    total = ready = available = 0
+    due: list[Instant] = []
+    for pod in pods:
+        total += 1
+        at = available_at(pod, min_ready_seconds)
+        if at is None:
+            continue
+        ready += 1
+        if at <= now:
+            available += 1
+        else:
+            due.append(at)
+    return Counts(all=total, ready=ready, available=available, due=min(due, default=None))
+
+
+def owner_reference(situation: Situation, api_version: str, kind: str) -> JsonObject:
+    """The controller reference of what a workload makes."""
+    return {
+        "apiVersion": api_version,
+        "kind": kind,
+        "name": situation.key.name,
+        "uid": situation.uid,
+        "controller": True,
+        "blockOwnerDeletion": True,
+    }
+
+
+def from_template(situation: Situation, template: JsonView, owner: JsonObject) -> JsonObject:
+    """A pod of the template, without a name; owned by the caller."""
+    written = json_tree.mapping(template, "metadata")
+    metadata: JsonObject = {"namespace": situation.key.namespace}
+    for field in ("labels", "annotations", "finalizers"):
+        if written.get(field):
+            metadata[field] = json_tree.copy(written[field])
+    metadata["ownerReferences"] = [owner]
+    return {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": metadata,
+        "spec": json_tree.copy(template.get("spec") or {}),
+    }
+
+
+def create(pod: JsonObject) -> CreateObject:
+    """The command that makes a pod whose name is set."""
+    metadata = pod["metadata"]
+    key = ObjectKey(*PODS, metadata["namespace"], metadata["name"])
+    return CreateObject(key=key, version="v1", tree=pod, options=MANAGER)
+
+
+def delete(pod: JsonView) -> DeleteObject:
+    """The command that deletes a pod, with its grace period."""
+    metadata = json_tree.mapping(pod, "metadata")
+    key = ObjectKey(*PODS, metadata["namespace"], metadata["name"])
+    return DeleteObject(key=key, uid=metadata["uid"], options=MANAGER)
+
+
+def fresh_name(
+    objects: ObjectsReader, namespace: str, base: str, seed: str, taken: set[str]
+) -> str:
+    """A free name: the base and five characters drawn from the seed.
+
+    The API server draws them when the pod arrives; here the Event that names the pod stands in the
+    same plan, so the controller does.
+    """
+    name = ""
+    for attempt in range(NAME_ATTEMPTS_MAX):
+        name = names.generated(base, seed, attempt)
+        if name not in taken and objects.event(ObjectKey(*PODS, namespace, name)) is None:
+            break
+    taken.add(name)
+    return name
+
+
+def with_status(situation: Situation, status: JsonObject, version: str = "v1") -> UpdateObject:
+    """The command that writes the status and, with it, the annotations of the tree."""
+    tree = {**situation.tree, "status": status}
+    tree["metadata"] = {
+        key: value for key, value in tree["metadata"].items() if key != "resourceVersion"
+    }
+    return UpdateObject(
+        key=situation.key, version=version, tree=tree, subresource="status", options=MANAGER
+    )
+
+
+def without_zeros(status: JsonObject, *kept: str) -> JsonObject:
+    """The status as the API writes it: numbers that are 0 are left out, those named stay."""
+    return {key: value for key, value in status.items() if value != 0 or key in kept}

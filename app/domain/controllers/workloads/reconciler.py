@@ -1,0 +1,171 @@
+"""The queue that all workloads share: which one to look at after which event.
+
+An event on a workload or on something it controls queues the workload; its rules answer what to do
+now, from the objects alone. A step that was refused is reported and tried again pod by pod, with a
+growing delay, as upstream's work queue does.
+"""
+
+from app.domain.controllers.event_objects import Reporter, reference
+from app.domain.controllers.plan import Plan, Views
+from app.domain.controllers.pods import controller_of
+from app.domain.controllers.resources import NODES, is_of
+from app.domain.controllers.work_queue import WorkQueue
+from app.domain.controllers.workloads.answer import Report, Situation, Step, Workload
+from app.domain.log import Event, EventType, ObjectKey
+from app.domain.objects.commands import Command
+from app.domain.objects.reader import ObjectsReader
+from app.domain.objects.rejections import MODIFIED
+from app.domain.values import json_tree
+from app.domain.values.json_tree import JsonObject, JsonView
+from app.domain.values.timestamps import Instant
+
+PODS_MAX = 100
+"""How many pods one step makes or deletes; the workload is looked at again afterwards."""
+
+
+class WorkloadReconciler:
+    """Runs the rules of one kind of workload."""
+
+    def __init__(self, workload: Workload) -> None:
+        self.name = workload.name
+        self._workload = workload
+        self._queue: WorkQueue[ObjectKey] = WorkQueue()
+        self._reporter = Reporter(workload.component)
+        self._problems: dict[ObjectKey, str] = {}
+        self._careful: set[ObjectKey] = set()
+        self._reporting: ObjectKey | None = None
+
+    def fold(self, event: Event, views: Views) -> None:
+        """Queue the workload that the event is about, or the one that controls its object."""
+        if not event.is_about_object:
+            return
+        key = event.key
+        workload = self._workload
+        if is_of(key, workload.place):
+            if event.type is EventType.OBJECT_DELETED:
+                self._problems.pop(key, None)
+                self._careful.discard(key)
+                self._queue.forget(key)
+            else:
+                self._queue.add(key, event.revision)
+        elif (key.group, key.resource) in workload.dependents:
+            self._fold_dependent(event, views.objects)
+        elif workload.watches_nodes and is_of(key, NODES):
+            for found in views.objects.keys(*workload.place):
+                self._queue.add(found, event.revision)
+        else:
+            self._reporter.fold(event)
+
+    def step(self, views: Views, now: Instant) -> Plan | None:
+        """Bring one workload nearer to what it asks for."""
+        while found := self._queue.take(now):
+            key, cause = found
+            commands = self._commands(views.objects, key, now)
+            if commands:
+                return Plan(
+                    controller=self.name,
+                    key="/".join(key),
+                    commands=commands,
+                    cause=cause,
+                    observed=views.objects.revision,
+                )
+        return None
+
+    def settled(self, plan: Plan, problem: str | None, now: Instant) -> None:
+        """After a refusal say so once and try again later, one pod at a time."""
+        key = ObjectKey(*plan.key.split("/", 3))
+        was_report, self._reporting = self._reporting == key, None
+        if problem is None:
+            if was_report:
+                self._queue.retry(key, now)
+            else:
+                self._careful.discard(key)
+                self._queue.forget(key)
+        elif was_report or MODIFIED in problem:
+            self._queue.retry(key, now)
+        elif len(plan.commands) > 1 and key not in self._careful:
+            # One of many pods may be to blame: make what can be made.
+            self._careful.add(key)
+            self._queue.add_first(key, plan.observed)
+        else:
+            self._careful.add(key)
+            self._problems[key] = problem
+            self._queue.add_first(key, plan.observed)
+
+    def due(self) -> Instant | None:
+        """When a workload has something to do without an event."""
+        return self._queue.due()
+
+    def redecide(self, views: Views, decision: Event) -> Plan | None:
+        """Workloads record no decisions: their plans follow from the objects alone."""
+        return None
+
+    def _fold_dependent(self, event: Event, objects: ObjectsReader) -> None:
+        owner = controller_of(event.object)
+        workload = self._workload
+        if owner.get("kind") != workload.kind or owner.get("apiVersion") != workload.api_version:
+            return
+        key = objects.by_uid(json_tree.text(owner, "uid"))
+        if key is not None:
+            self._queue.add(key, event.revision)
+        elif workload.release is not None and event.type is not EventType.OBJECT_DELETED:
+            self._queue.add(event.key, event.revision)
+
+    def _commands(
+        self, objects: ObjectsReader, key: ObjectKey, now: Instant
+    ) -> tuple[Command, ...]:
+        workload = self._workload
+        tree = objects.get(key)
+        if tree is None:
+            return ()
+        if not is_of(key, workload.place):
+            freed = workload.release(tree) if workload.release is not None else None
+            return () if freed is None else (freed,)
+        problem = self._problems.pop(key, None)
+        if problem is not None:
+            self._reporting = key
+            report = Report(
+                kind="Warning", reason="FailedCreate", message=f"Error creating: {problem}"
+            )
+            return self._spoken(objects, tree, (report,), now)
+        answer = workload.sync(
+            Situation(
+                objects=objects,
+                key=key,
+                tree=tree,
+                now=now,
+                pods_max=1 if key in self._careful else PODS_MAX,
+            )
+        )
+        if answer.due is not None:
+            self._queue.add_at(key, answer.due, objects.revision)
+        return self._spoken(objects, tree, answer.steps, now)
+
+    def _spoken(
+        self, objects: ObjectsReader, tree: JsonObject, steps: tuple[Step, ...], now: Instant
+    ) -> tuple[Command, ...]:
+        """The steps with reports turned into Event objects of different names."""
+        commands: list[Command] = []
+        taken: set[ObjectKey] = set()
+        for step in steps:
+            if not isinstance(step, Report):
+                commands.append(step)
+                continue
+            said = self._reporter.report(
+                objects,
+                now,
+                self._subject(tree),
+                kind=step.kind,
+                reason=step.reason,
+                message=step.message,
+                taken=frozenset(taken),
+            )
+            taken.add(said.key)
+            commands.append(said)
+        return tuple(commands)
+
+    def _subject(self, tree: JsonView) -> JsonObject:
+        workload = self._workload
+        return reference(
+            tree, kind=workload.kind, api_version=workload.api_version, with_revision=True
+        )

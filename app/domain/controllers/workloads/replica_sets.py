@@ -1,0 +1,111 @@
+"""ReplicaSet: as many pods as asked for.
+
+A pod that is finished or terminating counts no more, so the replacement of an evicted pod is made
+as soon as the eviction has begun. Parity: controllers.md 5.5.
+"""
+
+from collections import Counter
+
+from app.domain.controllers.resources import PODS
+from app.domain.controllers.workloads import pods_of
+from app.domain.controllers.workloads.answer import Answer, Report, Situation, Step
+from app.domain.values import json_tree
+from app.domain.values.json_tree import JsonObject, JsonView
+
+DELETION_COST = "controller.kubernetes.io/pod-deletion-cost"
+
+
+def sync(situation: Situation) -> Answer:
+    """Make or delete pods; when the number is right, write the status."""
+    pods = situation.owned(PODS)
+    active = [pod for pod in pods if pods_of.is_active(pod)]
+    if not situation.is_ending:
+        wanted = json_tree.integer(situation.tree, "spec", "replicas") or 0
+        missing = wanted - len(active)
+        if missing > 0:
+            return Answer(steps=_creates(situation, min(missing, situation.pods_max)))
+        if missing < 0:
+            return Answer(steps=_deletes(situation, active, min(-missing, situation.pods_max)))
+    leaving = sum(1 for pod in pods if pods_of.is_leaving(pod) and not pods_of.is_finished(pod))
+    return _status(situation, active, leaving)
+
+
+def _creates(situation: Situation, count: int) -> tuple[Step, ...]:
+    template = json_tree.mapping(situation.tree, "spec", "template")
+    owner = pods_of.owner_reference(situation, "apps/v1", "ReplicaSet")
+    taken: set[str] = set()
+    steps: list[Step] = []
+    for index in range(count):
+        pod = pods_of.from_template(situation, template, owner)
+        base = f"{situation.key.name}-"
+        seed = f"{situation.uid}/{situation.objects.revision}/{index}"
+        name = pods_of.fresh_name(situation.objects, situation.key.namespace, base, seed, taken)
+        pod["metadata"] |= {"generateName": base, "name": name}
+        steps.append(pods_of.create(pod))
+        steps.append(Report(reason="SuccessfulCreate", message=f"Created pod: {name}"))
+    return tuple(steps)
+
+
+def _deletes(situation: Situation, active: list[JsonObject], count: int) -> tuple[Step, ...]:
+    on_node = Counter(json_tree.text(pod, "spec", "nodeName") for pod in active)
+    order = sorted(active, key=lambda pod: _worth(pod, on_node))
+    steps: list[Step] = []
+    for pod in order[:count]:
+        steps.append(pods_of.delete(pod))
+        name = pod["metadata"]["name"]
+        steps.append(Report(reason="SuccessfulDelete", message=f"Deleted pod: {name}"))
+    return tuple(steps)
+
+
+def _worth(pod: JsonView, on_node: Counter[str]) -> tuple[object, ...]:
+    """Sorts what is deleted first to the front: upstream's ranking of active pods."""
+    node = json_tree.text(pod, "spec", "nodeName")
+    since = pods_of.ready_since(pod)
+    cost = json_tree.text(pod, "metadata", "annotations", DELETION_COST)
+    metadata = json_tree.mapping(pod, "metadata")
+    return (
+        bool(node),
+        ("Pending", "Unknown", "Running").index(_phase(pod)),
+        since is not None,
+        int(cost) if cost.lstrip("-").isdecimal() else 0,
+        -on_node[node],
+        -(since or 0),
+        _reversed(json_tree.text(metadata, "creationTimestamp")),
+        json_tree.text(metadata, "name"),
+    )
+
+
+def _phase(pod: JsonView) -> str:
+    phase = json_tree.text(pod, "status", "phase")
+    return phase if phase in ("Pending", "Running") else "Unknown"
+
+
+def _reversed(text: str) -> tuple[int, ...]:
+    """Newer times first."""
+    return tuple(-ord(char) for char in text)
+
+
+def _status(situation: Situation, active: list[JsonObject], leaving: int) -> Answer:
+    tree = situation.tree
+    seconds = json_tree.integer(tree, "spec", "minReadySeconds") or 0
+    counts = pods_of.count(active, seconds, situation.now)
+    labels = json_tree.labels(tree, "spec", "template", "metadata", "labels").items()
+    status: JsonObject = pods_of.without_zeros(
+        {
+            "replicas": counts.all,
+            "fullyLabeledReplicas": sum(1 for pod in active if labels <= _labels(pod).items()),
+            "readyReplicas": counts.ready,
+            "availableReplicas": counts.available,
+            "terminatingReplicas": leaving,
+            "observedGeneration": json_tree.integer(tree, "metadata", "generation") or 0,
+        },
+        "replicas",
+        "terminatingReplicas",
+    )
+    if status == tree.get("status"):
+        return Answer(due=counts.due)
+    return Answer(steps=(pods_of.with_status(situation, status),), due=counts.due)
+
+
+def _labels(pod: JsonView) -> dict[str, str]:
+    return json_tree.labels(pod, "metadata", "labels")

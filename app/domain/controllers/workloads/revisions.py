@@ -1,0 +1,65 @@
+"""ControllerRevisions: the pod templates that a StatefulSet or DaemonSet has had."""
+
+from dataclasses import dataclass
+
+from app.domain.controllers.event_objects import MANAGER
+from app.domain.controllers.workloads import pods_of, templates
+from app.domain.controllers.workloads.answer import Situation
+from app.domain.log import ObjectKey
+from app.domain.objects.commands import Command, CreateObject
+from app.domain.values import json_tree
+from app.domain.values.json_tree import JsonObject, JsonView
+
+CONTROLLER_REVISIONS = ("apps", "controllerrevisions")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Revision:
+    """The revision of the present template: name, hash, and the command that records it."""
+
+    name: str
+    hash: str
+    create: Command | None
+
+
+def present(situation: Situation, kind: str) -> Revision:
+    """The revision that the present template has or gets."""
+    template = templates.template_of(situation.tree)
+    code = templates.hash_of(template)
+    name = f"{situation.key.name}-{code}"
+    key = ObjectKey(*CONTROLLER_REVISIONS, situation.key.namespace, name)
+    if situation.objects.event(key) is not None:
+        return Revision(name=name, hash=code, create=None)
+    number = 1 + max(
+        (
+            json_tree.integer(found, "revision") or 0
+            for found in situation.owned(CONTROLLER_REVISIONS)
+        ),
+        default=0,
+    )
+    labels = json_tree.labels(template, "metadata", "labels")
+    tree: JsonObject = {
+        "apiVersion": "apps/v1",
+        "kind": "ControllerRevision",
+        "metadata": {
+            "name": name,
+            "namespace": situation.key.namespace,
+            "labels": labels | {templates.REVISION_LABEL: code},
+            "ownerReferences": [pods_of.owner_reference(situation, "apps/v1", kind)],
+        },
+        "data": {"spec": {"template": {**template, "$patch": "replace"}}},
+        "revision": number,
+    }
+    made = CreateObject(key=key, version="v1", tree=tree, options=MANAGER)
+    return Revision(name=name, hash=code, create=made)
+
+
+def template_at(situation: Situation, name: str) -> JsonView:
+    """The template of a recorded revision; the present one when it is not there any more."""
+    key = ObjectKey(*CONTROLLER_REVISIONS, situation.key.namespace, name)
+    found = situation.objects.get(key)
+    if found is None:
+        return json_tree.mapping(situation.tree, "spec", "template")
+    template = dict(json_tree.mapping(found, "data", "spec", "template"))
+    template.pop("$patch", None)
+    return template

@@ -1,0 +1,232 @@
+"""StatefulSet: pods with ordinals, one after the other unless told otherwise.
+
+A pod is replaced only when the old one of the same name is gone. Volume claims are made from the
+templates and kept.
+"""
+
+from dataclasses import dataclass
+
+from app.domain.controllers.event_objects import MANAGER
+from app.domain.controllers.resources import PODS
+from app.domain.controllers.workloads import pods_of, revisions, templates
+from app.domain.controllers.workloads.answer import Answer, Report, Situation, Step
+from app.domain.controllers.workloads.revisions import Revision
+from app.domain.log import ObjectKey
+from app.domain.objects.commands import CreateObject
+from app.domain.values import json_tree
+from app.domain.values.json_tree import JsonObject, JsonView
+
+VOLUME_CLAIMS = ("", "persistentvolumeclaims")
+NAME_LABEL = "statefulset.kubernetes.io/pod-name"
+INDEX_LABEL = "apps.kubernetes.io/pod-index"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Set:
+    situation: Situation
+    revision: Revision
+    current: str
+    start: int
+    replicas: int
+    partition: int
+    is_ordered: bool
+    pods: dict[int, JsonObject]
+
+    @property
+    def ordinals(self) -> range:
+        return range(self.start, self.start + self.replicas)
+
+
+def sync(situation: Situation) -> Answer:
+    """Make, replace or remove pods in the order of their ordinals; then write the status."""
+    found = _read(situation)
+    steps: list[Step] = []
+    if not situation.is_ending:
+        if found.revision.create is not None:
+            steps.append(found.revision.create)
+        steps += _present(found)[: 3 * situation.pods_max]
+        if not steps:
+            steps = _surplus(found) or _outdated(found)
+        if steps:
+            return Answer(steps=tuple(steps))
+    return _status(found)
+
+
+def _read(situation: Situation) -> _Set:
+    tree = situation.tree
+    spec = json_tree.mapping(tree, "spec")
+    revision = revisions.present(situation, "StatefulSet")
+    pods: dict[int, JsonObject] = {}
+    for pod in situation.owned(PODS):
+        base, _, number = pod["metadata"]["name"].rpartition("-")
+        if base == situation.key.name and number.isdecimal():
+            pods[int(number)] = pod
+    partition = json_tree.integer(spec, "updateStrategy", "rollingUpdate", "partition")
+    return _Set(
+        situation=situation,
+        revision=revision,
+        current=json_tree.text(tree, "status", "currentRevision") or revision.name,
+        start=json_tree.integer(spec, "ordinals", "start") or 0,
+        replicas=json_tree.integer(spec, "replicas") or 0,
+        partition=partition or 0,
+        is_ordered=spec.get("podManagementPolicy") != "Parallel",
+        pods=pods,
+    )
+
+
+def _present(found: _Set) -> list[Step]:
+    """Pods that must exist: missing ones are made, finished ones are replaced."""
+    steps: list[Step] = []
+    for ordinal in found.ordinals:
+        pod = found.pods.get(ordinal)
+        if pod is None:
+            steps += _create(found, ordinal)
+        elif pods_of.is_leaving(pod):
+            pass
+        elif pods_of.is_finished(pod):
+            steps += _recreate(found, pod)
+        elif pods_of.ready_since(pod) is not None:
+            continue
+        if found.is_ordered:
+            return steps
+    return steps
+
+
+def _create(found: _Set, ordinal: int) -> list[Step]:
+    situation = found.situation
+    is_old = ordinal < found.partition and found.current != found.revision.name
+    revision = found.current if is_old else found.revision.name
+    template = (
+        revisions.template_at(situation, revision)
+        if is_old
+        else json_tree.mapping(situation.tree, "spec", "template")
+    )
+    owner = pods_of.owner_reference(situation, "apps/v1", "StatefulSet")
+    pod = pods_of.from_template(situation, template, owner)
+    name = f"{situation.key.name}-{ordinal}"
+    metadata = pod["metadata"]
+    metadata |= {"name": name, "generateName": f"{situation.key.name}-"}
+    metadata["labels"] = json_tree.labels(metadata, "labels") | {
+        NAME_LABEL: name,
+        INDEX_LABEL: str(ordinal),
+        templates.REVISION_LABEL: revision,
+    }
+    pod["spec"]["hostname"] = name
+    if service := json_tree.text(situation.tree, "spec", "serviceName"):
+        pod["spec"]["subdomain"] = service
+    steps = _volume_claims(found, pod)
+    steps.append(pods_of.create(pod))
+    text = f"create Pod {name} in StatefulSet {situation.key.name} successful"
+    steps.append(Report(reason="SuccessfulCreate", message=text))
+    return steps
+
+
+def _volume_claims(found: _Set, pod: JsonObject) -> list[Step]:
+    """The pod's own volume claims; those that exist already are kept. Adds them to its volumes."""
+    situation = found.situation
+    steps: list[Step] = []
+    own: list[JsonObject] = []
+    for template in json_tree.objects(situation.tree, "spec", "volumeClaimTemplates"):
+        volume = json_tree.text(template, "metadata", "name")
+        name = f"{volume}-{pod['metadata']['name']}"
+        own.append({"name": volume, "persistentVolumeClaim": {"claimName": name}})
+        key = ObjectKey(*VOLUME_CLAIMS, situation.key.namespace, name)
+        if situation.objects.event(key) is not None:
+            continue
+        tree: JsonObject = json_tree.copy(template)
+        tree.pop("status", None)
+        labels = json_tree.labels(situation.tree, "spec", "selector", "matchLabels")
+        tree |= {"apiVersion": "v1", "kind": "PersistentVolumeClaim"}
+        tree["metadata"] |= {"name": name, "namespace": situation.key.namespace}
+        tree["metadata"]["labels"] = json_tree.labels(template, "metadata", "labels") | labels
+        steps.append(CreateObject(key=key, version="v1", tree=tree, options=MANAGER))
+    if own:
+        names = {volume["name"] for volume in own}
+        others = json_tree.objects(pod, "spec", "volumes")
+        pod["spec"]["volumes"] = own + [v for v in others if v.get("name") not in names]
+    return steps
+
+
+def _recreate(found: _Set, pod: JsonObject) -> list[Step]:
+    """Delete a finished pod; it is made again once it is gone."""
+    name = pod["metadata"]["name"]
+    key = found.situation.key
+    is_failed = json_tree.text(pod, "status", "phase") == "Failed"
+    word = "Failed" if is_failed else "Succeeded"
+    text = f"StatefulSet {key.namespace}/{key.name} is recreating {word} Pod {name}"
+    report = Report(
+        kind="Warning" if is_failed else "Normal",
+        reason="RecreatingFailedPod" if is_failed else "RecreatingTerminatedPod",
+        message=text,
+    )
+    return [report, *_delete(found, pod)]
+
+
+def _surplus(found: _Set) -> list[Step]:
+    """Pods beyond the wanted number, highest ordinal first."""
+    extra = sorted(set(found.pods) - set(found.ordinals), reverse=True)
+    if found.is_ordered:
+        if any(pods_of.is_leaving(pod) for pod in found.pods.values()):
+            return []
+        extra = extra[:1]
+    steps: list[Step] = []
+    for ordinal in extra[: found.situation.pods_max]:
+        if not pods_of.is_leaving(found.pods[ordinal]):
+            steps += _delete(found, found.pods[ordinal])
+    return steps
+
+
+def _outdated(found: _Set) -> list[Step]:
+    """The highest pod of an old revision, when all above it are ready."""
+    if json_tree.text(found.situation.tree, "spec", "updateStrategy", "type") == "OnDelete":
+        return []
+    for ordinal in sorted(found.ordinals, reverse=True):
+        pod = found.pods.get(ordinal)
+        if ordinal < found.partition or pod is None or pods_of.is_leaving(pod):
+            return []
+        if _revision(pod) != found.revision.name:
+            return _delete(found, pod)
+        if pods_of.ready_since(pod) is None:
+            return []
+    return []
+
+
+def _delete(found: _Set, pod: JsonObject) -> list[Step]:
+    name = pod["metadata"]["name"]
+    text = f"delete Pod {name} in StatefulSet {found.situation.key.name} successful"
+    return [pods_of.delete(pod), Report(reason="SuccessfulDelete", message=text)]
+
+
+def _status(found: _Set) -> Answer:
+    situation = found.situation
+    tree = situation.tree
+    pods = [pod for pod in found.pods.values() if not pods_of.is_finished(pod)]
+    staying = [pod for pod in pods if not pods_of.is_leaving(pod)]
+    seconds = json_tree.integer(tree, "spec", "minReadySeconds") or 0
+    counts = pods_of.count(staying, seconds, situation.now)
+    updated = sum(1 for pod in staying if _revision(pod) == found.revision.name)
+    is_done = updated == counts.ready == len(pods) == found.replicas and not found.partition
+    current = found.revision.name if is_done else found.current
+    status: JsonObject = pods_of.without_zeros(
+        {
+            "observedGeneration": json_tree.integer(tree, "metadata", "generation") or 0,
+            "replicas": len(pods),
+            "readyReplicas": counts.ready,
+            "currentReplicas": sum(1 for pod in staying if _revision(pod) == current),
+            "updatedReplicas": updated,
+            "availableReplicas": counts.available,
+            "currentRevision": current,
+            "updateRevision": found.revision.name,
+            "collisionCount": 0,
+        },
+        "replicas",
+        "availableReplicas",
+        "collisionCount",
+    )
+    if status == tree.get("status"):
+        return Answer(due=counts.due)
+    return Answer(steps=(pods_of.with_status(situation, status),), due=counts.due)
+
+
+def _revision(pod: JsonView) -> str:
+    return json_tree.text(pod, "metadata", "labels", templates.REVISION_LABEL)

@@ -1,0 +1,38 @@
+"""Pod templates: when two are the same, and the hash that stands in names and labels.
+
+Upstream hashes a dump of its Go structure. Ours hashes the canonical JSON with the same function
+and alphabet: names look alike, the letters differ.
+"""
+
+from app.domain.log.chain import canonical_json
+from app.domain.values import json_tree
+from app.domain.values.json_tree import JsonObject, JsonView
+from app.domain.values.names import SUFFIX_ALPHABET
+
+HASH_LABEL = "pod-template-hash"
+REVISION_LABEL = "controller-revision-hash"
+
+_FNV_PRIME = 16_777_619
+_FNV_OFFSET = 2_166_136_261
+
+
+def template_of(tree: JsonView) -> JsonObject:
+    """The pod template of a workload without the labels that controllers add; a copy."""
+    template: JsonObject = json_tree.copy(dict(json_tree.mapping(tree, "spec", "template")))
+    labels = template.get("metadata", {}).get("labels")
+    if isinstance(labels, dict):
+        labels.pop(HASH_LABEL, None)
+    return template
+
+
+def text_of(template: JsonView) -> bytes:
+    """Equal texts mean equal templates."""
+    return canonical_json(template)
+
+
+def hash_of(template: JsonView, salt: str = "") -> str:
+    """The hash of a template: FNV-1a of 32 bits, its digits in the alphabet of suffixes."""
+    number = _FNV_OFFSET
+    for byte in text_of(template) + salt.encode():
+        number = ((number ^ byte) * _FNV_PRIME) & 0xFFFFFFFF
+    return "".join(SUFFIX_ALPHABET[ord(digit) % len(SUFFIX_ALPHABET)] for digit in str(number))
