@@ -16,6 +16,7 @@ from app.domain.values import json_tree
 from app.domain.values.json_tree import JsonView
 
 _SCALARS = ("string", "int", "bool", "version")
+_CLASSES = {"string": str, "int": int, "bool": bool, "version": str}
 _SET_ORDER = (
     ("ints", "int"),
     ("bools", "bool"),
@@ -59,7 +60,11 @@ def facts_of(device: Device, constraint: Constraint) -> Facts | None:
     attribute = lookup(device, constraint)
     if attribute is None:
         return None
-    scalars = tuple((kind, attribute[kind]) for kind in _SCALARS if attribute.get(kind) is not None)
+    scalars = tuple(
+        (kind, attribute[kind])
+        for kind in _SCALARS
+        if attribute.get(kind).__class__ is _CLASSES[kind]
+    )
     return Facts(scalars=scalars, values=_as_set(attribute))
 
 
@@ -292,9 +297,10 @@ def _as_set(attribute: JsonView) -> ValueSet | None:
     for field, kind in _SET_ORDER:
         listed = json_tree.get(attribute, field)
         if isinstance(listed, list) and listed:
-            return (kind, frozenset(listed))
+            typed = [value for value in listed if value.__class__ is _CLASSES[kind]]
+            return (kind, frozenset(typed)) if len(typed) == len(listed) else None
     for kind in _SCALAR_SET_ORDER:
         value = attribute.get(kind)
-        if value is not None:
+        if value.__class__ is _CLASSES[kind]:
             return (kind, frozenset((value,)))
     return None

@@ -79,7 +79,8 @@ def summarise(answers: Sequence[Answer], *, bytes_max: int = BYTES_MAX) -> JsonO
     tallies, together = _tallies(answers)
     if together:
         example = explanation.explain(together[0]).text
-        summary["notTogether"] = {"nodes": len(together), "example": example[:EXAMPLE_TEXT_MAX]}
+        length = min(EXAMPLE_TEXT_MAX, bytes_max // 6)
+        summary["notTogether"] = {"nodes": len(together), "example": example[:length]}
     return _fitted(summary, tallies, bytes_max)
 
 
@@ -174,7 +175,9 @@ def _fitted(summary: JsonObject, tallies: Sequence[_Tally], bytes_max: int) -> J
             summary[field_name] = listed[:kept]
             summary[f"{field_name}Cut"] = len(listed) - kept
     if _size(summary) > bytes_max:
-        summary["event"] = str(summary["event"])[: max(0, bytes_max // 4)]
+        summary["event"] = str(summary["event"])[: bytes_max // 6]
+    if _size(summary) > bytes_max:
+        summary.pop("notTogether", None)
     return summary
 
 

@@ -1,0 +1,97 @@
+"""Laws of allocations over generated worlds: right, explainable, independent of order, bounded."""
+
+import json
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from app.domain.allocation import Allocation, Variant, checking, explanation, scenarios, summary
+from app.domain.devices import nodes
+from app.domain.devices.cel_selectors import CelCompiler
+from app.domain.devices.inventory import Inventory
+from app.domain.devices.pools import Reading
+from app.domain.errors import InputError
+from tests.worlds import differences
+from tests.worlds.plain_selectors import PlainCompiler
+from tests.worlds.strategies import spoilt, worlds
+
+COMPILER = PlainCompiler()
+
+
+@given(worlds())
+@settings(max_examples=150, deadline=None)
+def test_every_allocation_passes_the_checker(world: dict) -> None:
+    given_input = world["input"]
+    asked = differences.allocator_of(given_input)
+    for node in given_input["nodes"]:
+        answer = asked.allocate(nodes.node_of(node), given_input["claims"])
+        if isinstance(answer, Allocation):
+            found = answer.allocation_results(lambda: "share")
+            findings = checking.check_answer(asked, answer, found)
+            assert not [one for one in findings if not one.quirk], world["name"]
+
+
+@given(worlds(), st.sampled_from([400, 1500, 6000]))
+@settings(max_examples=150, deadline=None)
+def test_every_answer_can_be_explained_within_bounds(world: dict, bound: int) -> None:
+    given_input = world["input"]
+    asked = differences.allocator_of(given_input)
+    answers = [
+        asked.allocate(nodes.node_of(n), given_input["claims"]) for n in given_input["nodes"]
+    ]
+    for answer in answers:
+        tree = explanation.explain(answer).tree()
+        assert tree["text"]
+        assert json.loads(json.dumps(tree)) == tree
+    shown = summary.summarise(answers, bytes_max=bound)
+    assert len(json.dumps(shown, separators=(",", ":")).encode()) <= bound
+
+
+@given(worlds(), st.randoms(use_true_random=False))
+@settings(max_examples=100, deadline=None)
+def test_inventory_depends_on_what_is_there_not_on_how_it_came(world: dict, random) -> None:
+    given_input = world["input"]
+    events = [("slice", tree) for tree in given_input["slices"]]
+    events += [("rule", tree) for tree in given_input.get("deviceTaintRules", ())]
+    plain, mixed = Inventory(), Inventory()
+    for kind, tree in events:
+        put(plain, kind, tree)
+    shuffled = list(events)
+    random.shuffle(shuffled)
+    here = nodes.node_of(given_input["nodes"][0])
+    for kind, tree in shuffled:
+        put(mixed, kind, tree)
+        mixed.node_view(here, Reading(partitionable=True))
+        if random.random() < 0.3 and kind == "slice":
+            mixed.remove_slice(tree["metadata"]["name"])
+            put(mixed, kind, tree)
+    last = {tree["metadata"]["name"] for tree in given_input["slices"]}
+    if len(last) == len(given_input["slices"]):
+        assert shape(mixed, here) == shape(plain, here)
+
+
+def put(inventory: Inventory, kind: str, tree: dict) -> None:
+    if kind == "slice":
+        inventory.put_slice(tree)
+    else:
+        inventory.put_rule(tree)
+
+
+def shape(inventory: Inventory, node: nodes.Node) -> list:
+    view = inventory.node_view(node, Reading(partitionable=True))
+    return [(pool.id, pool.state, pool.problem) for pool in view.pools] + [
+        (device.id, device.taints) for device in view.devices
+    ]
+
+
+@given(st.data())
+@settings(max_examples=250, deadline=None)
+def test_spoilt_input_is_answered_or_refused_in_words(data: st.DataObject) -> None:
+    scenario = data.draw(spoilt(data.draw(worlds())))
+    how = scenarios.Settings(compiler=CelCompiler(), variant=Variant.EXPERIMENTAL)
+    place = "none: it was answered"
+    try:
+        scenarios.run(scenario, how)
+    except InputError as refusal:
+        place = refusal.place
+    assert place
