@@ -4,6 +4,7 @@ Times end in their unit, bounds end in `_max`. `docs/reference/settings.md` is m
 """
 
 from pathlib import Path
+from typing import Literal
 
 from pydantic import Field
 from pydantic_settings import BaseSettings, SettingsConfigDict
@@ -19,6 +20,24 @@ class Settings(BaseSettings):
     postgres_bin: str = Field("", description="Folder with initdb and postgres; empty: search")
     listen: str = Field("127.0.0.1:8080", description="Address and port of the API")
     profile: str = Field("1.37", description="Kubernetes version that new histories imitate")
+
+    # Who may reach it
+    tls: bool = Field(False, description="Serve TLS; makes certificates in the data folder's pki")
+    tokens_file: Path | None = Field(
+        None, description='File of bearer tokens: `token,user,uid,"group1,group2"` on each line'
+    )
+    authorization: Literal["", "open", "rbac"] = Field(
+        "", description="`open`, or `rbac` by role objects; empty: open on loopback, else rbac"
+    )
+    policy_file: Path | None = Field(None, description="YAML file of rules for users and groups")
+    clients_max: int = Field(10_000, ge=1, description="Connections of clients at once")
+    header_bytes_max: int = Field(
+        64 * 1024, ge=1024, description="Request line and headers of a request"
+    )
+    header_seconds_max: float = Field(
+        10.0, gt=0, description="Longest wait for a request's headers"
+    )
+    body_seconds_max: float = Field(60.0, gt=0, description="Longest wait for a request's body")
 
     # The log
     batch_max: int = Field(256, ge=1, description="Commands decided and committed together")

@@ -73,7 +73,7 @@ class Request:
         return values is not None and values[0].lower() not in ("0", "false")
 
     async def body(self, *, bytes_max: int, seconds_max: float) -> bytes:
-        """The whole body. Raises TooLarge, BadRequest (too slow) or ClientGone."""
+        """The whole body, within `seconds_max`. Raises TooLarge, BadRequest (slow), ClientGone."""
         declared = self.header(b"content-length")
         if declared.isdigit() and int(declared) > bytes_max:
             raise _too_large(bytes_max)
@@ -82,8 +82,9 @@ class Request:
         if not message.get("more_body", False):
             return _bounded(body, bytes_max)
         parts, size = [body], len(body)
+        deadline = anyio.current_time() + seconds_max
         while message.get("more_body", False):
-            message = await self._receive_part(seconds_max)
+            message = await self._receive_part(deadline - anyio.current_time())
             part: bytes = message.get("body", b"")
             parts.append(part)
             size += len(part)

@@ -14,9 +14,19 @@ def settings(
     listen: str | None = None,
     data: Path | None = None,
     profile: str | None = None,
+    tls: bool | None = None,
+    authorization: str | None = None,
+    policy: Path | None = None,
 ) -> Settings:
     """The settings; what is None is left to the environment. Raises InputError naming a bad one."""
-    given: dict[str, Any] = {"listen": listen, "data": data, "profile": profile}
+    given: dict[str, Any] = {
+        "listen": listen,
+        "data": data,
+        "profile": profile,
+        "tls": tls,
+        "authorization": authorization,
+        "policy_file": policy,
+    }
     try:
         return Settings(**{name: value for name, value in given.items() if value is not None})
     except ValidationError as problem:

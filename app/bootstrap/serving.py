@@ -1,7 +1,7 @@
 """The processes that stay: `redra up` and `redra work`."""
 
-import ipaddress
 import os
+import resource
 import signal
 import socket
 from collections.abc import Callable, Iterator
@@ -15,9 +15,11 @@ from anyio.abc import TaskGroup
 
 from app.adapters import schemas
 from app.adapters.telemetry import Telemetry
-from app.api.application import create_app
-from app.api.authentication import ADMIN, Credentials
+from app.api.application import Application, create_app
+from app.api.connections import ConnectionBounds, connection_class
 from app.api.limits import ApiLimits
+from app.bootstrap import kubeconfigs
+from app.bootstrap.access import Door, open_door
 from app.bootstrap.histories import (
     default_history,
     folding_bounds,
@@ -33,30 +35,6 @@ from app.settings import Settings
 from app.workers import projecting, supervisor
 from app.workers.loop import LoopBounds
 from app.workers.supervisor import WorkerSetting
-
-LOCAL_TOKEN = "local"  # noqa: S105 - not a secret: it names who asks, on loopback only
-"""The token in the kubeconfig of a server without authentication; clients insist on having one."""
-
-
-def parse_address(text: str) -> tuple[str, int]:
-    """Host and port of a listen address. Only loopback is served without TLS and authentication."""
-    host, colon, port = text.rpartition(":")
-    host = host.strip("[]")
-    if not colon or not port.isdigit() or int(port) > 65_535:
-        raise InputError(
-            f"{text!r} is not an address", place="--listen", cure="write it as 127.0.0.1:8080"
-        )
-    try:
-        is_loopback = host == "localhost" or ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        is_loopback = False
-    if not is_loopback:
-        raise InputError(
-            f"{host!r} is not a loopback address, and this server has no authentication",
-            place="--listen",
-            cure="listen on 127.0.0.1 and put a tunnel or proxy with authentication before it",
-        )
-    return host, int(port)
 
 
 def supervise(
@@ -98,9 +76,9 @@ def supervise(
 
 async def serve(settings: Settings, *, workers: bool, ready: Callable[[str, Path], None]) -> None:
     """`redra up`: store, histories, API and workers, until a signal to stop."""
-    host, port = parse_address(settings.listen)
+    door = open_door(settings)
     async with AsyncExitStack() as stack:
-        listener = _bind(host, port)
+        listener = _bind(door.address.host, door.address.port)
         stack.callback(listener.close)
         store = await stack.enter_async_context(open_store(settings, migrate=True))
         telemetry = Telemetry()
@@ -115,25 +93,18 @@ async def serve(settings: Settings, *, workers: bool, ready: Callable[[str, Path
             schemas=schemas.load,
             meter=telemetry,
             limits=_api_limits(settings),
-            credentials=Credentials(tokens={LOCAL_TOKEN: ADMIN}),
+            credentials=door.credentials,
+            authorization=door.authorization,
             render_metrics=telemetry.render,
         )
-        server = _Server(
-            uvicorn.Config(
-                application,
-                loop="none",
-                http="httptools",
-                ws="none",
-                lifespan="off",
-                access_log=False,
-                log_config=None,
-                timeout_graceful_shutdown=3,
-            )
+        server = _Server(_server_config(application, door, settings))
+        url = _url(door, listener)
+        kubeconfig = kubeconfigs.write(
+            settings.data / "kubeconfig",
+            kubeconfigs.Access(
+                url=url, authority=door.authority, token=door.token, client=door.client
+            ),
         )
-        bound = listener.getsockname()
-        shown = f"[{bound[0]}]" if ":" in bound[0] else bound[0]
-        url = f"http://{shown}:{bound[1]}"
-        kubeconfig = write_kubeconfig(settings.data / "kubeconfig", url)
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(_stop_on_signal, server)
             tasks.start_soon(_tell_when_started, server, lambda: ready(url, kubeconfig))
@@ -164,28 +135,11 @@ async def work(
                 return
 
 
-def write_kubeconfig(path: Path, url: str) -> Path:
-    """A kubeconfig for the default history of a server without authentication."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    text = f"""apiVersion: v1
-kind: Config
-clusters:
-- name: redra
-  cluster:
-    server: {url}
-users:
-- name: redra
-  user:
-    token: {LOCAL_TOKEN}
-contexts:
-- name: redra
-  context:
-    cluster: redra
-    user: redra
-current-context: redra
-"""
-    path.write_text(text)
-    return path
+_KEEP_ALIVE_SECONDS = 120
+"""Clients drop idle connections after 90 seconds; the server must not do so just before them."""
+_FILES_WANTED = 65_536
+_FILES_OF_OURS = 200
+"""Files and sockets that are not clients': the database, the log, the program."""
 
 
 class _Server(uvicorn.Server):
@@ -210,6 +164,49 @@ async def _tell_when_started(server: _Server, tell: Callable[[], None]) -> None:
     tell()
 
 
+def _server_config(application: Application, door: Door, settings: Settings) -> uvicorn.Config:
+    bounds = ConnectionBounds(
+        connections_max=min(settings.clients_max, _raise_files_max() - _FILES_OF_OURS),
+        header_bytes_max=settings.header_bytes_max,
+        header_seconds_max=settings.header_seconds_max,
+    )
+    context = door.context
+    return uvicorn.Config(
+        application,
+        loop="none",
+        http=connection_class(bounds),
+        ws="none",
+        lifespan="off",
+        access_log=False,
+        log_config=None,
+        proxy_headers=False,
+        server_header=False,
+        timeout_keep_alive=_KEEP_ALIVE_SECONDS,
+        timeout_graceful_shutdown=3,
+        ssl_context_factory=None if context is None else lambda _config, _default: context,
+    )
+
+
+def _url(door: Door, listener: socket.socket) -> str:
+    """The address as clients on this machine use it."""
+    host, port = listener.getsockname()[:2]
+    if door.address.is_any:
+        host = "127.0.0.1"
+    scheme = "https" if door.context is not None else "http"
+    return f"{scheme}://[{host}]:{port}" if ":" in host else f"{scheme}://{host}:{port}"
+
+
+def _raise_files_max() -> int:
+    """Allow this process as many open files as the system lets it; returns how many."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    unlimited = resource.RLIM_INFINITY
+    wanted = _FILES_WANTED if hard == unlimited else min(hard, _FILES_WANTED)
+    if soft != unlimited and soft < wanted:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
+        return wanted
+    return _FILES_WANTED if soft == unlimited else soft
+
+
 def _bind(host: str, port: int) -> socket.socket:
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     listener = socket.socket(family, socket.SOCK_STREAM)
@@ -229,6 +226,7 @@ def _bind(host: str, port: int) -> socket.socket:
 def _api_limits(settings: Settings) -> ApiLimits:
     return ApiLimits(
         body_bytes_max=settings.body_bytes_max,
+        body_seconds_max=settings.body_seconds_max,
         depth_max=settings.yaml_depth_max,
         patch_operations_max=settings.patch_operations_max,
         watchers_max=settings.watchers_max,

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 import typer
 
 from app.cli import (
+    access,
     allocating,
     console,
     demonstrating,
@@ -27,6 +28,7 @@ root = typer.Typer(
 )
 for _module in (
     serving,
+    access,
     storing,
     listing,
     importing,

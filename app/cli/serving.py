@@ -28,14 +28,33 @@ def up(
     profile: Annotated[
         str | None, typer.Option(help="Kubernetes version that a new default history imitates.")
     ] = None,
+    tls: Annotated[
+        bool | None,
+        typer.Option("--tls", help="Serve TLS, with certificates of a CA in DIR/pki."),
+    ] = None,
+    authorization: Annotated[
+        str | None,
+        typer.Option(help="open, or rbac by role objects [default: open on loopback, else rbac]."),
+    ] = None,
+    policy: Annotated[
+        Path | None, typer.Option(help="File of rules for users and groups, instead of roles.")
+    ] = None,
 ) -> None:
     """Serve: embedded database, migrations, API and controllers in one process.
 
     Prints the URL when ready and writes DIR/kubeconfig. Stops cleanly on SIGTERM and SIGINT.
+    Other addresses than loopback need --tls; docs/how-to/secure.md tells who is let in then.
     """
     from app.bootstrap import choices, serving
 
-    settings = choices.settings(listen=listen, data=data, profile=profile)
+    settings = choices.settings(
+        listen=listen,
+        data=data,
+        profile=profile,
+        tls=tls,
+        authorization=authorization,
+        policy=policy,
+    )
 
     def ready(url: str, kubeconfig: Path) -> None:
         console.say(f"redra serves at {url}")

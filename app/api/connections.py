@@ -1,0 +1,177 @@
+"""One connection of the HTTP server: who is at its other end, and how long it may dawdle.
+
+On top of what the server does: a client certificate is named in the scope of each request; too many
+connections are refused; one that does not finish its headers, or does not take its answer, is cut
+off. None of that costs a task; a timer per connection is all.
+"""
+
+import asyncio
+from collections.abc import MutableMapping
+from dataclasses import dataclass
+from typing import Any, cast
+
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+
+from app.api.authentication import PEER
+
+_Subject = tuple[tuple[tuple[str, str], ...], ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ConnectionBounds:
+    """Bounds of one server: connections at once, bytes and seconds.
+
+    `header_bytes_max` counts request line and headers; `header_seconds_max` is the time from the
+    first byte of a request (or from connecting) to the end of its headers. An answer of which the
+    client takes nothing for `send_seconds_max` is given up. A body that is still arriving when its
+    request has been answered is thrown away for `linger_seconds`; then the connection ends.
+    """
+
+    connections_max: int = 10_000
+    header_bytes_max: int = 64 * 1024
+    header_seconds_max: float = 10.0
+    send_seconds_max: float = 30.0
+    linger_seconds: float = 2.0
+
+
+class Connection(HttpToolsProtocol):
+    """See the module. Made by `connection_class`, which sets the bounds."""
+
+    bounds = ConnectionBounds()
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self._peer: tuple[str, tuple[str, ...]] | None = None
+        self._header_timer: asyncio.TimerHandle | None = None
+        self._send_timer: asyncio.TimerHandle | None = None
+        self._linger_timer: asyncio.TimerHandle | None = None
+        self._unsent = 0
+        self._header_bytes = 0
+        self._in_headers = True
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override] # as the class above
+        super().connection_made(transport)
+        if len(self.connections) > self.bounds.connections_max:
+            self._refuse(b"503 Service Unavailable", b"too many connections\n")
+            return
+        certificate = transport.get_extra_info("peercert")
+        if certificate:
+            self._peer = _named(certificate.get("subject", ()))
+        self._await_headers()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._stop_timers()
+        super().connection_lost(exc)
+
+    def data_received(self, data: bytes) -> None:
+        if self.transport.is_closing():
+            return
+        if self._in_headers:
+            if self._header_timer is None:
+                self._await_headers()
+            self._header_bytes += len(data)
+        super().data_received(data)
+        if self._in_headers and self._header_bytes > self.bounds.header_bytes_max:
+            self._refuse(b"431 Request Header Fields Too Large", b"the headers are too large\n")
+
+    def on_message_begin(self) -> None:
+        super().on_message_begin()
+        scope: MutableMapping[str, Any] = cast(Any, self.scope)  # a key of our own
+        scope[PEER] = self._peer
+
+    def on_headers_complete(self) -> None:
+        self._in_headers = False
+        self._header_bytes = 0
+        if self._header_timer is not None:
+            self._header_timer.cancel()
+            self._header_timer = None
+        size = len(self.url) + sum(len(name) + len(value) for name, value in self.headers)
+        if size > self.bounds.header_bytes_max:
+            self._refuse(b"431 Request Header Fields Too Large", b"the headers are too large\n")
+            return
+        super().on_headers_complete()
+
+    def on_message_complete(self) -> None:
+        if self.cycle is not None:
+            super().on_message_complete()
+        self._in_headers = True
+        if self._linger_timer is not None:
+            self._linger_timer.cancel()
+            self._linger_timer = None
+
+    def on_response_complete(self) -> None:
+        super().on_response_complete()
+        if not self._in_headers and not self.transport.is_closing():
+            seconds = self.bounds.linger_seconds
+            self._linger_timer = self.loop.call_later(seconds, self.transport.close)
+
+    def on_body(self, body: bytes) -> None:
+        if self.cycle is not None:
+            super().on_body(body)
+
+    def pause_writing(self) -> None:
+        super().pause_writing()
+        self._unsent = self.transport.get_write_buffer_size()
+        self._watch_sending()
+
+    def resume_writing(self) -> None:
+        if self._send_timer is not None:
+            self._send_timer.cancel()
+            self._send_timer = None
+        super().resume_writing()
+
+    def _await_headers(self) -> None:
+        self._header_timer = self.loop.call_later(self.bounds.header_seconds_max, self._give_up)
+
+    def _give_up(self) -> None:
+        self._header_timer = None
+        is_answering = self.cycle is not None and not self.cycle.response_complete
+        if is_answering:
+            self.transport.abort()
+        elif self._header_bytes == 0:
+            # Clients keep connections for later; text that they did not ask for confuses them.
+            self.transport.close()
+        elif self._in_headers:
+            self._refuse(b"408 Request Timeout", b"the request did not arrive in time\n")
+
+    def _watch_sending(self) -> None:
+        self._send_timer = self.loop.call_later(self.bounds.send_seconds_max, self._check_sending)
+
+    def _check_sending(self) -> None:
+        unsent = self.transport.get_write_buffer_size()
+        if unsent >= self._unsent:
+            self.transport.abort()
+            return
+        self._unsent = unsent
+        self._watch_sending()
+
+    def _refuse(self, line: bytes, text: bytes) -> None:
+        if not self.transport.is_closing():
+            head = b"HTTP/1.1 %b\r\ncontent-type: text/plain; charset=utf-8\r\n" % line
+            tail = b"content-length: %d\r\nconnection: close\r\n\r\n%b" % (len(text), text)
+            self.transport.write(head + tail)
+            self.transport.close()
+
+    def _stop_timers(self) -> None:
+        for timer in (self._header_timer, self._send_timer, self._linger_timer):
+            if timer is not None:
+                timer.cancel()
+        self._header_timer = self._send_timer = self._linger_timer = None
+
+
+def connection_class(bounds: ConnectionBounds) -> type[Connection]:
+    """The class to give to the server."""
+    return type("BoundedConnection", (Connection,), {"bounds": bounds})
+
+
+def _named(subject: _Subject) -> tuple[str, tuple[str, ...]] | None:
+    """User and groups of a verified certificate: common name and organizations."""
+    user = ""
+    groups: list[str] = []
+    for part in subject:
+        for kind, value in part:
+            if kind == "commonName":
+                user = value
+            elif kind == "organizationName":
+                groups.append(value)
+    return (user, tuple(groups)) if user else None

@@ -1,0 +1,184 @@
+"""Who may reach a server, and how: its address, certificates, credentials and rules."""
+
+import ipaddress
+import secrets
+import socket
+import ssl
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from app.adapters.certificates import Certificate, CertificateFolder
+from app.adapters.clock import SystemClock
+from app.api import tokens
+from app.api.authentication import ADMIN, ANONYMOUS, Credentials
+from app.api.authorization import Authorization
+from app.domain.errors import InputError, Rejected
+from app.domain.objects import decode
+from app.settings import Settings
+
+LOCAL_TOKEN = "local"  # noqa: S105 - not a secret: it names who asks, on loopback only
+"""The token in the kubeconfig of a server without authentication; clients insist on having one."""
+
+_TEXT_MAX = 4 * 1024 * 1024
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Address:
+    """Where to listen."""
+
+    host: str
+    port: int
+
+    @property
+    def is_loopback(self) -> bool:
+        """Whether only this machine can connect."""
+        try:
+            return self.host == "localhost" or ipaddress.ip_address(self.host).is_loopback
+        except ValueError:
+            return False
+
+    @property
+    def is_any(self) -> bool:
+        """Whether it is every address of the machine."""
+        try:
+            return ipaddress.ip_address(self.host).is_unspecified
+        except ValueError:
+            return False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Door:
+    """Everything about who is let in. `context`, `authority` and `client` are there with TLS.
+
+    `token` is the one in the kubeconfig; empty when that has a client certificate.
+    """
+
+    address: Address
+    credentials: Credentials
+    authorization: Authorization
+    token: str = field(repr=False)
+    context: ssl.SSLContext | None = None
+    authority: Path | None = None
+    client: Certificate | None = None
+
+
+def open_door(settings: Settings) -> Door:
+    """Certificates, credentials and rules of a server, as the settings want them.
+
+    Only loopback is served without TLS, and only there nobody has to say who they are: other
+    addresses need a client certificate or a token, and rules are by roles unless others are chosen.
+    Raises InputError.
+    """
+    address = parse_address(settings.listen)
+    if not address.is_loopback and not settings.tls:
+        raise InputError(
+            f"{address.host!r} is not a loopback address, and connections to it would be readable",
+            place="--listen",
+            cure="add --tls, or listen on 127.0.0.1",
+        )
+    authorization = _authorization(settings, address)
+    known = _tokens(settings.tokens_file)
+    if settings.tls:
+        folder = CertificateFolder(settings.data / "pki", now=SystemClock().now())
+        server = folder.server(_hosts(address))
+        client = folder.client("admin", user=ADMIN.user, groups=("system:masters",))
+        credentials = Credentials(tokens=known.actors, uids=known.uids, anonymous=None)
+        return Door(
+            address=address,
+            credentials=credentials,
+            authorization=authorization,
+            token="",
+            context=_context(server, folder.authority),
+            authority=folder.authority,
+            client=client,
+        )
+    # With rules in force the administrator's token must be a secret, also on this machine.
+    token = LOCAL_TOKEN if authorization.is_open else secrets.token_urlsafe(32)
+    credentials = Credentials(
+        tokens={**known.actors, token: ADMIN},
+        uids=known.uids,
+        anonymous=ANONYMOUS,
+        loopback_only=True,
+    )
+    return Door(address=address, credentials=credentials, authorization=authorization, token=token)
+
+
+def parse_address(text: str) -> Address:
+    """Host and port of a listen address. Raises InputError."""
+    host, colon, port = text.rpartition(":")
+    host = host.strip("[]")
+    if not colon or not host or not port.isdigit() or int(port) > 65_535:
+        raise InputError(
+            f"{text!r} is not an address", place="--listen", cure="write it as 127.0.0.1:8080"
+        )
+    return Address(host=host, port=int(port))
+
+
+def _authorization(settings: Settings, address: Address) -> Authorization:
+    mode = settings.authorization
+    policy = None
+    if settings.policy_file is not None:
+        text = _read(settings.policy_file, "--policy")
+        try:
+            decoded = decode.decode(text, is_yaml=True)
+            tree = decode.as_object(decoded)
+        except Rejected as problem:
+            raise InputError(str(problem), place=str(settings.policy_file)) from problem
+        policy = tokens.parse_policy(tree, place=str(settings.policy_file)).bindings
+    if not mode and policy is None:
+        mode = "open" if address.is_loopback else "rbac"
+    if mode == "open" and policy is not None:
+        raise InputError(
+            "a policy has no effect where everything is allowed",
+            place="--policy",
+            cure="leave --authorization out, or choose rbac to have both",
+        )
+    return Authorization(is_open=mode == "open", by_roles=mode == "rbac", policy=policy)
+
+
+def _tokens(path: Path | None) -> tokens.Tokens:
+    if path is None:
+        return tokens.Tokens(actors={}, uids={})
+    return tokens.parse_tokens(_read(path, "REDRA_TOKENS_FILE").decode(), place=str(path))
+
+
+def _read(path: Path, place: str) -> bytes:
+    try:
+        text = path.read_bytes()
+        text.decode()
+    except (OSError, UnicodeDecodeError) as problem:
+        reason = problem.strerror if isinstance(problem, OSError) else "it is not UTF-8"
+        raise InputError(f"{path} cannot be read: {reason}", place=place) from problem
+    if len(text) > _TEXT_MAX:
+        raise InputError(f"{path} has more than {_TEXT_MAX} bytes", place=place)
+    return text
+
+
+def _hosts(address: Address) -> list[str]:
+    """Names and addresses that the server's certificate is for."""
+    name = socket.gethostname()
+    hosts = ["localhost", "127.0.0.1", "::1", name]
+    if address.is_any:
+        hosts += _addresses_of(name)
+    else:
+        hosts.append(address.host)
+    return hosts
+
+
+def _addresses_of(name: str) -> list[str]:
+    try:
+        found = socket.getaddrinfo(name, None, type=socket.SOCK_STREAM)
+    except OSError:
+        return []
+    return sorted({str(place[4][0]).partition("%")[0] for place in found})
+
+
+def _context(server: Certificate, authority: Path) -> ssl.SSLContext:
+    """TLS 1.2 or newer; clients may show a certificate, which must then be of our authority."""
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.minimum_version = ssl.TLSVersion.TLSv1_2
+    context.load_cert_chain(server.certificate, server.key)
+    context.load_verify_locations(authority)
+    context.verify_mode = ssl.CERT_OPTIONAL
+    context.set_alpn_protocols(["http/1.1"])
+    return context

@@ -1,0 +1,104 @@
+"""Kubeconfigs: written for a running server, read back, and made for histories and moments."""
+
+import base64
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+import yaml
+
+from app.adapters.certificates import Certificate, write_private
+from app.domain.errors import InputError
+from app.domain.values.json_tree import JsonObject
+from app.service import histories as names
+
+NAME = "redra"
+"""Name of cluster, user and context for the default history."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Access:
+    """How to reach a server, and as whom: a token, or a client certificate."""
+
+    url: str
+    authority: Path | None = None
+    token: str = ""
+    client: Certificate | None = None
+
+
+def write(path: Path, access: Access) -> Path:
+    """Write the kubeconfig of a server, readable by its owner alone."""
+    cluster: JsonObject = {"server": access.url}
+    if access.authority is not None:
+        cluster["certificate-authority-data"] = _encoded(access.authority)
+    user: JsonObject = {}
+    if access.client is not None:
+        user["client-certificate-data"] = _encoded(access.client.certificate)
+        user["client-key-data"] = _encoded(access.client.key)
+    if access.token:
+        user["token"] = access.token
+    write_private(path, _text([(NAME, cluster)], user))
+    return path
+
+
+def for_moments(
+    path: Path, *, histories: Sequence[str], moments: Sequence[str], server: str
+) -> str:
+    """The kubeconfig at `path` with a context for each history, and for each moment of it.
+
+    Without histories the default one is meant. `server` replaces the address. Raises InputError
+    when no server has written the file.
+    """
+    for history in histories:
+        names.check_name(history)
+    for moment in moments:
+        names.parse_moment(moment)
+    cluster, user = _read(path)
+    base = (server or str(cluster["server"])).rstrip("/")
+    shown: list[tuple[str, JsonObject]] = []
+    if not histories and not moments:
+        shown.append((NAME, cluster | {"server": base}))
+    for history in histories or (["default"] if moments else []):
+        for moment in moments or [""]:
+            at = f"@{moment}" if moment else ""
+            place = quote(f"{history}{at}", safe="@:+")
+            shown.append((f"{history}{at}", cluster | {"server": f"{base}/h/{place}"}))
+    return _text(shown, user).decode()
+
+
+def _text(clusters: Sequence[tuple[str, JsonObject]], user: JsonObject) -> bytes:
+    tree: JsonObject = {
+        "apiVersion": "v1",
+        "kind": "Config",
+        "clusters": [{"name": name, "cluster": cluster} for name, cluster in clusters],
+        "users": [{"name": NAME, "user": user}],
+        "contexts": [
+            {"name": name, "context": {"cluster": name, "user": NAME}} for name, _ in clusters
+        ],
+        "current-context": clusters[0][0],
+    }
+    return yaml.safe_dump(tree, sort_keys=False).encode()
+
+
+def _read(path: Path) -> tuple[JsonObject, JsonObject]:
+    """Cluster and user of a file that `write` made."""
+    try:
+        tree: Any = yaml.safe_load(path.read_bytes())
+        cluster, user = tree["clusters"][0]["cluster"], tree["users"][0]["user"]
+        if not isinstance(cluster["server"], str) or not isinstance(user, dict):
+            raise TypeError("wrong types")
+    except FileNotFoundError as problem:
+        raise InputError(
+            "there is no kubeconfig of a server",
+            place=str(path),
+            cure="start one with `redra up`, or name its folder with --data",
+        ) from problem
+    except (OSError, yaml.YAMLError, KeyError, IndexError, TypeError) as problem:
+        raise InputError("this is not a kubeconfig that redra wrote", place=str(path)) from problem
+    return cluster, user
+
+
+def _encoded(path: Path) -> str:
+    return base64.b64encode(path.read_bytes()).decode()

@@ -1,0 +1,38 @@
+"""`redra kubeconfig`: how clients reach a server, its histories and their past."""
+
+from typing import Annotated
+
+import typer
+
+from app.cli import console
+from app.cli.serving import DataOption
+
+
+def register(root: typer.Typer) -> None:
+    """Add the commands of this module."""
+    root.command("kubeconfig")(kubeconfig)
+
+
+def kubeconfig(
+    history: Annotated[
+        list[str] | None, typer.Option(help="A context for this history; may be repeated.")
+    ] = None,
+    at: Annotated[
+        list[str] | None,
+        typer.Option(help="... as of this revision or RFC 3339 instant; may be repeated."),
+    ] = None,
+    server: Annotated[str, typer.Option(help="Address to use instead of the server's own.")] = "",
+    data: DataOption = None,
+) -> None:
+    """Print a kubeconfig with a context for each history and moment.
+
+    Address and credentials are those of the server that runs, or ran last, on the data folder.
+    Contexts are named as in paths: HISTORY or HISTORY@MOMENT; the past is read-only.
+    """
+    from app.bootstrap import choices, kubeconfigs
+
+    settings = choices.settings(data=data)
+    text = kubeconfigs.for_moments(
+        settings.data / "kubeconfig", histories=history or (), moments=at or (), server=server
+    )
+    console.say(text.rstrip())
