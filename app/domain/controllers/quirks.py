@@ -31,7 +31,7 @@ class ControllerQuirks:
     c12: bool = True
     """Unavailable claims are not remembered on nodes where the other claims do not fit either."""
     c15: bool = True
-    """Deleting a claim or a slice wakes no waiting pod."""
+    """Deleting a claim wakes no waiting pod; up to 1.36, later releases look at it."""
     c16: bool = True
     """An allocator error of one node ends the attempt for all nodes."""
     c17: bool = True

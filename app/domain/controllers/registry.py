@@ -15,6 +15,7 @@ from app.domain.controllers.garbage import (
     NamespaceReconciler,
     PodGcReconciler,
 )
+from app.domain.controllers.kubelet import KubeletReconciler
 from app.domain.controllers.nodes import NodeReconciler
 from app.domain.controllers.plan import Reconciler
 from app.domain.controllers.quirks import ControllerQuirks
@@ -85,6 +86,7 @@ _MAKERS: Mapping[str, Callable[[_Setting], Reconciler]] = {
     "stateful-sets": lambda _: WorkloadReconciler(STATEFUL_SETS),
     "daemon-sets": lambda _: WorkloadReconciler(DAEMON_SETS),
     "jobs": lambda _: WorkloadReconciler(JOBS),
+    "kubelet": lambda _: KubeletReconciler(),
 }
 
 NAMES = tuple(_MAKERS)
@@ -110,6 +112,11 @@ _ACCOUNTS = {
     "daemon-sets": "daemon-set-controller",
     "jobs": "job-controller",
 }
+_KUBELET = Actor(
+    user="system:node:redra",
+    groups=("system:nodes", "system:authenticated"),
+    agent="kubelet/redra",
+)
 _GROUPS = ("system:serviceaccounts", "system:serviceaccounts:kube-system", "system:authenticated")
 
 
@@ -169,6 +176,8 @@ def options_from(settings: JsonView) -> Options:
 
 def actor_of(name: str) -> Actor:
     """Under which name a controller's writes stand in the log."""
+    if name == "kubelet":
+        return _KUBELET
     account = _ACCOUNTS.get(name)
     if account is None:
         return Actor(

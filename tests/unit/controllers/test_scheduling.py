@@ -5,6 +5,7 @@ import pytest
 from app.domain.controllers.registry import Options
 from app.domain.controllers.scheduling import scoring
 from app.domain.controllers.scheduling.attempt import nodes_to_find
+from app.domain.objects.profile import Profile
 from app.domain.values import json_tree
 from tests.cluster import DRIVER, Cluster, check_decisions, claim_spec, writes
 
@@ -348,7 +349,9 @@ def test_first_second_and_third_failure():
         made = [e for e in cluster.line.events[before:] if e.key.resource == "events"]
         kinds.append([str(e.type).removeprefix("Object") for e in made])
     assert kinds == [["Created"], ["Updated"], [], [], [], [], [], []]
-    assert len(cluster.decisions("scheduling")) == 3
+    told = [outcome for _, outcome in cluster.decisions("scheduling")]
+    assert told.count("Unschedulable") == 3
+    assert told[3:] == ["Unchanged"] * (len(told) - 3)
 
 
 def test_released_device_wakes_a_waiting_pod():
@@ -372,7 +375,7 @@ def test_new_slice_wakes_and_deleted_slice_does_not_c15():
 
 
 def test_missed_trigger_is_mended_by_the_flush_after_five_minutes():
-    cluster = fleet(devices=1)
+    cluster = fleet(devices=1, profile=Profile(version="1.36"))
     cluster.claim()
     cluster.pod("a", claim="claim")
     cluster.settle()

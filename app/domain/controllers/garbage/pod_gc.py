@@ -29,6 +29,7 @@ class PodGcReconciler:
     name = NAME
 
     def __init__(self) -> None:
+        self._nodes: set[str] = set()
         self._by_node: dict[str, dict[_PodId, None]] = {}
         self._node_of: dict[_PodId, str] = {}
         self._queue: WorkQueue[_PodId] = WorkQueue()
@@ -43,10 +44,9 @@ class PodGcReconciler:
                 pod_id = (key.namespace, key.name, uid)
                 self._queue.drop(pod_id, Revision(event.stamp.observed))
         elif is_of(key, PODS):
-            self._fold_pod(event, views)
-        elif is_of(key, NODES) and event.type is EventType.OBJECT_DELETED:
-            for pod_id in self._by_node.get(key.name, {}):
-                self._schedule(pod_id, event)
+            self._fold_pod(event)
+        elif is_of(key, NODES):
+            self._fold_node(event)
 
     def step(self, views: Views, now: Instant) -> Plan | None:
         """Remove one pod."""
@@ -97,7 +97,18 @@ class PodGcReconciler:
         now = Instant(json_tree.integer(body, "inputs", "now") or decision.stamp.time)
         return again.step(views, now)
 
-    def _fold_pod(self, event: Event, views: Views) -> None:
+    def _fold_node(self, event: Event) -> None:
+        pods = self._by_node.get(event.key.name, {})
+        if event.type is EventType.OBJECT_DELETED:
+            self._nodes.discard(event.key.name)
+            for pod_id in pods:
+                self._schedule(pod_id, event)
+        elif event.key.name not in self._nodes:
+            self._nodes.add(event.key.name)
+            for pod_id in pods:
+                self._queue.drop(pod_id, event.revision)
+
+    def _fold_pod(self, event: Event) -> None:
         pod_id = (event.key.namespace, event.key.name, event.uid)
         node = json_tree.text(event.object, "spec", "nodeName")
         if event.type is EventType.OBJECT_DELETED:
@@ -108,7 +119,7 @@ class PodGcReconciler:
             return
         self._node_of[pod_id] = node
         self._by_node.setdefault(node, {})[pod_id] = None
-        if views.objects.event(ObjectKey(*NODES, "", node)) is None:
+        if node not in self._nodes:
             self._schedule(pod_id, event)
 
     def _schedule(self, pod_id: _PodId, event: Event) -> None:

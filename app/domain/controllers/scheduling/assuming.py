@@ -39,14 +39,14 @@ class Assumptions:
         self._held.clear()
 
     @contextmanager
-    def in_force(self, allocated: AllocatedState) -> Iterator[None]:
-        """Everything assumed so far counts inside, nothing of it outside."""
-        for found in self._held:
+    def in_force(self, allocated: AllocatedState, first: int | None = None) -> Iterator[None]:
+        """Everything assumed so far (or the first so many) counts inside, nothing of it outside."""
+        for found in self._held[:first]:
             self._put(found, allocated)
         try:
             yield
         finally:
-            for found in reversed(self._held):
+            for found in reversed(self._held[:first]):
                 self._nodes.release(found.pod.place)
                 for claim, _ in found.claims:
                     allocated.remove_in_flight(claim)

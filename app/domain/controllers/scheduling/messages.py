@@ -1,6 +1,9 @@
 """The sentences of failed attempts. Parity: controllers.md 4.3."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
+
+from app.domain.values import json_tree
+from app.domain.values.json_tree import JsonView
 
 NO_NODES = "no nodes available to schedule pods"
 NOT_HELPFUL = "Preemption is not helpful for scheduling."
@@ -53,3 +56,11 @@ def skipped(namespace: str, name: str) -> str:
 def assigned(namespace: str, name: str, node: str) -> str:
     """The note about a bound pod."""
     return f"Successfully assigned {namespace}/{name} to {node}"
+
+
+def prebind_error(claims: Sequence[JsonView], problem: str) -> str:
+    """The message of an attempt whose claims could not be written; `claims` is its summary."""
+    name = json_tree.text(claims[0], "claim") if claims else ""
+    fresh = bool(claims) and json_tree.flag(claims[0], "fresh")
+    what = "allocation and reservation" if fresh else "reservation"
+    return f'running PreBind plugin "DynamicResources": add {what} to claim {name}: {problem}'

@@ -11,7 +11,8 @@ from app.domain.controllers.scheduling.summaries import summary_of
 from app.domain.log import Revision
 from app.domain.objects.commands import Command
 from app.domain.objects.reader import ObjectsReader
-from app.domain.values.json_tree import JsonObject
+from app.domain.values import json_tree
+from app.domain.values.json_tree import JsonObject, JsonView
 from app.domain.values.timestamps import Instant
 
 NAME = "scheduling"
@@ -76,6 +77,19 @@ def skip_plan(objects: ObjectsReader, series: reports.ReportSeries, turn: Turn) 
     if command is None:
         return Plan(controller=NAME, key=turn.key)
     return _plan(objects, turn, (command,), "Skipped", _inputs(turn), {"message": text})
+
+
+def wait_of(turn: Turn, inputs: JsonView) -> waiting_binding.Wait:
+    """The wait for binding conditions that a recorded decision was about."""
+    facts = turn.pod.facts
+    return waiting_binding.Wait(
+        place=(facts.namespace, facts.name),
+        uid=json_tree.text(inputs, "uid"),
+        node=json_tree.text(inputs, "bindingNode"),
+        started=turn.now,
+        next_look=turn.now,
+        cause=turn.cause,
+    )
 
 
 def _inputs(turn: Turn) -> JsonObject:

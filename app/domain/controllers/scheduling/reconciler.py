@@ -8,7 +8,7 @@ leave no trace, as upstream's do, and only count in memory.
 from dataclasses import replace
 from typing import cast
 
-from app.domain.controllers import pods
+from app.domain.controllers import batching, pods
 from app.domain.controllers.batching import Batcher
 from app.domain.controllers.plan import Decision, Plan, Views
 from app.domain.controllers.resources import (
@@ -24,10 +24,12 @@ from app.domain.controllers.resources import (
     pod_key,
 )
 from app.domain.controllers.scheduling import (
+    messages,
     neighbours,
     planning,
     pod_claims,
     pod_spec,
+    quiet,
     reports,
     waiting_binding,
     waking,
@@ -44,6 +46,7 @@ from app.domain.controllers.scheduling.nodes import NodeIndex, bound_pod
 from app.domain.controllers.scheduling.planning import NAME, Turn
 from app.domain.controllers.scheduling.pod_claims import ClaimsNotReady
 from app.domain.controllers.scheduling.queue import QueuedPod, SchedulingQueue, Where
+from app.domain.controllers.scheduling.quiet import QuietAttempt
 from app.domain.controllers.scheduling.verdicts import Verdicts
 from app.domain.controllers.scheduling.waiting_binding import BindingWaits
 from app.domain.controllers.scheduling.waking import Waker, claim_names
@@ -81,6 +84,7 @@ class SchedulingReconciler:
         self._next_start = 0
         self._claims_in_step: set[ObjectKey] = set()
         self._is_step_over = False
+        self._quiet: list[QuietAttempt] = []
         self._refused: dict[Place, str] = {}
         self._merged: dict[ObjectKey, JsonView] = {}
 
@@ -101,7 +105,7 @@ class SchedulingReconciler:
             self._fold_node(event, objects)
         elif is_of(key, SLICES):
             self._devices.fold_slice(event)
-            if event.type is not EventType.OBJECT_DELETED or not self._rules.quirks.c15:
+            if event.type is not EventType.OBJECT_DELETED:
                 self._wake(waking.ANY_DEVICE, event, objects)
         elif is_of(key, CLASSES):
             self._verdicts.clear()
@@ -119,8 +123,20 @@ class SchedulingReconciler:
         self._next_start = self._start
         self._claims_in_step = set()
         self._is_step_over = False
+        self._quiet.clear()
         with self._assumed.in_force(found.allocated):
-            return self._batcher.collect(lambda: self._next(found, now), self._put_back)
+            plan = self._batcher.collect(lambda: self._next(found, now), self._put_back)
+        if plan is None or not self._quiet:
+            return plan
+        record = quiet.plan_of(
+            self._quiet,
+            now=now,
+            following=self._next_start,
+            cause=found.objects.revision,
+            observed=found.objects.revision,
+        )
+        parts = [] if plan.is_empty else list(plan.parts or (plan,))
+        return batching.together([*parts, record])
 
     def settled(self, plan: Plan, problem: str | None, now: Instant) -> None:
         """A refused plan is reported with the next step, or repeated when the version had moved."""
@@ -130,6 +146,8 @@ class SchedulingReconciler:
             self._batcher.refused(plan)
             for part in plan.parts:
                 self._put_back(part)
+        elif plan.key == quiet.KEY:
+            self._put_back(plan)
         elif plan.decision is not None:
             self._settle_refusal(plan, plan.decision, problem, now)
 
@@ -146,8 +164,10 @@ class SchedulingReconciler:
         """
         found = cast(SchedulingViews, views)
         body = decision.object
-        place = (json_tree.text(body, "namespace"), json_tree.text(body, "name"))
         inputs = json_tree.mapping(body, "inputs")
+        if body.get("key") == quiet.KEY:
+            return self._redecide_quiet(found, body, inputs)
+        place = (json_tree.text(body, "namespace"), json_tree.text(body, "name"))
         tree = found.objects.get(pod_key(*place))
         if tree is None:
             return None
@@ -161,7 +181,9 @@ class SchedulingReconciler:
             batch=json_tree.integer(inputs, "batch") or 0,
         )
         if "bindingNode" in inputs:
-            return waiting_binding.look(found, self._series, _wait_of(turn, inputs), turn.now)
+            return waiting_binding.look(
+                found, self._series, planning.wait_of(turn, inputs), turn.now
+            )
         if body.get("outcome") == "Skipped":
             return planning.skip_plan(found.objects, self._series, turn)
         if turn.batch == 0:
@@ -175,6 +197,38 @@ class SchedulingReconciler:
             if result.outcome == "Scheduled":
                 self._assumed.add(turn.pod, result, found.allocated)
         return plan
+
+    def _redecide_quiet(
+        self, views: SchedulingViews, body: JsonView, inputs: JsonView
+    ) -> Plan | None:
+        now = Instant(json_tree.integer(inputs, "now") or 0)
+        again: list[QuietAttempt] = []
+        for found in quiet.read(inputs):
+            tree = views.objects.get(pod_key(found.namespace, found.name))
+            if tree is None:
+                return None
+            turn = Turn(
+                pod=pod_spec.read(tree),
+                tree=tree,
+                now=now,
+                cause=Revision(0),
+                start=found.start,
+                number=found.number,
+                batch=found.assumed,
+            )
+            with self._assumed.in_force(views.allocated, found.assumed):
+                result = self._try(views, turn)
+            plan = planning.plan_of(self._rules, views.objects, self._series, turn, result)
+            if not plan.is_empty:
+                return plan
+            again.append(quiet.of_attempt(turn, result))
+        return quiet.plan_of(
+            again,
+            now=now,
+            following=json_tree.integer(inputs, "next") or 0,
+            cause=json_tree.integer(body, "cause") or 0,
+            observed=views.objects.revision,
+        )
 
     # Folding
 
@@ -216,7 +270,11 @@ class SchedulingReconciler:
         facts = pods.facts(tree)
         labels = json_tree.labels(tree, "metadata", "labels")
         gates = bool(json_tree.get(tree, "spec", "schedulingGates"))
-        if labels == before.labels and gates == before.is_gated and _same_spec(facts, before.facts):
+        if (
+            labels == before.labels
+            and gates == before.is_gated
+            and facts.entries == before.facts.entries
+        ):
             known.spec = replace(before, facts=facts)
         else:
             known.spec = pod_spec.read(tree, facts)
@@ -282,6 +340,9 @@ class SchedulingReconciler:
         if following is not None:
             self._start = following
         now = Instant(json_tree.integer(inputs, "now") or event.stamp.time)
+        if body.get("key") == quiet.KEY:
+            self._fold_quiet(event, inputs, now, objects)
+            return
         if self._bindings.end(place):
             self.nodes.release(place)
         pod = self.queue.get(place)
@@ -298,6 +359,16 @@ class SchedulingReconciler:
             self._waker.replay(pod, objects, Revision(event.stamp.observed), event.stamp.time)
         elif outcome == "Skipped":
             self._forget(place)
+
+    def _fold_quiet(
+        self, event: Event, inputs: JsonView, now: Instant, objects: ObjectsReader
+    ) -> None:
+        observed = Revision(event.stamp.observed)
+        for found in quiet.read(inputs):
+            pod = self.queue.get((found.namespace, found.name))
+            if pod is not None and pod.spec.facts.uid == found.uid:
+                self._place_failure(pod, found.outcome, frozenset(found.plugins), now)
+                self._waker.replay(pod, objects, observed, event.stamp.time)
 
     # Attempts
 
@@ -346,8 +417,9 @@ class SchedulingReconciler:
             result = self._try(views, turn)
         plan = planning.plan_of(self._rules, views.objects, self._series, turn, result)
         if plan.is_empty:
-            # Nothing new to say: the failure counts in memory only.
-            self._place_failure(pod, result.outcome, result.plugins, turn.now)
+            # Nothing new to say: recorded together with others of its kind.
+            self._quiet.append(quiet.of_attempt(turn, result))
+            self._next_start = result.next_start
             return plan
         self._next_start = result.next_start
         self._claims_in_step |= claims
@@ -378,15 +450,21 @@ class SchedulingReconciler:
             self.queue.err(pod, now)
             return
         if MOVED not in problem:
-            self._refused[place] = _prebind_text(decision.summary.get("claims") or [], problem)
+            self._refused[place] = messages.prebind_error(
+                decision.summary.get("claims") or [], problem
+            )
         self.queue.activate(pod, now, plan.observed)
 
     def _put_back(self, plan: Plan) -> None:
         if plan.decision is None:
             return
-        pod = self.queue.get((plan.decision.namespace, plan.decision.name))
-        if pod is not None and pod.where is Where.IN_FLIGHT:
-            self.queue.activate(pod, Instant(max(pod.ready_at, 0)), Revision(plan.cause))
+        places = [(plan.decision.namespace, plan.decision.name)]
+        if plan.key == quiet.KEY:
+            places = [(found.namespace, found.name) for found in quiet.read(plan.decision.inputs)]
+        for place in places:
+            pod = self.queue.get(place)
+            if pod is not None and pod.where is Where.IN_FLIGHT:
+                self.queue.activate(pod, pod.ready_at, pod.cause)
 
     def _place_failure(
         self, pod: QueuedPod, outcome: str, plugins: frozenset[str], now: Instant
@@ -417,27 +495,3 @@ class SchedulingReconciler:
 
     def _wake(self, hint: waking.Hint, event: Event, objects: ObjectsReader) -> None:
         self._waker.wake(hint, objects, event.stamp.time, event.revision)
-
-
-def _same_spec(new: pods.PodFacts, old: pods.PodFacts) -> bool:
-    return new.entries == old.entries and new.uid == old.uid
-
-
-def _prebind_text(claims: list[JsonView], problem: str) -> str:
-    """Upstream's text for a claim that could not be written."""
-    name = json_tree.text(claims[0], "claim") if claims else ""
-    fresh = bool(claims) and json_tree.flag(claims[0], "fresh")
-    what = "allocation and reservation" if fresh else "reservation"
-    return f'running PreBind plugin "DynamicResources": add {what} to claim {name}: {problem}'
-
-
-def _wait_of(turn: Turn, inputs: JsonView) -> waiting_binding.Wait:
-    facts = turn.pod.facts
-    return waiting_binding.Wait(
-        place=(facts.namespace, facts.name),
-        uid=json_tree.text(inputs, "uid"),
-        node=json_tree.text(inputs, "bindingNode"),
-        started=turn.now,
-        next_look=turn.now,
-        cause=turn.cause,
-    )

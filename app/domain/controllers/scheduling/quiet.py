@@ -1,0 +1,99 @@
+"""Attempts that have nothing new to say, recorded together.
+
+A pod whose condition and Event already tell why it waits writes nothing when it fails again. That
+it was tried is a fact all the same: it decides when it is tried next. One decision per step names
+all such pods, so that a restarted scheduler knows what has been done.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from app.domain.controllers.plan import Decision, Plan
+from app.domain.controllers.scheduling.attempt import Attempt
+from app.domain.controllers.scheduling.planning import NAME, Turn
+from app.domain.log import Revision
+from app.domain.values import json_tree
+from app.domain.values.json_tree import JsonObject, JsonView
+from app.domain.values.timestamps import Instant
+
+OUTCOME = "Unchanged"
+KEY = "quiet"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QuietAttempt:
+    """One attempt that wrote nothing. `assumed` pods of the same step were taken as placed."""
+
+    namespace: str
+    name: str
+    uid: str
+    outcome: str
+    plugins: tuple[str, ...]
+    start: int
+    assumed: int
+    number: int
+
+
+def of_attempt(turn: Turn, result: Attempt) -> QuietAttempt:
+    """The record of one attempt."""
+    facts = turn.pod.facts
+    return QuietAttempt(
+        namespace=facts.namespace,
+        name=facts.name,
+        uid=facts.uid,
+        outcome=result.outcome,
+        plugins=tuple(sorted(result.plugins)),
+        start=turn.start,
+        assumed=turn.batch,
+        number=turn.number,
+    )
+
+
+def plan_of(
+    attempts: list[QuietAttempt], *, now: Instant, following: int, cause: int, observed: Revision
+) -> Plan:
+    """The plan that records them; `following` is where the next attempt begins to look."""
+    groups: dict[tuple[str, tuple[str, ...]], list[list[object]]] = {}
+    for found in attempts:
+        row = [found.namespace, found.name, found.uid, found.start, found.assumed, found.number]
+        groups.setdefault((found.outcome, found.plugins), []).append(row)
+    inputs: JsonObject = {
+        "now": now,
+        "next": following,
+        "attempts": [
+            {"outcome": outcome, "plugins": list(plugins), "pods": rows}
+            for (outcome, plugins), rows in groups.items()
+        ],
+    }
+    return Plan(
+        controller=NAME,
+        key=KEY,
+        decision=Decision(
+            controller=NAME,
+            resource="pods",
+            namespace="",
+            name="",
+            outcome=OUTCOME,
+            inputs=inputs,
+            summary={"pods": len(attempts)},
+        ),
+        cause=cause,
+        observed=observed,
+    )
+
+
+def read(inputs: JsonView) -> Iterator[QuietAttempt]:
+    """The attempts of a recorded decision."""
+    for group in json_tree.objects(inputs, "attempts"):
+        for row in group.get("pods") or ():
+            namespace, name, uid, start, assumed, number = row
+            yield QuietAttempt(
+                namespace=namespace,
+                name=name,
+                uid=uid,
+                outcome=json_tree.text(group, "outcome"),
+                plugins=tuple(json_tree.texts(group, "plugins")),
+                start=start,
+                assumed=assumed,
+                number=number,
+            )

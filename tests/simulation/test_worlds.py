@@ -1,0 +1,59 @@
+"""Does it survive? Seeded worlds, crashes anywhere, and a log that agrees with itself."""
+
+import os
+
+import pytest
+
+from tests.cluster import check_decisions
+from tests.simulation.world import World
+
+SEEDS = [int(text) for text in os.environ.get("REDRA_SEEDS", "1 2 3 4 5 6").split()]
+STEPS = int(os.environ.get("REDRA_STEPS", "60"))
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_world_stays_sound(seed):
+    world = World(seed)
+    for _ in range(STEPS):
+        world.step()
+    world.end()
+    assert world.cluster.seconds > 0
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_world_stays_sound_when_controllers_lose_their_memory(seed):
+    world = World(seed)
+    for _ in range(STEPS):
+        world.step(crash=0.3)
+    world.end()
+    assert world.crashes > 0
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_loss_of_memory_changes_nothing(seed):
+    """One story told twice, once with controllers that forget: the same after each act."""
+    whole, broken = World(seed), World(seed)
+    for number in range(STEPS):
+        whole.step()
+        broken.step(crash=0.3)
+        assert whole.state() == broken.state(), f"seed {seed}, act {number}"
+
+
+@pytest.mark.parametrize("seed", SEEDS[:3])
+def test_decisions_of_a_world_can_be_made_again(seed):
+    world = World(seed)
+    for _ in range(STEPS):
+        world.step()
+    decisions, effects = check_decisions(world.cluster)
+    assert decisions.differences == ()
+    assert effects.differences == ()
+
+
+def test_same_seed_gives_the_same_log():
+    logs = []
+    for _ in range(2):
+        world = World(7)
+        for _ in range(20):
+            world.step()
+        logs.append(world.cluster.line.head.hash)
+    assert logs[0] == logs[1]
