@@ -75,7 +75,7 @@ class Spool:
         path = Path(self._folder.name) / "records.db"
         # Records may be read in another thread than they were added in, never in two at once.
         self.database = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
-        for pragma in ("journal_mode=OFF", "synchronous=OFF", "cache_size=-65536"):
+        for pragma in ("journal_mode=OFF", "synchronous=OFF", "cache_size=-16384"):
             self.database.execute(f"PRAGMA {pragma}")
         self.database.execute(_CREATE)
         self._waiting: list[tuple[object, ...]] = []
