@@ -58,7 +58,9 @@ async def decide(
         event.tree = None
     ties.nodes = {uid: step.text for uid, step in recording.trace.node_of.items()}
     starts = recording.starts
-    paced = [Started(found, starts[found.name]) if found.name in starts else found for found in made]
+    paced = [
+        Started(found, starts[found.name]) if found.name in starts else found for found in made
+    ]
     run = _Run(recording, rules=rules, controllers=paced, uids=uids)
     for number, found in enumerate(recording.inputs):
         run.take(found)
@@ -76,6 +78,7 @@ async def decide(
         inputs=recording.counts,
         notes=recording.not_comparable + run.not_comparable,
         ties=ties.taken,
+        violations=recording.violations,
     )
     return comparison.report()
 
@@ -134,6 +137,7 @@ class _Recording:
         self.reached: dict[tuple[str, str], Instant] = {}
         self.starts: dict[str, Instant] = {}
         self.last = Instant(0)
+        self.violations: set[str] = set()
 
     def take(self, event: Event) -> None:
         """Sort one event."""

@@ -1,18 +1,43 @@
-"""Why a decide replay differs from what was recorded: the classes, and how one is found."""
+"""Why a decide replay differs from what was recorded: the classes, and how one is found.
 
+A difference is taken apart into pieces: what only the recording has and what only the replay has.
+Each piece needs a reason; the difference gets the gravest of them. A piece without a reason makes
+it unexplained.
+"""
+
+from collections import Counter
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any
+from typing import Any, TypeAlias
 
-from app.service.deciding_traces import Trace
+from app.domain.values.timestamps import SECOND, Instant
+from app.service.deciding_traces import Allocated, Trace
 
 
 class Reason(StrEnum):
-    """The classes of differences."""
+    """The classes of differences, gravest first."""
 
-    IN_FLIGHT = "in flight"
-    RACE = "race"
     UNEXPLAINED = "unexplained"
+    """No known reason: a defect here, or one not yet known there."""
+    IGNORED_RULES = "released bug C24"
+    """The recorded scheduler did not see a DeviceTaintRule."""
+    FINISHED_POD = "quirk C8 or C22"
+    """A finished pod is reserved again, or gets a second claim, until its controller catches up."""
+    NOT_EMULATED = "not emulated"
+    """What a controller or plug-in did that is not imitated here."""
+    REPLICAS = "replica controller"
+    """What replica controllers wrote is kept as recorded, also where it no longer fits."""
+    QUEUE_ORDER = "race: order of waiting pods"
+    """Several pods wait for one device; which is tried first depends on milliseconds."""
+    FOLLOWS = "follows from another difference"
+    """Other devices are free than in the recording, because an earlier choice differs."""
+    IN_FLIGHT = "in flight"
+    """An attempt met a claim that was being allocated; binding takes no time here."""
+    RACE = "race"
+    """Two writers, or two writes of one, came in another order."""
+    TIMING = "timing"
+    """An attempt or a status update took place at another instant, or another number of times."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -25,13 +50,212 @@ class Found:
     again: list[Any]
 
 
-class Classes:
-    """Finds the class of a difference from both traces."""
+Judgement: TypeAlias = tuple[Reason, str]
 
-    def __init__(self, recorded: Trace, again: Trace) -> None:
+_IN_FLIGHT = "is in the process of being allocated"
+_ATTEMPTS = ("Unschedulable: ", "FailedScheduling: ", "SchedulerError: ")
+_PLACES = ("allocated ", "nominated ", "bound to ", "Scheduled: Successfully assigned")
+_ENDINGS = ("removed", "deletion asked for", "no finalizer", "released", "no longer reserved")
+_NOT_EMULATED = ("RegisteredNode", "RemovingNode", "beta.kubernetes.io/")
+_SAME_TIME = 15 * SECOND
+"""How far apart two claims may get the same device and still have competed for it."""
+
+
+class Classes:
+    """Finds the class of a difference from both traces.
+
+    `violations` are uids of claims whose recorded allocation a device taint rule forbade.
+    """
+
+    def __init__(self, recorded: Trace, again: Trace, *, violations: Collection[str]) -> None:
         self._recorded = recorded
         self._again = again
+        self._violations = violations
+        self._moved: dict[str, Judgement] = {}
+        self._first = Instant(0)
+        self._judge_allocations()
 
-    def of(self, found: Found) -> tuple[Reason, str]:
+    def of(self, found: Found) -> Judgement:
         """The class and what is behind it."""
-        return Reason.UNEXPLAINED, ""
+        match found.aspect:
+            case "devices":
+                return self._moved.get(found.uid) or (Reason.UNEXPLAINED, "the result differs")
+            case "nodes":
+                return self._of_node(found.uid)
+            case "evictions":
+                return self._moved_or(found.uid, Reason.UNEXPLAINED)
+            case "final objects":
+                return self._of_state(found)
+            case _:
+                return self._of_pieces(found)
+
+    def _judge_allocations(self) -> None:
+        """Find out which allocations differ, which of them first, and why."""
+        left, right = self._recorded.allocations, self._again.allocations
+        differing = [
+            uid
+            for uid in {**left, **right}
+            if _places(left.get(uid, ())) != _places(right.get(uid, ()))
+        ]
+        differing.sort(key=lambda uid: (self._since(uid), uid))
+        if differing:
+            self._first = self._since(differing[0])
+        takers = self._takers(differing)
+        for uid in differing:
+            self._moved[uid] = self._of_allocation(uid, takers, is_first=uid == differing[0])
+
+    def _since(self, uid: str) -> Instant:
+        found = [*self._recorded.allocations.get(uid, ()), *self._again.allocations.get(uid, ())]
+        return min((each.time for each in found), default=Instant(0))
+
+    def _takers(self, differing: list[str]) -> Mapping[str, list[tuple[str, Instant]]]:
+        """Who got each device in either run, among the allocations that differ."""
+        takers: dict[str, list[tuple[str, Instant]]] = {}
+        for uid in differing:
+            for trace in (self._recorded, self._again):
+                for each in trace.allocations.get(uid, ()):
+                    for device in each.devices:
+                        name = device.partition(": ")[2]
+                        takers.setdefault(name, []).append((uid, each.time))
+        return takers
+
+    def _of_allocation(
+        self, uid: str, takers: Mapping[str, list[tuple[str, Instant]]], *, is_first: bool
+    ) -> Judgement:
+        if uid in self._violations:
+            return Reason.IGNORED_RULES, "a rule forbids the recorded device"
+        pod = self._pod_of(uid)
+        if pod in self._recorded.replicas and is_first:
+            return Reason.NOT_EMULATED, "replicas are spread over nodes by PodTopologySpread"
+        mine = [*self._recorded.allocations.get(uid, ()), *self._again.allocations.get(uid, ())]
+        for each in mine:
+            for device in each.devices:
+                for other, when in takers.get(device.partition(": ")[2], ()):
+                    if other != uid and abs(when - each.time) <= _SAME_TIME:
+                        name = self._name(other)
+                        return Reason.QUEUE_ORDER, f"{name} wanted the same device"
+        if not is_first:
+            return Reason.FOLLOWS, "devices are held by others than in the recording"
+        return Reason.UNEXPLAINED, "the first allocation that differs"
+
+    def _pod_of(self, uid: str) -> str:
+        for trace in (self._recorded, self._again):
+            for each in trace.allocations.get(uid, ()):
+                return each.pod
+        return self._recorded.owner_of.get(uid, "")
+
+    def _name(self, uid: str) -> str:
+        key = self._recorded.keys.get(uid) or self._again.keys.get(uid)
+        return str(key) if key is not None else uid
+
+    def _of_node(self, uid: str) -> Judgement:
+        return self._moved_or(uid, Reason.UNEXPLAINED)
+
+    def _moved_or(self, uid: str, otherwise: Reason) -> Judgement:
+        """The reason for which a pod or claim got other devices, if it did."""
+        for claim, judgement in self._moved.items():
+            if claim == uid or self._pod_of(claim) == uid or uid in self._users(claim):
+                return judgement
+        if self._first and otherwise is Reason.UNEXPLAINED and self._was_pending(uid):
+            return Reason.FOLLOWS, "other devices are free than in the recording"
+        return otherwise, ""
+
+    def _users(self, claim: str) -> set[str]:
+        """The pods that used a claim in either run."""
+        found: set[str] = set()
+        for trace in (self._recorded, self._again):
+            found |= trace.users.get(claim, set())
+        return found
+
+    def _was_pending(self, uid: str) -> bool:
+        """Whether the pod came after the first difference, so that it met another state."""
+        steps = [*self._recorded.of_pod.get(uid, ()), *self._again.of_pod.get(uid, ())]
+        return any(step.time >= self._first for step in steps)
+
+    def _of_state(self, found: Found) -> Judgement:
+        uid = found.uid
+        both = (self._recorded.keys.get(uid), self._again.keys.get(uid))
+        key = both[0] or both[1]
+        if key is not None and key.resource == "nodes":
+            return Reason.NOT_EMULATED, "labels that the node controller copies"
+        if uid in self._recorded.other_writers and uid not in self._recorded.writes:
+            return Reason.REPLICAS, ""
+        moved, detail = self._moved_or(uid, Reason.UNEXPLAINED)
+        if moved is not Reason.UNEXPLAINED:
+            return moved, detail
+        recorded = [step.text for step in self._recorded.writes.get(uid, ())]
+        again = [step.text for step in self._again.writes.get(uid, ())]
+        if recorded != again:
+            pieces = Found(aspect="", uid=uid, recorded=recorded, again=again)
+            return self._of_pieces(pieces)
+        return Reason.UNEXPLAINED, "the same writes left another state"
+
+    def _of_pieces(self, found: Found) -> Judgement:
+        """The gravest reason of all pieces."""
+        judgements = [self._of_piece(found, piece, side) for piece, side in _pieces(found)]
+        if not judgements:
+            return Reason.RACE, "the same in another order"
+        order = list(Reason)
+        return min(judgements, key=lambda judgement: order.index(judgement[0]))
+
+    def _of_piece(self, found: Found, piece: str, side: str) -> Judgement:
+        """Why one text is on one side only."""
+        uid = found.uid
+        text = _without_writer(piece)
+        if _IN_FLIGHT in text:
+            return Reason.IN_FLIGHT, "binding takes no time here"
+        if any(word in text for word in _NOT_EMULATED):
+            return Reason.NOT_EMULATED, "what the node controller says and copies"
+        others = found.again if side == "recorded" else found.recorded
+        if any(_without_writer(str(other)) == text for other in others):
+            return Reason.RACE, "another writer, or another number of times"
+        if self._is_of_finished_pod(uid, text):
+            return Reason.FINISHED_POD, text
+        moved, detail = self._moved_or(uid, Reason.TIMING)
+        if moved is not Reason.TIMING:
+            return moved, detail
+        if any(word in text for word in _ATTEMPTS):
+            return Reason.TIMING, "an attempt at another instant"
+        if any(word in text for word in _PLACES) and self._was_pending(uid) and self._first:
+            return Reason.FOLLOWS, "other devices are free than in the recording"
+        if any(text.startswith(word) or word in text for word in _ENDINGS):
+            return Reason.RACE, "collector, claim controller and kubelet end a claim together"
+        if "PodsPendingEviction" in text or "Completed" in text or "NoEffect" in text:
+            return Reason.TIMING, "the numbers of a status at another instant"
+        if uid in self._shared_claims() and "reserved for" in text:
+            return Reason.RACE, "consumers of a shared claim in another order"
+        return Reason.UNEXPLAINED, piece
+
+    def _is_of_finished_pod(self, uid: str, text: str) -> bool:
+        """A write that upstream repeats for finished pods (C8, C22)."""
+        owner = self._recorded.owner_of.get(uid, uid)
+        done = self._recorded.finished.get(owner)
+        if done is None:
+            return False
+        words = ("created", "claims ", "reserved for", "no longer reserved", "removed")
+        return text.startswith(words) and any(
+            step.text == text and step.time >= done
+            for step in (*self._recorded.writes.get(uid, ()), *self._recorded.of_pod.get(uid, ()))
+        )
+
+    def _shared_claims(self) -> set[str]:
+        return {uid for uid, users in self._recorded.users.items() if len(users) > 1}
+
+
+def _places(allocations: Collection[Allocated]) -> list[tuple[str, ...]]:
+    return [each.devices for each in allocations]
+
+
+def _pieces(found: Found) -> Iterator[tuple[str, str]]:
+    """Texts that only one side has, with the side's name."""
+    left = Counter(str(text) for text in found.recorded)
+    right = Counter(str(text) for text in found.again)
+    for text in left - right:
+        yield text, "recorded"
+    for text in right - left:
+        yield text, "again"
+
+
+def _without_writer(text: str) -> str:
+    writer, colon, rest = text.partition(": ")
+    return rest if colon and " " not in writer else text

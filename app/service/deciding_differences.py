@@ -126,6 +126,7 @@ class Comparison:
         inputs: Mapping[str, int],
         notes: Counter[str],
         ties: Collection[str],
+        violations: Collection[str],
     ) -> None:
         self._history = history
         self._revision = revision
@@ -134,7 +135,7 @@ class Comparison:
         self._inputs = inputs
         self._notes = notes
         self._ties = len(ties)
-        self._classes = Classes(recorded, again)
+        self._classes = Classes(recorded, again, violations=violations)
         self._aspects = {aspect: AspectCounts() for aspect in Aspect}
         self._differences: list[DecideDifference] = []
 

@@ -19,6 +19,8 @@ from app.service.deciding_writers import is_announcement, short_name
 CLAIM_FINALIZER = "resource.kubernetes.io/delete-protection"
 ENTRY_ANNOTATION = "resource.kubernetes.io/pod-claim-name"
 
+_REPLICATING = frozenset(("ReplicaSet", "ReplicationController", "StatefulSet"))
+
 _CLOCK_FIELDS = frozenset(
     (
         "lastTransitionTime",
@@ -68,7 +70,9 @@ class Trace:
 
     `writes` are by object uid, `of_pod` by pod uid with the writes to its claims among them,
     `conditions` by object uid and condition type, `said` by uid of the object that an Event is
-    about, `node_of` by pod uid, `finished` the instant at which a pod came to its end.
+    about, `node_of` by pod uid, `finished` the instant at which a pod came to its end. `replicas` are
+    pods of replica controllers, `users` the pods for which a claim was ever reserved, `kept` the
+    objects at the end.
     """
 
     writes: dict[str, list[Step]] = field(default_factory=lambda: defaultdict(list))
@@ -84,6 +88,8 @@ class Trace:
     removed: dict[str, Instant] = field(default_factory=dict)
     kept: dict[str, JsonObject] = field(default_factory=dict)
     other_writers: set[str] = field(default_factory=set)
+    replicas: set[str] = field(default_factory=set)
+    users: dict[str, set[str]] = field(default_factory=lambda: defaultdict(set))
 
     def add(self, event: Event, before: JsonObject | None, *, is_decided: bool) -> None:
         """Take one event; `before` is the object before it, `is_decided` whether a controller
@@ -130,10 +136,14 @@ class Trace:
             phase = json_tree.text(event.object, "status", "phase")
             if phase in ("Succeeded", "Failed"):
                 self.finished.setdefault(uid, event.stamp.time)
+            for owner in json_tree.objects(event.object, "metadata", "ownerReferences"):
+                if json_tree.text(owner, "kind") in _REPLICATING:
+                    self.replicas.add(uid)
         elif event.key.resource == "resourceclaims":
             for owner in json_tree.objects(event.object, "metadata", "ownerReferences"):
                 if json_tree.flag(owner, "controller"):
                     self.owner_of[uid] = json_tree.text(owner, "uid")
+            self.users[uid] |= consumers(event.object).keys()
 
     def _add_said(self, event: Event, before: JsonObject | None) -> None:
         if event.type is EventType.OBJECT_DELETED:
