@@ -3,6 +3,8 @@
 A test shows only what matters to it; everything else has a default here.
 """
 
+from dataclasses import replace
+
 from app.adapters.uids import DerivedUids
 from app.bootstrap.histories import rules_for
 from app.domain.controllers import registry
@@ -39,8 +41,13 @@ class Cluster:
         profile: Profile = Profile(),
         options: Options = Options(),
         seed: int = 1,
+        *,
+        kubelet: bool = False,
     ) -> None:
+        """`kubelet`: bound pods start by themselves; without it tests play the kubelet."""
         self.profile = profile
+        if not kubelet:
+            options = replace(options, off=options.off | {"kubelet"})
         self._options = options
         self.controllers = self.fresh_controllers()
         self.line = Timeline(
@@ -59,9 +66,8 @@ class Cluster:
     # what exists
 
     def get(self, resource: str, name: str, namespace: str = "default") -> JsonObject | None:
-        group = "resource.k8s.io" if resource in _DRA else ""
         scope = namespace if resource in _NAMESPACED else ""
-        return self.line.views.objects.get(ObjectKey(group, resource, scope, name))
+        return self.line.views.objects.get(ObjectKey(group_of(resource), resource, scope, name))
 
     def must(self, resource: str, name: str, namespace: str = "default") -> JsonObject:
         found = self.get(resource, name, namespace)
@@ -69,8 +75,7 @@ class Cluster:
         return found
 
     def names(self, resource: str) -> list[str]:
-        group = "resource.k8s.io" if resource in _DRA else ""
-        return [key.name for key in self.line.views.objects.keys(group, resource)]
+        return [key.name for key in self.line.views.objects.keys(group_of(resource), resource)]
 
     def pod_condition(self, name: str, kind: str = "PodScheduled") -> JsonObject | None:
         for condition in json_tree.objects(self.must("pods", name), "status", "conditions"):
@@ -333,16 +338,22 @@ _RESOURCES = {
     "StatefulSet": "statefulsets",
     "DaemonSet": "daemonsets",
     "Job": "jobs",
+    "ResourceQuota": "resourcequotas",
+    "ResourcePoolStatusRequest": "resourcepoolstatusrequests",
 }
-_DRA = frozenset(
-    {
-        "deviceclasses",
-        "resourceclaims",
-        "resourceclaimtemplates",
-        "resourceslices",
-        "devicetaintrules",
-    }
-)
+_GROUPS = {
+    "deviceclasses": "resource.k8s.io",
+    "resourceclaims": "resource.k8s.io",
+    "resourceclaimtemplates": "resource.k8s.io",
+    "resourceslices": "resource.k8s.io",
+    "devicetaintrules": "resource.k8s.io",
+    "resourcepoolstatusrequests": "resource.k8s.io",
+    "deployments": "apps",
+    "replicasets": "apps",
+    "statefulsets": "apps",
+    "daemonsets": "apps",
+    "jobs": "batch",
+}
 _NAMESPACED = frozenset(
     {
         "pods",
@@ -354,13 +365,19 @@ _NAMESPACED = frozenset(
         "statefulsets",
         "daemonsets",
         "jobs",
+        "resourcequotas",
     }
 )
 
 
+def group_of(resource: str) -> str:
+    """The API group of a resource; empty for the core group."""
+    return _GROUPS.get(resource, "")
+
+
 def _key(resource: str, name: str, namespace: str) -> ObjectKey:
-    group = "resource.k8s.io" if resource in _DRA else ""
-    return ObjectKey(group, resource, namespace if resource in _NAMESPACED else "", name)
+    scope = namespace if resource in _NAMESPACED else ""
+    return ObjectKey(group_of(resource), resource, scope, name)
 
 
 def _dotted(labels: dict[str, str]) -> dict[str, str]:

@@ -1,0 +1,77 @@
+"""Annotations by which people tell the emulated kubelet what shall happen.
+
+On pods: `redra.dev/start-seconds` from binding to running, `redra.dev/run-seconds` until the
+containers exit (never without it), `redra.dev/exit-code` with which they do,
+`redra.dev/stop-seconds` that they take to end when the pod is deleted. On nodes:
+`redra.dev/kubelet: "off"` leaves everything to a real kubelet, `redra.dev/lost-drivers` names
+drivers, separated by commas, that have gone.
+"""
+
+from app.domain.log import ObjectKey
+from app.domain.objects.reader import ObjectsReader
+from app.domain.values import json_tree
+from app.domain.values.json_tree import JsonView
+from app.domain.values.timestamps import SECOND
+
+KUBELET = "redra.dev/kubelet"
+LOST_DRIVERS = "redra.dev/lost-drivers"
+START_SECONDS = "redra.dev/start-seconds"
+RUN_SECONDS = ("redra.dev/run-seconds", "sim.example.com/run-seconds")
+STOP_SECONDS = "redra.dev/stop-seconds"
+EXIT_CODE = "redra.dev/exit-code"
+
+SECONDS_MAX = 10 * 365 * 24 * 3600
+"""Longer times are cut to this."""
+
+LEASES = ("coordination.k8s.io", "leases")
+LEASE_NAMESPACE = "kube-node-lease"
+
+
+def is_emulated(objects: ObjectsReader, node: JsonView) -> bool:
+    """False for a node that is switched off or has a kubelet of its own, which renews a lease."""
+    if json_tree.text(node, "metadata", "annotations", KUBELET) == "off":
+        return False
+    name = json_tree.text(node, "metadata", "name")
+    return objects.event(ObjectKey(*LEASES, LEASE_NAMESPACE, name)) is None
+
+
+def lost_drivers(node: JsonView) -> list[str]:
+    """The drivers that have gone from a node."""
+    text = json_tree.text(node, "metadata", "annotations", LOST_DRIVERS)
+    return [part.strip() for part in text.split(",") if part.strip()]
+
+
+def start_delay(pod: JsonView) -> int:
+    """Microseconds from binding to running."""
+    return _micros(pod, START_SECONDS) or 0
+
+
+def run_time(pod: JsonView) -> int | None:
+    """Microseconds that the containers run; None for ever."""
+    for name in RUN_SECONDS:
+        found = _micros(pod, name)
+        if found is not None:
+            return found
+    return None
+
+
+def stop_delay(pod: JsonView) -> int:
+    """Microseconds that a deleted pod takes to end."""
+    return _micros(pod, STOP_SECONDS) or 0
+
+
+def exit_code(pod: JsonView) -> int | None:
+    """The exit code of the containers, None when nothing is said."""
+    text = json_tree.text(pod, "metadata", "annotations", EXIT_CODE)
+    return int(text) % 256 if text.isdecimal() else None
+
+
+def _micros(pod: JsonView, name: str) -> int | None:
+    text = json_tree.text(pod, "metadata", "annotations", name)
+    try:
+        seconds = float(text)
+    except ValueError:
+        return None
+    if not seconds >= 0:
+        return None
+    return int(min(seconds, SECONDS_MAX) * SECOND)

@@ -1,0 +1,81 @@
+"""What a kubelet says of its node when it registers: labels, capacity, conditions.
+
+A node that somebody made with a Ready condition is left as it is.
+"""
+
+from app.domain.controllers.kubelet.pod_status import KUBELET
+from app.domain.controllers.resources import NODES
+from app.domain.log import ObjectKey
+from app.domain.objects.commands import Command, PatchObject, PatchType
+from app.domain.values import json_tree, timestamps
+from app.domain.values.json_tree import JsonObject, JsonView
+from app.domain.values.timestamps import Instant
+
+DEFAULT_RESOURCES = {"cpu": "64", "memory": "256Gi", "pods": "110"}
+"""What a node has when nothing is said."""
+
+_CONDITIONS = (
+    ("MemoryPressure", "False", "KubeletHasSufficientMemory", "sufficient memory available"),
+    ("DiskPressure", "False", "KubeletHasNoDiskPressure", "no disk pressure"),
+    ("PIDPressure", "False", "KubeletHasSufficientPID", "sufficient PID available"),
+)
+
+
+def is_reported(node: JsonView) -> bool:
+    """True when the node says whether it is ready."""
+    return any(
+        condition.get("type") == "Ready"
+        for condition in json_tree.objects(node, "status", "conditions")
+    )
+
+
+def registration(node: JsonView, now: Instant) -> tuple[Command, ...]:
+    """The writes that make a bare node usable."""
+    name = json_tree.text(node, "metadata", "name")
+    key = ObjectKey(*NODES, "", name)
+    labels = json_tree.labels(node, "metadata", "labels")
+    wanted = {
+        "kubernetes.io/arch": "amd64",
+        "kubernetes.io/hostname": name,
+        "kubernetes.io/os": "linux",
+    }
+    missing = {key: value for key, value in wanted.items() if key not in labels}
+    commands: list[Command] = []
+    if missing:
+        body: JsonObject = {"metadata": {"labels": missing}}
+        commands.append(_patch(key, body, ""))
+    text = timestamps.seconds_text(now)
+    conditions = [
+        _condition(kind, status, reason, f"kubelet has {message}", text)
+        for kind, status, reason, message in _CONDITIONS
+    ]
+    conditions.append(
+        _condition("Ready", "True", "KubeletReady", "kubelet is posting ready status", text)
+    )
+    capacity = DEFAULT_RESOURCES | dict(json_tree.mapping(node, "status", "capacity"))
+    allocatable = capacity | dict(json_tree.mapping(node, "status", "allocatable"))
+    status = {"capacity": capacity, "allocatable": allocatable, "conditions": conditions}
+    commands.append(_patch(key, {"status": status}, "status"))
+    return tuple(commands)
+
+
+def _condition(kind: str, status: str, reason: str, message: str, text: str) -> JsonObject:
+    return {
+        "type": kind,
+        "status": status,
+        "lastHeartbeatTime": text,
+        "lastTransitionTime": text,
+        "reason": reason,
+        "message": message,
+    }
+
+
+def _patch(key: ObjectKey, body: JsonObject, subresource: str) -> PatchObject:
+    return PatchObject(
+        key=key,
+        version="v1",
+        type=PatchType.STRATEGIC,
+        body=body,
+        subresource=subresource,
+        options=KUBELET,
+    )

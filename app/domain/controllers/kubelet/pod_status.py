@@ -1,0 +1,205 @@
+"""The status that a kubelet writes: a pod that runs, restarts or has ended.
+
+Parity: controllers.md 5.3. Addresses are made from uids, images have no digests.
+"""
+
+import zlib
+from dataclasses import dataclass
+
+from app.domain.controllers.kubelet import annotations
+from app.domain.controllers.resources import pod_key
+from app.domain.objects.commands import PatchObject, PatchType, WriteOptions
+from app.domain.values import json_tree, timestamps
+from app.domain.values.json_tree import JsonObject, JsonView
+from app.domain.values.timestamps import Instant
+
+KUBELET = WriteOptions(field_manager="kubelet")
+
+KILLED = 137
+"""Exit code of a container that did not end by itself."""
+
+_RUNNING = ("PodReadyToStartContainers", "Initialized", "Ready", "ContainersReady")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Exit:
+    """How containers ended. `reason` and `message` are the pod's, empty in the usual case."""
+
+    code: int
+    reason: str = ""
+    message: str = ""
+
+    @property
+    def phase(self) -> str:
+        """The pod's phase when nothing is started again."""
+        return "Succeeded" if self.code == 0 else "Failed"
+
+
+def running(pod: JsonView, node: JsonView, now: Instant) -> PatchObject:
+    """All containers run and are ready."""
+    text = timestamps.seconds_text(now)
+    address = _address(json_tree.text(pod, "metadata", "uid"))
+    host = _host(node)
+    status: JsonObject = {
+        "observedGeneration": json_tree.integer(pod, "metadata", "generation") or 1,
+        "phase": "Running",
+        "startTime": text,
+        "hostIP": host,
+        "hostIPs": [{"ip": host}],
+        "podIP": address,
+        "podIPs": [{"ip": address}],
+        "conditions": [_condition(pod, kind, "True", text) for kind in _RUNNING],
+        "containerStatuses": [
+            _container(found, {"running": {"startedAt": text}}, restarts=0, is_ready=True)
+            for found in json_tree.objects(pod, "spec", "containers")
+        ],
+    }
+    initial = json_tree.objects(pod, "spec", "initContainers")
+    if initial:
+        status["initContainerStatuses"] = [_initial(found, text) for found in initial]
+    return _patch(pod, status)
+
+
+def restarted(pod: JsonView, exit_: Exit, now: Instant) -> PatchObject:
+    """The containers ended and were started again at once."""
+    text = timestamps.seconds_text(now)
+    statuses = []
+    for found in json_tree.objects(pod, "spec", "containers"):
+        old = _status_of(pod, found)
+        count = json_tree.integer(old, "restartCount") or 0
+        status = _container(
+            found, {"running": {"startedAt": text}}, restarts=count + 1, is_ready=True
+        )
+        status["lastState"] = {"terminated": _terminated(old, exit_, text)}
+        statuses.append(status)
+    return _patch(pod, {"containerStatuses": statuses})
+
+
+def ended(pod: JsonView, exit_: Exit, now: Instant) -> PatchObject:
+    """The pod is in its last phase."""
+    text = timestamps.seconds_text(now)
+    reason = "PodCompleted" if exit_.code == 0 else "PodFailed"
+    has_run = bool(json_tree.objects(pod, "status", "containerStatuses"))
+    conditions = [
+        _condition(pod, "PodReadyToStartContainers", "False", text),
+        _condition(pod, "Ready", "False", text, reason),
+        _condition(pod, "ContainersReady", "False", text, reason),
+    ]
+    if exit_.code == 0:
+        conditions.append(_condition(pod, "Initialized", "True", text, reason))
+    status: JsonObject = {
+        "observedGeneration": json_tree.integer(pod, "metadata", "generation") or 1,
+        "phase": exit_.phase,
+        "conditions": conditions,
+    }
+    if has_run:
+        status["containerStatuses"] = [
+            _container(
+                found,
+                {"terminated": _terminated(_status_of(pod, found), exit_, text)},
+                restarts=json_tree.integer(_status_of(pod, found), "restartCount") or 0,
+                is_ready=False,
+            )
+            for found in json_tree.objects(pod, "spec", "containers")
+        ]
+    if exit_.reason:
+        status |= {"reason": exit_.reason, "message": exit_.message}
+    return _patch(pod, status)
+
+
+def exit_of(pod: JsonView, otherwise: int) -> Exit:
+    """How the containers end: as the annotation says, or with this code."""
+    code = annotations.exit_code(pod)
+    return Exit(code=otherwise if code is None else code)
+
+
+def restart_count(pod: JsonView) -> int:
+    """How often containers were started again, the highest of all."""
+    return max(
+        (
+            json_tree.integer(found, "restartCount") or 0
+            for found in json_tree.objects(pod, "status", "containerStatuses")
+        ),
+        default=0,
+    )
+
+
+def _patch(pod: JsonView, status: JsonObject) -> PatchObject:
+    metadata = json_tree.mapping(pod, "metadata")
+    return PatchObject(
+        key=pod_key(metadata["namespace"], metadata["name"]),
+        version="v1",
+        type=PatchType.STRATEGIC,
+        body={"metadata": {"uid": metadata["uid"]}, "status": status},
+        subresource="status",
+        options=KUBELET,
+    )
+
+
+def _condition(pod: JsonView, kind: str, status: str, text: str, reason: str = "") -> JsonObject:
+    since = text
+    for present in json_tree.objects(pod, "status", "conditions"):
+        if present.get("type") == kind and present.get("status") == status:
+            since = json_tree.text(present, "lastTransitionTime") or text
+    found: JsonObject = {
+        "type": kind,
+        "status": status,
+        "observedGeneration": json_tree.integer(pod, "metadata", "generation") or 1,
+        "lastProbeTime": None,
+        "lastTransitionTime": since,
+    }
+    if reason:
+        found["reason"] = reason
+    return found
+
+
+def _container(
+    container: JsonView, state: JsonObject, *, restarts: int, is_ready: bool
+) -> JsonObject:
+    return {
+        "name": json_tree.text(container, "name"),
+        "state": state,
+        "lastState": {},
+        "ready": is_ready,
+        "restartCount": restarts,
+        "image": json_tree.text(container, "image"),
+        "imageID": "",
+        "started": is_ready,
+    }
+
+
+def _initial(container: JsonView, text: str) -> JsonObject:
+    if container.get("restartPolicy") == "Always":
+        return _container(container, {"running": {"startedAt": text}}, restarts=0, is_ready=True)
+    done = {"exitCode": 0, "reason": "Completed", "startedAt": text, "finishedAt": text}
+    found = _container(container, {"terminated": done}, restarts=0, is_ready=True)
+    return found | {"started": False}
+
+
+def _terminated(old: JsonView, exit_: Exit, text: str) -> JsonObject:
+    return {
+        "exitCode": exit_.code,
+        "reason": "Completed" if exit_.code == 0 else "Error",
+        "startedAt": json_tree.text(old, "state", "running", "startedAt") or text,
+        "finishedAt": text,
+    }
+
+
+def _status_of(pod: JsonView, container: JsonView) -> JsonView:
+    for found in json_tree.objects(pod, "status", "containerStatuses"):
+        if found.get("name") == container.get("name"):
+            return found
+    return json_tree.EMPTY
+
+
+def _host(node: JsonView) -> str:
+    for found in json_tree.objects(node, "status", "addresses"):
+        if found.get("type") == "InternalIP":
+            return json_tree.text(found, "address")
+    return _address(json_tree.text(node, "metadata", "uid"))
+
+
+def _address(uid: str) -> str:
+    """An address of 10.0.0.0/8 that follows from the uid."""
+    number = zlib.crc32(uid.encode())
+    return f"10.{number >> 16 & 255}.{number >> 8 & 255}.{number & 255}"

@@ -1,0 +1,338 @@
+"""All emulated kubelets in one queue of nodes and pods.
+
+    bound ── start-seconds ──▶ Running ── run-seconds ──▶ Succeeded | Failed | started again
+                                  │
+                 deletionTimestamp ── min(grace, stop-seconds) ──▶ last phase, then gone
+
+Instants at which pods were bound, started or lost their driver are folded from the log, so a
+restart goes on waiting for what is left. Parity: controllers.md 5.3.
+"""
+
+from dataclasses import dataclass
+
+from app.domain.controllers import pods
+from app.domain.controllers.batching import Batcher
+from app.domain.controllers.event_objects import Reporter, reference
+from app.domain.controllers.kubelet import annotations, node_status, pod_status
+from app.domain.controllers.kubelet.pod_status import KILLED, KUBELET, Exit
+from app.domain.controllers.plan import Plan, Views
+from app.domain.controllers.pods import PodFacts
+from app.domain.controllers.resources import CLAIMS, NODES, PODS, SLICES, claim_key, is_of
+from app.domain.controllers.work_queue import WorkQueue
+from app.domain.log import Event, EventType, ObjectKey, Revision
+from app.domain.objects.commands import Command, DeleteObject
+from app.domain.objects.reader import ObjectsReader
+from app.domain.values import json_tree, timestamps
+from app.domain.values.json_tree import JsonObject, JsonView
+from app.domain.values.timestamps import SECOND, Instant, TimestampError
+
+NAME = "kubelet"
+
+DRIVER_WIPE_DELAY = 30 * SECOND
+"""How long after the loss of a driver its slices stay, as with real kubelets."""
+
+RESTART_DELAY_SECONDS = 10
+RESTART_DELAY_MAX_SECONDS = 300
+
+_DEADLINE = Exit(
+    code=KILLED,
+    reason="DeadlineExceeded",
+    message="Pod was active on the node longer than the specified deadline",
+)
+
+
+@dataclass(slots=True)
+class _Held:
+    """A bound pod: since when it is bound, and since when its containers run, as last started."""
+
+    uid: str
+    node: str
+    bound: Instant
+    started: Instant | None = None
+    first_started: Instant | None = None
+    restarts: int = 0
+
+
+class KubeletReconciler:
+    """Does what kubelets do, on every node that has none."""
+
+    name = NAME
+
+    def __init__(self) -> None:
+        self._queue: WorkQueue[ObjectKey] = WorkQueue()
+        self._pods: dict[ObjectKey, _Held] = {}
+        self._by_node: dict[str, dict[ObjectKey, None]] = {}
+        self._lost: dict[str, dict[str, Instant]] = {}
+        self._waiting: dict[ObjectKey, dict[ObjectKey, None]] = {}
+        self._told: dict[ObjectKey, str] = {}
+        self._reporter = Reporter(NAME)
+        self._batcher = Batcher()
+
+    def fold(self, event: Event, views: Views) -> None:
+        """Follow bound pods, nodes with their lost drivers, and claims that pods wait for."""
+        if not event.is_about_object:
+            return
+        key = event.key
+        if is_of(key, PODS):
+            self._fold_pod(event)
+        elif is_of(key, NODES):
+            self._fold_node(event)
+        elif is_of(key, CLAIMS):
+            for pod in self._waiting.pop(key, {}):
+                self._queue.add(pod, event.revision)
+        elif key.namespace == annotations.LEASE_NAMESPACE and key.resource == "leases":
+            self._look_at_pods_of(key.name, event.revision)
+        else:
+            self._reporter.fold(event)
+
+    def step(self, views: Views, now: Instant) -> Plan | None:
+        """What several nodes and pods do next."""
+        return self._batcher.collect(lambda: self._next(views, now), self._put_back)
+
+    def settled(self, plan: Plan, problem: str | None, now: Instant) -> None:
+        """Try again after a refusal, one by one when there were several."""
+        if problem is None:
+            self._batcher.passed()
+        elif plan.parts:
+            self._batcher.refused(plan)
+            for part in plan.parts:
+                self._put_back(part)
+            return
+        for part in plan.parts or (plan,):
+            key = _key_of(part)
+            if problem is None:
+                self._queue.forget(key)
+            else:
+                self._queue.retry(key, now)
+
+    def due(self) -> Instant | None:
+        """When the next pod starts, exits or has to be gone, or a driver's slices go."""
+        return self._queue.due()
+
+    def redecide(self, views: Views, decision: Event) -> Plan | None:
+        """Kubelets record no decisions."""
+        return None
+
+    def _fold_pod(self, event: Event) -> None:
+        key, tree = event.key, event.object
+        held = self._pods.get(key)
+        if held is not None and (event.type is EventType.OBJECT_DELETED or held.uid != event.uid):
+            del self._pods[key]
+            self._by_node.get(held.node, {}).pop(key, None)
+            self._told.pop(key, None)
+            held = None
+        if event.type is EventType.OBJECT_DELETED:
+            return
+        facts = pods.facts(tree)
+        if not facts.node:
+            return
+        if held is None:
+            held = _Held(event.uid, facts.node, event.stamp.time)
+            self._pods[key] = held
+            self._by_node.setdefault(facts.node, {})[key] = None
+        if facts.phase == "Running":
+            restarts = pod_status.restart_count(tree)
+            if held.started is None or restarts != held.restarts:
+                held.started = event.stamp.time
+                held.restarts = restarts
+            held.first_started = held.first_started or event.stamp.time
+        self._queue.add(key, event.revision)
+
+    def _fold_node(self, event: Event) -> None:
+        name = event.key.name
+        if event.type is EventType.OBJECT_DELETED:
+            self._lost.pop(name, None)
+            return
+        known = self._lost.get(name, {})
+        lost = {
+            driver: known.get(driver, event.stamp.time)
+            for driver in annotations.lost_drivers(event.object)
+        }
+        if lost:
+            self._lost[name] = lost
+            for since in lost.values():
+                self._queue.add_at(event.key, Instant(since + DRIVER_WIPE_DELAY), event.revision)
+        else:
+            self._lost.pop(name, None)
+        self._queue.add(event.key, event.revision)
+        self._look_at_pods_of(name, event.revision)
+
+    def _look_at_pods_of(self, node: str, revision: Revision) -> None:
+        for key in self._by_node.get(node, ()):
+            self._queue.add(key, revision)
+
+    def _put_back(self, plan: Plan) -> None:
+        self._queue.add_first(_key_of(plan), Revision(plan.cause))
+
+    def _next(self, views: Views, now: Instant) -> Plan | None:
+        found = self._queue.take(now)
+        if found is None:
+            return None
+        key, cause = found
+        objects = views.objects
+        if is_of(key, PODS):
+            commands = self._pod(objects, key, now)
+        else:
+            commands = self._node(objects, key, now)
+        return Plan(
+            controller=NAME,
+            key="/".join(key),
+            commands=commands,
+            cause=cause,
+            observed=objects.revision,
+        )
+
+    def _node(self, objects: ObjectsReader, key: ObjectKey, now: Instant) -> tuple[Command, ...]:
+        node = objects.get(key)
+        if node is None or not annotations.is_emulated(objects, node):
+            return ()
+        commands: list[Command] = []
+        if not node_status.is_reported(node):
+            commands += node_status.registration(node, now)
+        for driver, since in self._lost.get(key.name, {}).items():
+            if since + DRIVER_WIPE_DELAY <= now:
+                commands += _wiped(objects, key.name, driver)
+        return tuple(commands)
+
+    def _pod(self, objects: ObjectsReader, key: ObjectKey, now: Instant) -> tuple[Command, ...]:
+        tree = objects.get(key)
+        held = self._pods.get(key)
+        if tree is None or held is None:
+            return ()
+        node = objects.get(ObjectKey(*NODES, "", held.node))
+        if node is None or not annotations.is_emulated(objects, node):
+            return ()
+        facts = pods.facts(tree)
+        if facts.is_deleting:
+            return self._stop(key, tree, facts, now)
+        if facts.phase in ("Succeeded", "Failed"):
+            return ()
+        if held.started is None:
+            return self._start(objects, key, tree, node, held, now)
+        return self._run(key, tree, held, held.started, now)
+
+    def _start(
+        self,
+        objects: ObjectsReader,
+        key: ObjectKey,
+        tree: JsonObject,
+        node: JsonView,
+        held: _Held,
+        now: Instant,
+    ) -> tuple[Command, ...]:
+        due = Instant(held.bound + annotations.start_delay(tree))
+        if due > now:
+            self._queue.add_at(key, due)
+            return ()
+        problem = self._claim_problem(objects, key, pods.facts(tree))
+        if not problem:
+            return (pod_status.running(tree, node, now),)
+        if self._told.get(key) == problem:
+            return ()
+        self._told[key] = problem
+        return (
+            self._reporter.report(
+                objects,
+                now,
+                reference(tree, kind="Pod", with_revision=True),
+                kind="Warning",
+                reason="FailedPrepareDynamicResources",
+                message=f"Failed to prepare dynamic resources: {problem}",
+            ),
+        )
+
+    def _claim_problem(self, objects: ObjectsReader, key: ObjectKey, facts: PodFacts) -> str:
+        """Why a pod may not start yet, empty when it may; the pod then waits for the claim."""
+        wanted: list[str] = []
+        for entry in facts.entries:
+            found = pods.entry_claim(facts, entry)
+            if found.problem:
+                return found.problem
+            if found.name is not None:
+                wanted.append(found.name)
+        if facts.extended_claim:
+            wanted.append(facts.extended_claim)
+        for name in wanted:
+            place = claim_key(facts.namespace, name)
+            claim = objects.get(place)
+            if claim is None:
+                problem = f"fetch ResourceClaim {facts.namespace}/{name}: not found"
+            elif not pods.is_allocated(claim) or not pods.is_reserved_for(claim, facts.uid):
+                uid = json_tree.text(claim, "metadata", "uid")
+                problem = (
+                    f"pod {facts.name} ({facts.uid}) is not allowed to use ResourceClaim "
+                    f"{name} ({uid})"
+                )
+            else:
+                continue
+            self._waiting.setdefault(place, {})[key] = None
+            return problem
+        return ""
+
+    def _run(
+        self, key: ObjectKey, tree: JsonObject, held: _Held, started: Instant, now: Instant
+    ) -> tuple[Command, ...]:
+        deadline = json_tree.integer(tree, "spec", "activeDeadlineSeconds")
+        if deadline is not None:
+            due = Instant((held.first_started or started) + deadline * SECOND)
+            if due <= now:
+                return (pod_status.ended(tree, _DEADLINE, now),)
+            self._queue.add_at(key, due)
+        seconds = annotations.run_time(tree)
+        if seconds is None:
+            return ()
+        policy = json_tree.text(tree, "spec", "restartPolicy")
+        result = pod_status.exit_of(tree, 0)
+        starts_again = policy == "Always" or (policy == "OnFailure" and result.code != 0)
+        if starts_again and held.restarts:
+            # One write stands for exit, back-off and new start; the pause is part of the run.
+            pause = RESTART_DELAY_SECONDS << min(held.restarts - 1, 16)
+            seconds += min(pause, RESTART_DELAY_MAX_SECONDS) * SECOND
+        due = Instant(started + seconds)
+        if due > now:
+            self._queue.add_at(key, due)
+            return ()
+        if starts_again:
+            return (pod_status.restarted(tree, result, now),)
+        return (pod_status.ended(tree, result, now),)
+
+    def _stop(
+        self, key: ObjectKey, tree: JsonObject, facts: PodFacts, now: Instant
+    ) -> tuple[Command, ...]:
+        metadata = tree["metadata"]
+        grace = json_tree.integer(metadata, "deletionGracePeriodSeconds") or 0
+        try:
+            end = timestamps.parse(metadata["deletionTimestamp"])
+        except TimestampError:
+            end = now
+        due = min(end, Instant(end - grace * SECOND + annotations.stop_delay(tree)))
+        if due > now and facts.phase not in ("Succeeded", "Failed"):
+            self._queue.add_at(key, due)
+            return ()
+        commands: list[Command] = []
+        if facts.phase not in ("Succeeded", "Failed"):
+            commands.append(pod_status.ended(tree, pod_status.exit_of(tree, KILLED), now))
+        if grace or not metadata.get("finalizers"):
+            commands.append(
+                DeleteObject(key=key, grace_seconds=0, uid=metadata["uid"], options=KUBELET)
+            )
+        return tuple(commands)
+
+
+def _wiped(objects: ObjectsReader, node: str, driver: str) -> list[Command]:
+    """Delete the slices that a driver published for a node."""
+    commands: list[Command] = []
+    for key in objects.keys(*SLICES):
+        tree = objects.get(key)
+        if (
+            tree is not None
+            and json_tree.text(tree, "spec", "driver") == driver
+            and json_tree.text(tree, "spec", "nodeName") == node
+        ):
+            uid = json_tree.text(tree, "metadata", "uid")
+            commands.append(DeleteObject(key=key, uid=uid, options=KUBELET))
+    return commands
+
+
+def _key_of(plan: Plan) -> ObjectKey:
+    return ObjectKey(*plan.key.split("/", 3))
