@@ -10,10 +10,13 @@ from app.adapters.history.limits import ImportLimits
 from app.adapters.history.reading import ReadOptions
 from app.bootstrap.histories import folding_bounds, rules_for, views_of
 from app.bootstrap.stores import Store, find_history
+from app.domain.errors import InputError
 from app.domain.log import Revision
 from app.domain.objects import profile as profiles
 from app.domain.objects.profile import Profile
+from app.domain.values import timestamps
 from app.domain.values.json_tree import JsonObject
+from app.domain.values.timestamps import Instant, TimestampError
 from app.service import exporting, importing
 from app.service import rebuild as rebuilding
 from app.service.fidelity import ROW_TITLES, FidelityReport
@@ -30,6 +33,7 @@ class Recording:
 
     paths: tuple[Path, ...]
     format: str = "auto"
+    at: str = ""
     unwrap: str = ""
     with_secrets: bool = False
     keep_going: bool = False
@@ -83,6 +87,8 @@ async def import_history(
     profile = Profile(version=settings.profile)
     options = ReadOptions(
         format=wanted.format,
+        at=_instant(wanted.at),
+        now=store.ports.clock.now(),
         unwrap=wanted.unwrap,
         with_secrets=wanted.with_secrets,
         keep_going=wanted.keep_going,
@@ -105,6 +111,15 @@ async def import_history(
         head=f"sha256:{result.head.hash.hex()}",
         report=result.report,
     )
+
+
+def _instant(text: str) -> Instant | None:
+    if not text:
+        return None
+    try:
+        return timestamps.parse(text)
+    except TimestampError as problem:
+        raise InputError(str(problem), place="--at") from problem
 
 
 async def export_history(store: Store, name: str, file: Path, progress: Progress) -> int:

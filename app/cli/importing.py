@@ -21,7 +21,14 @@ def import_history(
         list[Path], typer.Argument(metavar="SOURCE…", help="Files or folders of one cluster.")
     ],
     history: Annotated[str, typer.Option(help="Name of the new history.")],
-    format: Annotated[str, typer.Option(help="auto, audit, watch, dump or bundle.")] = "auto",
+    format: Annotated[
+        str,
+        typer.Option(
+            help="auto, audit, watch, dump, bundle, kwok, simkube, simulator-record, "
+            "simulator-export, scheduler-snapshot, etcd or kine."
+        ),
+    ] = "auto",
+    at: Annotated[str, typer.Option(help="The moment of an object dump, as an instant.")] = "",
     unwrap: Annotated[
         str, typer.Option(help="Field that holds the audit event in a cloud export.")
     ] = "",
@@ -49,6 +56,7 @@ def import_history(
     wanted = recordings.Recording(
         paths=tuple(sources),
         format=format,
+        at=at,
         unwrap=unwrap,
         with_secrets=secrets,
         keep_going=keep_going,
