@@ -1,0 +1,260 @@
+"""One attempt in progress: what is asked of each node, and what is remembered of the answers.
+
+The cycle holds the pod with its claims resolved, the allocator built once, and the verdicts on
+pods of its kind. Parity: controllers.md 3.4, 3.10 and 4.2.
+"""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Protocol, TypeAlias
+
+from app.domain.allocation import (
+    AllocatedState,
+    Allocator,
+    Failure,
+    Features,
+    Quirks,
+    Refusal,
+    Scope,
+)
+from app.domain.allocation import Allocation as Found
+from app.domain.controllers.gates import Gates
+from app.domain.controllers.quirks import ControllerQuirks
+from app.domain.controllers.resources import CLASSES, NAMESPACES
+from app.domain.controllers.scheduling import (
+    binding,
+    filters,
+    neighbours,
+    pod_claims,
+    scoring,
+)
+from app.domain.controllers.scheduling.binding import Readiness
+from app.domain.controllers.scheduling.neighbours import Neighbourhood
+from app.domain.controllers.scheduling.nodes import NodeIndex, NodeInfo
+from app.domain.controllers.scheduling.pod_claims import PodClaim
+from app.domain.controllers.scheduling.pod_spec import PodSpec
+from app.domain.controllers.scheduling.verdicts import DeviceVerdict, KindOfPod, Verdict, Verdicts
+from app.domain.devices.device_selectors import SelectorCompiler
+from app.domain.devices.inventory import Inventory
+from app.domain.log import ObjectKey
+from app.domain.log.chain import canonical_json
+from app.domain.objects.reader import ObjectsReader
+from app.domain.values import json_tree
+from app.domain.values.json_tree import JsonObject, JsonView
+from app.domain.values.timestamps import Instant
+
+DEVICES = "DynamicResources"
+
+CANNOT_ALLOCATE = filters.Refusal(plugin=DEVICES, reasons=("cannot allocate all claims",))
+NOT_AVAILABLE = filters.Refusal(
+    plugin=DEVICES, reasons=("resourceclaim not available on the node",)
+)
+
+TieBreak: TypeAlias = Callable[[str, Sequence[str]], str]
+"""Given a pod's uid and the names of several best nodes: which of them, or empty for the first.
+
+Upstream's order of equal nodes is arbitrary; a replay takes the node that was recorded.
+"""
+
+
+class SchedulingViews(Protocol):
+    """What the scheduler looks at, all at one revision."""
+
+    @property
+    def objects(self) -> ObjectsReader: ...
+    @property
+    def inventory(self) -> Inventory: ...
+    @property
+    def allocated(self) -> AllocatedState: ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rules:
+    """What does not change during the life of a scheduler."""
+
+    gates: Gates
+    features: Features
+    compiler: SelectorCompiler
+    quirks: ControllerQuirks = ControllerQuirks()
+    allocator_quirks: Quirks = Quirks()
+    tie_break: TieBreak | None = None
+
+
+class Aborted(Exception):
+    """An allocator error of one node that ends the attempt (C16)."""
+
+
+class Classes(Mapping[str, JsonView]):
+    """Device classes by name, as the allocator asks for them."""
+
+    def __init__(self, objects: ObjectsReader) -> None:
+        self._objects = objects
+
+    def __getitem__(self, name: str) -> JsonView:
+        found = self._objects.get(ObjectKey(*CLASSES, "", name))
+        if found is None:
+            raise KeyError(name)
+        return found
+
+    def __iter__(self) -> Iterator[str]:
+        return (key.name for key in self._objects.keys(*CLASSES))
+
+    def __len__(self) -> int:
+        return sum(1 for _ in self)
+
+
+@dataclass(slots=True, kw_only=True)
+class Cycle:
+    """One attempt in progress."""
+
+    rules: Rules
+    views: SchedulingViews
+    nodes: NodeIndex
+    pod: PodSpec
+    now: Instant
+    claims: tuple[PodClaim, ...]
+    kind: KindOfPod
+    hood: Neighbourhood | None
+    allocator: Allocator | None
+    fresh: tuple[JsonObject, ...]
+    scores_devices: bool
+    is_cached: bool
+
+    def verdict(self, info: NodeInfo) -> Verdict:
+        """The framework's part, remembered or found out."""
+        known = self.kind.by_node.get(info.name)
+        if known is not None and known.version == info.version:
+            return known
+        refusal = filters.check_node(self.pod, info)
+        made = Verdict(version=info.version, refusal=refusal)
+        if refusal is None:
+            made.room = scoring.room_score(self.pod, info)
+            made.soft_taints = scoring.soft_taints(self.pod, info)
+            made.preference = scoring.preference(self.pod, info)
+        self.kind.by_node[info.name] = made
+        return made
+
+    def check(self, info: NodeInfo, verdict: Verdict) -> filters.Refusal | None:
+        """The first reason against the node; raises Aborted for an error of the allocator."""
+        if verdict.refusal is not None:
+            return verdict.refusal
+        if self.hood is not None:
+            refusal = self.hood.check_node(info)
+            if refusal is not None:
+                return refusal
+        if not self.claims:
+            verdict.fits = True
+            return None
+        devices = verdict.devices
+        if devices is None or not self.is_cached:
+            devices = verdict.devices = self._devices(info)
+        if devices.error:
+            raise Aborted(devices.error)
+        verdict.fits = devices.refusal is None and self.is_cached
+        return devices.refusal
+
+    def _devices(self, info: NodeInfo) -> DeviceVerdict:
+        unavailable = tuple(
+            index for index, claim in enumerate(self.claims) if not self.is_available(claim, info)
+        )
+        made = DeviceVerdict()
+        if self.allocator is not None:
+            answer = self.allocator.allocate(info.node, self.fresh)
+            match answer:
+                case Found():
+                    made.allocation = answer
+                case Failure(timed_out=True):
+                    made.error = f"node {info.name}: timed out trying to allocate devices"
+                case Failure(scope=Scope.NODE, text=text):
+                    made.refusal = filters.Refusal(plugin=DEVICES, reasons=(text,))
+                case Failure(text=text):
+                    made.error = text
+                case Refusal():
+                    made.refusal = CANNOT_ALLOCATE
+        if made.error and not self.rules.quirks.c16:
+            made.refusal = filters.Refusal(plugin=DEVICES, reasons=(made.error,))
+            made.error = ""
+        if made.refusal is not None or made.error:
+            # Parity: C12, the unavailable claims of such a node are not remembered.
+            if not self.rules.quirks.c12:
+                made.unavailable = unavailable
+            return made
+        if unavailable:
+            made.refusal = NOT_AVAILABLE
+            made.unavailable = unavailable
+        elif self.scores_devices:
+            drawn = [] if made.allocation is None else made.allocation.allocation_results(str)
+            made.score = pod_claims.rank_score(self.claims, drawn)
+        return made
+
+    def is_available(self, claim: PodClaim, info: NodeInfo) -> bool:
+        """False when the claim is allocated and cannot be used on the node."""
+        allocation = claim.allocation
+        if allocation is None:
+            return True
+        if not pod_claims.reaches(claim, info.name, info.labels):
+            return False
+        if not self.rules.features.binding_conditions or not binding.has_conditions(allocation):
+            return True
+        look = binding.look(claim.tree, allocation, self.now)
+        return look.readiness not in (Readiness.FAILED, Readiness.TIMED_OUT)
+
+
+def begin(
+    rules: Rules,
+    views: SchedulingViews,
+    nodes: NodeIndex,
+    verdicts: Verdicts,
+    pod: PodSpec,
+    claims: tuple[PodClaim, ...],
+    now: Instant,
+) -> Cycle:
+    """The state of one attempt: claims resolved, the allocator built, nothing asked yet."""
+    fresh = tuple(claim.tree for claim in claims if claim.allocation is None)
+    allocator = None
+    if fresh:
+        allocator = Allocator(
+            views.inventory,
+            Classes(views.objects),
+            views.allocated,
+            rules.features,
+            compiler=rules.compiler,
+            quirks=rules.allocator_quirks,
+        )
+    waits = any(
+        claim.allocation is not None and binding.has_conditions(claim.allocation)
+        for claim in claims
+    )
+    return Cycle(
+        rules=rules,
+        views=views,
+        nodes=nodes,
+        pod=pod,
+        now=now,
+        claims=claims,
+        kind=KindOfPod() if waits else verdicts.of(_kind_of(pod, claims)),
+        hood=neighbours.survey(pod, nodes, _namespace_labels(views.objects)),
+        allocator=allocator,
+        fresh=fresh,
+        scores_devices=rules.gates.enabled("DRAPrioritizedList")
+        and pod_claims.has_alternatives(claims),
+        is_cached=not waits,
+    )
+
+
+def _kind_of(pod: PodSpec, claims: tuple[PodClaim, ...]) -> bytes:
+    if not claims:
+        return pod.shape
+    parts: list[object] = []
+    for claim in claims:
+        spec = json_tree.get(claim.tree, "spec")
+        parts.append([spec] if claim.allocation is None else [spec, claim.allocation])
+    return pod.shape + canonical_json(parts)
+
+
+def _namespace_labels(objects: ObjectsReader) -> Callable[[str], Mapping[str, str]]:
+    def labels(namespace: str) -> Mapping[str, str]:
+        tree = objects.get(ObjectKey(*NAMESPACES, "", namespace))
+        return {} if tree is None else json_tree.labels(tree, "metadata", "labels")
+
+    return labels
