@@ -20,6 +20,8 @@ class Settings(BaseSettings):
     postgres_bin: str = Field("", description="Folder with initdb and postgres; empty: search")
     listen: str = Field("127.0.0.1:8080", description="Address and port of the API")
     profile: str = Field("1.37", description="Kubernetes version that new histories imitate")
+    gates: str = Field("", description="Feature gates of new histories: `NAME=true,NAME=false`")
+    quirks: str = Field("", description="Quirks of new histories: `c8=on,q3=off`")
 
     # Who may reach it
     tls: bool = Field(False, description="Serve TLS; makes certificates in the data folder's pki")

@@ -1,11 +1,15 @@
 """The settings of a process: the environment, overridden by the command line."""
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from pydantic import ValidationError
 
+from app.domain.controllers import registry
 from app.domain.errors import InputError
+from app.domain.objects.profile import Profile
+from app.domain.values.json_tree import JsonObject
 from app.settings import Settings
 
 
@@ -14,6 +18,8 @@ def settings(
     listen: str | None = None,
     data: Path | None = None,
     profile: str | None = None,
+    gates: Sequence[str] | None = None,
+    quirks: Sequence[str] | None = None,
     tls: bool | None = None,
     authorization: str | None = None,
     policy: Path | None = None,
@@ -23,6 +29,8 @@ def settings(
         "listen": listen,
         "data": data,
         "profile": profile,
+        "gates": ",".join(gates) if gates else None,
+        "quirks": ",".join(quirks) if quirks else None,
         "tls": tls,
         "authorization": authorization,
         "policy_file": policy,
@@ -35,3 +43,33 @@ def settings(
         raise InputError(
             str(first["msg"]), place=name, cure="see docs/reference/settings.md"
         ) from problem
+
+
+def history_settings(chosen: Settings) -> JsonObject:
+    """The settings of a new history: profile, gates and quirks. Raises InputError for unknown ones.
+
+    `DRADeviceTaintRules=true` switches a gate, `c8=on` or `q3=off` a quirk.
+    """
+    profile = Profile(version=chosen.profile, gates=switches(chosen.gates, place="--gate"))
+    found = profile.settings()
+    quirks = switches(chosen.quirks.lower(), place="--quirk")
+    if quirks:
+        found["quirks"] = quirks
+        registry.options_from(found)
+    return found
+
+
+_STATES = {"true": True, "on": True, "false": False, "off": False}
+
+
+def switches(text: str, *, place: str) -> dict[str, bool]:
+    """Names with `true`, `on`, `false` or `off`, separated by commas. Raises InputError."""
+    found = {}
+    for part in filter(None, (part.strip() for part in text.split(","))):
+        name, _, state = part.partition("=")
+        if not name or state.lower() not in _STATES:
+            raise InputError(
+                f"{part!r} is not NAME=true, NAME=false, NAME=on or NAME=off", place=place
+            )
+        found[name.strip()] = _STATES[state.lower()]
+    return found

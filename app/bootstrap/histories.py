@@ -4,6 +4,7 @@ from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 
 from app.adapters import schemas
+from app.bootstrap.choices import history_settings
 from app.bootstrap.stores import Store
 from app.domain import cel
 from app.domain.devices.cel_selectors import CelCompiler
@@ -78,8 +79,7 @@ def views_of(profile: Profile) -> Callable[[], Sequence[Projection]]:
 
 async def default_history(histories: Histories, settings: Settings) -> None:
     """Open the default history, made with the settings' profile when it is missing."""
-    profile = Profile(version=settings.profile)
-    await histories.open_or_create(DEFAULT_HISTORY, settings=profile.settings())
+    await histories.open_or_create(DEFAULT_HISTORY, settings=history_settings(settings))
 
 
 def runtime_bounds(settings: Settings) -> RuntimeBounds:

@@ -8,12 +8,12 @@ from app.adapters.history import opening
 from app.adapters.history.bundle import BundleReader, BundleWriter
 from app.adapters.history.limits import ImportLimits
 from app.adapters.history.reading import ReadOptions
+from app.bootstrap.choices import history_settings
 from app.bootstrap.histories import folding_bounds, rules_for, views_of
 from app.bootstrap.stores import Store, find_history
 from app.domain.errors import InputError
 from app.domain.log import Revision
 from app.domain.objects import profile as profiles
-from app.domain.objects.profile import Profile
 from app.domain.values import timestamps
 from app.domain.values.json_tree import JsonObject
 from app.domain.values.timestamps import Instant, TimestampError
@@ -84,7 +84,8 @@ async def import_history(
                 head=f"sha256:{bundle.head.hash.hex()}",
                 report=None,
             )
-    profile = Profile(version=settings.profile)
+    chosen = history_settings(settings)
+    profile = profiles.from_settings(chosen)
     options = ReadOptions(
         format=wanted.format,
         at=_instant(wanted.at),
@@ -101,7 +102,7 @@ async def import_history(
             source,
             name=name,
             options=importing.ImportOptions(
-                settings=profile.settings() | {"recorded": True}, started=store.ports.clock.now()
+                settings=chosen | {"recorded": True}, started=store.ports.clock.now()
             ),
             progress=progress,
         )

@@ -1,23 +1,34 @@
 """Replays: of a history of the store, or of files, which are imported into memory first."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 
+import msgspec
+
+from app.adapters.uids import DerivedUids
+from app.bootstrap import choices
 from app.bootstrap.histories import rules_of, views_of
 from app.bootstrap.recordings import Recording, import_history
 from app.bootstrap.stores import Store, find_history
 from app.domain.controllers import registry
+from app.domain.controllers.plan import Reconciler
+from app.domain.controllers.scheduling.attempt import TieBreak
 from app.domain.errors import RevisionTooLarge
 from app.domain.log import HistoryInfo, Revision
 from app.domain.objects import profile as profiles
-from app.domain.values import timestamps
-from app.service import replaying
+from app.domain.values import json_tree, timestamps
+from app.service import deciding, replaying
+from app.service.deciding_differences import DecideReport
+from app.service.deciding_writers import DECIDED
 from app.service.histories import parse_moment
 from app.service.replaying import FoldReport, ReplayBounds, VerifyReport
 from app.service.views import compiler_of, features_of
 from app.settings import Settings
 
 Progress = Callable[[str, Revision, Revision], None]
+
+RULES_GATE = "DRADeviceTaintRules"
 
 REPLAYED = "replayed"
 """The name that a file's history has while it is replayed in memory."""
@@ -49,7 +60,7 @@ async def verify(
     store: Store, settings: Settings, name: str, moment: str, progress: Progress
 ) -> VerifyReport:
     """Check the chain and the invariants, and decide every decision again."""
-    info = await find_history(store, name)
+    info = await _with_gates(store, settings, await find_history(store, name))
     rules = rules_of(info)
     compiler = compiler_of(rules.profile)
     options = registry.options_from(info.settings)
@@ -66,6 +77,63 @@ async def verify(
         quirks=options.allocator_quirks,
         progress=progress,
     )
+
+
+async def decide(
+    store: Store, settings: Settings, name: str, moment: str, progress: Progress
+) -> DecideReport:
+    """Keep what came from outside, decide the rest again, and compare."""
+    info = await _with_gates(store, settings, await find_history(store, name))
+    rules = rules_of(info)
+    options = registry.options_from(info.settings)
+    off = options.off | (frozenset(registry.NAMES) - frozenset(DECIDED))
+
+    def controllers(tie_break: TieBreak) -> Sequence[Reconciler]:
+        return registry.controllers(
+            rules.profile,
+            features_of(rules.profile),
+            compiler_of(rules.profile),
+            replace(options, off=off, tie_break=tie_break),
+        )
+
+    return await deciding.decide(
+        store.log,
+        info,
+        until=await _until(store, info, moment),
+        rules=rules,
+        controllers=controllers,
+        uids=DerivedUids(info.seed),
+        bounds=_bounds(settings),
+        progress=progress,
+    )
+
+
+async def _with_gates(store: Store, settings: Settings, info: HistoryInfo) -> HistoryInfo:
+    """The history with gates and quirks given for this replay, and the gate that rules need.
+
+    A recording in which rules exist comes from a cluster that served them: their gate was on,
+    unless the history's settings say something else.
+    """
+    gates = dict(json_tree.mapping(info.settings, "gates"))
+    gates |= choices.switches(settings.gates, place="--gate")
+    quirks = dict(json_tree.mapping(info.settings, "quirks"))
+    quirks |= choices.switches(settings.quirks.lower(), place="--quirk")
+    is_recorded = json_tree.flag(info.settings, "recorded")
+    if is_recorded and RULES_GATE not in gates and await _has_rules(store, settings, info):
+        gates[RULES_GATE] = True
+    changed = {**info.settings, "gates": gates, "quirks": quirks}
+    profiles.from_settings(changed)
+    registry.options_from(changed)
+    return msgspec.structs.replace(info, settings=changed)
+
+
+async def _has_rules(store: Store, settings: Settings, info: HistoryInfo) -> bool:
+    after = Revision(0)
+    while page := await store.log.read(info.id, after=after, limit=settings.projector_batch_max):
+        if any(event.key.resource == "devicetaintrules" for event in page):
+            return True
+        after = page[-1].revision
+    return False
 
 
 async def _until(store: Store, info: HistoryInfo, moment: str) -> Revision:

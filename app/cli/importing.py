@@ -7,7 +7,7 @@ import typer
 
 from app.cli import console
 from app.cli.console import Output, OutputOption, Progress
-from app.cli.serving import DataOption
+from app.cli.serving import DataOption, GateOption, QuirkOption
 
 
 def register(root: typer.Typer) -> None:
@@ -41,6 +41,8 @@ def import_history(
     profile: Annotated[
         str | None, typer.Option(help="Kubernetes version that the recording is of.")
     ] = None,
+    gate: GateOption = None,
+    quirk: QuirkOption = None,
     data: DataOption = None,
     output: OutputOption = Output.TEXT,
 ) -> None:
@@ -52,7 +54,7 @@ def import_history(
     """
     from app.bootstrap import choices, recordings, stores
 
-    settings = choices.settings(data=data, profile=profile)
+    settings = choices.settings(data=data, profile=profile, gates=gate, quirks=quirk)
     wanted = recordings.Recording(
         paths=tuple(sources),
         format=format,

@@ -9,7 +9,7 @@ import typer
 
 from app.cli import console
 from app.cli.console import Output, OutputOption, Progress
-from app.cli.serving import DataOption
+from app.cli.serving import DataOption, GateOption, QuirkOption
 
 SHOWN_MAX = 10
 """Differences and violations that are printed; all are counted."""
@@ -20,6 +20,7 @@ class Mode(StrEnum):
 
     FOLD = "fold"
     VERIFY = "verify"
+    DECIDE = "decide"
 
 
 def register(root: typer.Typer) -> None:
@@ -31,24 +32,31 @@ def replay(
     sources: Annotated[
         list[str], typer.Argument(metavar="HISTORY|FILE…", help="A history, or files of one.")
     ],
-    mode: Annotated[Mode, typer.Option(help="fold: rebuild views; verify: decide again.")] = (
-        Mode.FOLD
-    ),
+    mode: Annotated[
+        Mode,
+        typer.Option(
+            help="fold: rebuild views; verify: check every decision where it was made; decide: "
+            "keep what came from outside and let the controllers do the rest again."
+        ),
+    ] = Mode.FOLD,
     to: Annotated[str, typer.Option(help="Up to this revision or instant.")] = "",
     profile: Annotated[
         str | None, typer.Option(help="Kubernetes version that a recording is of.")
     ] = None,
+    gate: GateOption = None,
+    quirk: QuirkOption = None,
     data: DataOption = None,
     output: OutputOption = Output.TEXT,
 ) -> None:
-    """Rebuild a history's views, or verify it: chain, invariants, every decision made again.
+    """Rebuild a history's views, verify it, or decide it again from its outside inputs.
 
-    Files are read into memory and need no database. Exit code 1 when the history does not agree
-    with itself.
+    Files are read into memory and need no database. verify exits with 1 when the chain is broken,
+    an invariant does not hold, a placement goes against a taint, or a decision of our own comes
+    out differently; decide exits with 1 when a difference has no known reason.
     """
     from app.bootstrap import choices, replays, stores
 
-    settings = choices.settings(data=data, profile=profile)
+    settings = choices.settings(data=data, profile=profile, gates=gate, quirks=quirk)
     files = tuple(Path(source) for source in sources if Path(source).exists())
 
     async def run(work: Callable[[Any, str], Awaitable[Any]]) -> Any:
@@ -68,6 +76,14 @@ def replay(
                 lambda: run(lambda store, name: replays.fold(store, settings, name, to, tell))
             )
             _print_fold(folded.to_json(), output)
+            return
+        if mode is Mode.DECIDE:
+            decided = console.run(
+                lambda: run(lambda store, name: replays.decide(store, settings, name, to, tell))
+            )
+            _print_decide(decided.to_json(), output)
+            if not decided.explained:
+                raise typer.Exit(1)
             return
         verified = console.run(
             lambda: run(lambda store, name: replays.verify(store, settings, name, to, tell))
@@ -107,6 +123,29 @@ def _print_verify(report: Mapping[str, Any]) -> None:
     for name in ("decisions", "effects", "allocations"):
         _print_compared(name, report[name])
     console.say("everything agrees" if report["agrees"] else "it does NOT agree")
+
+
+def _print_decide(report: Mapping[str, Any], output: Output) -> None:
+    if output is Output.JSON:
+        console.say_json(report)
+        return
+    console.say(f"history {report['history']} at revision {report['revision']}")
+    counts = ", ".join(f"{count} {what}" for what, count in report["inputs"].items())
+    console.say(f"recorded writes: {counts}")
+    console.say(f"ties taken from the recording: {report['tiesTakenFromTheRecording']}")
+    rows = []
+    for aspect, found in report["aspects"].items():
+        classes = ", ".join(f"{count} {why}" for why, count in found["classes"].items())
+        rows.append((aspect, str(found["same"]), str(found["different"]), classes))
+    console.table(("ASPECT", "SAME", "DIFFERENT", "WHY"), rows)
+    for why, count in report["notComparable"].items():
+        console.say(f"not comparable, {count}: {why}")
+    gravest = [found for found in report["differences"] if found["class"] == "unexplained"]
+    for found in (gravest or report["differences"])[:SHOWN_MAX]:
+        detail = f" ({found['detail']})" if found["detail"] else ""
+        console.say(f"{found['aspect']}, {found['subject']}: {found['class']}{detail}")
+    if len(report["differences"]) > SHOWN_MAX:
+        console.say("all differences with both sides: -o json")
 
 
 def _print_compared(name: str, compared: Mapping[str, Any]) -> None:

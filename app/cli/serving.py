@@ -13,6 +13,16 @@ DataOption = Annotated[
 ]
 
 
+GateOption = Annotated[
+    list[str] | None,
+    typer.Option("--gate", metavar="NAME=true|false", help="Switch a feature gate; repeatable."),
+]
+QuirkOption = Annotated[
+    list[str] | None,
+    typer.Option("--quirk", metavar="NAME=on|off", help="Switch a quirk (c8, q3); repeatable."),
+]
+
+
 def register(root: typer.Typer) -> None:
     """Add the commands of this module."""
     root.command("up")(up)
@@ -28,6 +38,8 @@ def up(
     profile: Annotated[
         str | None, typer.Option(help="Kubernetes version that a new default history imitates.")
     ] = None,
+    gate: GateOption = None,
+    quirk: QuirkOption = None,
     tls: Annotated[
         bool | None,
         typer.Option("--tls", help="Serve TLS, with certificates of a CA in DIR/pki."),
@@ -51,6 +63,8 @@ def up(
         listen=listen,
         data=data,
         profile=profile,
+        gates=gate,
+        quirks=quirk,
         tls=tls,
         authorization=authorization,
         policy=policy,

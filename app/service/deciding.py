@@ -28,6 +28,8 @@ from app.service.deciding_traces import Trace, is_event_object
 from app.service.deciding_writers import Writer, Writers, is_kubelet
 from app.service.reconciling import Timeline
 from app.service.replaying import Progress, ReplayBounds, silent
+from app.service.taint_audit import TaintAudit
+from app.service.views import LiveViews
 
 AFTERWARDS = 30 * SECOND
 """How long the clock goes on after the last recorded event, for what was under way."""
@@ -52,7 +54,9 @@ async def decide(
     ties = _RecordedTies()
     made = controllers(ties)
     events = [event async for page in _pages(log, history, until, bounds) for event in page]
-    recording = _Recording(Writers([controller.name for controller in made]))
+    recording = _Recording(
+        Writers([controller.name for controller in made]), LiveViews(rules.profile)
+    )
     for event in events:
         recording.take(event)
         event.tree = None
@@ -126,8 +130,10 @@ class _RecordedTies:
 class _Recording:
     """The recording sorted out: inputs, names, trace and what cannot be compared."""
 
-    def __init__(self, writers: Writers) -> None:
+    def __init__(self, writers: Writers, views: LiveViews) -> None:
         self._writers = writers
+        self._views = views
+        self._audit = TaintAudit(views)
         self._objects: dict[ObjectKey, JsonObject] = {}
         self.inputs: list[Input] = []
         self.made: list[Event] = []
@@ -137,10 +143,19 @@ class _Recording:
         self.reached: dict[tuple[str, str], Instant] = {}
         self.starts: dict[str, Instant] = {}
         self.last = Instant(0)
-        self.violations: set[str] = set()
 
     def take(self, event: Event) -> None:
-        """Sort one event."""
+        """Sort one event, and audit it."""
+        self._audit.before(event)
+        self._views.fold(event)
+        self._sort(event)
+
+    @property
+    def violations(self) -> set[str]:
+        """Uids of the claims that were allocated against a taint."""
+        return {event.uid for event, _ in self._audit.found}
+
+    def _sort(self, event: Event) -> None:
         self.last = Instant(max(self.last, event.stamp.time))
         if not event.is_about_object:
             self._take_fact(event)

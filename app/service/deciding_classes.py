@@ -204,8 +204,10 @@ class Classes:
         text = _without_writer(piece)
         if _IN_FLIGHT in text:
             return Reason.IN_FLIGHT, "binding takes no time here"
-        if any(word in text for word in _NOT_EMULATED):
-            return Reason.NOT_EMULATED, "what the node controller says and copies"
+        key = self._recorded.keys.get(uid)
+        is_node = key is not None and key.resource == "nodes"
+        if is_node or any(word in text for word in _NOT_EMULATED):
+            return Reason.NOT_EMULATED, "what the node controller says, copies and taints"
         others = found.again if side == "recorded" else found.recorded
         if any(_without_writer(str(other)) == text for other in others):
             return Reason.RACE, "another writer, or another number of times"
@@ -222,7 +224,7 @@ class Classes:
             return Reason.RACE, "collector, claim controller and kubelet end a claim together"
         if "PodsPendingEviction" in text or "Completed" in text or "NoEffect" in text:
             return Reason.TIMING, "the numbers of a status at another instant"
-        if uid in self._shared_claims() and "reserved for" in text:
+        if "reserved for" in text and self._shares(uid):
             return Reason.RACE, "consumers of a shared claim in another order"
         return Reason.UNEXPLAINED, piece
 
@@ -238,8 +240,12 @@ class Classes:
             for step in (*self._recorded.writes.get(uid, ()), *self._recorded.of_pod.get(uid, ()))
         )
 
-    def _shared_claims(self) -> set[str]:
-        return {uid for uid, users in self._recorded.users.items() if len(users) > 1}
+    def _shares(self, uid: str) -> bool:
+        """Whether it is a claim with several users, or one of its users."""
+        return any(
+            len(users) > 1 and (claim == uid or uid in users)
+            for claim, users in self._recorded.users.items()
+        )
 
 
 def _places(allocations: Collection[Allocated]) -> list[tuple[str, ...]]:

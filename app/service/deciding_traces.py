@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from app.domain.log import Event, EventType, ObjectKey
+from app.domain.log.chain import canonical_json
 from app.domain.values import json_tree
 from app.domain.values.json_tree import JsonObject, JsonView
 from app.domain.values.timestamps import Instant
@@ -70,9 +71,9 @@ class Trace:
 
     `writes` are by object uid, `of_pod` by pod uid with the writes to its claims among them,
     `conditions` by object uid and condition type, `said` by uid of the object that an Event is
-    about, `node_of` by pod uid, `finished` the instant at which a pod came to its end. `replicas` are
-    pods of replica controllers, `users` the pods for which a claim was ever reserved, `kept` the
-    objects at the end.
+    about, `node_of` by pod uid, `finished` the instant at which a pod came to its end. `replicas`
+    are pods of replica controllers, `users` the pods for which a claim was ever reserved, `kept`
+    the objects at the end.
     """
 
     writes: dict[str, list[Step]] = field(default_factory=lambda: defaultdict(list))
@@ -246,7 +247,7 @@ def facts_of(event: Event, before: JsonObject | None) -> Iterator[str]:
             yield from _claim_facts(old, new)
         case _:
             for path, left, right in changes(old, new):
-                yield f"{path}: {left!r} -> {right!r}"
+                yield f"{path}: {_shown(left)} -> {_shown(right)}"
 
 
 def masked(tree: Any) -> Any:
@@ -374,7 +375,12 @@ def _others(old: JsonObject, new: JsonObject, seen: Sequence[tuple[str, ...]]) -
     for path, was, now in changes(left, right):
         if was in (None, {}, []) and now in (None, {}, []):
             continue
-        yield f"{path}: {was!r} -> {now!r}"
+        yield f"{path}: {_shown(was)} -> {_shown(now)}"
+
+
+def _shown(value: Any) -> str:
+    """A value as text in which the order of fields does not matter."""
+    return canonical_json(value).decode()
 
 
 def without(tree: JsonObject, paths: Sequence[tuple[str, ...]]) -> JsonObject:

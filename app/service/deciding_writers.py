@@ -17,6 +17,18 @@ from app.domain.values.json_tree import JsonView
 UNNAMED = "redra:import"
 """The actor of events whose source does not say who wrote them."""
 
+DECIDED = (
+    "garbage",
+    "namespaces",
+    "node-lifecycle",
+    "pod-gc",
+    "claims",
+    "rule-status",
+    "eviction",
+    "scheduling",
+)
+"""The controllers that decide again. What others wrote (replicas, kubelets) is kept as recorded."""
+
 CONTROLLER_PREFIX = "system:serviceaccount:kube-system:"
 KUBELET_PREFIX = "system:node:"
 
@@ -99,7 +111,7 @@ def is_announcement(event: Event, before: JsonView | None) -> bool:
     metadata = json_tree.mapping(event.object, "metadata")
     if metadata.get("deletionGracePeriodSeconds") != 0:
         return False
-    return _without_deletion(before) == _without_deletion(event.object)
+    return bool(_without_deletion(before) == _without_deletion(event.object))
 
 
 def short_name(user: str) -> str:

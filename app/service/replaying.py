@@ -30,6 +30,7 @@ from app.service.comparing import Compared
 from app.service.invariants import Violation
 from app.service.reallocating import AllocationChecker, AllocationIndex
 from app.service.redeciding import DecisionChecker
+from app.service.taint_audit import TaintAudit
 from app.service.views import LiveViews
 
 Progress = Callable[[str, Revision, Revision], None]
@@ -293,6 +294,7 @@ class _SecondPass:
             ahead.index, self._views, compiler=compiler, quirks=quirks
         )
         self._invariants = _InvariantWatch(self._views)
+        self._audit = TaintAudit(self._views)
         self._events = 0
 
     def take(self, event: Event) -> None:
@@ -304,6 +306,7 @@ class _SecondPass:
         self._decisions.before(event)
         if event.is_about_object:
             self._allocations.before(event, is_ours=is_ours)
+            self._audit.before(event)
         self._views.fold(event)
         self._decisions.after(event)
         self._invariants.note(event)
@@ -319,7 +322,11 @@ class _SecondPass:
             for _ in left:
                 self._decisions.not_comparable("the observed revision is not in the log")
         decisions, effects = self._decisions.result(is_whole=is_whole)
-        found = self._invariants.found
+        placed = [
+            FoundViolation(violation=violation, first=event.revision, last=event.revision)
+            for event, violation in self._audit.found
+        ]
+        found = [*self._invariants.found, *placed]
         return VerifyReport(
             history=history.name,
             revision=self._views.revision,
