@@ -4,15 +4,26 @@ import importlib
 import os
 import platform
 import sys
+from pathlib import Path
 
-MEASUREMENTS = ("log", "writer", "folding", "importing", "startup", "allocation", "cel", "api")
+MEASUREMENTS = (
+    "log",
+    "writer",
+    "folding",
+    "importing",
+    "allocation",
+    "cel",
+    "scheduling",
+    "api",
+    "memory",
+)
 
 
 def machine() -> str:
     """One line that says on what the figures were taken."""
     model = "unknown processor"
     try:
-        with open("/proc/cpuinfo", encoding="utf-8") as lines:
+        with Path("/proc/cpuinfo").open(encoding="utf-8") as lines:
             model = next(line.split(":", 1)[1].strip() for line in lines if "model name" in line)
     except (OSError, StopIteration):
         pass

@@ -59,7 +59,12 @@ async def measure() -> None:
                 times: list[float] = []
                 end = time.perf_counter() + SECONDS
 
-                async def call(number: int, callers: int = callers, end: float = end) -> None:
+                async def call(
+                    number: int,
+                    callers: int = callers,
+                    end: float = end,
+                    times: list[float] = times,
+                ) -> None:
                     count = 0
                     while time.perf_counter() < end:
                         started = time.perf_counter()

@@ -1,0 +1,137 @@
+"""2,500 pods with a claim each on 500 nodes of 10 devices: durable, through the log, end to end."""
+
+import os
+import time
+from typing import Any
+
+import anyio
+import anyio.lowlevel
+
+from app.bootstrap.choices import settings
+from app.bootstrap.histories import open_histories
+from app.bootstrap.serving import supervise
+from app.bootstrap.stores import open_store
+from app.domain.log import ObjectKey
+from app.domain.objects.commands import CreateObject
+from bench.folder import temporary_data
+from bench.writer import BENCH
+
+NODES = int(os.environ.get("NODES", "500"))
+DEVICES = 10
+PODS = int(os.environ.get("PODS", "2500"))
+DRIVER = "gpu.example.com"
+
+
+def create(group: str, resource: str, kind: str, namespace: str, name: str, body: Any) -> Any:
+    """A command that creates one object."""
+    version = f"{group}/v1" if group else "v1"
+    metadata = {"name": name} | ({"namespace": namespace} if namespace else {})
+    tree = {"apiVersion": version, "kind": kind, "metadata": metadata} | body
+    key = ObjectKey(group, resource, namespace, name)
+    return CreateObject(key=key, version="v1", tree=tree)
+
+
+def node(name: str) -> Any:
+    """A ready node."""
+    amounts = {"cpu": "64", "memory": "256Gi", "pods": "110"}
+    ready = [{"type": "Ready", "status": "True"}]
+    status = {"allocatable": amounts, "capacity": amounts, "conditions": ready}
+    return create("", "nodes", "Node", "", name, {"status": status})
+
+
+def slice_of(name: str) -> Any:
+    """A node's slice."""
+    devices = [
+        {"name": f"gpu-{number}", "attributes": {"index": {"int": number}}}
+        for number in range(DEVICES)
+    ]
+    pool = {"name": name, "generation": 1, "resourceSliceCount": 1}
+    spec = {"driver": DRIVER, "nodeName": name, "pool": pool, "devices": devices}
+    return create("resource.k8s.io", "resourceslices", "ResourceSlice", "", name, {"spec": spec})
+
+
+def pod(name: str) -> Any:
+    """A pod that asks for a device through a template."""
+    spec = {
+        "resourceClaims": [{"name": "gpu", "resourceClaimTemplateName": "gpu"}],
+        "containers": [{"name": "c", "image": "i:1", "resources": {"requests": {"cpu": "100m"}}}],
+    }
+    return create("", "pods", "Pod", "default", name, {"spec": spec})
+
+
+async def measure() -> None:
+    """Pods per second from the first create to the last binding."""
+    with temporary_data() as folder:
+        chosen = settings(data=folder)
+        async with open_store(chosen, migrate=True) as store, open_histories(store, chosen) as all_:
+            supervise(all_, store, chosen, only=())
+            runtime = await all_.create("bench")
+            selector = {"cel": {"expression": f'device.driver == "{DRIVER}"'}}
+            request = {"name": "gpu", "exactly": {"deviceClassName": "gpu"}}
+            spec = {"spec": {"spec": {"devices": {"requests": [request]}}}}
+            group = "resource.k8s.io"
+            first = [
+                create("", "namespaces", "Namespace", "", "default", {}),
+                create(
+                    group,
+                    "deviceclasses",
+                    "DeviceClass",
+                    "",
+                    "gpu",
+                    {"spec": {"selectors": [selector]}},
+                ),
+                create(
+                    group, "resourceclaimtemplates", "ResourceClaimTemplate", "default", "gpu", spec
+                ),
+            ]
+            for command in first:
+                await runtime.submit(command, actor=BENCH)
+            for number in range(0, NODES, 50):
+                names = [f"node-{index:04}" for index in range(number, min(number + 50, NODES))]
+                await runtime.submit_all([node(name) for name in names], actor=BENCH)
+                await runtime.submit_all([slice_of(name) for name in names], actor=BENCH)
+            await anyio.sleep(2.0)
+            created: dict[str, float] = {}
+            waited: list[float] = []
+            done = anyio.Event()
+
+            async def watch() -> None:
+                with runtime.subscribe(after=runtime.head.revision, resource="pods") as followed:
+                    bound: set[str] = set()
+                    while len(bound) < PODS:
+                        for event in await followed.next_batch(60.0):
+                            name = event.key.name
+                            if event.object["spec"].get("nodeName") and name not in bound:
+                                bound.add(name)
+                                waited.append(time.perf_counter() - created[name])
+                    done.set()
+
+            async def arrive(names: list[str]) -> None:
+                for name in names:
+                    created[name] = time.perf_counter()
+                    await runtime.submit(pod(name), actor=BENCH)
+
+            started = time.perf_counter()
+            async with anyio.create_task_group() as tasks:
+                tasks.start_soon(watch)
+                await anyio.lowlevel.checkpoint()
+                names = [f"pod-{number:05}" for number in range(PODS)]
+                for lane in range(16):
+                    tasks.start_soon(arrive, names[lane::16])
+                await done.wait()
+            took = time.perf_counter() - started
+            waited.sort()
+            print(
+                f"{NODES} nodes, {PODS} pods: {PODS / took:.0f} pods/s bound, create to bound p50 "
+                f"{waited[PODS // 2]:.2f} s, p99 {waited[PODS * 99 // 100]:.2f} s, "
+                f"{runtime.head.revision} events"
+            )
+
+
+def main() -> None:
+    """Run the measurement."""
+    anyio.run(measure, backend_options={"use_uvloop": True})
+
+
+if __name__ == "__main__":
+    main()
