@@ -53,15 +53,12 @@ class Assumptions:
 
     def add(self, pod: PodSpec, result: Attempt, allocated: AllocatedState) -> None:
         """Assume one more pod; call it inside `in_force`."""
+        fresh = [claim.tree for claim in result.claims if claim.allocation is None]
+        if result.extended is not None:
+            fresh.append(result.extended.tree)
         found = Assumption(
             pod=bound_as(pod, result.node),
-            claims=tuple(
-                zip(
-                    (claim.tree for claim in result.claims if claim.allocation is None),
-                    result.allocations,
-                    strict=True,
-                )
-            ),
+            claims=tuple(zip(fresh, result.allocations, strict=True)),
         )
         self._held.append(found)
         self._put(found, allocated)

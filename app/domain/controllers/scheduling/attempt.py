@@ -24,10 +24,12 @@ from app.domain.controllers.scheduling.cycle import (
     TieBreak,
     begin,
 )
+from app.domain.controllers.scheduling.extended import ExtendedClaim
 from app.domain.controllers.scheduling.nodes import NodeIndex, NodeInfo
 from app.domain.controllers.scheduling.pod_claims import ClaimsNotReady, PodClaim
 from app.domain.controllers.scheduling.pod_spec import PodSpec
 from app.domain.controllers.scheduling.verdicts import Verdict, Verdicts
+from app.domain.log import ObjectKey
 from app.domain.values import json_tree
 from app.domain.values.json_tree import JsonObject
 from app.domain.values.timestamps import Instant
@@ -53,14 +55,17 @@ class Attempt:
     """What an attempt came to.
 
     `outcome` is Scheduled, Unschedulable or Error. `allocations` are for the unallocated claims, in
-    order. `plugins` rejected the pod. `deallocate` is a claim that the post
-    filter frees. `next_start` is where the next attempt begins to look.
+    order, followed by that of `extended`, the claim for extended resources. `plugins` rejected the
+    pod. `deallocate` is a claim that the post filter frees, `delete_claim` one for extended
+    resources that an earlier attempt left. `next_start` is where the next attempt begins to look.
     """
 
     outcome: str
     claims: tuple[PodClaim, ...] = ()
     node: str = ""
     allocations: tuple[JsonObject, ...] = ()
+    extended: ExtendedClaim | None = None
+    delete_claim: ObjectKey | None = None
     message: str = ""
     plugins: frozenset[str] = frozenset()
     deallocate: PodClaim | None = None
@@ -208,7 +213,8 @@ def _scheduled(
     devices = cycle.verdict(chosen).devices
     allocations: tuple[JsonObject, ...] = ()
     if devices is not None and devices.allocation is not None:
-        uids = [json_tree.text(tree, "metadata", "uid") for tree in cycle.fresh]
+        fresh = cycle.fresh if devices.extended is None else (*cycle.fresh, devices.extended.tree)
+        uids = [json_tree.text(tree, "metadata", "uid") for tree in fresh]
         ids = share_ids.derived(cycle.pod.facts.uid, uids)
         allocations = tuple(devices.allocation.allocation_results(ids))
     return Attempt(
@@ -216,6 +222,7 @@ def _scheduled(
         claims=cycle.claims,
         node=chosen.name,
         allocations=allocations,
+        extended=None if devices is None else devices.extended,
         next_start=start,
         looked_at=looked_at,
         feasible=feasible,
@@ -225,10 +232,13 @@ def _scheduled(
 def _no_node(cycle: Cycle, tally: _Tally, start: int) -> Attempt:
     count = len(cycle.nodes)
     freed = _to_deallocate(cycle, tally)
-    if not cycle.claims:
+    leftover = None if cycle.wanted is None else cycle.wanted.leftover
+    if not cycle.claims and cycle.wanted is None:
         after = "no new claims to deallocate"
     elif freed is not None:
         after = "deallocation of ResourceClaim completed"
+    elif leftover is not None:
+        after = "deletion of ResourceClaim completed"
     else:
         after = "still not schedulable"
     preemption = messages.preemption(
@@ -243,6 +253,7 @@ def _no_node(cycle: Cycle, tally: _Tally, start: int) -> Attempt:
         message=messages.unfit(count, messages.counted(tally.reasons), (after, preemption)),
         plugins=frozenset(tally.plugins),
         deallocate=freed,
+        delete_claim=leftover if freed is None else None,
         next_start=start,
         looked_at=count,
         reasons=tally.reasons,

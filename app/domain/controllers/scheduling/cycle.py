@@ -5,7 +5,7 @@ pods of its kind. Parity: controllers.md 3.4, 3.10 and 4.2.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Protocol, TypeAlias
 
 from app.domain.allocation import (
@@ -20,15 +20,17 @@ from app.domain.allocation import (
 from app.domain.allocation import Allocation as Found
 from app.domain.controllers.gates import Gates
 from app.domain.controllers.quirks import ControllerQuirks
-from app.domain.controllers.resources import CLASSES, NAMESPACES
+from app.domain.controllers.resources import CLASSES, NAMESPACES, pod_key
 from app.domain.controllers.scheduling import (
     binding,
+    extended,
     filters,
     neighbours,
     pod_claims,
     scoring,
 )
 from app.domain.controllers.scheduling.binding import Readiness
+from app.domain.controllers.scheduling.extended import ExtendedClaim, Wanted
 from app.domain.controllers.scheduling.neighbours import Neighbourhood
 from app.domain.controllers.scheduling.nodes import NodeIndex, NodeInfo
 from app.domain.controllers.scheduling.pod_claims import PodClaim
@@ -46,6 +48,8 @@ from app.domain.values.timestamps import Instant
 DEVICES = "DynamicResources"
 
 CANNOT_ALLOCATE = filters.Refusal(plugin=DEVICES, reasons=("cannot allocate all claims",))
+CANNOT_FIT = filters.Refusal(plugin=DEVICES, reasons=("cannot fit resource",))
+LEFT_OVER = filters.Refusal(plugin=DEVICES, reasons=("cannot schedule extended resource claim",))
 NOT_AVAILABLE = filters.Refusal(
     plugin=DEVICES, reasons=("resourceclaim not available on the node",)
 )
@@ -119,13 +123,16 @@ class Cycle:
     fresh: tuple[JsonObject, ...]
     scores_devices: bool
     is_cached: bool
+    tree: JsonObject
+    wanted: Wanted | None = None
+    extended: dict[frozenset[str], ExtendedClaim] = field(default_factory=dict)
 
     def verdict(self, info: NodeInfo) -> Verdict:
         """The framework's part, remembered or found out."""
         known = self.kind.by_node.get(info.name)
         if known is not None and known.version == info.version:
             return known
-        refusal = filters.check_node(self.pod, info)
+        refusal = filters.check_node(self.pod, info, self._served(info))
         made = Verdict(version=info.version, refusal=refusal)
         if refusal is None:
             made.room = scoring.room_score(self.pod, info)
@@ -142,7 +149,7 @@ class Cycle:
             refusal = self.hood.check_node(info)
             if refusal is not None:
                 return refusal
-        if not self.claims:
+        if not self.claims and self.wanted is None:
             verdict.fits = True
             return None
         devices = verdict.devices
@@ -158,8 +165,13 @@ class Cycle:
             index for index, claim in enumerate(self.claims) if not self.is_available(claim, info)
         )
         made = DeviceVerdict()
-        if self.allocator is not None:
-            answer = self.allocator.allocate(info.node, self.fresh)
+        wanted = self.fresh
+        if self.wanted is not None:
+            made.refusal = self._extend(info, made)
+            if made.extended is not None:
+                wanted = (*self.fresh, made.extended.tree)
+        if self.allocator is not None and wanted and made.refusal is None:
+            answer = self.allocator.allocate(info.node, wanted)
             match answer:
                 case Found():
                     made.allocation = answer
@@ -187,6 +199,29 @@ class Cycle:
             made.score = pod_claims.rank_score(self.claims, drawn)
         return made
 
+    def _served(self, info: NodeInfo) -> frozenset[str]:
+        """The extended resources that devices provide on this node."""
+        if self.wanted is None:
+            return frozenset()
+        return frozenset(name for name in self.wanted.classes if info.has(name) == 0)
+
+    def _extend(self, info: NodeInfo, made: DeviceVerdict) -> filters.Refusal | None:
+        """Put the claim for extended resources into the verdict, or say why the node is out."""
+        assert self.wanted is not None, "called for pods with extended resources"
+        for name in self.wanted.amounts:
+            if name not in self.wanted.classes and info.has(name) == 0:
+                return CANNOT_FIT
+        served = self._served(info)
+        if not served:
+            return None
+        if self.wanted.leftover is not None:
+            return LEFT_OVER
+        if served not in self.extended:
+            classes = {name: self.wanted.classes[name] for name in served}
+            self.extended[served] = extended.claim_for(self.tree, classes)
+        made.extended = self.extended[served]
+        return None
+
     def is_available(self, claim: PodClaim, info: NodeInfo) -> bool:
         """False when the claim is allocated and cannot be used on the node."""
         allocation = claim.allocation
@@ -211,8 +246,10 @@ def begin(
 ) -> Cycle:
     """The state of one attempt: claims resolved, the allocator built, nothing asked yet."""
     fresh = tuple(claim.tree for claim in claims if claim.allocation is None)
+    tree = views.objects.get(pod_key(pod.facts.namespace, pod.facts.name)) or {}
+    wanted = _wanted(rules, views.objects, pod)
     allocator = None
-    if fresh:
+    if fresh or wanted is not None:
         allocator = Allocator(
             views.inventory,
             Classes(views.objects),
@@ -232,20 +269,49 @@ def begin(
         pod=pod,
         now=now,
         claims=claims,
-        kind=KindOfPod() if waits else verdicts.of(_kind_of(pod, claims)),
+        kind=KindOfPod() if waits else verdicts.of(_kind_of(pod, claims, wanted, tree)),
         hood=neighbours.survey(pod, nodes, _namespace_labels(views.objects)),
         allocator=allocator,
         fresh=fresh,
         scores_devices=rules.gates.enabled("DRAPrioritizedList")
         and pod_claims.has_alternatives(claims),
         is_cached=not waits,
+        tree=tree,
+        wanted=wanted,
     )
 
 
-def _kind_of(pod: PodSpec, claims: tuple[PodClaim, ...]) -> bytes:
-    if not claims:
+def _wanted(rules: Rules, objects: ObjectsReader, pod: PodSpec) -> Wanted | None:
+    if not rules.gates.enabled("DRAExtendedResource"):
+        return None
+    found = extended.wanted_by(objects, pod.facts, pod.amounts.asked)
+    # Parity: a pod none of whose resources has a class is none of this plug-in's business.
+    return found if found is not None and found.classes else None
+
+
+def _kind_of(
+    pod: PodSpec, claims: tuple[PodClaim, ...], wanted: Wanted | None, tree: JsonObject
+) -> bytes:
+    if not claims and wanted is None:
         return pod.shape
     parts: list[object] = []
+    if wanted is not None:
+        spec = json_tree.mapping(tree, "spec")
+        for container in (
+            *json_tree.objects(spec, "initContainers"),
+            None,
+            *json_tree.objects(spec, "containers"),
+        ):
+            parts.append(
+                None
+                if container is None
+                else [
+                    container.get("name"),
+                    container.get("resources"),
+                    container.get("restartPolicy"),
+                ]
+            )
+        parts.append(str(wanted.leftover))
     for claim in claims:
         spec = json_tree.get(claim.tree, "spec")
         parts.append([spec] if claim.allocation is None else [spec, claim.allocation])

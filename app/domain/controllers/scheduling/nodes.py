@@ -24,6 +24,13 @@ pod: without a kubelet nobody would ever report."""
 
 UNLIMITED = 1 << 62
 
+_UNREPORTED = {
+    PODS: DEFAULT_PODS,
+    CPU: UNLIMITED,
+    MEMORY: UNLIMITED,
+    "ephemeral-storage": UNLIMITED,
+}
+
 ZONE = "topology.kubernetes.io/zone"
 REGION = "topology.kubernetes.io/region"
 
@@ -68,7 +75,7 @@ class NodeInfo:
     def has(self, resource: str) -> int:
         """How much of a resource the node has in all."""
         if not self.is_reported:
-            return DEFAULT_PODS if resource == PODS else UNLIMITED
+            return _UNREPORTED.get(resource, 0)
         return self.allocatable.get(resource, 0)
 
 

@@ -129,6 +129,7 @@ def _success(
         result,
         turn.tree,
         turn.now,
+        number=turn.number,
         stamps_time=rules.features.binding_conditions,
         nominates=rules.gates.enabled("NominatedNodeNameForExpectation"),
     )
@@ -144,5 +145,7 @@ def _failure(
 ) -> Iterator[Command]:
     if result.deallocate is not None:
         yield writes.deallocate(result.deallocate)
+    if result.delete_claim is not None:
+        yield from writes.delete_extended(objects, result.delete_claim)
     reason = "Unschedulable" if result.outcome == "Unschedulable" else "SchedulerError"
     yield from writes.report_failure(objects, series, turn.tree, reason, result.message, turn.now)

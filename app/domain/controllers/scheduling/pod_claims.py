@@ -71,6 +71,20 @@ def resolve(objects: ObjectsReader, pod: PodFacts) -> tuple[PodClaim, ...]:
     return tuple(found)
 
 
+def resolve_all(objects: ObjectsReader, pod: PodFacts) -> tuple[PodClaim, ...]:
+    """The pod's claims, the one for its extended resources last. Raises as `resolve` does."""
+    claims = resolve(objects, pod)
+    if not pod.extended_claim:
+        return claims
+    key = claim_key(pod.namespace, pod.extended_claim)
+    tree = objects.get(key)
+    if tree is None:
+        raise ClaimsNotReady(f'could not find ResourceClaim "{key.namespace}/{key.name}"')
+    allocation = json_tree.get(tree, "status", "allocation")
+    held = allocation if isinstance(allocation, dict) else None
+    return (*claims, PodClaim(entry="", key=key, tree=tree, allocation=held))
+
+
 def check_classes(objects: ObjectsReader, claims: tuple[PodClaim, ...], gates: Gates) -> None:
     """Raise ClaimsNotReady when an unallocated claim asks for something that cannot be given."""
     for claim in claims:

@@ -1,5 +1,6 @@
 """What a decision of the scheduler says about itself in the log, bounded in size."""
 
+from app.domain.controllers.scheduling import extended
 from app.domain.controllers.scheduling.attempt import Attempt
 from app.domain.values import json_tree
 from app.domain.values.json_tree import JsonObject
@@ -34,6 +35,19 @@ def summary_of(attempt: Attempt) -> JsonObject:
                 "claim": claim.name,
                 "fresh": claim.allocation is None,
                 "devices": devices,
+                "devicesCount": len(results),
+            }
+        )
+    if attempt.extended is not None:
+        results = json_tree.objects(next(drawn), "devices", "results")
+        claims.append(
+            {
+                "claim": extended.PSEUDO_NAME,
+                "fresh": True,
+                "devices": [
+                    f"{result.get('driver')}/{result.get('pool')}/{result.get('device')}"
+                    for result in results[:DEVICES_MAX]
+                ],
                 "devicesCount": len(results),
             }
         )

@@ -10,6 +10,7 @@ from collections import OrderedDict
 from dataclasses import dataclass, field
 
 from app.domain.allocation import Allocation
+from app.domain.controllers.scheduling.extended import ExtendedClaim
 from app.domain.controllers.scheduling.filters import Refusal
 
 KINDS_MAX = 32
@@ -20,6 +21,7 @@ KINDS_MAX = 32
 class DeviceVerdict:
     """What the DynamicResources filter says of a node.
 
+    `extended` is the claim for extended resources that devices serve on the node.
     `error` ends the attempt. `unavailable` are the numbers of allocated claims that cannot be used
     from the node. `allocation` is set when unallocated claims fit.
     """
@@ -28,6 +30,7 @@ class DeviceVerdict:
     error: str = ""
     unavailable: tuple[int, ...] = ()
     allocation: Allocation | None = None
+    extended: ExtendedClaim | None = None
     score: int = 0
 
 

@@ -95,7 +95,7 @@ def look(
     if tree is None or json_tree.text(tree, "metadata", "uid") != held.uid:
         return None
     try:
-        claims = pod_claims.resolve(views.objects, pods.facts(tree))
+        claims = pod_claims.resolve_all(views.objects, pods.facts(tree))
     except ClaimsNotReady as problem:
         return _give_up(views, series, held, tree, (), str(problem), now)
     for claim in claims:
@@ -124,9 +124,16 @@ def _give_up(
     now: Instant,
 ) -> Plan:
     message = f'running PreBind plugin "DynamicResources": {text}'
+    own = pods.facts(tree).extended_claim
     reserved = [claim for claim in claims if pods.is_reserved_for(claim.tree, held.uid)]
     commands = (
-        *(writes.unreserve(claim, held.uid) for claim in reserved),
+        *(writes.unreserve(claim, held.uid) for claim in reserved if claim.key.name != own),
+        *(
+            command
+            for claim in reserved
+            if claim.key.name == own
+            for command in writes.delete_extended(views.objects, claim.key)
+        ),
         *writes.report_failure(views.objects, series, tree, "SchedulerError", message, now),
     )
     return _plan(views, held, commands, "Error", {"message": message}, now)

@@ -8,14 +8,18 @@ attempt are one append, so a failure in the middle leaves nothing behind.
 from collections.abc import Iterator
 
 from app.domain.controllers import pods
-from app.domain.controllers.resources import PROTECTION_FINALIZER, pod_key
-from app.domain.controllers.scheduling import reports
+from app.domain.controllers.resources import PROTECTION_FINALIZER, claim_key, pod_key
+from app.domain.controllers.scheduling import extended, reports
 from app.domain.controllers.scheduling.attempt import Attempt
+from app.domain.controllers.scheduling.extended import ExtendedClaim
 from app.domain.controllers.scheduling.pod_claims import PodClaim
 from app.domain.controllers.scheduling.reports import MANAGER
+from app.domain.log import ObjectKey
 from app.domain.objects.commands import (
     BindPod,
     Command,
+    CreateObject,
+    DeleteObject,
     PatchObject,
     PatchType,
     UpdateObject,
@@ -27,19 +31,30 @@ from app.domain.values.timestamps import Instant
 
 
 def reserve(
-    attempt: Attempt, pod: JsonObject, now: Instant, *, stamps_time: bool, nominates: bool
+    attempt: Attempt,
+    pod: JsonObject,
+    now: Instant,
+    *,
+    number: int,
+    stamps_time: bool,
+    nominates: bool,
 ) -> Iterator[Command]:
     """Everything before the binding: nominated node, claims."""
     uid = json_tree.text(pod, "metadata", "uid")
+    has_work = attempt.extended is not None
     lacking = [claim for claim in attempt.claims if not pods.is_reserved_for(claim.tree, uid)]
     nominated = json_tree.text(pod, "status", "nominatedNodeName")
-    if lacking and nominates and nominated != attempt.node:
+    if (lacking or has_work) and nominates and nominated != attempt.node:
         yield _pod_status(pod, {"nominatedNodeName": attempt.node})
     drawn = iter(attempt.allocations)
     for claim in attempt.claims:
         fresh = next(drawn) if claim.allocation is None else None
         if claim in lacking:
             yield from _reserve_claim(claim, fresh, pod, now, stamps_time=stamps_time)
+    if attempt.extended is not None:
+        yield from _make_extended(
+            attempt.extended, next(drawn), pod, now, number=number, stamps_time=stamps_time
+        )
 
 
 def bind(pod: JsonObject, node: str) -> BindPod:
@@ -76,6 +91,19 @@ def unreserve(claim: PodClaim, pod_uid: str) -> Command:
         subresource="status",
         options=MANAGER,
     )
+
+
+def delete_extended(objects: ObjectsReader, key: ObjectKey) -> Iterator[Command]:
+    """Remove a claim for extended resources: first its finalizer, then itself."""
+    tree = objects.get(key)
+    if tree is None:
+        return
+    if json_tree.texts(tree, "metadata", "finalizers"):
+        changed = json_tree.copy(tree)
+        changed["metadata"].pop("finalizers")
+        yield UpdateObject(key=key, version="v1", tree=changed, options=MANAGER)
+    if "deletionTimestamp" not in tree["metadata"]:
+        yield DeleteObject(key=key, options=MANAGER)
 
 
 def failed_condition(pod: JsonObject, reason: str, message: str, now: Instant) -> Command | None:
@@ -155,6 +183,30 @@ def _reserve_claim(
     yield UpdateObject(
         key=claim.key, version="v1", tree=tree, subresource="status", options=MANAGER
     )
+
+
+def _make_extended(
+    claim: ExtendedClaim,
+    allocation: JsonObject,
+    pod: JsonObject,
+    now: Instant,
+    *,
+    number: int,
+    stamps_time: bool,
+) -> Iterator[Command]:
+    """Create the claim for extended resources, allocate it, and name it in the pod's status."""
+    tree = extended.claim_to_create(pod, claim, number)
+    key = claim_key(tree["metadata"]["namespace"], tree["metadata"]["name"])
+    yield CreateObject(key=key, version="v1", tree=tree, options=MANAGER)
+    made = PodClaim(entry=extended.PSEUDO_NAME, key=key, tree=tree, allocation=None)
+    yield from _reserve_claim(made, allocation, pod, now, stamps_time=stamps_time)
+    status: JsonObject = {
+        "extendedResourceClaimStatus": {
+            "resourceClaimName": key.name,
+            "requestMappings": list(claim.mappings),
+        }
+    }
+    yield _pod_status(pod, status)
 
 
 def _condition(pod: JsonObject) -> JsonObject | None:

@@ -1,0 +1,246 @@
+"""Extended resources that devices provide: from container requests to the claim of a pod.
+
+A resource name belongs to a class by `spec.extendedResourceName`, or implicitly as
+`deviceclass.resource.kubernetes.io/<class>`. Which of them devices serve depends on the node, so
+the claim is made per set of served resources. Parity: controllers.md 3.10.
+"""
+
+import hashlib
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from app.domain.controllers import pods
+from app.domain.controllers.pods import PodFacts
+from app.domain.controllers.resources import (
+    CLAIMS,
+    CLASSES,
+    EXTENDED_ANNOTATION,
+    is_of,
+)
+from app.domain.log import ObjectKey
+from app.domain.objects.reader import ObjectsReader
+from app.domain.values import json_tree, quantity
+from app.domain.values.json_tree import JsonObject, JsonView
+from app.domain.values.quantity import QuantityError
+
+IMPLICIT = "deviceclass.resource.kubernetes.io/"
+
+PSEUDO_NAME = "<extended-resources>"
+"""The name of the claim while it does not exist yet; it appears in messages."""
+
+_ALPHABET = "bcdfghjklmnpqrstvwxz2456789"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wanted:
+    """The extended resources of a pod: amount by name, and the class of those that have one."""
+
+    amounts: Mapping[str, int]
+    classes: Mapping[str, str]
+    leftover: ObjectKey | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class ExtendedClaim:
+    """The claim for one set of served resources, and which container gets which request."""
+
+    tree: JsonObject
+    mappings: tuple[JsonObject, ...]
+
+
+def wanted_by(objects: ObjectsReader, pod: PodFacts, asked: Mapping[str, int]) -> Wanted | None:
+    """What the pod asks for beyond node resources; None when it asks for nothing of the kind."""
+    amounts = {name: count for name, count in asked.items() if count > 0 and is_extended(name)}
+    if not amounts:
+        return None
+    classes = classes_of(objects, amounts)
+    return Wanted(amounts=amounts, classes=classes, leftover=_leftover(objects, pod))
+
+
+def is_extended(name: str) -> bool:
+    """True for names with a domain that are not of Kubernetes itself."""
+    domain, slash, _ = name.partition("/")
+    if not slash:
+        return False
+    return name.startswith(IMPLICIT) or not (
+        domain == "kubernetes.io" or domain.endswith(".kubernetes.io")
+    )
+
+
+def classes_of(objects: ObjectsReader, names: Iterable[str]) -> dict[str, str]:
+    """Resource name to class; of two with one name the newest counts, then the lower name."""
+    wanted = set(names)
+    found: dict[str, tuple[str, str]] = {}
+    for key in objects.keys(*CLASSES):
+        tree = objects.get(key)
+        if tree is None:
+            continue
+        if f"{IMPLICIT}{key.name}" in wanted:
+            found[f"{IMPLICIT}{key.name}"] = ("", key.name)
+        name = json_tree.text(tree, "spec", "extendedResourceName")
+        if name not in wanted:
+            continue
+        created = json_tree.text(tree, "metadata", "creationTimestamp")
+        if name not in found or created > found[name][0]:
+            found[name] = (created, key.name)
+    return {name: chosen for name, (_, chosen) in found.items()}
+
+
+def claim_for(pod: JsonView, classes: Mapping[str, str]) -> ExtendedClaim:
+    """The claim of the pod for the served resources (those with a class here)."""
+    requests: list[JsonObject] = []
+    mappings: list[JsonObject] = []
+    containers = _containers(pod)
+    for resource in sorted(classes):
+        _add_resource(resource, classes[resource], containers, requests, mappings)
+    requests.sort(key=lambda request: str(request["name"]))
+    metadata = json_tree.mapping(pod, "metadata")
+    tree: JsonObject = {
+        "apiVersion": "resource.k8s.io/v1",
+        "kind": "ResourceClaim",
+        "metadata": {
+            "name": PSEUDO_NAME,
+            "namespace": json_tree.text(metadata, "namespace"),
+            "uid": f"extended/{json_tree.text(metadata, 'uid')}",
+        },
+        "spec": {"devices": {"requests": requests}},
+    }
+    return ExtendedClaim(tree=tree, mappings=tuple(mappings))
+
+
+def claim_to_create(pod: JsonView, claim: ExtendedClaim, attempt: int) -> JsonObject:
+    """The claim as it is written. Its name suffix derives from the pod and the attempt."""
+    metadata = json_tree.mapping(pod, "metadata")
+    name, uid = json_tree.text(metadata, "name"), json_tree.text(metadata, "uid")
+    base = f"{name}-extended-resources-"
+    return {
+        "apiVersion": "resource.k8s.io/v1",
+        "kind": "ResourceClaim",
+        "metadata": {
+            "name": f"{base[:58]}{_suffix(f'{uid}/{attempt}')}",
+            "generateName": base,
+            "namespace": json_tree.text(metadata, "namespace"),
+            "annotations": {EXTENDED_ANNOTATION: "true"},
+            "ownerReferences": [
+                {
+                    "apiVersion": "v1",
+                    "kind": "Pod",
+                    "name": name,
+                    "uid": uid,
+                    "controller": True,
+                }
+            ],
+        },
+        "spec": json_tree.copy(claim.tree["spec"]),
+    }
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Container:
+    index: int
+    name: str
+    lives_long: bool
+    requests: Mapping[str, object]
+
+
+def _containers(pod: JsonView) -> list[_Container]:
+    """Init containers, then regular ones; numbered through."""
+    spec = json_tree.mapping(pod, "spec")
+    inits = json_tree.objects(spec, "initContainers")
+    found: list[_Container] = []
+    for index, tree in enumerate((*inits, *json_tree.objects(spec, "containers"))):
+        found.append(
+            _Container(
+                index=index,
+                name=json_tree.text(tree, "name"),
+                lives_long=index >= len(inits) or tree.get("restartPolicy") == "Always",
+                requests=json_tree.mapping(tree, "resources", "requests"),
+            )
+        )
+    return found
+
+
+def _add_resource(
+    resource: str,
+    class_name: str,
+    containers: list[_Container],
+    requests: list[JsonObject],
+    mappings: list[JsonObject],
+) -> None:
+    """The requests for one resource: long-lived containers add up, short-lived ones share."""
+    long: list[tuple[_Container, str, int]] = []
+    for container in containers:
+        count = _count(container, resource)
+        if container.lives_long and count > 0:
+            name = _request_name(container, resource)
+            long.append((container, name, count))
+            requests.append(_request(name, class_name, count))
+            mappings.append(_mapping(container, resource, name))
+    short: list[tuple[str, int]] = []
+    told: list[tuple[_Container, str]] = []
+    for container in containers:
+        missing = 0 if container.lives_long else _count(container, resource)
+        if missing <= 0:
+            continue
+        for other, name, count in long:
+            if missing > 0 and other.index >= container.index:
+                told.append((container, name))
+                missing -= count
+        if missing > 0:
+            name = _request_name(container, resource)
+            short.append((name, missing))
+            told.append((container, name))
+    if short:
+        # Short-lived containers run one after the other: the largest of their requests serves all.
+        largest = max(short, key=lambda request: request[1])
+        requests.append(_request(largest[0], class_name, largest[1]))
+        names = {name for name, _ in short}
+        told = [(c, largest[0] if name in names else name) for c, name in told]
+    mappings.extend(_mapping(container, resource, name) for container, name in told)
+
+
+def _count(container: _Container, resource: str) -> int:
+    value = container.requests.get(resource)
+    if value is None:
+        return 0
+    try:
+        found = quantity.from_json(value)
+    except QuantityError:
+        return 0
+    if not quantity.is_integer(found):
+        return 0 if not container.lives_long else quantity.round_up(found)
+    return quantity.as_integer(found)
+
+
+def _request_name(container: _Container, resource: str) -> str:
+    place = sorted(container.requests).index(resource)
+    return f"container-{container.index}-request-{place}"
+
+
+def _request(name: str, class_name: str, count: int) -> JsonObject:
+    exactly = {"deviceClassName": class_name, "allocationMode": "ExactCount", "count": count}
+    return {"name": name, "exactly": exactly}
+
+
+def _mapping(container: _Container, resource: str, request: str) -> JsonObject:
+    return {
+        "containerName": container.name,
+        "resourceName": resource,
+        "requestName": request,
+    }
+
+
+def _leftover(objects: ObjectsReader, pod: PodFacts) -> ObjectKey | None:
+    """A claim that an earlier attempt made for this pod."""
+    for key in objects.dependents(pod.uid):
+        tree = objects.get(key) if is_of(key, CLAIMS) else None
+        if tree is None or pods.controller_uid(tree) != pod.uid:
+            continue
+        if json_tree.text(tree, "metadata", "annotations", EXTENDED_ANNOTATION) == "true":
+            return key
+    return None
+
+
+def _suffix(seed: str) -> str:
+    digest = hashlib.sha256(f"extended claim {seed}".encode()).digest()
+    return "".join(_ALPHABET[byte % len(_ALPHABET)] for byte in digest[:5])

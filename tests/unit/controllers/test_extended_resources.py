@@ -1,0 +1,211 @@
+"""Extended resources backed by devices (controllers.md 3.10)."""
+
+import pytest
+
+from app.domain.controllers.scheduling import extended
+from app.domain.values import json_tree
+from tests.cluster import Cluster, check_decisions
+
+GPU = "example.com/gpu"
+
+
+def container(name: str, count: int = 0, **more: object) -> dict[str, object]:
+    requests = {GPU: str(count)} if count else {}
+    return {"name": name, "image": "i:1", "resources": {"requests": requests}, **more}
+
+
+def pod(*containers, init=()) -> dict[str, object]:
+    return {
+        "metadata": {"name": "pod", "namespace": "default", "uid": "u"},
+        "spec": {"containers": list(containers), "initContainers": list(init)},
+    }
+
+
+def shape(tree) -> tuple[dict[str, int], list[tuple[str, str]]]:
+    """Count by request, and (container, request) of each mapping."""
+    made = extended.claim_for(tree, {GPU: "gpu"})
+    counts = {
+        request["name"]: request["exactly"]["count"]
+        for request in made.tree["spec"]["devices"]["requests"]
+    }
+    return counts, [(found["containerName"], found["requestName"]) for found in made.mappings]
+
+
+@pytest.mark.parametrize(
+    ("name", "tree", "counts", "mappings"),
+    [
+        (
+            "one",
+            pod(container("a", 2)),
+            {"container-0-request-0": 2},
+            [("a", "container-0-request-0")],
+        ),
+        (
+            "two",
+            pod(container("a", 2), container("b", 1)),
+            {"container-0-request-0": 2, "container-1-request-0": 1},
+            [("a", "container-0-request-0"), ("b", "container-1-request-0")],
+        ),
+        (
+            "init reuses what comes later",
+            pod(container("a", 2), init=[container("i", 1)]),
+            {"container-1-request-0": 2},
+            [("a", "container-1-request-0"), ("i", "container-1-request-0")],
+        ),
+        (
+            "init needs more",
+            pod(container("a", 2), init=[container("i", 5)]),
+            {"container-0-request-0": 3, "container-1-request-0": 2},
+            [
+                ("a", "container-1-request-0"),
+                ("i", "container-1-request-0"),
+                ("i", "container-0-request-0"),
+            ],
+        ),
+        (
+            "the largest init serves the others",
+            pod(container("a"), init=[container("i", 2), container("j", 4)]),
+            {"container-1-request-0": 4},
+            [("i", "container-1-request-0"), ("j", "container-1-request-0")],
+        ),
+        (
+            "sidecars live as long as regular containers",
+            pod(container("a", 1), init=[container("s", 1, restartPolicy="Always")]),
+            {"container-0-request-0": 1, "container-1-request-0": 1},
+            [("s", "container-0-request-0"), ("a", "container-1-request-0")],
+        ),
+    ],
+)
+def test_requests_of_containers(name, tree, counts, mappings):
+    assert shape(tree) == (counts, mappings)
+
+
+def cluster(*, room: str = "", class_name: str = "gpu") -> Cluster:
+    made = Cluster()
+    made.create(
+        "resource.k8s.io/v1",
+        "DeviceClass",
+        class_name,
+        spec={"extendedResourceName": GPU},
+    )
+    made.node()
+    if room:
+        made.patch("nodes", "n1", {"status": {"allocatable": {GPU: room}}}, subresource="status")
+    made.slice(devices=2)
+    return made.settle()
+
+
+def ask(made: Cluster, name: str, count: int, resource: str = GPU) -> None:
+    limits = {resource: str(count)}
+    made.apply(
+        {
+            "apiVersion": "v1",
+            "kind": "Pod",
+            "metadata": {"name": name},
+            "spec": {
+                "containers": [
+                    {
+                        "name": "main",
+                        "image": "i:1",
+                        "resources": {"requests": limits, "limits": limits},
+                    }
+                ]
+            },
+        }
+    )
+    made.settle()
+
+
+@pytest.mark.parametrize("resource", [GPU, "deviceclass.resource.kubernetes.io/gpu"])
+def test_claim_is_made_allocated_and_named_in_the_status(resource):
+    made = cluster()
+    ask(made, "pod", 2, resource)
+    tree = made.must("pods", "pod")
+    assert tree["spec"]["nodeName"] == "n1"
+    status = tree["status"]["extendedResourceClaimStatus"]
+    name = status["resourceClaimName"]
+    assert status["requestMappings"] == [
+        {
+            "containerName": "main",
+            "resourceName": resource,
+            "requestName": "container-0-request-0",
+        }
+    ]
+    claim = made.must("resourceclaims", name)
+    assert name.startswith("pod-extended-resources-")
+    assert claim["metadata"]["annotations"] == {
+        "resource.kubernetes.io/extended-resource-claim": "true"
+    }
+    assert made.devices_of(name) == ["n1/gpu-0", "n1/gpu-1"]
+    assert claim["status"]["reservedFor"][0]["name"] == "pod"
+
+
+def test_devices_are_taken_from_later_pods_and_given_back():
+    made = cluster()
+    ask(made, "a", 2)
+    ask(made, "b", 1)
+    condition = made.pod_condition("b")
+    assert "1 cannot allocate all claims. still not schedulable" in condition["message"]
+    made.finish("a")
+    made.wait(2)
+    assert made.must("pods", "b")["spec"]["nodeName"] == "n1"
+    assert len(made.names("resourceclaims")) == 1
+
+
+def test_node_with_a_device_plugin_serves_its_own():
+    made = cluster(room="4")
+    ask(made, "pod", 3)
+    assert made.must("pods", "pod")["spec"]["nodeName"] == "n1"
+    assert made.names("resourceclaims") == []
+
+
+def test_two_pods_of_one_step_do_not_share_a_device():
+    made = cluster()
+    limits = {GPU: "1"}
+    for name in ("a", "b", "c"):
+        made.apply(
+            {
+                "apiVersion": "v1",
+                "kind": "Pod",
+                "metadata": {"name": name},
+                "spec": {
+                    "containers": [
+                        {
+                            "name": "main",
+                            "image": "i:1",
+                            "resources": {"requests": limits, "limits": limits},
+                        }
+                    ]
+                },
+            }
+        )
+    made.settle()
+    used = [device for name in made.names("resourceclaims") for device in made.devices_of(name)]
+    assert sorted(used) == ["n1/gpu-0", "n1/gpu-1"]
+    decisions, effects = check_decisions(made)
+    assert decisions.differences == ()
+    assert effects.differences == ()
+
+
+def test_of_two_classes_with_one_name_the_newest_counts():
+    made = cluster()
+    made.wait(5)
+    made.create("resource.k8s.io/v1", "DeviceClass", "a-newer", spec={"extendedResourceName": GPU})
+    found = extended.classes_of(made.line.views.objects, [GPU])
+    assert found == {GPU: "a-newer"}
+
+
+def test_claim_left_by_an_earlier_attempt_is_deleted_first():
+    made = cluster()
+    made.patch("nodes", "n1", {"spec": {"unschedulable": True}})
+    ask(made, "pod", 1)
+    tree = made.must("pods", "pod")
+    left = extended.claim_to_create(tree, extended.claim_for(tree, {GPU: "gpu"}), 99)
+    made.apply(json_tree.copy(left))
+    made.patch("nodes", "n1", {"spec": {"unschedulable": False}})
+    made.wait(20)
+    assert "nodeName" not in made.must("pods", "pod")["spec"], "no event wakes the pod"
+    made.wait(400)
+    assert any("deletion of ResourceClaim completed" in text for text in made.messages("pod"))
+    assert made.must("pods", "pod")["spec"]["nodeName"] == "n1"
+    assert left["metadata"]["name"] not in made.names("resourceclaims")
