@@ -75,6 +75,9 @@ def up(
         console.say(f"try: kubectl --kubeconfig {kubeconfig} get resourceslices")
         typer.get_text_stream("stdout").flush()
 
+    if not settings.tls and (settings.authorization == "rbac" or settings.policy_file):
+        console.note("redra: kubectl sends no credentials without TLS; add --tls to use it")
+
     async def serve() -> None:
         await serving.serve(settings, workers=workers, ready=ready)
 
