@@ -52,8 +52,9 @@ def test_repaired_quirks_answer_as_the_literal_search(quirk: str) -> None:
 def test_shortcuts_that_wake_at_once_change_nothing(
     theme: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(pruning, "TRACED_AFTER", 0)
-    monkeypatch.setattr(pruning, "MATCHING_AFTER", 0)
+    for bound in ("TRACED_AFTER", "MATCHING_AFTER", "SPENT_AFTER"):
+        monkeypatch.setattr(pruning, bound, 0)
+    monkeypatch.setattr(pruning, "SPENT_EVERY", 1)
     for seed in range(WORLDS // 12):
         found = differences.difference(random_worlds.world(seed, theme=theme))
         assert found in (None, "too long"), f"seed {seed}: {found}"

@@ -14,9 +14,9 @@ class Analysis:
     """What a problem allows; computed once, with the first failure of its search.
 
     Lists have an entry per row, about the search from that row on: `clean` when no failed attempt
-    can leave a trace, `bounds_hold` when none can abort, `exchange_holds` when like devices may be
-    exchanged, `relevant` the devices that matter, `later_in_claim` the requests that follow. With
-    `outlasting` nothing of this is known.
+    can leave a trace, `clean_but_bookings` when none can but for quirk q1, `bounds_hold` when none
+    can abort, `exchange_holds` when like devices may be exchanged, `relevant` the devices that
+    matter, `later_in_claim` the requests that follow. With `outlasting` nothing of this is known.
     """
 
     def __init__(self, problem: Problem) -> None:
@@ -32,8 +32,14 @@ class Analysis:
         self.exchange_holds: list[bool] = []
         self.later_in_claim: list[list[list[Row]]] = []
         self.clean: list[bool] = []
+        self.clean_but_bookings: list[bool] = []
         if not self.outlasting:
-            self._look_ahead(_tracing_rows(problem, self._rows))
+            bookings = _booking_rows(problem, self._rows)
+            self._look_ahead(bookings, _tracing_rows(problem, self._rows))
+
+    def rows_from(self, row: Row) -> Sequence[Row]:
+        """The row, all rows of later requests, and perhaps alternatives to the row."""
+        return self._rows[row.index :]
 
     def alike(self, device: int) -> int:
         """The devices of the class of `device`."""
@@ -62,15 +68,15 @@ class Analysis:
         self._groups[claim, number] = groups
         return groups
 
-    def _look_ahead(self, tracing: set[int]) -> None:
+    def _look_ahead(self, bookings: set[int], tracing: set[int]) -> None:
         """Per row, what holds from it on: devices that matter, aborts, later rows."""
         problem = self._problem
-        relevant, aborts, exchange, clean = 0, False, True, True
+        relevant, aborts, exchange, clean, nearly = 0, False, True, True, True
         for claim in reversed(problem.rows):
             later: list[list[Row]] = []
             for request in reversed(claim):
                 behind, behind_aborts, behind_exchange = relevant, aborts, exchange
-                behind_clean = clean
+                behind_clean, behind_nearly = clean, nearly
                 for row in reversed(request):
                     may_abort = bool(row.faults) or (row.takes_all and bool(row.constraints))
                     relevant |= row.candidates
@@ -80,8 +86,11 @@ class Analysis:
                     self.bounds_hold.append(not (behind_aborts or may_abort))
                     self.exchange_holds.append(behind_exchange)
                     self.later_in_claim.append(list(later))
-                    self.clean.append(behind_clean and row.index not in tracing)
-                    clean = clean and row.index not in tracing
+                    traced = row.index in tracing
+                    leaking = traced or row.index in bookings
+                    self.clean.append(behind_clean and not leaking)
+                    self.clean_but_bookings.append(behind_nearly and not traced)
+                    clean, nearly = clean and not leaking, nearly and not traced
                 later.append(request)
         for listing in (
             self.relevant,
@@ -89,6 +98,7 @@ class Analysis:
             self.exchange_holds,
             self.later_in_claim,
             self.clean,
+            self.clean_but_bookings,
         ):
             listing.reverse()
 
@@ -123,20 +133,36 @@ def _outlast(problem: Problem, rows: Sequence[Row]) -> bool:
     return any(row.grows or (row.admin and not problem.quirks.q9) for row in rows)
 
 
+def _booking_rows(problem: Problem, rows: Sequence[Row]) -> set[int]:
+    """The rows of which a refused device may leave its counters booked (quirk q1)."""
+    if not problem.quirks.q1:
+        return set()
+    consuming = _consuming(problem)
+    return {
+        row.index
+        for row in rows
+        if row.candidates & consuming
+        and (row.constraints or row.candidates & consuming & row.tainted)
+    }
+
+
+def _consuming(problem: Problem) -> int:
+    """The devices whose counters are booked."""
+    return problem.consuming if problem.features.partitionable_devices else 0
+
+
 def _tracing_rows(problem: Problem, rows: Sequence[Row]) -> set[int]:
-    """The rows of which a failed attempt can leave a trace that later ones see.
+    """The rows of which a failed attempt can leave another trace that later ones see.
 
     Conservative: a row is listed when its devices make a trace possible, whether or not it happens.
     """
     quirks = problem.quirks
     found: set[int] = set()
-    consuming = problem.consuming if problem.features.partitionable_devices else 0
+    consuming = _consuming(problem)
     for row in rows:
-        counted = row.candidates & consuming
-        if (
-            (counted and quirks.q1 and (row.constraints or counted & row.tainted))
-            or (counted & problem.multi and (quirks.q2 or quirks.q7 or quirks.q17))
-            or (row.takes_all and row.candidates & problem.multi and quirks.q8)
+        shares = row.candidates & problem.multi
+        if (shares & consuming and (quirks.q2 or quirks.q7 or quirks.q17)) or (
+            row.takes_all and shares and quirks.q8
         ):
             found.add(row.index)
     sets = problem.features.list_attributes and problem.variant is Variant.EXPERIMENTAL

@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from app.domain.allocation.constraints import Facts
+from app.domain.allocation.counters import Counter
 from app.domain.allocation.problem import Problem, Row
 from app.domain.allocation.usage import Usage
 
@@ -29,13 +30,17 @@ class Demand:
 
 
 def restrict(
-    demands: Sequence[Demand], constraint: int, groups: Mapping[Facts, int], reference: object
+    demands: Sequence[Demand],
+    constraint: int,
+    groups: Mapping[Facts, int],
+    reference: object,
+    multi: int,
 ) -> None:
     """Leave only devices whose value can still be common to all demands under the constraint.
 
     `groups` are the devices per value, `reference` the value that is fixed already, if any (as
     facts, or as a set of one value). Without one, a value stays if every concerned demand finds
-    enough devices with it, and all of them together do.
+    enough devices with it, and all of them together do; shared devices (`multi`) may serve several.
     """
     concerned = [demand for demand in demands if demand.concerned(constraint) and demand.need]
     if not concerned:
@@ -55,7 +60,7 @@ def restrict(
                     break
                 together |= shared
             else:
-                if together.bit_count() >= total or _has_sharing(concerned):
+                if together & multi or together.bit_count() >= total:
                     allowed |= mask
     for demand in concerned:
         demand.mask &= allowed
@@ -79,35 +84,69 @@ def counters_suffice(demands: Sequence[Demand], problem: Problem, usage: Usage) 
     """Whether each counter covers the cheapest devices that the demands could take.
 
     Per counter and demand the `need` smallest amounts are summed; devices that do not use the
-    counter cost nothing. That the same device may be counted for two demands only lowers the sum.
+    counter cost nothing. That the same device may be counted for two demands only lowers the sum;
+    shared devices, whose further shares cost nothing, must not be among them.
     """
-    view = problem.view
-    costs: dict[tuple[int, str, str], int] = {}
+    pool_index, draws = problem.view.pool_index, problem.draws.amounts
+    costs: dict[tuple[int, Counter], int] = {}
     for demand in demands:
-        amounts: dict[tuple[int, str, str], list[int]] = {}
+        amounts: dict[tuple[int, Counter], list[int]] = {}
+        if (demand.mask & ~problem.consuming).bit_count() >= demand.need:
+            continue
         pending = demand.mask
-        free = 0
         while pending:
             low = pending & -pending
             pending ^= low
             index = low.bit_length() - 1
-            device = view.devices[index]
-            free += not device.consumes
-            for name, counters in device.consumes:
-                for counter, amount in counters:
-                    amounts.setdefault((view.pool_index[index], name, counter), []).append(amount)
-        if free >= demand.need:
-            continue
+            for place, amount in draws[index]:
+                amounts.setdefault((pool_index[index], place), []).append(amount)
         size = demand.mask.bit_count()
-        for place, found in amounts.items():
+        for where, found in amounts.items():
             without = size - len(found)
             if without < demand.need:
                 cheapest = sum(sorted(found)[: demand.need - without])
-                costs[place] = costs.get(place, 0) + cheapest
-    return all(
-        cost <= usage.ledger().left(pool, (name, counter), cost)
-        for (pool, name, counter), cost in costs.items()
-    )
+                costs[where] = costs.get(where, 0) + cheapest
+    ledger = usage.ledger()
+    return all(cost <= ledger.left(pool, place, cost) for (pool, place), cost in costs.items())
+
+
+def shares_suffice(demands: Sequence[Demand], problem: Problem, usage: Usage) -> bool:
+    """Whether the devices have places enough, a place being the smallest share of any demand.
+
+    A request takes a device once, so no device has more places than there are demands; a dedicated
+    device has one.
+    """
+    needed = sum(demand.need for demand in demands)
+    together = 0
+    for demand in demands:
+        together |= demand.mask
+    places = (together & ~problem.multi).bit_count()
+    pending = together & problem.multi
+    while pending and places < needed:
+        low = pending & -pending
+        pending ^= low
+        places += _places(demands, low.bit_length() - 1, usage)
+    return places >= needed
+
+
+def _places(demands: Sequence[Demand], device: int, usage: Usage) -> int:
+    """How many demands the shared device can serve at most."""
+    places = sum(demand.mask >> device & 1 for demand in demands)
+    smallest: dict[str, tuple[int, int]] = {}
+    for demand in demands:
+        if not demand.mask >> device & 1:
+            continue
+        if demand.row is None or demand.row.rooms.get(device) is None:
+            return places
+        for name, amount, room in demand.row.rooms[device]:
+            known = smallest.get(name)
+            if known is None or amount < known[0]:
+                smallest[name] = (amount, room + amount)
+    allocating = usage.allocating(device) or {}
+    for name, (amount, free) in smallest.items():
+        if amount > 0:
+            places = min(places, max(0, free - allocating.get(name, 0)) // amount)
+    return places
 
 
 def _augment(demands: Sequence[Demand], number: int, owner: dict[int, int]) -> bool:
@@ -150,8 +189,3 @@ def _shift(
         if asking == root:
             return
         device = through
-
-
-def _has_sharing(demands: Sequence[Demand]) -> bool:
-    """Whether devices could serve several demands, so that counting them together is no bound."""
-    return any(demand.row is not None and bool(demand.row.rooms) for demand in demands)

@@ -133,7 +133,7 @@ def _short_of_counters(problem: Problem, usage: Usage, device: int) -> Cause | N
     view = problem.view
     found = view.devices[device]
     position = view.pool_index[device]
-    shortage = usage.ledger().shortage(position, found.consumes)
+    shortage = usage.ledger().shortage(device)
     if shortage is None:
         return None
     own = sum(

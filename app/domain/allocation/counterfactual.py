@@ -358,9 +358,8 @@ def _against(problem: Problem, usage: Usage, row: Row, device: int, kind: Kind) 
 
 def _counter_changes(problem: Problem, usage: Usage, device: int) -> Iterator[Change]:
     view = problem.view
-    found = view.devices[device]
     position = view.pool_index[device]
-    shortage = usage.ledger().shortage(position, found.consumes)
+    shortage = usage.ledger().shortage(device)
     if shortage is None:
         return
     pool = view.usable[position]

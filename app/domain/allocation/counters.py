@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from app.domain.allocation.state import AllocatedState
-from app.domain.devices.model import Consumption
+from app.domain.devices.model import Device
 from app.domain.devices.pools import Pool
 
 Counter: TypeAlias = tuple[str, str]
@@ -88,51 +88,90 @@ class AvailableCounters:
         return self.key(pool) in self._known
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Draws:
+    """What the devices of a view draw from counters, by device; `negative` if any amount is."""
+
+    amounts: tuple[tuple[tuple[Counter, int], ...], ...]
+    negative: bool
+
+
+NO_DRAWS = Draws(amounts=(), negative=False)
+"""The draws of a view without counters."""
+
+
+def draws_of(devices: Sequence[Device]) -> Draws:
+    """The amounts per device, counters that are named twice added up."""
+    found: list[tuple[tuple[Counter, int], ...]] = []
+    negative = False
+    for device in devices:
+        sums: dict[Counter, int] = {}
+        for name, counters in device.consumes:
+            for counter, amount in counters:
+                sums[name, counter] = sums.get((name, counter), 0) + amount
+                negative = negative or amount < 0
+        found.append(tuple(sums.items()))
+    return Draws(amounts=tuple(found), negative=negative)
+
+
 class CounterLedger:
     """What one attempt on one node has booked.
 
     With `every_counter` (quirk q4) booking a device asks that *every* counter of the pool suffices,
-    not only those the device uses.
+    not only those the device uses. As long as no amount is negative, what was booked with success
+    leaves every counter sufficient, and giving back keeps it so; then it is enough to ask once
+    whether the pool was sound before anything was booked, and after that for the device's own
+    counters.
     """
 
-    __slots__ = ("_available", "_booked", "_every_counter", "_keys", "_pools")
+    __slots__ = (
+        *("_available", "_booked", "_draws", "_every_counter"),
+        *("_keys", "_pool_index", "_pools", "_sound"),
+    )
 
     def __init__(
-        self, pools: Sequence[Pool], available: AvailableCounters, *, every_counter: bool
+        self,
+        pools: Sequence[Pool],
+        pool_index: Sequence[int],
+        draws: Draws,
+        available: AvailableCounters,
+        *,
+        every_counter: bool,
     ) -> None:
         self._pools = pools
+        self._pool_index = pool_index
+        self._draws = draws
         self._available = available
         self._every_counter = every_counter
         self._keys = tuple(available.key(pool) for pool in pools)
         self._booked: dict[BookKey, dict[Counter, int]] = {}
+        self._sound: dict[BookKey, bool] = {}
 
-    def book(self, pool: int, consumes: Consumption) -> bool:
+    def book(self, device: int) -> bool:
         """Book what a device consumes, or refuse and book nothing."""
-        available = self._available.of(self._pools[pool])
-        booked = self._booked.setdefault(self._keys[pool], {})
-        self._add(booked, consumes, 1)
-        if self._every_counter:
-            for counter, amount in available.items():
-                if amount < booked.get(counter, 0):
-                    self._add(booked, consumes, -1)
-                    return False
-            return True
-        for place in _places(consumes):
-            if available.get(place, booked[place]) < booked[place]:
-                self._add(booked, consumes, -1)
-                return False
+        position = self._pool_index[device]
+        available = self._available.of(self._pools[position])
+        if not self._suffices(device, available):
+            return False
+        self._add(device, 1)
         return True
 
-    def release(self, pool: int, consumes: Consumption) -> None:
-        """Take back what was booked."""
-        self._add(self._booked[self._keys[pool]], consumes, -1)
+    def may_book(self, device: int) -> bool:
+        """Whether `book` would succeed; opens no book."""
+        return self._suffices(device, self._available.peek(self._pools[self._pool_index[device]]))
 
-    def shortage(self, pool: int, consumes: Consumption) -> Shortage | None:
+    def release(self, device: int) -> None:
+        """Take back what was booked."""
+        self._add(device, -1)
+
+    def shortage(self, device: int) -> Shortage | None:
         """The first counter that booking the device would overdraw; books nothing."""
-        available = self._available.peek(self._pools[pool])
-        booked = dict(self._booked.get(self._keys[pool], {}))
-        self._add(booked, consumes, 1)
-        used = set(_places(consumes))
+        position = self._pool_index[device]
+        available = self._available.peek(self._pools[position])
+        booked = dict(self._booked.get(self._keys[position], {}))
+        for place, amount in self._draws.amounts[device]:
+            booked[place] = booked.get(place, 0) + amount
+        used = {place for place, _ in self._draws.amounts[device]}
         concerned = available if self._every_counter else used
         for place in sorted(concerned, key=lambda found: (found not in used, found)):
             wanted = booked.get(place, 0)
@@ -166,13 +205,31 @@ class CounterLedger:
         )
         return self._available.fixed(), booked
 
-    @staticmethod
-    def _add(booked: dict[Counter, int], consumes: Consumption, sign: int) -> None:
-        for name, counters in consumes:
-            for counter, amount in counters:
-                place = (name, counter)
-                booked[place] = booked.get(place, 0) + sign * amount
+    def _suffices(self, device: int, available: dict[Counter, int]) -> bool:
+        """Whether all counters that are asked suffice for one more device."""
+        key = self._keys[self._pool_index[device]]
+        booked = self._booked.get(key, {})
+        draws = self._draws.amounts[device]
+        if self._every_counter:
+            if self._draws.negative:
+                wanted = dict(draws)
+                return all(
+                    left >= booked.get(place, 0) + wanted.get(place, 0)
+                    for place, left in available.items()
+                )
+            sound = self._sound.get(key)
+            if sound is None:
+                sound = all(left >= 0 for left in available.values())
+                self._sound[key] = sound
+            if not sound:
+                return False
+        for place, amount in draws:
+            left = available.get(place)
+            if left is not None and booked.get(place, 0) + amount > left:
+                return False
+        return True
 
-
-def _places(consumes: Consumption) -> list[Counter]:
-    return [(name, counter) for name, counters in consumes for counter, _ in counters]
+    def _add(self, device: int, sign: int) -> None:
+        booked = self._booked.setdefault(self._keys[self._pool_index[device]], {})
+        for place, amount in self._draws.amounts[device]:
+            booked[place] = booked.get(place, 0) + sign * amount

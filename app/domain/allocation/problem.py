@@ -8,10 +8,10 @@ checks of mode All and the limit of devices (allocator.md 3).
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from app.domain.allocation import capacity, constraints, eligibility
+from app.domain.allocation import capacity, constraints, counters, eligibility
 from app.domain.allocation.capacity import Requested
 from app.domain.allocation.constraints import Facts
-from app.domain.allocation.counters import AvailableCounters
+from app.domain.allocation.counters import NO_DRAWS, AvailableCounters, Draws
 from app.domain.allocation.eligibility import Fault, Refusal
 from app.domain.allocation.features import Features, Variant
 from app.domain.allocation.quirks import Quirks
@@ -65,10 +65,10 @@ class Problem:
     """Everything the search needs of one node.
 
     `rows[c][r][k]` is alternative k of request r of claim c. `dedicated` are devices allocated as a
-    whole, `multi` those that several requests may share, `consuming` those with counters.
-    `facts[c][n]` are the attribute facts of constraint n of claim c, by device. `counting_pools`
-    are the usable pools with devices that have counters; with `plain_counters` it does not matter
-    which node or branch first asks for what is available in them.
+    whole, `multi` those that several requests may share, `consuming` those with counters, of which
+    they draw `draws`. `facts[c][n]` are the attribute facts of constraint n of claim c, by device.
+    `counting_pools` are the usable pools with devices that have counters; with `plain_counters` it
+    does not matter which node or branch first asks for what is available in them.
     """
 
     view: NodeView
@@ -82,6 +82,7 @@ class Problem:
     multi: int
     consuming: int
     held: int
+    draws: Draws
     counting_pools: Sequence[int]
     plain_counters: bool
     rows: list[list[list[Row]]]
@@ -168,6 +169,7 @@ class ProblemBuilder:
             held=held,
             multi=multi,
             consuming=consuming,
+            draws=_draws(view) if consuming else NO_DRAWS,
             counting_pools=counting,
             plain_counters=all(
                 self._inventory.has_plain_counters(view.usable[position].id)
@@ -350,6 +352,16 @@ class ProblemBuilder:
             eligibility.remember(view, key, known)
         assert isinstance(known, tuple)
         return known
+
+
+def _draws(view: NodeView) -> Draws:
+    """What the devices draw from counters."""
+    known = view.memory.get("draws")
+    if known is None:
+        known = counters.draws_of(view.devices)
+        eligibility.remember(view, "draws", known)
+    assert isinstance(known, Draws)
+    return known
 
 
 def _counting_pools(view: NodeView, consuming: int) -> Sequence[int]:

@@ -10,13 +10,14 @@ what is taken, not in which order. Then three cuts are sound.
 
 **Interchangeable devices.** Two devices are of one class when every row of the problem treats them
 alike: same candidate bits, same facts for every constraint, same counters of the same pool, same
-rooms. Let device i have failed at a choice point and j > i be of its class, both untouched. Suppose
-the branch of j had a solution S. If S does not contain i, replace j by i; otherwise exchange i and
-j. The result is again a solution. Within the request at hand the devices after j are also after i,
-and other requests try devices from the beginning, so the exhaustive search of the branch of i would
-have met it; it did not, so S does not exist. An abort in the branch of j would by the same exchange
-have happened in that of i, except where a list of mode All meets constraints: there the order of
-the list decides whether the device is in use before the refusal; such rows switch the cut off.
+rooms. Let device i have failed at a choice point and j > i be of its class, neither taken as a
+whole, and both shared to the same amounts so far. Suppose the branch of j had a solution S. If S
+does not contain i, replace j by i; otherwise exchange i and j. The result is again a solution.
+Within the request at hand the devices after j are also after i, and other requests try devices from
+the beginning, so the exhaustive search of the branch of i would have met it; it did not, so S does
+not exist. An abort in the branch of j would by the same exchange have happened in that of i, except
+where a list of mode All meets constraints: there the order of the list decides whether the device
+is in use before the refusal; such rows switch the cut off.
 
 **Remembered failures.** A choice point is described by its row, the number of devices chosen for
 the row, the results of the claim so far, the devices still to be tried, and all state that this and
@@ -27,6 +28,10 @@ included. What failed once is not tried again.
 and for each later one of the claim under the constraints as they stand, enough of them together,
 also for later claims (Hall's condition, by matching), and enough of each counter. A cut by a bound
 skips looking at devices, so it is used only when no row from here on can abort.
+
+**Bookings that stay behind** (q1) end when there is nothing left to book: see `_are_spent`. From
+then on, until takes that stood are undone, rows count as clean if nothing else leaves traces. What
+failed before that failed with fewer bookings in its way, so it fails all the more.
 
 **Where traces can arise**, one cut remains: remembered failures. If the description of a choice
 point after its failure is what it was before, its branch left no trace, and the same description
@@ -52,6 +57,12 @@ MATCHING_AFTER = 24
 MEMORY_MAX = 200_000
 """Failures remembered per search; when there are more, no further ones are."""
 
+SPENT_AFTER = 48
+"""Failures after which it is asked whether bookings that stay behind are still possible."""
+
+SPENT_EVERY = 4
+"""That is asked at every so many choice points, and at each one after it was found to be so."""
+
 TRACED_AFTER = 128
 """Failures after which choice points are remembered where traces can arise."""
 
@@ -73,6 +84,9 @@ class Pruner:
         self._active = False
         self._failed: set[object] = set()
         self._settled = False
+        self._spent_at: int | None = None
+        self._spent_asked = 0
+        self._was_spent = False
         self._traced_asked = 0
         self._traced_met = 0
         self._analysis: Analysis | None = None
@@ -87,7 +101,7 @@ class Pruner:
         analysis = self._analysis
         assert analysis is not None
         usage = self._usage
-        if not (analysis.clean[row.index] and self._counters_settled()):
+        if not self._is_clean(row):
             return self._with_traces(row, number, pending)
         pending &= ~usage.blocked(row)
         if analysis.bounds_hold[row.index]:
@@ -106,22 +120,16 @@ class Pruner:
             self._active = not self._analysis.outlasting
         if not self._active:
             return pending
-        index = row.index
-        if not (self._analysis.clean[index] and self._analysis.exchange_holds[index]):
+        if not (self._analysis.exchange_holds[row.index] and self._is_clean(row)):
             return pending
-        if not self._counters_settled():
-            return pending
-        touched = self._usage.touched()
-        if touched >> device & 1:
-            return pending
-        return pending & ~(self._analysis.alike(device) & ~touched)
+        return pending & ~self._usage.alike_now(device, self._analysis.alike(device))
 
     def failed(self, row: Row, key: Key | None) -> None:
         """Remember that a choice point failed, unless that has left a trace."""
         if key is None or len(self._failed) >= MEMORY_MAX:
             return
         assert self._analysis is not None
-        if not (self._analysis.clean[row.index] and self._counters_settled()):
+        if not self._analysis.clean[row.index]:
             state = self._usage.key(row.claim, self._analysis.relevant[row.index])
             if state != key[-1]:
                 return
@@ -132,6 +140,76 @@ class Pruner:
         usage = self._usage
         state = usage.key(row.claim, self._analysis.relevant[row.index])
         return (row.index, number, len(usage.results[row.claim]), pending, state)
+
+    def _is_clean(self, row: Row) -> bool:
+        """Whether no failed attempt from the row on can leave a trace, as things stand."""
+        analysis = self._analysis
+        assert analysis is not None
+        if not self._counters_settled():
+            return False
+        if analysis.clean[row.index]:
+            return True
+        if not analysis.clean_but_bookings[row.index] or self._failures < SPENT_AFTER:
+            return False
+        usage = self._usage
+        if self._spent_at is not None and usage.lowest >= self._spent_at:
+            return True
+        self._spent_at = None
+        self._spent_asked += 1
+        if self._was_spent or self._spent_asked % SPENT_EVERY == 0:
+            self._was_spent = self._are_spent(row)
+            if self._was_spent:
+                self._spent_at = usage.lowest = usage.depth
+                return True
+        return False
+
+    def _are_spent(self, row: Row) -> bool:
+        """Whether every device that could leave a booking behind cannot be booked any more.
+
+        A device leaves one behind (quirk q1) when it is refused for a taint or a constraint after
+        its counters were booked. While the takes of now stand, what is booked only grows, so a
+        device that cannot be booked now cannot be booked later either. Neither is a device of harm
+        that all constraints of the row accept whatever else is taken: those that match a value
+        which is fixed by now.
+        """
+        analysis = self._analysis
+        assert analysis is not None
+        ledger = self._usage.ledger()
+        checked = 0
+        for later in analysis.rows_from(row):
+            pending = later.candidates & self._problem.consuming
+            if not later.constraints:
+                pending &= later.tainted
+            else:
+                pending &= ~(self._accepted(later, row) & ~later.tainted)
+            pending &= ~checked
+            checked |= pending
+            while pending:
+                low = pending & -pending
+                pending ^= low
+                if ledger.may_book(low.bit_length() - 1):
+                    return False
+        return True
+
+    def _accepted(self, later: Row, row: Row) -> int:
+        """The devices that all constraints of a later row are sure to accept."""
+        if later.claim != row.claim:
+            return 0
+        accepted = -1
+        states = self._usage.constraint_states(row.claim)
+        analysis = self._analysis
+        assert analysis is not None
+        for number in later.constraints:
+            groups = analysis.groups(row.claim, number)
+            reference = states[number].reference()
+            if groups is None or reference is None:
+                return 0
+            matching = 0
+            for facts, mask in groups.items():
+                if reference in (facts, facts.values):
+                    matching |= mask
+            accepted &= matching
+        return accepted
 
     def _counters_settled(self) -> bool:
         """Whether it no longer matters which pool is asked first for available counters."""
@@ -163,13 +241,15 @@ class Pruner:
         for later in analysis.later_in_claim[row.index]:
             mask = 0
             for alternative in later:
-                mask |= alternative.candidates & ~usage.blocked(alternative)
+                mask |= _open(usage, alternative)
             least = min(alternative.count for alternative in later)
             demands.append(Demand(row=later[0] if len(later) == 1 else None, need=least, mask=mask))
         for constraint_number, state in enumerate(usage.constraint_states(row.claim)):
             groups = analysis.groups(row.claim, constraint_number)
             if groups is not None:
-                bounds.restrict(demands, constraint_number, groups, state.reference())
+                bounds.restrict(
+                    demands, constraint_number, groups, state.reference(), self._problem.multi
+                )
         pending = demands[0].mask
         if any(demand.mask.bit_count() < demand.need for demand in demands):
             return None
@@ -179,11 +259,12 @@ class Pruner:
             demands += self._of_later_claims(analysis, row)
             if any(demand.mask.bit_count() < demand.need for demand in demands):
                 return None
-            if not self._problem.multi and not bounds.can_match(demands):
+            problem = self._problem
+            if problem.multi:
+                return pending if bounds.shares_suffice(demands, problem, usage) else None
+            if not bounds.can_match(demands):
                 return None
-            if self._problem.consuming and not bounds.counters_suffice(
-                demands, self._problem, usage
-            ):
+            if problem.consuming and not bounds.counters_suffice(demands, problem, usage):
                 return None
         return pending
 
@@ -201,8 +282,13 @@ class Pruner:
                     continue
                 mask = 0
                 for alternative in request:
-                    mask |= alternative.candidates & ~self._usage.blocked(alternative)
+                    mask |= _open(self._usage, alternative)
                 least = min(alternative.count for alternative in request)
                 single = request[0] if len(request) == 1 else None
                 found.append(Demand(row=single, need=least, mask=mask))
         return found
+
+
+def _open(usage: Usage, row: Row) -> int:
+    """The devices that the row could still take, tainted ones left out."""
+    return row.candidates & ~(usage.blocked(row) | row.tainted)

@@ -30,7 +30,10 @@ class Taken:
 
 
 class Usage:
-    """The mutable state of one search on one node."""
+    """The mutable state of one search on one node.
+
+    `depth` is the number of takes that stand, `lowest` the least it has been since somebody set it.
+    """
 
     def __init__(self, problem: Problem) -> None:
         self._problem = problem
@@ -40,8 +43,14 @@ class Usage:
             problem.features.consumable_capacity and problem.variant is not Variant.STABLE
         )
         self._ledger = CounterLedger(
-            problem.view.usable, problem.available, every_counter=problem.quirks.q4
+            problem.view.usable,
+            problem.view.pool_index,
+            problem.draws,
+            problem.available,
+            every_counter=problem.quirks.q4,
         )
+        self.depth = 0
+        self.lowest = 0
         self._taken_by = [0] * len(problem.plans)
         self._taken = 0
         self._allocating: dict[int, dict[str, int]] = {}
@@ -100,16 +109,16 @@ class Usage:
             if not self._features.partitionable_devices:
                 return None
             if not (multi and (problem.held & bit or device in self._allocating)):
-                if not self._book(device):
+                if not self._ledger.book(device):
                     return None
                 booked = True
         if row.tainted & bit:
             if booked and not self._quirks.q1:
-                self._unbook(device)
+                self._ledger.release(device)
             return None
         if not self._add_to_constraints(row, device):
             if booked and not self._quirks.q1:
-                self._unbook(device)
+                self._ledger.release(device)
             if must and self._quirks.q10:
                 plan = problem.plans[row.claim]
                 raise AttemptAborted(
@@ -131,6 +140,7 @@ class Usage:
             amounts=self._share(row, device) if multi else None,
         )
         self.results[row.claim].append(taken)
+        self.depth += 1
         return taken
 
     def undo(self, taken: Taken) -> None:
@@ -138,16 +148,18 @@ class Usage:
         row, device = taken.row, taken.device
         popped = self.results[row.claim].pop()
         assert popped is taken, "takes are undone in reverse order"
+        self.depth -= 1
+        self.lowest = min(self.lowest, self.depth)
         for number in row.constraints:
             self._constraints[row.claim][number].remove(device, row.request.main)
         if taken.amounts is not None:
             self._unshare(device, taken.amounts)
             if taken.booked and not self._quirks.q2:
-                self._unbook(device)
+                self._ledger.release(device)
             return
         self._unmark(row, 1 << device)
         if taken.booked:
-            self._unbook(device)
+            self._ledger.release(device)
 
     def constraint_states(self, claim: int) -> list[ConstraintState]:
         """The constraints of a claim, in order."""
@@ -165,14 +177,29 @@ class Usage:
         """The devices that some claim of this attempt took as a whole."""
         return self._taken
 
-    def touched(self) -> int:
-        """The devices that this attempt has taken, as a whole or in part."""
-        touched = 0
+    def alike_now(self, device: int, others: int) -> int:
+        """Those of `others` that this attempt has used as much as the device, if that is not whole.
+
+        None of the devices may be of use for counters as a share (`pruning` sees to that).
+        """
+        whole = 0
         for mask in self._taken_by:
-            touched |= mask
-        for device in self._allocating:
-            touched |= 1 << device
-        return touched
+            whole |= mask
+        if whole >> device & 1:
+            return 0
+        found = others & ~whole
+        mine = self._allocating.get(device)
+        for other, used in self._allocating.items():
+            if used != mine:
+                found &= ~(1 << other)
+        if mine:
+            pending = found
+            while pending:
+                low = pending & -pending
+                pending ^= low
+                if low.bit_length() - 1 not in self._allocating:
+                    found ^= low
+        return found
 
     def key(self, claim: int, relevant: int) -> object:
         """All that can matter from a row of claim `claim` on, for the devices in `relevant`.
@@ -192,14 +219,6 @@ class Usage:
             if self._allocating
             else (),
         )
-
-    def _book(self, device: int) -> bool:
-        view = self._problem.view
-        return self._ledger.book(view.pool_index[device], view.devices[device].consumes)
-
-    def _unbook(self, device: int) -> None:
-        view = self._problem.view
-        self._ledger.release(view.pool_index[device], view.devices[device].consumes)
 
     def _add_to_constraints(self, row: Row, device: int) -> bool:
         states = self._constraints[row.claim]
@@ -228,7 +247,7 @@ class Usage:
         if not multi:
             self._unmark(row, 1 << device)
         if booked:
-            self._unbook(device)
+            self._ledger.release(device)
 
     def _share(self, row: Row, device: int) -> Mapping[str, Amount]:
         found = capacity.amounts(row.requested, self._problem.view.devices[device].capacity)

@@ -19,6 +19,7 @@ from tests.worlds.builders import (
     request,
     resource_slice,
     result,
+    taint,
     taken,
     uses,
     wish,
@@ -120,6 +121,49 @@ def counted(devices: int, **amounts: int) -> list:
 
 
 GROUPS = resource_slice("s", *(device(f"d{i}", numa=i // 8, index=i % 8) for i in range(128)))
+
+
+def partitioned(gpus: int, mem: int, *, tainted: bool = False) -> list:
+    """GPUs of seven partitions with a counter of their own each, and memory they share."""
+    devices = [
+        device(
+            f"g{gpu}p{part}",
+            numa=gpu,
+            index=part,
+            consumesCounters=uses(f"g{gpu}", mem=10, **{f"s{part}": 1}),
+            taints=[taint()] if tainted and part == 0 else [],
+        )
+        for gpu in range(gpus)
+        for part in range(7)
+    ]
+    slots = {f"s{part}": 1 for part in range(7)}
+    sets = [counter_set(f"g{gpu}", mem=mem, **slots) for gpu in range(gpus)]
+    return [
+        resource_slice("s", *devices, count=2),
+        resource_slice("c", count=2, sharedCounters=sets),
+    ]
+
+
+def shared(count: int) -> dict:
+    return resource_slice(
+        "s",
+        *(
+            device(
+                f"d{i}",
+                index=i,
+                allowMultipleAllocations=True,
+                capacity={"memory": {"value": str(10 + i)}},
+            )
+            for i in range(count)
+        ),
+    )
+
+
+def asking(count: int, amount: str) -> dict:
+    wishes = {"requests": {"memory": amount}}
+    return claim(*(request(f"r{i}", capacity=wishes) for i in range(count)))
+
+
 INDEX = 'device.attributes["gpu.example.com"].index'
 HARD = [
     ("11 of 10", [plain(10)], [claim(*(request(f"r{i}") for i in range(11)))]),
@@ -145,6 +189,17 @@ HARD = [
         [plain(16)],
         [claim(first_available("r", **{f"a{i}": wish(17) for i in range(7)}))],
     ),
+    (
+        "partitions that leave bookings behind",
+        partitioned(2, 100, tainted=True),
+        [claim(*(request(f"r{i}") for i in range(13)))],
+    ),
+    (
+        "partitions of one GPU that has memory for fewer",
+        partitioned(8, 30),
+        [claim(*(request(f"r{i}") for i in range(4)), constraints=[match()])],
+    ),
+    ("more shares than places", [shared(10)], [asking(32, "5")]),
     (
         "11 claims on 10 devices",
         [plain(10)],
