@@ -19,8 +19,8 @@ RULE = "placement-respects-taints"
 """The name of the rule in reports."""
 
 SEEN_AFTER = 2 * SECOND
-"""How long a taint may exist before a scheduler is expected to have seen it: informers and a
-decision under way take their time, and `timeAdded` counts in whole seconds."""
+"""A placement against a taint younger than this is marked transient: the decision may have been
+under way, and `timeAdded` counts in whole seconds."""
 
 
 class TaintAudit:
@@ -57,8 +57,7 @@ def violation_of(
     if device is None:
         return None
     tolerations = [taints.toleration_of(tree) for tree in json_tree.objects(result, "tolerations")]
-    old = [taint for taint in device.taints if _was_seen(taint, now)]
-    taint = taints.untolerated(old, tolerations)
+    taint = taints.untolerated(device.taints, tolerations)
     if taint is None:
         return None
     objects = [claim]
@@ -71,6 +70,7 @@ def violation_of(
         objects=tuple(objects),
         message=f"device {'/'.join(device.id)} was allocated to claim {claim.namespace}/"
         f"{claim.name} although {source} taints it {taint.key}:{taint.effect}",
+        is_transient=not _was_seen(taint, now),
     )
 
 

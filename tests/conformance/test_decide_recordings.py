@@ -1,0 +1,87 @@
+"""Recordings decided again from what came from outside, and verified allocation by allocation."""
+
+import pytest
+
+from app.bootstrap import choices, replays, stores
+from app.service.comparing import Verdict
+from app.service.deciding_classes import Reason
+from app.service.deciding_differences import Aspect
+from app.service.taint_audit import RULE
+from tests.conformance.recordings import RECORDINGS
+from tests.shared_data import shared_path
+
+PROFILES = {"e-taints-rules-ignored": "1.36.2"}
+"""The release that a recording is of; 1.36 otherwise."""
+
+LITERAL = {
+    "a-quickstart": (13, 12),
+    "c-multihost-tpu": (10, 5),
+    "j-api-versions": (5, 3),
+    "e-taints": (24, 22),
+}
+"""At least so many pods on the recorded node and claims with the recorded result."""
+
+FOLLOWED_MIN = {"b-mig-partitions": (35, 30), "e-taints-rules-ignored": (20, 12)}
+"""The same where pods compete for devices within milliseconds."""
+
+
+def silent(*_):
+    pass
+
+
+async def replay(work, name, *, profile="", gates=()):
+    settings = choices.settings(profile=profile or PROFILES.get(name, "1.36"), gates=list(gates))
+    store = stores.memory_store()
+    path = shared_path("histories", name)
+    history = await replays.load_files(store, settings, (path,))
+    return await work(store, settings, history, "", silent)
+
+
+@pytest.mark.parametrize("name", RECORDINGS)
+async def test_every_difference_of_a_decided_recording_has_a_known_reason(name):
+    report = await replay(replays.decide, name)
+    unexplained = [found for found in report.differences if found.reason is Reason.UNEXPLAINED]
+    assert [found.to_json() for found in unexplained] == []
+    assert report.explained
+    assert all("refused" not in why or "controller" in why for why in report.not_comparable)
+    nodes, devices = (LITERAL | FOLLOWED_MIN).get(name, (0, 0))
+    assert report.aspects[Aspect.NODES].same >= nodes
+    assert report.aspects[Aspect.DEVICES].same >= devices
+
+
+async def test_replay_decides_the_same_twice():
+    first = await replay(replays.decide, "e-taints")
+    second = await replay(replays.decide, "e-taints")
+    assert first.to_json() == second.to_json()
+
+
+async def test_texts_differ_only_where_binding_took_its_time():
+    report = await replay(replays.decide, "a-quickstart")
+    for aspect in (Aspect.CONDITIONS, Aspect.ORDER):
+        assert set(report.aspects[aspect].different) <= {Reason.IN_FLIGHT}
+
+
+@pytest.mark.parametrize("name", RECORDINGS)
+async def test_every_recorded_allocation_is_decided_alike_on_its_node(name):
+    report = await replay(replays.verify, name)
+    counts = report.allocations.counts
+    assert counts.get(Verdict.DIFFERENT, 0) == 0
+    assert counts.get(Verdict.NOT_COMPARABLE, 0) == 0
+    assert counts[Verdict.SAME] > 0
+    assert report.agrees
+
+
+async def test_audit_lists_placements_against_rules_that_the_scheduler_did_not_see():
+    report = await replay(replays.verify, "e-taints-rules-ignored", profile="1.36")
+    found = [each for each in report.violations if each.violation.rule == RULE]
+    claims = [each.violation.objects[0].name.partition("-dev-")[0] for each in found]
+    web = {name for name in claims if name.startswith("web-")}
+    assert sorted(set(claims) - web) == ["blocked", "n-0", "n-1", "n-2", "n-3"]
+    assert len(web) == 2
+    assert not report.agrees
+
+
+async def test_rules_are_honoured_when_the_profile_says_so_and_c24_explains_the_difference():
+    report = await replay(replays.decide, "e-taints-rules-ignored", profile="1.36")
+    assert report.aspects[Aspect.DEVICES].different[Reason.IGNORED_RULES] >= 5
+    assert report.explained

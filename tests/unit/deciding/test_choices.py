@@ -1,0 +1,51 @@
+"""Gates and quirks are chosen by name."""
+
+import pytest
+
+from app.bootstrap import choices
+from app.domain.errors import InputError
+from app.domain.objects import profile as profiles
+from app.domain.objects.profile import Profile
+from app.service.views import compiler_of, features_of
+
+
+def test_gates_and_quirks_become_settings_of_a_history():
+    chosen = choices.settings(
+        profile="1.36", gates=["DRADeviceTaintRules=true"], quirks=["C8=on", "q3=off"]
+    )
+    assert choices.history_settings(chosen) == {
+        "profile": "1.36",
+        "gates": {"DRADeviceTaintRules": True},
+        "quirks": {"c8": True, "q3": False},
+    }
+
+
+@pytest.mark.parametrize(
+    ("gates", "quirks"), [(["DRAUnheardOf=true"], []), (["DRAAdminAccess"], []), ([], ["c99=on"])]
+)
+def test_unknown_switch_is_refused_by_name(gates, quirks):
+    with pytest.raises(InputError):
+        choices.history_settings(choices.settings(gates=gates, quirks=quirks))
+
+
+def test_released_1_36_2_schedules_without_looking_at_rules():
+    gates = {"DRADeviceTaintRules": True}
+    released = Profile(version="1.36.2", gates=gates)
+    assert (released.version, released.settings()["profile"]) == ("1.36", "1.36.2")
+    assert released.enabled("DRADeviceTaintRules")
+    assert not features_of(released).taint_rules
+    assert features_of(Profile(version="1.36", gates=gates)).taint_rules
+
+
+def test_quirk_c24_is_the_same_as_the_release_that_has_it():
+    settings = {"profile": "1.36", "gates": {}, "quirks": {"c24": True}}
+    assert profiles.from_settings(settings).ignores_rules
+    settings = {"profile": "1.36.2", "gates": {}, "quirks": {"c24": False}}
+    assert not profiles.from_settings(settings).ignores_rules
+
+
+def test_config_clean_up_and_long_error_texts_came_with_1_37():
+    old, new = Profile(version="1.36"), Profile(version="1.37")
+    assert not features_of(old).bare_class_configs
+    assert features_of(new).bare_class_configs
+    assert compiler_of(old) is not compiler_of(new)

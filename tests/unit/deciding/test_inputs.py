@@ -1,0 +1,125 @@
+"""What came from outside is put on top of what there is here."""
+
+import pytest
+
+from app.domain.log import Actor, Event, EventType, ObjectKey, Revision, Stamp
+from app.domain.log.chain import canonical_json
+from app.domain.objects.commands import DeleteObject, ImportObject
+from app.domain.values.timestamps import Instant
+from app.service.deciding_inputs import Input, command_of, merge
+
+POD = ObjectKey("", "pods", "default", "a")
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "ours", "merged"),
+    [
+        pytest.param({"a": 1}, {"a": 2}, {"a": 1}, {"a": 2}, id="untouched here: taken over"),
+        pytest.param(
+            {"a": 1, "b": 1},
+            {"a": 2, "b": 1},
+            {"a": 1, "b": 5, "c": 7},
+            {"a": 2, "b": 5, "c": 7},
+            id="what controllers changed here stays",
+        ),
+        pytest.param({"a": 1, "b": 1}, {"a": 1}, {"a": 3, "b": 1}, {"a": 3}, id="removed"),
+        pytest.param(
+            {"conditions": [{"type": "PodScheduled", "status": "True"}]},
+            {
+                "conditions": [
+                    {"type": "PodScheduled", "status": "True"},
+                    {"type": "Ready", "status": "True"},
+                ]
+            },
+            {"conditions": [{"type": "PodScheduled", "status": "True", "reason": "here"}]},
+            {
+                "conditions": [
+                    {"type": "PodScheduled", "status": "True", "reason": "here"},
+                    {"type": "Ready", "status": "True"},
+                ]
+            },
+            id="conditions by type",
+        ),
+        pytest.param(
+            {"finalizers": ["x"]},
+            {"finalizers": ["x", "y"]},
+            {"finalizers": ["z"]},
+            {"finalizers": ["z", "y"]},
+            id="texts as a set",
+        ),
+        pytest.param({"l": [1]}, {"l": [1, 2]}, {"l": [3]}, {"l": [1, 2]}, id="other lists whole"),
+        pytest.param(
+            {"resourceVersion": "1", "a": 1},
+            {"resourceVersion": "2", "a": 2},
+            {"resourceVersion": "9", "a": 0},
+            {"resourceVersion": "9", "a": 2},
+            id="versions are our own",
+        ),
+    ],
+)
+def test_recorded_change_is_put_on_top(before, after, ours, merged):
+    assert merge(before, after, ours) == merged
+
+
+def event(tree, *, type_=EventType.OBJECT_UPDATED, verb="patch", user="alice"):
+    stamp = Stamp(time=Instant(5), actor=Actor(user=user), verb=verb)
+    return Event(
+        revision=Revision(7), type=type_, key=POD, uid="u", body=canonical_json(tree), stamp=stamp
+    )
+
+
+def pod(*, node="", deleting=None, grace=None, phase="Pending"):
+    metadata = {"name": "a", "namespace": "default", "uid": "u"}
+    if deleting:
+        metadata |= {"deletionTimestamp": deleting, "deletionGracePeriodSeconds": grace}
+    spec = {"terminationGracePeriodSeconds": 30} | ({"nodeName": node} if node else {})
+    return {"metadata": metadata, "spec": spec, "status": {"phase": phase}}
+
+
+def test_change_of_an_object_that_is_another_one_here_is_left_out():
+    other = pod() | {"metadata": {"name": "a", "uid": "other"}}
+    found = Input(event=event(pod(phase="Running")), before=pod())
+    assert command_of(found, other) is None
+    assert command_of(found, None) is None
+
+
+def test_creation_is_taken_over_as_it_was_stored():
+    found = Input(event=event(pod(), type_=EventType.OBJECT_CREATED, verb="create"), before=None)
+    command = command_of(found, None)
+    assert isinstance(command, ImportObject)
+    assert (command.operation, command.uid, command.tree) == ("ADDED", "u", pod())
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "grace"),
+    [
+        pytest.param(
+            pod(node="n"), pod(node="n", deleting="t", grace=30), None, id="the pod's own period"
+        ),
+        pytest.param(pod(node="n"), pod(node="n", deleting="t", grace=5), 5, id="a shorter one"),
+        pytest.param(pod(), pod(deleting="t", grace=0), None, id="never bound: by the rules"),
+        pytest.param(
+            pod(node="n", deleting="t", grace=30),
+            pod(node="n", deleting="t", grace=0),
+            0,
+            id="the kubelet ends it",
+        ),
+    ],
+)
+def test_deletion_is_asked_for_with_its_period(before, after, grace):
+    found = Input(event=event(after, verb="delete"), before=before)
+    command = command_of(found, before)
+    assert isinstance(command, DeleteObject)
+    assert (command.grace_seconds, command.uid) == (grace, "u")
+
+
+def test_kubelet_waits_until_the_pod_is_bound_and_terminating_here():
+    running = Input(event=event(pod(node="n", phase="Running")), before=pod(node="n"))
+    assert not running.is_possible(pod())
+    assert running.is_possible(pod(node="m"))
+    stopped = Input(
+        event=event(pod(node="n", phase="Failed", deleting="t", grace=30)),
+        before=pod(node="n", deleting="t", grace=30),
+    )
+    assert not stopped.is_possible(pod(node="m"))
+    assert stopped.is_possible(pod(node="m", deleting="t", grace=30))

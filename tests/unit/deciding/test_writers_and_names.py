@@ -1,0 +1,101 @@
+"""Writes are sorted by who made them; what controllers make gets its recorded identity."""
+
+import pytest
+
+from app.adapters.uids import DerivedUids
+from app.domain.log import Actor, Event, EventType, ObjectKey, Revision, Stamp
+from app.domain.log.chain import canonical_json
+from app.domain.objects.commands import CreateObject
+from app.domain.values.timestamps import Instant
+from app.service.deciding_names import RecordedNames
+from app.service.deciding_writers import DECIDED, Writer, Writers
+
+CLAIMS = ObjectKey("resource.k8s.io", "resourceclaims", "default", "")
+POD = ObjectKey("", "pods", "default", "a")
+MANAGER = "system:serviceaccount:kube-system:"
+
+
+def event(key, tree, *, user, type_=EventType.OBJECT_UPDATED, uid="u"):
+    stamp = Stamp(time=Instant(1), actor=Actor(user=user), verb="update")
+    return Event(
+        revision=Revision(1), type=type_, key=key, uid=uid, body=canonical_json(tree), stamp=stamp
+    )
+
+
+@pytest.mark.parametrize(
+    ("user", "sort"),
+    [
+        ("alice", Writer.OUTSIDE),
+        ("system:node:worker-1", Writer.OUTSIDE),
+        ("system:serviceaccount:drivers:gpu", Writer.OUTSIDE),
+        ("system:kube-scheduler", Writer.DECIDED),
+        (MANAGER + "resource-claim-controller", Writer.DECIDED),
+        (MANAGER + "device-taint-eviction-controller", Writer.DECIDED),
+        (MANAGER + "replicaset-controller", Writer.NOT_EMULATED),
+        (MANAGER + "ttl-controller", Writer.NOT_EMULATED),
+    ],
+)
+def test_user_name_tells_who_wrote(user, sort):
+    before = {"metadata": {"name": "a"}}
+    after = {"metadata": {"name": "a", "labels": {"x": "y"}}}
+    assert Writers(DECIDED).of(event(POD, after, user=user), before) is sort
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "sort"),
+    [
+        pytest.param({}, {"spec": {"nodeName": "n"}}, Writer.DECIDED, id="a binding"),
+        pytest.param({}, {"status": {"phase": "Running"}}, Writer.OUTSIDE, id="a kubelet"),
+        pytest.param(
+            {"metadata": {"deletionTimestamp": "t1", "deletionGracePeriodSeconds": 30}},
+            {"metadata": {"deletionTimestamp": "t2", "deletionGracePeriodSeconds": 0}},
+            Writer.ECHO,
+            id="the first half of a removal",
+        ),
+    ],
+)
+def test_write_without_a_named_actor_is_judged_by_its_content(before, after, sort):
+    assert Writers(DECIDED).of(event(POD, after, user="redra:import"), before) is sort
+
+
+def claim(name=""):
+    metadata = {
+        "generateName": "a-gpu-",
+        "ownerReferences": [{"uid": "pod", "controller": True}],
+    }
+    return {"metadata": metadata | ({"name": name} if name else {})}
+
+
+def made(name, uid):
+    return event(
+        CLAIMS._replace(name=name),
+        claim(name),
+        user=MANAGER + "resource-claim-controller",
+        type_=EventType.OBJECT_CREATED,
+        uid=uid,
+    )
+
+
+def test_generated_claim_gets_its_recorded_name_and_uid_once():
+    names = RecordedNames(DerivedUids(1))
+    names.learn(made("a-gpu-x1", "first"))
+    names.learn(made("a-gpu-x2", "second"))
+    command = CreateObject(key=CLAIMS, version="v1", tree=claim())
+    for name, uid in (("a-gpu-x1", "first"), ("a-gpu-x2", "second")):
+        (adapted,) = names.adapt([command])
+        assert isinstance(adapted, CreateObject)
+        assert (adapted.key.name, adapted.tree["metadata"]["name"]) == (name, name)
+        assert names.uid() == uid
+        names.follow(made(name, uid))
+    (fresh,) = names.adapt([command])
+    assert fresh == command
+    assert names.uid() == DerivedUids(1).uid()
+
+
+def test_refused_creation_keeps_its_recorded_name_for_the_next_try():
+    names = RecordedNames(DerivedUids(1))
+    names.learn(made("a-gpu-x1", "first"))
+    command = CreateObject(key=CLAIMS, version="v1", tree=claim())
+    names.adapt([command])
+    names.adapt([command])
+    assert names.uid() == "first"
