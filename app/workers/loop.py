@@ -28,7 +28,9 @@ class LoopBounds:
 
     `poll_seconds` is the longest wait for an event, `lease_seconds` the life of a lease that is not
     renewed (it is renewed after a third), `standby_seconds` the pause between two tries to get it.
-    `quiet_steps_max` steps without a write run before others get their turn. After an unavailable
+    `quiet_steps_max` steps without a write run before others get their turn. A controller that
+    begins folds the last `replayed_max` events one by one; of what is older it sees the objects
+    that are left, as upstream's controllers do when they start. After an unavailable
     log the loop pauses `pause_seconds`.
     """
 
@@ -36,6 +38,7 @@ class LoopBounds:
     lease_seconds: float = 15.0
     standby_seconds: float = 2.0
     quiet_steps_max: int = 64
+    replayed_max: int = 50_000
     pause_seconds: float = 1.0
 
 
@@ -103,7 +106,7 @@ class ControllerLoop:
 
     async def _lead(self, token: LeaseToken) -> None:
         reconciler = self._make()
-        self.folded = Revision(0)
+        self.folded = await self._prime(reconciler)
         renew_at = anyio.current_time() + self._bounds.lease_seconds / 3
         while True:
             with self._runtime.subscribe(after=self.folded) as subscription:
@@ -119,6 +122,23 @@ class ControllerLoop:
                         is_idle = await self._work(reconciler, subscription, token, renew_at)
                 except Expired:
                     continue  # cut off: subscribe again from what has been folded
+
+    async def _prime(self, reconciler: Reconciler) -> Revision:
+        """Fold the objects that have not changed for long; returns the revision they stand for."""
+        objects = self._runtime.views.objects
+        until = Revision(max(0, objects.revision - self._bounds.replayed_max))
+        old = [
+            event
+            for group, resource in (objects.resources() if until else ())
+            for event in objects.events(group, resource)
+            if event.revision <= until
+        ]
+        old.sort(key=lambda event: event.revision)
+        for number, event in enumerate(old):
+            reconciler.fold(event, self._runtime.views)
+            if number % 1_000 == 999:
+                await anyio.lowlevel.checkpoint()
+        return until
 
     async def _catch_up(self, reconciler: Reconciler, subscription: Subscription) -> None:
         views = self._runtime.views

@@ -514,3 +514,23 @@ def test_rule_on_an_unpublished_device_still_evicts():
     cluster.rule(selector={"driver": DRIVER, "pool": "n1", "device": "gpu-0"})
     cluster.settle()
     assert is_terminating(cluster)
+
+
+def test_begin_from_objects_alone_remembers_what_was_evicted():
+    """A controller that does not read the whole log takes counts from the status of rules."""
+    cluster = running(pods=2)
+    cluster.rule()
+    cluster.wait(15)
+    line = cluster.line
+    objects = line.views.objects
+    line.controllers = cluster.fresh_controllers()
+    last = [event for place in objects.resources() for event in objects.events(*place)]
+    for event in sorted(last, key=lambda event: event.revision):
+        for controller in line.controllers:
+            controller.fold(event, line.views)
+    before = line.head.revision
+    cluster.wait(60)
+    assert cluster.rule_condition()[2] == "2 pods evicted since starting the controller."
+    assert [
+        e for e in line.events if e.revision > before and e.object.get("outcome") == "Evicted"
+    ] == []

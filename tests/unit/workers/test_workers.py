@@ -34,8 +34,10 @@ def histories_of(store) -> Histories:
     )
 
 
-def setting_of(store, holder: str = "one", **more) -> WorkerSetting:
-    bounds = LoopBounds(poll_seconds=0.05, lease_seconds=0.6, standby_seconds=0.05)
+def setting_of(store, holder: str = "one", replayed_max: int = 50_000, **more) -> WorkerSetting:
+    bounds = LoopBounds(
+        poll_seconds=0.05, lease_seconds=0.6, standby_seconds=0.05, replayed_max=replayed_max
+    )
     return WorkerSetting(
         leases=store.leases, holder=holder, compiler=CelCompiler(), bounds=bounds, **more
     )
@@ -183,6 +185,27 @@ async def test_second_process_takes_over_and_decides_nothing_twice():
             await wait_until(runtime, lambda: is_bound(runtime, "b"))
             second.cancel_scope.cancel()
         assert await decisions(runtime) == ["a", "b"]
+
+
+@pytest.mark.parametrize("replayed_max", [0, 3])
+async def test_long_history_is_not_folded_from_its_beginning(replayed_max):
+    async with cluster() as (store, runtime):
+        async with anyio.create_task_group() as first:
+            first.start_soon(supervisor.run, runtime, setting_of(store, "one"))
+            for number in range(31):
+                await make_pod(runtime, f"pod-{number}")
+            await wait_until(runtime, lambda: all(is_bound(runtime, f"pod-{n}") for n in range(31)))
+            first.cancel_scope.cancel()
+        async with anyio.create_task_group() as second:
+            setting = setting_of(store, "two", replayed_max=replayed_max)
+            second.start_soon(supervisor.run, runtime, setting)
+            for name in ("last", "too-many"):
+                await make_pod(runtime, name)
+            await wait_until(runtime, lambda: is_bound(runtime, "last"))
+            second.cancel_scope.cancel()
+        placed = await decisions(runtime)
+        assert placed.count("last") == 1
+        assert len(placed) == len(set(placed)), "nothing is decided twice"
 
 
 async def test_two_processes_share_the_work_without_deciding_twice():

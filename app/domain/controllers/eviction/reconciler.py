@@ -16,7 +16,7 @@ from app.domain.controllers.eviction.state import Changes, TaintState
 from app.domain.controllers.eviction.taints import Eviction
 from app.domain.controllers.plan import Decision, Plan, Views
 from app.domain.controllers.quirks import ControllerQuirks
-from app.domain.controllers.resources import pod_key
+from app.domain.controllers.resources import PODS, is_of, pod_key
 from app.domain.controllers.work_queue import WorkQueue
 from app.domain.log import DECISION, Event, EventType, Revision
 from app.domain.objects.commands import (
@@ -32,6 +32,7 @@ from app.domain.values.timestamps import Instant
 
 NAME = "eviction"
 COMPONENT = "device-taint-eviction-controller"
+CONDITION_REASON = "DeletionByDeviceTaintManager"
 EVENT_REASON = "DeviceTaintManagerEviction"
 
 EVICTED_MAX = 500
@@ -70,6 +71,8 @@ class EvictionReconciler:
         if not event.is_about_object:
             return
         self._reporter.fold(event)
+        if is_of(event.key, PODS) and is_marked(event.object):
+            self._note_evicted(event.uid)
         changes = self.state.fold(event)
         if event.type is EventType.OBJECT_DELETED and event.key.resource == "pods":
             # Parity: a pod that is gone leaves without a word (controllers.md 1.4).
@@ -176,9 +179,13 @@ class EvictionReconciler:
         if body.get("outcome") in ENDED:
             self._delete_at.pop(pod_id, None)
             self._queue.drop(pod_id, observed)
-            self._evicted[uid] = None
-            if len(self._evicted) > EVICTED_MAX:
-                del self._evicted[next(iter(self._evicted))]
+            self._note_evicted(uid)
+
+    def _note_evicted(self, uid: str) -> None:
+        self._evicted.pop(uid, None)
+        self._evicted[uid] = None
+        if len(self._evicted) > EVICTED_MAX:
+            del self._evicted[next(iter(self._evicted))]
 
     def _plan_evict(
         self,
@@ -291,12 +298,22 @@ class EvictionReconciler:
         )
 
 
+def is_marked(pod: JsonObject) -> bool:
+    """True for a pod that has been evicted: it terminates and says that this controller did it."""
+    if "deletionTimestamp" not in pod["metadata"]:
+        return False
+    return any(
+        found.get("type") == "DisruptionTarget" and found.get("reason") == CONDITION_REASON
+        for found in json_tree.objects(pod, "status", "conditions")
+    )
+
+
 def disruption_condition(pod: JsonObject, now: Instant) -> JsonObject | None:
     """The condition to write before the delete; None when the pod has it already."""
     wanted = {
         "type": "DisruptionTarget",
         "status": "True",
-        "reason": "DeletionByDeviceTaintManager",
+        "reason": CONDITION_REASON,
         "message": "Device Taint manager: deleting due to NoExecute taint",
     }
     since = timestamps.seconds_text(now)

@@ -1,5 +1,6 @@
 """The condition of a rule: status, reason and the exact message. Parity: controllers.md 1.6."""
 
+import re
 from dataclasses import dataclass
 
 from app.domain.controllers.eviction.state import Place, TaintState
@@ -10,6 +11,8 @@ from app.domain.values import json_tree
 from app.domain.values.json_tree import JsonObject
 
 TYPE = "EvictionInProgress"
+
+_EVICTED = re.compile(r"(\d{1,18}) pods? evicted since starting the controller\.$")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -145,6 +148,12 @@ def stored(rule: JsonObject) -> JsonObject | None:
         if condition.get("type") == TYPE:
             return condition
     return None
+
+
+def evicted_in(message: str) -> int:
+    """How many pods a message says were evicted; 0 when it says nothing of it."""
+    found = _EVICTED.search(message)
+    return int(found.group(1)) if found else 0
 
 
 def _count(number: int, noun: str) -> str:

@@ -12,7 +12,7 @@ from app.domain.controllers.eviction.reconciler import NAME as EVICTION
 from app.domain.controllers.eviction.state import Changes, TaintState
 from app.domain.controllers.plan import Decision, Plan, Views
 from app.domain.controllers.quirks import ControllerQuirks
-from app.domain.controllers.resources import RULES
+from app.domain.controllers.resources import RULES, is_of
 from app.domain.controllers.rule_status import condition
 from app.domain.controllers.work_queue import WorkQueue
 from app.domain.log import DECISION, Event, EventType, ObjectKey, Revision
@@ -53,6 +53,8 @@ class RuleStatusReconciler:
         elif event.type is EventType.CONTROLLER_RESTARTED:
             self._restart(event.revision)
         elif event.is_about_object:
+            if is_of(event.key, RULES) and event.key.name not in self._state.rules:
+                self._recall(event)
             self._look_at(self._state.fold(event), event)
 
     def step(self, views: Views, now: Instant) -> Plan | None:
@@ -108,6 +110,13 @@ class RuleStatusReconciler:
                 if not reason.is_slice:
                     due = Instant(event.stamp.time + INTERVAL)
                     self._queue.add_at((reason.rule, reason.rule_uid), due, event.revision)
+
+    def _recall(self, event: Event) -> None:
+        """A rule that is met with a status: its message says how many pods it has evicted."""
+        held = condition.stored(event.object)
+        count = 0 if held is None else condition.evicted_in(json_tree.text(held, "message"))
+        if count:
+            self._evicted.setdefault(event.uid, count)
 
     def _fold_decision(self, event: Event) -> None:
         body = event.object
