@@ -338,6 +338,7 @@ _RESOURCES = {
     "StatefulSet": "statefulsets",
     "DaemonSet": "daemonsets",
     "Job": "jobs",
+    "Lease": "leases",
     "ResourceQuota": "resourcequotas",
     "ResourcePoolStatusRequest": "resourcepoolstatusrequests",
 }
@@ -353,6 +354,7 @@ _GROUPS = {
     "statefulsets": "apps",
     "daemonsets": "apps",
     "jobs": "batch",
+    "leases": "coordination.k8s.io",
 }
 _NAMESPACED = frozenset(
     {
@@ -366,6 +368,7 @@ _NAMESPACED = frozenset(
         "daemonsets",
         "jobs",
         "resourcequotas",
+        "leases",
     }
 )
 

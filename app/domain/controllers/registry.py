@@ -18,7 +18,9 @@ from app.domain.controllers.garbage import (
 from app.domain.controllers.kubelet import KubeletReconciler
 from app.domain.controllers.nodes import NodeReconciler
 from app.domain.controllers.plan import Reconciler
+from app.domain.controllers.pool_status import PoolStatusReconciler
 from app.domain.controllers.quirks import ControllerQuirks
+from app.domain.controllers.quotas import QuotaReconciler
 from app.domain.controllers.rule_status import RuleStatusReconciler
 from app.domain.controllers.scheduling import SchedulingReconciler
 from app.domain.controllers.scheduling.attempt import Rules, TieBreak
@@ -86,13 +88,24 @@ _MAKERS: Mapping[str, Callable[[_Setting], Reconciler]] = {
     "stateful-sets": lambda _: WorkloadReconciler(STATEFUL_SETS),
     "daemon-sets": lambda _: WorkloadReconciler(DAEMON_SETS),
     "jobs": lambda _: WorkloadReconciler(JOBS),
+    "quotas": lambda _: QuotaReconciler(),
+    "pool-status": lambda s: PoolStatusReconciler(names_incomplete=s.profile.version >= "1.37"),
     "kubelet": lambda _: KubeletReconciler(),
 }
 
 NAMES = tuple(_MAKERS)
 """The names of all controllers, in order; for leases, options and the command line."""
 
-_GATE_OF = {"eviction": "DRADeviceTaints", "rule-status": "DRADeviceTaintRules"}
+LEFT_TO_RECORDINGS = frozenset(
+    {"deployments", "replica-sets", "stateful-sets", "daemon-sets", "jobs", "quotas", "kubelet"}
+)
+"""Controllers that a decide replay takes from the recording: they decide nothing about devices."""
+
+_GATE_OF = {
+    "eviction": "DRADeviceTaints",
+    "rule-status": "DRADeviceTaintRules",
+    "pool-status": "DRAResourcePoolStatus",
+}
 
 _CONTROLLER_QUIRKS = frozenset(field.name for field in fields(ControllerQuirks))
 _ALLOCATOR_QUIRKS = frozenset(field.name for field in fields(Quirks))
@@ -111,6 +124,8 @@ _ACCOUNTS = {
     "stateful-sets": "statefulset-controller",
     "daemon-sets": "daemon-set-controller",
     "jobs": "job-controller",
+    "quotas": "resourcequota-controller",
+    "pool-status": "resource-pool-status-request-controller",
 }
 _KUBELET = Actor(
     user="system:node:redra",

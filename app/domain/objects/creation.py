@@ -9,7 +9,9 @@ from app.domain.objects import (
     managed_fields,
     metadata,
     pods,
+    pool_warnings,
     prune,
+    quota,
     registry,
     rejections,
     schema,
@@ -99,9 +101,11 @@ def create(
     errors += rules.validate_create(kind, tree, rules.context(reader, stamp.time))
     if errors:
         raise field_errors.rejection(kind.kind, kind.group, key.name, errors)
+    if kind.namespaced:
+        quota.check_create(reader, kind, key, tree)
     if reader.get(key) is not None:
         raise rejections.already_exists(admission.as_asked(kind, group), key.name)
-    warnings += _warnings(kind, tree)
+    warnings += _warnings(reader, kind, key, tree)
     if options.dry_run:
         return Decided(tree=tree, warnings=warnings, created=True)
     draft = Draft(type=EventType.OBJECT_CREATED, key=key, uid=stamp.uid, tree=tree, stamp=stamp)
@@ -182,14 +186,20 @@ def _prepare(reader: ObjectsReader, kind: Kind, tree: JsonObject, rules: Rules) 
             pass
 
 
-def _warnings(kind: Kind, tree: JsonObject) -> tuple[str, ...]:
-    driver = json_tree.text(tree, "spec", "driver") if kind.kind == "ResourceSlice" else ""
+def _warnings(
+    reader: ObjectsReader, kind: Kind, key: ObjectKey, tree: JsonObject
+) -> tuple[str, ...]:
+    if kind.kind != "ResourceSlice":
+        return ()
+    driver = json_tree.text(tree, "spec", "driver")
+    found = pool_warnings.of_write(reader, key, tree)
     if driver != driver.lower():
-        return (
+        text = (
             f'spec.driver: driver names should be lowercase; "{driver}" contains uppercase '
-            "characters",
+            "characters"
         )
-    return ()
+        return (text, *found)
+    return found
 
 
 def _namespace_kind() -> Kind:

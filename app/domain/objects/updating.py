@@ -16,6 +16,7 @@ from app.domain.objects import (
     managed_fields,
     metadata,
     pods,
+    pool_warnings,
     registry,
     rejections,
     schema,
@@ -158,6 +159,8 @@ def replace(
             raise field_errors.rejection(kind.kind, kind.group, key.name, errors)
     elif not _is_finished(kind, new):
         return Decided(tree=old, warnings=warnings)
+    if kind.kind == "ResourceSlice":
+        warnings += pool_warnings.of_write(reader, key, new)
     if options.dry_run:
         return Decided(tree=new, warnings=warnings)
     uid = str(before.get("uid", ""))

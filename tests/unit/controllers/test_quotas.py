@@ -60,7 +60,7 @@ def test_claim_beyond_the_quota_is_refused_with_the_numbers():
 
 def test_prioritized_list_does_not_get_around_a_quota():
     cluster = cluster_with(large__="0", small__="5")
-    with pytest.raises(Forbidden, match="large.deviceclass"):
+    with pytest.raises(Forbidden, match=r"large\.deviceclass"):
         cluster.create(
             "resource.k8s.io/v1",
             "ResourceClaim",

@@ -9,6 +9,7 @@ from app.domain.controllers.workloads import (
     stateful_sets,
 )
 from app.domain.controllers.workloads.answer import Workload
+from app.domain.controllers.workloads.revisions import CONTROLLER_REVISIONS
 
 DEPLOYMENTS = Workload(
     name="deployments",
@@ -34,7 +35,7 @@ STATEFUL_SETS = Workload(
     api_version="apps/v1",
     place=("apps", "statefulsets"),
     component="statefulset-controller",
-    dependents=frozenset({PODS}),
+    dependents=frozenset({PODS, CONTROLLER_REVISIONS}),
     sync=stateful_sets.sync,
 )
 DAEMON_SETS = Workload(
@@ -43,7 +44,7 @@ DAEMON_SETS = Workload(
     api_version="apps/v1",
     place=("apps", "daemonsets"),
     component="daemonset-controller",
-    dependents=frozenset({PODS}),
+    dependents=frozenset({PODS, CONTROLLER_REVISIONS}),
     sync=daemon_sets.sync,
     watches_nodes=True,
 )

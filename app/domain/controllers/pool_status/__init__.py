@@ -1,0 +1,9 @@
+"""ResourcePoolStatusRequest: how many devices each pool of a driver has, and how many are free.
+
+Belongs here: the answer to one request and its condition (objects.md 15). Does not belong here:
+what makes a pool usable (devices/pools). Imported by the registry of controllers and by tests.
+"""
+
+from app.domain.controllers.pool_status.reconciler import PoolStatusReconciler
+
+__all__ = ["PoolStatusReconciler"]

@@ -1,0 +1,173 @@
+"""Answers each request once, as soon as it is made.
+
+Release 1.36 gives no answer, not even later, when a pool that matches is incomplete (recorded);
+from 1.37 on such a pool is named with a validation error and without numbers. The summaries of
+partitions and of shared capacity are left out. Parity: objects.md 15.
+"""
+
+from collections.abc import Iterable
+from typing import Protocol, cast
+
+from app.domain.controllers.event_objects import MANAGER
+from app.domain.controllers.plan import Plan, Views
+from app.domain.controllers.resources import CLAIMS, RESOURCE_GROUP, is_of
+from app.domain.controllers.work_queue import WorkQueue
+from app.domain.devices.inventory import Inventory
+from app.domain.devices.model import DeviceId, PoolId, Slice
+from app.domain.devices.pools import PoolState, Reading, build
+from app.domain.log import Event, EventType, ObjectKey
+from app.domain.objects.commands import PatchObject, PatchType
+from app.domain.objects.reader import ObjectsReader
+from app.domain.values import json_tree, timestamps
+from app.domain.values.json_tree import JsonObject, JsonView
+from app.domain.values.timestamps import Instant
+
+NAME = "pool-status"
+
+REQUESTS = (RESOURCE_GROUP, "resourcepoolstatusrequests")
+LIMIT_DEFAULT = 100
+
+
+class PoolViews(Views, Protocol):
+    """The views that this controller reads."""
+
+    @property
+    def inventory(self) -> Inventory: ...
+
+
+class PoolStatusReconciler:
+    """Answers requests for the status of pools. `names_incomplete`: as from 1.37 on."""
+
+    name = NAME
+
+    def __init__(self, *, names_incomplete: bool) -> None:
+        self._names_incomplete = names_incomplete
+        self._queue: WorkQueue[ObjectKey] = WorkQueue()
+
+    def fold(self, event: Event, views: Views) -> None:
+        """Queue requests that have no answer."""
+        if is_of(event.key, REQUESTS) and event.type is EventType.OBJECT_CREATED:
+            self._queue.add(event.key, event.revision)
+
+    def step(self, views: Views, now: Instant) -> Plan | None:
+        """Answer one request."""
+        found_views = cast(PoolViews, views)
+        while found := self._queue.take(now):
+            key, cause = found
+            tree = views.objects.get(key)
+            if tree is None or tree.get("status"):
+                continue
+            status = _status(found_views, tree, now, names_incomplete=self._names_incomplete)
+            if status is None:
+                continue
+            patch = PatchObject(
+                key=key,
+                version="v1alpha3",
+                type=PatchType.MERGE,
+                body={"status": status},
+                subresource="status",
+                options=MANAGER,
+            )
+            return Plan(
+                controller=NAME,
+                key="/".join(key),
+                commands=(patch,),
+                cause=cause,
+                observed=views.objects.revision,
+            )
+        return None
+
+    def settled(self, plan: Plan, problem: str | None, now: Instant) -> None:
+        """Try again after a refusal."""
+        key = ObjectKey(*plan.key.split("/", 3))
+        if problem is not None:
+            self._queue.retry(key, now)
+        else:
+            self._queue.forget(key)
+
+    def due(self) -> Instant | None:
+        """When a refused answer is tried again."""
+        return self._queue.due()
+
+    def redecide(self, views: Views, decision: Event) -> Plan | None:
+        """Answers record no decisions."""
+        return None
+
+
+def _status(
+    views: PoolViews, request: JsonView, now: Instant, *, names_incomplete: bool
+) -> JsonObject | None:
+    spec = json_tree.mapping(request, "spec")
+    driver, wanted = json_tree.text(spec, "driver"), json_tree.text(spec, "poolName")
+    matching = [
+        pool for pool in views.inventory.pool_ids() if pool[0] == driver and wanted in ("", pool[1])
+    ]
+    allocated = _allocated(views.objects, driver)
+    answers = [_pool(views.inventory, pool, allocated.get(pool, set())) for pool in matching]
+    if not names_incomplete and any("validationError" in answer for answer in answers):
+        return None
+    status: JsonObject = {
+        "poolCount": len(matching),
+        "conditions": [
+            {
+                "type": "Complete",
+                "status": "True",
+                "lastTransitionTime": timestamps.seconds_text(now),
+                "reason": "CalculationComplete",
+                "message": f"Calculated status for {len(matching)} pools",
+            }
+        ],
+    }
+    limit = json_tree.integer(spec, "limit") or LIMIT_DEFAULT
+    if answers:
+        status["pools"] = answers[:limit]
+    return status
+
+
+def _pool(inventory: Inventory, pool: PoolId, allocated: set[DeviceId]) -> JsonObject:
+    """The numbers of the newest generation. Duplicate names count as often as they appear."""
+    everywhere = inventory.slices_of(pool)
+    newest = max(found.generation for found in everywhere)
+    slices = [found for found in everywhere if found.generation == newest]
+    answer: JsonObject = {"driver": pool[0], "poolName": pool[1], "generation": newest}
+    if node := _node(slices):
+        answer["nodeName"] = node
+    surveyed = build(pool, slices, slices, Reading(partitionable=True))
+    if surveyed is not None and surveyed.state is PoolState.INCOMPLETE:
+        answer["validationError"] = f"pool is incomplete: {surveyed.problem}"
+        return answer
+    devices = [device for found in slices for device in found.devices]
+    unavailable = sum(
+        1
+        for device in devices
+        if device.id not in allocated
+        and any(taint.effect in ("NoSchedule", "NoExecute") for taint in device.taints)
+    )
+    return answer | {
+        "resourceSliceCount": len(slices),
+        "totalDevices": len(devices),
+        "allocatedDevices": len(allocated),
+        "availableDevices": max(0, len(devices) - len(allocated) - unavailable),
+        "unavailableDevices": unavailable,
+    }
+
+
+def _node(slices: Iterable[Slice]) -> str:
+    """The node of all slices, empty when they are for several."""
+    names = {json_tree.text(found.tree, "spec", "nodeName") for found in slices}
+    return names.pop() if len(names) == 1 else ""
+
+
+def _allocated(objects: ObjectsReader, driver: str) -> dict[PoolId, set[DeviceId]]:
+    """Devices in allocations by pool, whether they are still published or not."""
+    found: dict[PoolId, set[DeviceId]] = {}
+    for key in objects.keys(*CLAIMS):
+        claim = objects.get(key)
+        if claim is None:
+            continue
+        for result in json_tree.objects(claim, "status", "allocation", "devices", "results"):
+            if result.get("driver") == driver:
+                pool = json_tree.text(result, "pool")
+                device = (driver, pool, json_tree.text(result, "device"))
+                found.setdefault((driver, pool), set()).add(device)
+    return found
