@@ -136,10 +136,8 @@ class Application:
                     request, review, resource, identity, timeline.runtime, self._reviewing
                 )
             rights = None
-            if authorization.writes_claim_status(request, resource):
-                rights = self._authorizer.claim_rights(
-                    timeline.runtime, identity, request, resource
-                )
+            if authorization.is_judged_by_content(request, resource):
+                rights = self._authorizer.rights(timeline.runtime, identity, request, resource)
             return await self._objects.answer(request, timeline, resource, identity.actor, rights)
         return self._document(request, place, timeline)
 

@@ -13,10 +13,11 @@ from app.api.authentication import Authenticator, Identity
 from app.api.messages import Request
 from app.api.paths import Place, ResourcePath
 from app.domain.log import Actor, HistoryId, ObjectKey
-from app.domain.objects import access, access_defaults, claim_rights, registry
+from app.domain.objects import access, access_defaults, claim_rights, giving, registry
 from app.domain.objects.access import Binding, Book, Decision, Grants, Question
 from app.domain.objects.claim_rights import ClaimRights
 from app.domain.objects.commands import PatchType
+from app.domain.objects.giving import GiverRights
 from app.domain.objects.registry import RESOURCE
 from app.domain.values import selectors
 from app.domain.values.selectors import SelectorError
@@ -97,11 +98,17 @@ class Authorizer:
         if not decision.allowed:
             raise access.forbidden(question, actor.user, decision.reason)
 
-    def claim_rights(
+    def rights(
         self, runtime: HistoryRuntime, identity: Identity, request: Request, path: ResourcePath
-    ) -> ClaimRights | None:
-        """The rights by which a write of a claim's status is judged; None: it is not."""
-        if self._setting.is_open or not runtime.rules.profile.enabled(GRANULAR_GATE):
+    ) -> ClaimRights | GiverRights | None:
+        """What the writer of a claim's status, a role or a binding holds; None: it is not asked."""
+        if self._setting.is_open:
+            return None
+        if path.group == access.RBAC:
+            actor = identity.actor
+            grants = self.grants(runtime, actor)
+            return GiverRights(user=actor.user, groups=actor.groups, grants=grants)
+        if not runtime.rules.profile.enabled(GRANULAR_GATE):
             return None
         nodes = identity.extra.get(claim_rights.NODE_NAME, ())
         return ClaimRights(
@@ -191,10 +198,12 @@ def question_of(request: Request, path: str) -> Question:
     )
 
 
-def writes_claim_status(request: Request, path: ResourcePath) -> bool:
-    """Whether a request may change parts of a claim's status that are judged one by one."""
-    if request.method not in ("PUT", "PATCH"):
+def is_judged_by_content(request: Request, path: ResourcePath) -> bool:
+    """Whether what is written decides too: the status of a claim, roles and bindings."""
+    if request.method not in ("POST", "PUT", "PATCH"):
         return False
+    if giving.is_judged(path.group, path.resource):
+        return True
     return (path.group, path.resource, path.subresource) == (RESOURCE, "resourceclaims", "status")
 
 

@@ -12,6 +12,7 @@ from app.domain.errors import MethodNotAllowed, NotFound
 from app.domain.log import Actor, ObjectKey
 from app.domain.objects import registry
 from app.domain.objects.claim_rights import ClaimRights
+from app.domain.objects.giving import GiverRights
 from app.domain.objects.registry import Kind
 
 NOT_SERVED = "the server could not find the requested resource"
@@ -22,7 +23,7 @@ NOT_ALLOWED = "the server does not allow this method on the requested resource"
 class Call:
     """A request about a resource, with everything that was learned about it.
 
-    `rights` are set when parts of a claim's status are judged one by one.
+    `rights` are set when the domain judges a write also by what the writer holds.
     """
 
     request: Request
@@ -30,7 +31,7 @@ class Call:
     path: ResourcePath
     kind: Kind
     actor: Actor
-    rights: ClaimRights | None = None
+    rights: ClaimRights | GiverRights | None = None
 
     @property
     def key(self) -> ObjectKey:

@@ -23,6 +23,7 @@ from app.api.writes import Writes
 from app.domain.log import Actor
 from app.domain.objects import registry
 from app.domain.objects.claim_rights import ClaimRights
+from app.domain.objects.giving import GiverRights
 
 
 class Objects:
@@ -49,7 +50,7 @@ class Objects:
         timeline: Timeline,
         path: ResourcePath,
         actor: Actor,
-        rights: ClaimRights | None = None,
+        rights: ClaimRights | GiverRights | None = None,
     ) -> Answer | Stream:
         """The response to a request about a resource. Raises Rejected."""
         kind = calls.find_served(timeline, path)

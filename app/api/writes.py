@@ -62,7 +62,7 @@ class Writes:
         kind, path = call.kind, call.path
         if kind.namespaced and not path.namespace:
             raise calls.not_allowed(kind)
-        options = parameters.write_options(call.request, patch=None, action="Create")
+        options = _judged(parameters.write_options(call.request, patch=None, action="Create"), call)
         tree, problems = await self.read_object(call)
         metadata = self._agree(call, tree)
         name = metadata.get("name")

@@ -238,3 +238,66 @@ async def test_other_releases_do_not_judge_parts_of_a_status():
         await grant(server, "ann", CLAIM_STATUS)
         kind = {"content_type": "application/merge-patch+json"}
         await server.call("PATCH", STATUS, {"status": allocated()}, 200, **AS_ANN, **kind)
+
+
+# Giving rights away
+
+RBAC = "/apis/rbac.authorization.k8s.io/v1"
+WRITE_ROLES = {
+    "apiGroups": ["rbac.authorization.k8s.io"],
+    "resources": ["roles", "rolebindings", "clusterroles", "clusterrolebindings"],
+    "verbs": ["create", "update", "patch", "get"],
+}
+SECRETS = {"apiGroups": [""], "resources": ["secrets"], "verbs": ["get"]}
+
+
+def role(*rules, name="r", **more):
+    return {"metadata": {"name": name}, "rules": list(rules), **more}
+
+
+def binding(to, name="b", kind="ClusterRole"):
+    return {
+        "metadata": {"name": name},
+        "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": kind, "name": to},
+        "subjects": [{"kind": "User", "name": "ann", "apiGroup": "rbac.authorization.k8s.io"}],
+    }
+
+
+async def test_role_writer_gives_only_what_they_hold():
+    async with serving(credentials=KNOWN, authorization=ROLES) as server:
+        await grant(server, "ann", WRITE_ROLES, READ)
+        roles = f"{RBAC}/clusterroles"
+        await server.post(roles, role(READ, name="mine"), **AS_ANN)
+        found = await server.post(roles, role(SECRETS), 403, **AS_ANN)
+        assert found["message"] == (
+            'clusterroles.rbac.authorization.k8s.io "r" is forbidden: user "ann" (groups=["team" '
+            '"system:authenticated"]) is attempting to grant RBAC permissions not currently held:\n'
+            '{APIGroups:[""], Resources:["secrets"], Verbs:["get"]}'
+        )
+        kind = {"content_type": "application/merge-patch+json"}
+        grown = {"rules": [READ, SECRETS]}
+        await server.call("PATCH", f"{roles}/mine", grown, 403, **AS_ANN, **kind)
+        await server.call("PATCH", f"{roles}/granted", grown, 403, **AS_ANN, **kind)
+        selecting = role(aggregationRule={"clusterRoleSelectors": [{"matchLabels": {"a": "b"}}]})
+        await server.post(roles, selecting, 403, **AS_ANN)
+        label = {"metadata": {"labels": {"a": "b"}}}
+        await server.call("PATCH", f"{roles}/mine", label, 200, **AS_ANN, **kind)
+
+
+async def test_binding_writer_gives_only_what_they_hold():
+    async with serving(credentials=KNOWN, authorization=ROLES) as server:
+        await grant(server, "ann", WRITE_ROLES, READ)
+        bindings = f"{RBAC}/clusterrolebindings"
+        await server.post(bindings, binding("cluster-admin"), 403, **AS_ANN)
+        await server.post(bindings, binding("missing"), 403, **AS_ANN)
+        await server.post(bindings, binding("granted"), 201, **AS_ANN)
+        local = f"{RBAC}/namespaces/default/rolebindings"
+        await server.post(local, binding("cluster-admin"), 403, **AS_ANN)
+
+
+async def test_bind_and_escalate_are_rights_to_give_more():
+    async with serving(credentials=KNOWN, authorization=ROLES) as server:
+        more = WRITE_ROLES | {"verbs": ["bind", "escalate"]}
+        await grant(server, "ann", WRITE_ROLES, more)
+        await server.post(f"{RBAC}/clusterroles", role(SECRETS), **AS_ANN)
+        await server.post(f"{RBAC}/clusterrolebindings", binding("cluster-admin"), **AS_ANN)

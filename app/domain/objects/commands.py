@@ -10,6 +10,7 @@ from typing import TypeAlias
 
 from app.domain.log import ObjectKey, Origin
 from app.domain.objects.claim_rights import ClaimRights
+from app.domain.objects.giving import GiverRights
 from app.domain.values.json_tree import JsonObject
 
 
@@ -44,7 +45,8 @@ class WriteOptions:
 
     `field_manager` is empty when the default (first part of the user agent) applies. `strict` tells
     what happens to unknown fields; `unknown_fields` are problems found while decoding the body.
-    With `rights`, changes of a claim's status are allowed part by part; None allows all of them.
+    With `rights`, changes of a claim's status are allowed part by part, and roles and bindings as
+    far as the writer holds what they give; None allows all of it.
     """
 
     field_manager: str = ""
@@ -52,7 +54,7 @@ class WriteOptions:
     dry_run: bool = False
     field_validation: FieldValidation = FieldValidation.WARN
     decoding_problems: tuple[str, ...] = ()
-    rights: ClaimRights | None = None
+    rights: ClaimRights | GiverRights | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

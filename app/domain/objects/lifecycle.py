@@ -7,7 +7,7 @@ changes a tree that it was given; the trees of its drafts belong to the drafts.
 from typing import assert_never
 
 from app.domain.log import Stamp
-from app.domain.objects import apply, binding, creation, deletion, recording, updating
+from app.domain.objects import apply, binding, creation, deletion, giving, recording, updating
 from app.domain.objects.commands import (
     BindPod,
     Command,
@@ -29,6 +29,15 @@ __all__ = ["Decided", "Rules", "decide"]
 
 def decide(reader: ObjectsReader, command: Command, stamp: Stamp, rules: Rules) -> Decided:
     """What the command does to the objects that `reader` shows. Raises Rejected."""
+    decided = _decide(reader, command, stamp, rules)
+    if isinstance(command, CreateObject | UpdateObject | PatchObject):
+        rights = command.options.rights
+        if isinstance(rights, giving.GiverRights) and decided.tree is not None:
+            giving.check(reader, command.key, decided.tree, rights)
+    return decided
+
+
+def _decide(reader: ObjectsReader, command: Command, stamp: Stamp, rules: Rules) -> Decided:
     match command:
         case CreateObject():
             return creation.decide_create(reader, command, stamp, rules)

@@ -153,7 +153,7 @@ def replace(
             errors += metadata.check(kind, new)
         context = rules.context(reader, stamp.time)
         errors += rules.validate_update(kind, new, old, subresource, context)
-        if options.rights is not None and subresource == "status" and kind.kind == "ResourceClaim":
+        if isinstance(options.rights, claim_rights.ClaimRights) and subresource == "status":
             errors += claim_rights.check(old, new, options.rights)
         if errors:
             raise field_errors.rejection(kind.kind, kind.group, key.name, errors)
