@@ -18,7 +18,8 @@ class EventLog(Protocol):
     """The append-only log of many histories.
 
     Revisions of a history have no gaps and never change. What `append` returned is durable. Every
-    method raises LogUnavailable when the store cannot be reached, WrongDatabase when it is not ours.
+    method raises LogUnavailable when the store cannot be reached, WrongDatabase when it is not
+    ours.
     """
 
     async def create_history(

@@ -1,7 +1,7 @@
 """`redra import`, `redra export`: histories in and out."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -75,6 +75,10 @@ def import_history(
     if output is Output.JSON:
         console.say_json(imported.to_json())
         return
+    _print(imported)
+
+
+def _print(imported: "Imported") -> None:
     console.say(f"history {imported.name}: {imported.events} events")
     report = imported.report
     if report is None:

@@ -9,7 +9,7 @@
     │   ├── MethodNotAllowed        405 the resource does not support the verb
     │   ├── NotAcceptable           406 no representation that the client accepts
     │   ├── AlreadyExists           409 an object of that name exists
-    │   ├── Conflict                409 the object changed meanwhile, or another manager owns a field
+    │   ├── Conflict                409 the object changed, or another manager owns a field
     │   ├── Expired                 410 the revision asked for is no longer offered
     │   ├── TooLarge                413 a bound on the size of a request
     │   ├── UnsupportedMediaType    415 the body is in a form that is not read

@@ -64,7 +64,7 @@ class ObjectKey(NamedTuple):
 
 
 DECISION = ObjectKey("redra", "decisions", "", "")
-"""Group and resource under which decisions stand in the log; namespace and name are the subject's."""
+"""Where decisions stand in the log; namespace and name are those of the subject."""
 
 
 class Actor(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -125,7 +125,7 @@ class Draft(msgspec.Struct, kw_only=True):
 
 
 class Event(msgspec.Struct, kw_only=True, gc=False):
-    """One entry of the log. Treated as immutable; only the decoded tree is filled in on first use."""
+    """One entry of the log. Treated as immutable; the decoded tree is filled in on first use."""
 
     revision: Revision
     type: EventType

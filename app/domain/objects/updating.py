@@ -212,6 +212,7 @@ def _apply_operations(
 
 
 def check_identity(kind: Kind, key: ObjectKey, tree: JsonObject) -> None:
+    """Raise BadRequest unless name and namespace of the tree are absent or those of the key."""
     written = tree["metadata"]
     name = written.get("name", "")
     if name and name != key.name:

@@ -84,7 +84,7 @@ def test_name_of_the_claim_comes_from_the_entry_or_the_status() -> None:
         claims.claim_name(owner, entry)
     owner["status"] = {"resourceClaimStatuses": [{"name": "a"}]}
     assert claims.claim_name(owner, entry) == ClaimName(name=None, check_owner=True)
-    with pytest.raises(ClaimProblem, match='none of the supported fields'):
+    with pytest.raises(ClaimProblem, match="none of the supported fields"):
         claims.claim_name(owner, {"name": "a"})
 
 
