@@ -9,6 +9,9 @@ from app.cli import console
 from app.cli.console import Output, OutputOption, Progress
 from app.cli.serving import DataOption, GateOption, QuirkOption
 
+if TYPE_CHECKING:
+    from app.bootstrap.recordings import Imported
+
 
 def register(root: typer.Typer) -> None:
     """Add the commands of this module."""
