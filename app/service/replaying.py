@@ -132,9 +132,10 @@ class VerifyReport:
 
     @property
     def agrees(self) -> bool:
-        """True when chain, invariants and everything of our own making agree.
+        """True when chain, invariants, placements and everything of our own making agree.
 
-        A foreign scheduler's allocations are reported and do not count: it may run other rules.
+        That a foreign scheduler chose other devices is reported and does not count: it may run
+        other rules. That it placed against a taint counts.
         """
         return (
             not self.chain_problem

@@ -299,5 +299,7 @@ async def test_what_a_real_scheduler_chose_is_chosen_again(
 
 async def test_a_scheduler_that_ignored_rules_is_found_out() -> None:
     report = await imported("e-taints-rules-ignored", RULES_SEEN)
-    assert report.agrees, "a foreign scheduler's choices are reported, not counted against us"
     assert report.allocations.counts[Verdict.DIFFERENT] == 7
+    assert {found.violation.rule for found in report.violations} == {"placement-respects-taints"}
+    assert report.violations_count == 7
+    assert not report.agrees, "placements against rules are violations, whoever made them"

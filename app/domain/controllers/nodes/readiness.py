@@ -1,17 +1,21 @@
-"""Readiness taints: a node whose `Ready` condition is true loses them, one that is not gets them.
+"""What the node controller does to nodes, one write at a time.
+
+It says once that it has registered the node. A node whose `Ready` condition is true loses its
+readiness taints, one that is not gets them; a cordoned node gets the taint that says so. Then the
+labels of architecture and system are copied to their old names.
 
 Admission puts `node.kubernetes.io/not-ready:NoSchedule` on each new node; it goes once the node
-says that it is ready. Parity: controllers.md 5.5. A node without a `Ready` condition is left as it
-is.
+says that it is ready. Parity: controllers.md 5.5. A node without a `Ready` condition keeps its
+readiness taints.
 """
 
-from app.domain.controllers.event_objects import MANAGER
+from app.domain.controllers.event_objects import MANAGER, Reporter, reference
 from app.domain.controllers.plan import Decision, Plan, Views
-from app.domain.controllers.resources import NODES, is_of
+from app.domain.controllers.resources import EVENT_OBJECTS, NODES, is_of
 from app.domain.controllers.work_queue import WorkQueue
 from app.domain.log import DECISION, Event, EventType, ObjectKey, Revision
-from app.domain.objects.commands import PatchObject, PatchType
-from app.domain.values import json_tree
+from app.domain.objects.commands import Command, PatchObject, PatchType
+from app.domain.values import json_tree, timestamps
 from app.domain.values.json_tree import JsonObject, JsonView
 from app.domain.values.timestamps import Instant
 
@@ -19,17 +23,28 @@ NAME = "node-lifecycle"
 
 NOT_READY = "node.kubernetes.io/not-ready"
 UNREACHABLE = "node.kubernetes.io/unreachable"
+UNSCHEDULABLE = "node.kubernetes.io/unschedulable"
+
+COMPONENT = "node-controller"
+REGISTERED = "RegisteredNode"
+
+_COPIED_LABELS = {
+    "beta.kubernetes.io/arch": "kubernetes.io/arch",
+    "beta.kubernetes.io/os": "kubernetes.io/os",
+}
 
 _TAINT_OF = {"False": NOT_READY, "Unknown": UNREACHABLE}
 
 
 class NodeReconciler:
-    """Keeps readiness taints as the `Ready` condition says."""
+    """Registers nodes and keeps their taints and labels as their state says."""
 
     name = NAME
 
     def __init__(self) -> None:
         self._queue: WorkQueue[tuple[str]] = WorkQueue()
+        self._reporter = Reporter(COMPONENT)
+        self._registered: set[str] = set()
 
     def fold(self, event: Event, views: Views) -> None:
         """Queue every node that changed."""
@@ -37,14 +52,19 @@ class NodeReconciler:
         if event.type is EventType.DECISION_RECORDED:
             if key.resource == DECISION.resource and event.object.get("controller") == NAME:
                 self._queue.drop((key.name,), Revision(event.stamp.observed))
-        elif is_of(key, NODES) and event.type is not EventType.OBJECT_DELETED:
-            self._queue.add((key.name,), event.revision)
+        elif is_of(key, EVENT_OBJECTS):
+            self._fold_said(event)
+        elif is_of(key, NODES):
+            if event.type is EventType.OBJECT_DELETED:
+                self._registered.discard(event.uid)
+            else:
+                self._queue.add((key.name,), event.revision)
 
     def step(self, views: Views, now: Instant) -> Plan | None:
-        """Mend the taints of one node."""
+        """The next write for one node."""
         while found := self._queue.take(now):
             (name,), cause = found
-            plan = self._plan(views, name, cause)
+            plan = self._plan(views, name, cause, now)
             if plan is not None:
                 return plan
         return None
@@ -64,41 +84,81 @@ class NodeReconciler:
         """The plan again from the node as it was."""
         name = json_tree.text(decision.object, "name")
         cause = Revision(json_tree.integer(decision.object, "cause") or 0)
-        return self._plan(views, name, cause)
+        return self._plan(views, name, cause, decision.stamp.time)
 
-    def _plan(self, views: Views, name: str, cause: Revision) -> Plan | None:
+    def _fold_said(self, event: Event) -> None:
+        self._reporter.fold(event)
+        if json_tree.text(event.object, "reason") != REGISTERED:
+            return
+        subject = json_tree.mapping(event.object, "involvedObject")
+        uid = json_tree.text(subject, "uid")
+        if json_tree.text(subject, "kind") == "Node" and uid not in self._registered:
+            self._registered.add(uid)
+            self._queue.add((json_tree.text(subject, "name"),), event.revision)
+
+    def _plan(self, views: Views, name: str, cause: Revision, now: Instant) -> Plan | None:
         key = ObjectKey(*NODES, "", name)
         tree = views.objects.get(key)
         if tree is None:
             return None
         taints = json_tree.objects(tree, "spec", "taints")
-        wanted = _wanted(tree, taints)
-        if wanted == taints:
+        wanted = _wanted(tree, taints, now)
+        labels = _missing_labels(tree)
+        command: Command
+        if json_tree.text(tree, "metadata", "uid") not in self._registered:
+            outcome = "Registered"
+            command = self._reporter.report(
+                views.objects,
+                now,
+                reference(tree, kind="Node"),
+                kind="Normal",
+                reason=REGISTERED,
+                message=f"Node {name} event: Registered Node {name} in Controller",
+            )
+        elif wanted != taints:
+            outcome = "Tainted" if len(wanted) > len(taints) else "Untainted"
+            version = json_tree.text(tree, "metadata", "resourceVersion")
+            command = _patch(
+                key,
+                {"metadata": {"resourceVersion": version}, "spec": {"taints": wanted or None}},
+            )
+        elif labels:
+            outcome = "Labelled"
+            command = _patch(key, {"metadata": {"labels": labels}})
+        else:
             return None
-        body: JsonObject = {
-            "metadata": {"resourceVersion": json_tree.text(tree, "metadata", "resourceVersion")},
-            "spec": {"taints": wanted or None},
-        }
-        patch = PatchObject(
-            key=key, version="v1", type=PatchType.STRATEGIC, body=body, options=MANAGER
-        )
-        kept = [json_tree.text(taint, "key") for taint in wanted]
         return Plan(
             controller=NAME,
             key=name,
-            commands=(patch,),
+            commands=(command,),
             decision=Decision(
                 controller=NAME,
                 resource="nodes",
                 namespace="",
                 name=name,
-                outcome="Tainted" if len(wanted) > len(taints) else "Untainted",
+                outcome=outcome,
                 inputs={},
-                summary={"ready": _ready(tree), "taints": kept},
+                summary={
+                    "ready": _ready(tree),
+                    "taints": [json_tree.text(taint, "key") for taint in wanted],
+                },
             ),
             cause=cause,
             observed=views.objects.revision,
         )
+
+
+def _patch(key: ObjectKey, body: JsonObject) -> PatchObject:
+    return PatchObject(key=key, version="v1", type=PatchType.STRATEGIC, body=body, options=MANAGER)
+
+
+def _missing_labels(tree: JsonView) -> JsonObject:
+    labels = json_tree.labels(tree, "metadata", "labels")
+    return {
+        old: labels[new]
+        for old, new in _COPIED_LABELS.items()
+        if new in labels and labels.get(old) != labels[new]
+    }
 
 
 def _ready(tree: JsonView) -> str:
@@ -108,7 +168,19 @@ def _ready(tree: JsonView) -> str:
     return ""
 
 
-def _wanted(tree: JsonView, taints: list[JsonObject]) -> list[JsonObject]:
+def _wanted(tree: JsonView, taints: list[JsonObject], now: Instant) -> list[JsonObject]:
+    """The taints that the node should have; those that it has keep their order and times."""
+    kept = _with_readiness(tree, taints)
+    cordoned = json_tree.flag(tree, "spec", "unschedulable")
+    if not cordoned:
+        return [taint for taint in kept if not _is(taint, UNSCHEDULABLE)]
+    if not any(_is(taint, UNSCHEDULABLE) for taint in kept):
+        since = timestamps.seconds_text(now)
+        kept = [*kept, {"key": UNSCHEDULABLE, "effect": "NoSchedule", "timeAdded": since}]
+    return kept
+
+
+def _with_readiness(tree: JsonView, taints: list[JsonObject]) -> list[JsonObject]:
     ready = _ready(tree)
     if not ready:
         return taints
@@ -116,10 +188,12 @@ def _wanted(tree: JsonView, taints: list[JsonObject]) -> list[JsonObject]:
     kept = [
         taint
         for taint in taints
-        if taint.get("key") not in (NOT_READY, UNREACHABLE)
-        or taint.get("effect") != "NoSchedule"
-        or taint.get("key") == needed
+        if not (_is(taint, NOT_READY) or _is(taint, UNREACHABLE)) or taint.get("key") == needed
     ]
     if needed is not None and all(taint.get("key") != needed for taint in kept):
         kept.append({"key": needed, "effect": "NoSchedule"})
     return kept
+
+
+def _is(taint: JsonView, key: str) -> bool:
+    return taint.get("key") == key and taint.get("effect") == "NoSchedule"
