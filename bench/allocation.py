@@ -1,0 +1,298 @@
+"""How fast the allocator answers: `python -m bench.allocation [--without-pruning]`.
+
+Two tables. *Ordinary* shapes are timed three ways: the first pod of all (slices compiled, nodes
+never seen), a pod on nodes that were seen but whose allocations changed, and a pod whose like was
+answered before. *Hard* shapes are those in which exhaustive search explodes; with
+`--without-pruning` they are run without the proven shortcuts too, up to a bound of steps.
+"""
+
+import argparse
+import sys
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from app.domain.allocation import AllocatedState, Allocation, Allocator, Answer, Bounds, Features
+from app.domain.allocation.summary import event_text
+from app.domain.devices import nodes
+from app.domain.devices.cel_selectors import CelCompiler
+from app.domain.devices.inventory import Inventory
+from app.domain.values.json_tree import JsonObject
+
+DRIVER = "gpu.example.com"
+CLASSES: dict[str, JsonObject] = {
+    "gpu": {
+        "metadata": {"name": "gpu"},
+        "spec": {"selectors": [{"cel": {"expression": f'device.driver == "{DRIVER}"'}}]},
+    }
+}
+FEATURES = Features.of_profile("1.37")
+RUNS = 5
+STEPS_MAX = 300_000
+"""Where runs without pruning are stopped."""
+
+MATCH = [{"requests": [], "matchAttribute": f"{DRIVER}/numa"}]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Shape:
+    """A pod on some nodes."""
+
+    name: str
+    slices: list[JsonObject]
+    claims: list[JsonObject]
+    nodes: int = 1
+
+
+def device(name: str, *, counters: JsonObject | None = None, **attributes: object) -> JsonObject:
+    """A device; attributes are numbers or texts."""
+    kinds = {int: "int", str: "string"}
+    made: JsonObject = {
+        "name": name,
+        "attributes": {key: {kinds[type(value)]: value} for key, value in attributes.items()},
+    }
+    if counters:
+        made["consumesCounters"] = [
+            {"counterSet": name_, "counters": {c: {"value": str(v)} for c, v in amounts.items()}}
+            for name_, amounts in counters.items()
+        ]
+    return made
+
+
+def pool(
+    number: int, devices: list[JsonObject], sets: JsonObject | None = None
+) -> list[JsonObject]:
+    """The slices of one node's pool."""
+    name = f"node-{number}"
+    count = 2 if sets else 1
+    spec = {
+        "driver": DRIVER,
+        "nodeName": name,
+        "pool": {"name": name, "generation": 1, "resourceSliceCount": count},
+    }
+    made = [{"metadata": {"name": name}, "spec": {**spec, "devices": devices}}]
+    if sets:
+        shared = [
+            {"name": name_, "counters": {c: {"value": str(v)} for c, v in amounts.items()}}
+            for name_, amounts in sets.items()
+        ]
+        made.append({"metadata": {"name": f"{name}-c"}, "spec": {**spec, "sharedCounters": shared}})
+    return made
+
+
+def wish(count: int, *expressions: str) -> JsonObject:
+    """What a request or alternative asks for."""
+    return {
+        "deviceClassName": "gpu",
+        "allocationMode": "ExactCount",
+        "count": count,
+        "selectors": [{"cel": {"expression": found}} for found in expressions],
+    }
+
+
+def request(name: str, count: int = 1, *expressions: str) -> JsonObject:
+    """An exact request."""
+    return {"name": name, "exactly": wish(count, *expressions)}
+
+
+def claim(*requests: JsonObject, constraints: list[JsonObject] | None = None) -> JsonObject:
+    """A claim."""
+    devices: JsonObject = {"requests": list(requests)}
+    if constraints:
+        devices["constraints"] = constraints
+    return {"metadata": {"name": "claim", "namespace": "bench"}, "spec": {"devices": devices}}
+
+
+def alternatives(name: str, counts: Sequence[int]) -> JsonObject:
+    """A prioritized list."""
+    return {
+        "name": name,
+        "firstAvailable": [{"name": f"a{i}", **wish(count)} for i, count in enumerate(counts)],
+    }
+
+
+def plain(count: int) -> list[JsonObject]:
+    """Devices that differ in their uuid alone."""
+    return [device(f"d{i}", uuid=f"u{i}", index=i) for i in range(count)]
+
+
+def migs(gpus: int) -> tuple[list[JsonObject], JsonObject]:
+    """GPUs of forty overlapping partitions each."""
+    devices = [
+        device(
+            f"g{gpu}-{part}",
+            counters={f"g{gpu}": {"memory": 10 * (1 + part % 4), f"slice-{part % 8}": 1}},
+            gpu=gpu,
+            profile=f"p{part % 5}",
+        )
+        for gpu in range(gpus)
+        for part in range(40)
+    ]
+    slots = {f"slice-{i}": 1 for i in range(8)}
+    return devices, {f"g{gpu}": {"memory": 80, **slots} for gpu in range(gpus)}
+
+
+def ordinary() -> list[Shape]:
+    """Shapes of every day; the Go library's times are in the design."""
+    last = [device(f"d{i}", numa=min(i // 7, 15), index=i) for i in range(113)]
+    profile = f'device.attributes["{DRIVER}"].profile == "p3"'
+    hundred = [found for i in range(100) for found in pool(i, plain(10))]
+    return [
+        Shape(
+            name="100 nodes x 10 devices", slices=hundred, claims=[claim(request("r"))], nodes=100
+        ),
+        Shape(
+            name="113 devices, 8 that match, last group",
+            slices=pool(0, last),
+            claims=[claim(request("r", 8), constraints=MATCH)],
+        ),
+        Shape(
+            name="MIG node, 320 partitions",
+            slices=pool(0, *migs(8)),
+            claims=[claim(request("r", 1, profile))],
+        ),
+        Shape(
+            name="3 requests x 8 alternatives x 100 nodes",
+            slices=hundred,
+            claims=[claim(*(alternatives(f"r{i}", [11] * 7 + [3]) for i in range(3)))],
+            nodes=100,
+        ),
+    ]
+
+
+def hard() -> list[Shape]:
+    """Shapes in which exhaustive search takes more than 20 seconds, and relatives of them."""
+    groups = [device(f"d{i}", numa=i // 8, index=i % 8) for i in range(128)]
+    counted = [device(f"d{i}", counters={"c": {"x": 1}}, index=i) for i in range(24)]
+    index = f'device.attributes["{DRIVER}"].index'
+    return [
+        Shape(
+            name="11 requests on 10 devices",
+            slices=pool(0, plain(10)),
+            claims=[claim(*(request(f"r{i}") for i in range(11)))],
+        ),
+        Shape(
+            name="3 requests of 10 on 20",
+            slices=pool(0, plain(20)),
+            claims=[claim(*(request(f"r{i}", 10) for i in range(3)))],
+        ),
+        Shape(
+            name="8 that match, groups of 8, one unfit",
+            slices=pool(0, groups),
+            claims=[
+                claim(*(request(f"r{i}", 1, f"{index} > 0") for i in range(8)), constraints=MATCH)
+            ],
+        ),
+        Shape(
+            name="two of 4 on 24, a counter short",
+            slices=pool(0, counted, {"c": {"x": 7}}),
+            claims=[claim(request("a", 4), request("b", 4))],
+        ),
+        Shape(
+            name="7 alternatives of 17 over 16",
+            slices=pool(0, plain(16)),
+            claims=[claim(alternatives("r", [17] * 7))],
+        ),
+        Shape(
+            name="11 claims, each barring one of 10",
+            slices=pool(0, plain(10)),
+            claims=[claim(request("r", 1, f"{index} != {i}")) for i in range(11)],
+        ),
+        Shape(
+            name="4 that match, memory for 3, leaks",
+            slices=pool(
+                0,
+                [
+                    device(f"g{g}p{p}", counters={f"g{g}": {"m": 10, f"s{p}": 1}}, numa=g)
+                    for g in range(8)
+                    for p in range(7)
+                ],
+                {f"g{g}": {"m": 30, **{f"s{p}": 1 for p in range(7)}} for g in range(8)},
+            ),
+            claims=[claim(*(request(f"r{i}") for i in range(4)), constraints=MATCH)],
+        ),
+    ]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Run:
+    """How long a pod took, and what was answered."""
+
+    seconds: float
+    answers: list[Answer]
+
+    @property
+    def steps(self) -> int:
+        """Search steps over all nodes."""
+        return sum(answer.steps for answer in self.answers)
+
+
+def ask(shape: Shape, inventory: Inventory, state: AllocatedState, how: dict[str, object]) -> Run:
+    """One pod over all nodes of the shape."""
+    here = [nodes.node_of({"metadata": {"name": f"node-{i}"}}) for i in range(shape.nodes)]
+    start = time.perf_counter()
+    allocator = Allocator(inventory, CLASSES, state, FEATURES, **how)  # type: ignore[arg-type]
+    answers = [allocator.allocate(found, shape.claims) for found in here]
+    return Run(seconds=time.perf_counter() - start, answers=answers)
+
+
+def best(
+    shape: Shape,
+    inventory: Inventory,
+    how: dict[str, object],
+    state_of: Callable[[], AllocatedState],
+) -> Run:
+    """The fastest of some runs."""
+    runs = [ask(shape, inventory, state_of(), how) for _ in range(RUNS)]
+    return min(runs, key=lambda found: found.seconds)
+
+
+def _always(state: AllocatedState) -> Callable[[], AllocatedState]:
+    return lambda: state
+
+
+def measure_ordinary() -> None:
+    """Print the table of ordinary shapes."""
+    print(f"{'ordinary':42}{'first pod':>12}{'new state':>12}{'like before':>12}{'steps':>8}")
+    for shape in ordinary():
+        how: dict[str, object] = {"compiler": CelCompiler()}
+        inventory = Inventory.of_slices(shape.slices)
+        first = ask(shape, inventory, AllocatedState(), how)
+        fresh = best(shape, inventory, how, AllocatedState)
+        state = AllocatedState()
+        ask(shape, inventory, state, how)
+        again = best(shape, inventory, how, _always(state))
+        assert all(isinstance(answer, Allocation) for answer in again.answers), shape.name
+        times = "".join(f"{run.seconds * 1000:>9.2f} ms" for run in (first, fresh, again))
+        print(f"{shape.name:42}{times}{fresh.steps:>8}")
+
+
+def measure_hard(*, without_pruning: bool) -> None:
+    """Print the table of hard shapes."""
+    print(f"{'hard':42}{'pruned':>12}{'steps':>8}" + ("   without pruning" * without_pruning))
+    for shape in hard():
+        how: dict[str, object] = {"compiler": CelCompiler()}
+        inventory = Inventory.of_slices(shape.slices)
+        run = best(shape, inventory, how, AllocatedState)
+        assert event_text(run.answers), shape.name
+        line = f"{shape.name:42}{run.seconds * 1000:>9.2f} ms{run.steps:>8}"
+        if without_pruning:
+            bounded = {**how, "prune": False, "bounds": Bounds(steps_max=STEPS_MAX)}
+            plain_run = ask(shape, inventory, AllocatedState(), bounded)
+            more = "> " if plain_run.steps >= STEPS_MAX else ""
+            line += f"{more + format(plain_run.seconds * 1000, '.0f'):>12} ms{plain_run.steps:>8}"
+        print(line)
+
+
+def main(arguments: Sequence[str] = ()) -> None:
+    """Measure and print."""
+    parser = argparse.ArgumentParser(prog="bench.allocation", description=__doc__)
+    parser.add_argument("--without-pruning", action="store_true")
+    options = parser.parse_args(arguments)
+    measure_ordinary()
+    print()
+    measure_hard(without_pruning=options.without_pruning)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
