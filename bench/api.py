@@ -2,11 +2,13 @@
 
 import asyncio
 import json
+import os
 import subprocess
 import sys
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 
 from bench.folder import temporary_data
@@ -30,7 +32,7 @@ class Client:
 
     async def request(self, method: str, path: str, body: bytes = b"") -> tuple[int, bytes]:
         """Status and body of one request."""
-        head = f"{method} {path} HTTP/1.1\r\nHost: x\r\nContent-Length: {len(body)}\r\n"
+        head = f"{method} {path} HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: {len(body)}\r\n"
         self.writer.write(f"{head}Content-Type: application/json\r\n\r\n".encode() + body)
         lines = (await self.reader.readuntil(b"\r\n\r\n")).split(b"\r\n")
         status = int(lines[0].split()[1])
@@ -47,15 +49,30 @@ class Client:
         return status, b"".join(parts)
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Server:
+    """A running server."""
+
+    process: int
+    port: int
+
+
+def cpu_seconds(process: int) -> float:
+    """CPU time that a process has used so far, its children's not included."""
+    fields = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
 async def run_clients(
-    port: int, count: int, work: Callable[[Client, int], Awaitable[None]]
-) -> list[float]:
-    """Durations of `work` repeated by `count` clients for a while, sorted."""
+    server: Server, what: str, count: int, work: Callable[[Client, int], Awaitable[None]]
+) -> int:
+    """Repeat `work` by `count` clients for a while; print one line, return how often it ran."""
     times: list[float] = []
+    before = cpu_seconds(server.process)
     end = time.perf_counter() + SECONDS
 
     async def one(number: int) -> None:
-        client = await Client.connect(port)
+        client = await Client.connect(server.port)
         turn = 0
         while time.perf_counter() < end:
             started = time.perf_counter()
@@ -65,55 +82,54 @@ async def run_clients(
         client.writer.close()
 
     await asyncio.gather(*(one(number) for number in range(count)))
-    return sorted(times)
-
-
-def show(what: str, times: list[float]) -> None:
-    """One line of the table."""
+    times.sort()
+    spent = cpu_seconds(server.process) - before
     p50, p99 = times[len(times) // 2] * 1e3, times[len(times) * 99 // 100] * 1e3
-    print(f"{what:28} {len(times) / SECONDS:9.0f}/s  p50 {p50:7.2f} ms  p99 {p99:7.2f} ms")
+    print(
+        f"{what:20} {len(times) / SECONDS:7.0f}/s  p50 {p50:7.2f} ms  p99 {p99:7.2f} ms  "
+        f"longest {times[-1] * 1e3:7.2f} ms  server {spent / len(times) * 1e6:6.0f} µs CPU each"
+    )
+    return len(times)
 
 
-async def measure(port: int) -> None:
+async def measure(server: Server) -> None:
     """All figures against a running server."""
-    first = await Client.connect(port)
+    first = await Client.connect(server.port)
     namespace = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "default"}}
     await first.request("POST", "/api/v1/namespaces", json.dumps(namespace).encode())
     made = 0
-    for clients in (1, 8, 32):
+    for clients in (1, 8, 32, 128):
 
         async def create(client: Client, number: int, clients: int = clients) -> None:
             tree = claim(f"c-{clients}-{number}").tree
             status, body = await client.request("POST", CLAIMS, json.dumps(tree).encode())
             assert status == 201, body
 
-        times = await run_clients(port, clients, create)
-        made += len(times)
-        show(f"creates, {clients} clients", times)
+        made += await run_clients(server, f"creates, {clients} clients", clients, create)
 
     async def get(client: Client, number: int) -> None:
         status, _ = await client.request("GET", f"{CLAIMS}/c-1-0")
         assert status == 200
 
-    show("gets, 8 clients", await run_clients(port, 8, get))
+    await run_clients(server, "gets, 8 clients", 8, get)
 
     async def list_all(client: Client, number: int) -> None:
         status, _ = await client.request("GET", f"{CLAIMS}?limit=10000")
         assert status == 200
 
-    show(f"lists of {min(made, 10_000)}", await run_clients(port, 1, list_all))
+    await run_clients(server, f"lists of {min(made, 10_000)}", 1, list_all)
 
 
 @contextmanager
-def serving(folder: Path):
-    """A `redra up` on a free port; yields the port."""
+def serving(folder: Path) -> Iterator[Server]:
+    """A `redra up` on a free port."""
     command = [sys.executable, "-m", "app.cli", "up", "--listen", "127.0.0.1:0"]
     started = time.perf_counter()
     server = subprocess.Popen([*command, "--data", str(folder)], stdout=subprocess.PIPE, text=True)
     try:
         line = server.stdout.readline()
         print(f"{'redra up to ready':28} {time.perf_counter() - started:9.2f} s")
-        yield int(line.strip().rpartition(":")[2])
+        yield Server(process=server.pid, port=int(line.strip().rpartition(":")[2]))
     finally:
         server.terminate()
         server.wait(timeout=30)
@@ -124,8 +140,8 @@ def main() -> None:
     with temporary_data() as folder:
         with serving(folder):
             pass
-        with serving(folder) as port:
-            asyncio.run(measure(port))
+        with serving(folder) as server:
+            asyncio.run(measure(server))
 
 
 if __name__ == "__main__":

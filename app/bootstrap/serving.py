@@ -18,7 +18,7 @@ from app.adapters.telemetry import Telemetry
 from app.api.application import Application, create_app
 from app.api.connections import ConnectionBounds, connection_class
 from app.api.limits import ApiLimits
-from app.bootstrap import kubeconfigs
+from app.bootstrap import collecting, kubeconfigs
 from app.bootstrap.access import Door, open_door
 from app.bootstrap.histories import (
     default_history,
@@ -76,6 +76,7 @@ def supervise(
 
 async def serve(settings: Settings, *, workers: bool, ready: Callable[[str, Path], None]) -> None:
     """`redra up`: store, histories, API and workers, until a signal to stop."""
+    collecting.expect_large_heap()
     door = open_door(settings)
     async with AsyncExitStack() as stack:
         listener = _bind(door.address.host, door.address.port)
@@ -105,6 +106,7 @@ async def serve(settings: Settings, *, workers: bool, ready: Callable[[str, Path
                 url=url, authority=door.authority, token=door.token, client=door.client
             ),
         )
+        collecting.keep_loaded()
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(_stop_on_signal, server)
             tasks.start_soon(_tell_when_started, server, lambda: ready(url, kubeconfig))
@@ -122,6 +124,7 @@ async def work(
     ready: Callable[[str], None],
 ) -> None:
     """`redra work`: the controllers of some or all histories, until a signal to stop."""
+    collecting.expect_large_heap()
     async with AsyncExitStack() as stack:
         store = await stack.enter_async_context(open_store(settings))
         histories = await stack.enter_async_context(open_histories(store, settings))
@@ -129,6 +132,7 @@ async def work(
         wanted = names or tuple(info.name for info in await store.log.histories())
         for name in wanted:
             await histories.open(name)
+        collecting.keep_loaded()
         ready(f"working on {', '.join(wanted) or 'no history yet'}")
         with anyio.open_signal_receiver(signal.SIGTERM, signal.SIGINT) as signals:
             async for _ in signals:

@@ -1,0 +1,126 @@
+"""CPU time per write and per projected event, without a database: `python -m bench.cpu`.
+
+Unlike rates, CPU time says the same on a busy machine and on an idle one. The writer runs against
+the log in memory, so what is counted is deciding, sealing, folding into the views and handing on.
+"""
+
+import argparse
+import cProfile
+import gc
+import pstats
+import sys
+import time
+from collections.abc import Callable, Sequence
+
+import anyio
+
+from app.bootstrap.histories import rules_for, views_of
+from app.bootstrap.stores import memory_store
+from app.domain.log import Event, ObjectKey, Revision
+from app.domain.objects.commands import Command, CreateObject, PatchObject, PatchType
+from app.domain.objects.profile import Profile
+from app.domain.values.timestamps import Instant
+from app.service.folding import FoldingBounds, Projector
+from app.service.runtime import HistoryRuntime, RuntimeBounds
+from bench.scheduling import node, pod
+from bench.writer import BENCH, claim
+
+CREATES = 8_000
+CALLERS = 32
+
+
+async def submit_all(runtime: HistoryRuntime, commands: Sequence[Command]) -> float:
+    """CPU microseconds for each of the commands, submitted by CALLERS concurrent callers."""
+
+    async def call(lane: Sequence[Command]) -> None:
+        for command in lane:
+            await runtime.submit(command, actor=BENCH)
+
+    started = time.process_time()
+    async with anyio.create_task_group() as tasks:
+        for number in range(CALLERS):
+            tasks.start_soon(call, commands[number::CALLERS])
+    return (time.process_time() - started) / len(commands) * 1e6
+
+
+def finish(number: int) -> Command:
+    """What a kubelet writes when a pod has started."""
+    status = {"phase": "Running", "podIP": f"10.0.{number // 250}.{number % 250 + 1}"}
+    return PatchObject(
+        key=ObjectKey("", "pods", "default", f"pod-{number:05}"),
+        version="v1",
+        type=PatchType.MERGE,
+        body={"status": status},
+        subresource="status",
+    )
+
+
+async def measure(show: Callable[[str, float], None]) -> list[Event]:
+    """Report each kind of write; returns the events that were made."""
+    store = memory_store()
+    profile = Profile()
+    info = await store.log.create_history("bench", seed=1, settings={}, created=Instant(0))
+    runtime = HistoryRuntime(
+        info=info, ports=store.ports, rules=rules_for(profile), bounds=RuntimeBounds()
+    )
+    async with runtime.running():
+        tree = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "default"}}
+        key = ObjectKey("", "namespaces", "", "default")
+        await runtime.submit(CreateObject(key=key, version="v1", tree=tree), actor=BENCH)
+        half = CREATES // 2
+        show("create a claim", await submit_all(runtime, [claim(f"c-{n}") for n in range(CREATES)]))
+        show("create a node", await submit_all(runtime, [node(f"node-{n}") for n in range(half)]))
+        show("create a pod", await submit_all(runtime, [pod(f"pod-{n:05}") for n in range(half)]))
+        show("patch a pod's status", await submit_all(runtime, [finish(n) for n in range(half)]))
+    events = await store.log.read(info.id, after=Revision(0), limit=1_000_000)
+    projector = Projector(
+        log=store.log,
+        views=store.views,
+        history=info.id,
+        make=views_of(profile),
+        bounds=FoldingBounds(),
+    )
+    await projector.open()
+    for size in (200, 5_000):
+        projector = Projector(
+            log=store.log,
+            views=memory_store().views,
+            history=info.id,
+            make=views_of(profile),
+            bounds=FoldingBounds(page_max=size),
+        )
+        await projector.open()
+        started, worst = time.process_time(), 0.0
+        for first in range(0, len(events), size):
+            turn = time.process_time()
+            await projector.take(events[first : first + size], at_head=True)
+            worst = max(worst, time.process_time() - turn)
+        spent = time.process_time() - started
+        show(f"project an event, {size} at once", spent / len(events) * 1e6)
+        print(f"    longest turn {worst * 1e3:.0f} ms")
+    return events
+
+
+def main(arguments: Sequence[str] = ()) -> None:
+    """Measure and print."""
+    parser = argparse.ArgumentParser(prog="bench.cpu", description=__doc__)
+    parser.add_argument("--profile", action="store_true", help="print where the time goes")
+    options = parser.parse_args(arguments)
+    gc.set_threshold(100_000, 20, 50)
+    profiler = cProfile.Profile() if options.profile else None
+
+    def show(what: str, spent: float) -> None:
+        print(f"{what:36} {spent:7.1f} µs CPU")
+        if profiler is not None:
+            profiler.disable()
+            pstats.Stats(profiler, stream=sys.stdout).sort_stats("cumtime").print_stats(75)
+            profiler.clear()
+            profiler.enable()
+
+    if profiler is not None:
+        profiler.enable()
+    anyio.run(measure, show, backend_options={"use_uvloop": True})
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
