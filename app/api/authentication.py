@@ -55,7 +55,7 @@ class Authenticator:
         authorization = request.header(b"authorization")
         if peer is None and not authorization and self._credentials.loopback_only:
             _check_site(request)
-        place = (peer, authorization, request.header(b"user-agent"))
+        place = (peer, authorization, request.header(b"user-agent")[:_AGENT_MAX])
         found = self._remembered.get(place)
         if found is None:
             found = self._authenticate(*place)
@@ -89,7 +89,7 @@ class Authenticator:
         else:
             raise Unauthorized("Unauthorized")
         actor = found.actor
-        shown = Actor(user=actor.user, groups=actor.groups, agent=agent[:_AGENT_MAX])
+        shown = Actor(user=actor.user, groups=actor.groups, agent=agent)
         return replace(found, actor=shown)
 
 

@@ -3,12 +3,14 @@
 import json
 import os
 import signal
+import socket
 import ssl
 import subprocess
 import sys
 import urllib.error
 import urllib.request
 from collections.abc import Iterator
+from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -198,6 +200,14 @@ def test_server_certificate_is_for_the_names_it_is_reached_by(cluster: Cluster, 
     url = f"https://{host}:{cluster.url.rpartition(':')[2]}/readyz"
     with urllib.request.urlopen(url, context=context) as answer:
         assert answer.status == 200
+
+
+def test_connections_that_never_shake_hands_leave_the_server_well(cluster: Cluster) -> None:
+    port = int(cluster.url.rpartition(":")[2])
+    with ExitStack() as stack:
+        for _ in range(500):
+            stack.enter_context(socket.create_connection(("127.0.0.1", port)))
+        assert cluster.kubectl("get", "namespaces").returncode == 0
 
 
 def test_role_lets_a_group_read_and_nothing_else(cluster: Cluster) -> None:

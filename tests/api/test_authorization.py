@@ -121,6 +121,15 @@ async def test_access_review_answers_from_the_same_rules():
         assert (await allowed(server, "*", "*", AS_ROOT, group="*"))["allowed"] is True
 
 
+async def test_long_questions_are_answered_and_not_remembered():
+    async with serving(credentials=KNOWN, authorization=ROLES) as server:
+        await grant(server, "ann", READ)
+        long = "x" * 100_000
+        assert (await allowed(server, "get", "configmaps", name=long))["allowed"] is True
+        kept = server.app._authorizer._rights.values()
+        assert all(question.size < 2_000 for rights in kept for _, _, question in rights.decisions)
+
+
 async def test_review_about_somebody_else_needs_a_right_of_its_own():
     async with serving(credentials=KNOWN, authorization=ROLES) as server:
         await grant(server, "ann", READ)

@@ -45,6 +45,12 @@ class Question:
         """The resource as rules write it, such as `pods/log`."""
         return f"{self.resource}/{self.subresource}" if self.subresource else self.resource
 
+    @property
+    def size(self) -> int:
+        """How many letters it has."""
+        part = len(self.verb) + len(self.group) + len(self.resource) + len(self.subresource)
+        return part + len(self.namespace) + len(self.name) + len(self.path)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Decision:
