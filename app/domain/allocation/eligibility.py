@@ -73,7 +73,7 @@ def select(
     view: NodeView, selectors: Selectors, compiler: SelectorCompiler, *, binding_conditions: bool
 ) -> Selection:
     """The selectable devices; remembered with the view."""
-    key = ("selection", selectors.of_class, selectors.own, binding_conditions)
+    key = ("selection", compiler, selectors.of_class, selectors.own, binding_conditions)
     found = view.memory.get(key)
     if found is None:
         found = _select(view, selectors, compiler, binding_conditions)
