@@ -644,4 +644,4 @@ def test_every_decision_can_be_made_again():
     assert effects.differences == ()
     assert decisions.total == len(cluster.decisions())
     outcomes = {outcome for _, outcome in cluster.decisions()}
-    assert {"Scheduled", "Unschedulable", "Evicted", "Deleted"} <= outcomes
+    assert {"Scheduled", "Unschedulable", "Evicted", "Deallocated"} <= outcomes

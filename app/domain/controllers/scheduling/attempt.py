@@ -217,6 +217,17 @@ def _scheduled(
         uids = [json_tree.text(tree, "metadata", "uid") for tree in fresh]
         ids = share_ids.derived(cycle.pod.facts.uid, uids)
         allocations = tuple(devices.allocation.allocation_results(ids))
+    if twice := _named_twice(cycle.claims):
+        # Parity: C18, the second entry finds the claim allocated by the first.
+        return Attempt(
+            outcome="Error",
+            claims=cycle.claims,
+            message=messages.prebind_failure(
+                f"claim {twice} got allocated elsewhere in the meantime"
+            ),
+            next_start=start,
+            looked_at=looked_at,
+        )
     return Attempt(
         outcome="Scheduled",
         claims=cycle.claims,
@@ -227,6 +238,16 @@ def _scheduled(
         looked_at=looked_at,
         feasible=feasible,
     )
+
+
+def _named_twice(claims: tuple[PodClaim, ...]) -> str:
+    """The first unallocated claim that two entries of the pod name."""
+    seen: set[ObjectKey] = set()
+    for claim in claims:
+        if claim.allocation is None and claim.key in seen:
+            return claim.name
+        seen.add(claim.key)
+    return ""
 
 
 def _no_node(cycle: Cycle, tally: _Tally, start: int) -> Attempt:

@@ -63,4 +63,9 @@ def prebind_error(claims: Sequence[JsonView], problem: str) -> str:
     name = json_tree.text(claims[0], "claim") if claims else ""
     fresh = bool(claims) and json_tree.flag(claims[0], "fresh")
     what = "allocation and reservation" if fresh else "reservation"
-    return f'running PreBind plugin "DynamicResources": add {what} to claim {name}: {problem}'
+    return prebind_failure(f"add {what} to claim {name}: {problem}")
+
+
+def prebind_failure(text: str) -> str:
+    """The message of an attempt that failed before the binding."""
+    return f'running PreBind plugin "DynamicResources": {text}'

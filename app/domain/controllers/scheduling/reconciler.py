@@ -61,6 +61,9 @@ PATCHES = (RESOURCE_GROUP, "resourceslicepatches")
 MOVED = "the object has been modified"
 """Part of the text of a version conflict: the attempt is repeated at once."""
 
+MOVED_MAX = 4
+"""How often in a row that is done for one pod."""
+
 Place = tuple[str, str]
 
 
@@ -86,6 +89,7 @@ class SchedulingReconciler:
         self._is_step_over = False
         self._quiet: list[QuietAttempt] = []
         self._refused: dict[Place, str] = {}
+        self._moved: dict[Place, int] = {}
         self._merged: dict[ObjectKey, JsonView] = {}
 
     def fold(self, event: Event, views: Views) -> None:
@@ -230,8 +234,6 @@ class SchedulingReconciler:
             observed=views.objects.revision,
         )
 
-    # Folding
-
     def _fold_pod(self, event: Event, objects: ObjectsReader) -> None:
         place = (event.key.namespace, event.key.name)
         tree = event.object
@@ -340,6 +342,7 @@ class SchedulingReconciler:
         if following is not None:
             self._start = following
         now = Instant(json_tree.integer(inputs, "now") or event.stamp.time)
+        self._moved.pop(place, None)
         if body.get("key") == quiet.KEY:
             self._fold_quiet(event, inputs, now, objects)
             return
@@ -369,8 +372,6 @@ class SchedulingReconciler:
             if pod is not None and pod.spec.facts.uid == found.uid:
                 self._place_failure(pod, found.outcome, frozenset(found.plugins), now)
                 self._waker.replay(pod, objects, observed, event.stamp.time)
-
-    # Attempts
 
     def _next(self, views: SchedulingViews, now: Instant) -> Plan | None:
         while (held := self._bindings.take(now)) is not None:
@@ -449,7 +450,8 @@ class SchedulingReconciler:
         if decision.outcome not in ("Scheduled", "WaitingForBinding"):
             self.queue.err(pod, now)
             return
-        if MOVED not in problem:
+        self._moved[place] = self._moved.get(place, 0) + 1
+        if MOVED not in problem or self._moved[place] > MOVED_MAX:
             self._refused[place] = messages.prebind_error(
                 decision.summary.get("claims") or [], problem
             )

@@ -11,7 +11,7 @@ from app.domain.allocation import Features
 from app.domain.controllers import pods
 from app.domain.controllers.plan import Decision, Plan
 from app.domain.controllers.resources import pod_key
-from app.domain.controllers.scheduling import binding, pod_claims, reports, writes
+from app.domain.controllers.scheduling import binding, messages, pod_claims, reports, writes
 from app.domain.controllers.scheduling.attempt import Attempt, SchedulingViews
 from app.domain.controllers.scheduling.binding import POLL, Readiness
 from app.domain.controllers.scheduling.pod_claims import ClaimsNotReady, PodClaim
@@ -123,7 +123,7 @@ def _give_up(
     text: str,
     now: Instant,
 ) -> Plan:
-    message = f'running PreBind plugin "DynamicResources": {text}'
+    message = messages.prebind_failure(text)
     own = pods.facts(tree).extended_claim
     reserved = [claim for claim in claims if pods.is_reserved_for(claim.tree, held.uid)]
     commands = (

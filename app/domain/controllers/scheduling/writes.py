@@ -47,10 +47,17 @@ def reserve(
     if (lacking or has_work) and nominates and nominated != attempt.node:
         yield _pod_status(pod, {"nominatedNodeName": attempt.node})
     drawn = iter(attempt.allocations)
+    seen: set[ObjectKey] = set()
     for claim in attempt.claims:
         fresh = next(drawn) if claim.allocation is None else None
-        if claim in lacking:
-            yield from _reserve_claim(claim, fresh, pod, now, stamps_time=stamps_time)
+        if claim not in lacking:
+            continue
+        if claim.key in seen:
+            # Parity: C18, the second entry of the pod adds the reservation again.
+            yield _reserve_again(claim, pod)
+            continue
+        seen.add(claim.key)
+        yield from _reserve_claim(claim, fresh, pod, now, stamps_time=stamps_time)
     if attempt.extended is not None:
         yield from _make_extended(
             attempt.extended, next(drawn), pod, now, number=number, stamps_time=stamps_time
@@ -181,6 +188,21 @@ def _reserve_claim(
     ]
     tree["status"] = status
     yield UpdateObject(
+        key=claim.key, version="v1", tree=tree, subresource="status", options=MANAGER
+    )
+
+
+def _reserve_again(claim: PodClaim, pod: JsonObject) -> UpdateObject:
+    tree = json_tree.copy(claim.tree)
+    tree["metadata"].pop("resourceVersion", None)
+    entry = {
+        "resource": "pods",
+        "name": json_tree.text(pod, "metadata", "name"),
+        "uid": json_tree.text(pod, "metadata", "uid"),
+    }
+    reserved = json_tree.objects(tree, "status", "reservedFor")
+    tree["status"]["reservedFor"] = [*reserved, entry, entry]
+    return UpdateObject(
         key=claim.key, version="v1", tree=tree, subresource="status", options=MANAGER
     )
 

@@ -1,0 +1,339 @@
+"""Stories as text: a command, dashes, what the log then tells.
+
+A block is one command line and its transcript. Each command is carried out on a cluster in memory
+with virtual time; the controllers work until they are at rest; what they appended is told in one
+line per event. Generated names and uids derive from a seed, so a story reads the same every time.
+"""
+
+import shlex
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from app.domain.controllers.quirks import ControllerQuirks
+from app.domain.controllers.registry import Options
+from app.domain.errors import Rejected
+from app.domain.log import Event
+from app.domain.objects.profile import Profile
+from app.domain.values import json_tree
+from app.domain.values.json_tree import JsonObject
+from app.domain.values.timestamps import SECOND
+from tests.cluster import DRIVER, T0, Cluster, claim_spec
+
+SEPARATOR = "----"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Block:
+    """One command with its transcript; `lead` are the comments and blank lines before it."""
+
+    lead: str
+    command: str
+    transcript: str
+
+
+def parse(text: str) -> list[Block]:
+    """The blocks of a story. A transcript ends at a blank line."""
+    blocks: list[Block] = []
+    lead: list[str] = []
+    lines = iter(text.splitlines())
+    for line in lines:
+        if not line.strip() or line.startswith("#"):
+            lead.append(line)
+            continue
+        assert next(lines, "") == SEPARATOR, f"{SEPARATOR} is missing after {line!r}"
+        told: list[str] = []
+        for found in lines:
+            if not found.strip():
+                break
+            told.append(found)
+        blocks.append(Block(lead="\n".join(lead), command=line, transcript="\n".join(told)))
+        lead = [""]
+    return blocks
+
+
+def tell(path: Path) -> str:
+    """The story as it goes now."""
+    story = Story()
+    parts: list[str] = []
+    for number, block in enumerate(parse(path.read_text(encoding="utf-8"))):
+        if number or block.lead:
+            parts.append(block.lead)
+        parts.extend((block.command, SEPARATOR, story.run(block.command) or "(nothing)"))
+    return "\n".join(parts) + "\n"
+
+
+class Story:
+    """A cluster that is spoken to in lines."""
+
+    def __init__(self) -> None:
+        self._cluster: Cluster | None = None
+        self._told = 0
+        self._seen: dict[str, dict[str, str]] = {}
+
+    @property
+    def cluster(self) -> Cluster:
+        """The cluster, made at the first command."""
+        if self._cluster is None:
+            self._cluster = Cluster()
+        return self._cluster
+
+    def run(self, line: str) -> str:
+        """Carry out one command and tell what followed."""
+        verb, *words = shlex.split(line)
+        handler = _HANDLERS[verb]
+        plain = [word for word in words if "=" not in word]
+        options = dict(word.split("=", 1) for word in words if "=" in word)
+        try:
+            shown = handler(self, *plain, **options)
+        except Rejected as refusal:
+            shown = f"refused: {refusal}"
+        self.cluster.settle()
+        lines = [] if shown is None else [shown]
+        return "\n".join(lines + self._news())
+
+    def _news(self) -> list[str]:
+        events = self.cluster.line.events[self._told :]
+        self._told += len(events)
+        found: list[str] = []
+        for event in events:
+            text = self._text(event)
+            if text:
+                found.append(f"{(event.stamp.time - T0) / SECOND:9.3f}  {text}")
+        return found
+
+    def _text(self, event: Event) -> str:
+        tree = event.object
+        if event.type == "DecisionRecorded":
+            return _decision(tree)
+        kind = event.key.resource
+        name = event.key.name
+        if kind == "events":
+            if event.type == "ObjectUpdated":
+                count = tree.get("count") or json_tree.get(tree, "series", "count")
+                return f"repeats ({count}) about {tree['involvedObject']['name']}"
+            return f'says about {tree["involvedObject"]["name"]}: "{tree["message"]}"'
+        if kind not in _FACTS:
+            return ""
+        place = f"{kind}/{name}"
+        if event.type == "ObjectDeleted":
+            self._seen.pop(place, None)
+            return f"{place} is gone"
+        facts = {label: read(tree) for label, read in _FACTS[kind].items()}
+        before = self._seen.get(place, {})
+        self._seen[place] = facts
+        news = [f"{label}={text}" for label, text in facts.items() if before.get(label, "") != text]
+        return f"{place} {' '.join(news) if news else '(no change to tell)'}"
+
+
+def _decision(tree: JsonObject) -> str:
+    summary = tree["summary"]
+    parts = [f"{tree['controller']} decides {tree['outcome']} for {tree['name'] or 'all'}"]
+    if summary.get("node"):
+        parts.append(f"on {summary['node']}")
+    for claim in summary.get("claims") or ():
+        parts.append(",".join(device.split("/", 1)[1] for device in claim["devices"]))
+    if summary.get("removed"):
+        parts.append("; ".join(f"{ref['name']}: {ref['why']}" for ref in summary["removed"]))
+    return " ".join(parts)
+
+
+def _refs(tree: JsonObject) -> str:
+    found = json_tree.objects(tree, "status", "reservedFor")
+    return ",".join(ref["name"] for ref in found) or "-"
+
+
+def _devices(tree: JsonObject) -> str:
+    found = json_tree.objects(tree, "status", "allocation", "devices", "results")
+    return ",".join(f"{ref['pool']}/{ref['device']}" for ref in found) or "-"
+
+
+def _condition(kind: str) -> Callable[[JsonObject], str]:
+    def read(tree: JsonObject) -> str:
+        for found in json_tree.objects(tree, "status", "conditions"):
+            if found["type"] == kind:
+                reason = found.get("reason", "")
+                return f"{found['status']}/{reason}" if reason else str(found["status"])
+        return "-"
+
+    return read
+
+
+def _message(tree: JsonObject) -> str:
+    for found in json_tree.objects(tree, "status", "conditions"):
+        return f'"{found["message"]}"'
+    return "-"
+
+
+def _ending(tree: JsonObject) -> str:
+    return "yes" if "deletionTimestamp" in tree["metadata"] else "-"
+
+
+def _statuses(tree: JsonObject) -> str:
+    found = json_tree.objects(tree, "status", "resourceClaimStatuses")
+    return ",".join(ref["resourceClaimName"] for ref in found) or "-"
+
+
+_FACTS: dict[str, dict[str, Callable[[JsonObject], str]]] = {
+    "pods": {
+        "phase": lambda tree: json_tree.text(tree, "status", "phase"),
+        "claims": _statuses,
+        "nominated": lambda tree: json_tree.text(tree, "status", "nominatedNodeName") or "-",
+        "node": lambda tree: json_tree.text(tree, "spec", "nodeName") or "-",
+        "scheduled": _condition("PodScheduled"),
+        "disrupted": _condition("DisruptionTarget"),
+        "terminating": _ending,
+    },
+    "resourceclaims": {
+        "finalizers": lambda tree: str(len(json_tree.texts(tree, "metadata", "finalizers"))),
+        "devices": _devices,
+        "reserved": _refs,
+        "terminating": _ending,
+    },
+    "devicetaintrules": {
+        "effect": lambda tree: json_tree.text(tree, "spec", "taint", "effect"),
+        "condition": _condition("EvictionInProgress"),
+        "message": _message,
+    },
+}
+
+
+# Commands
+
+
+def _cluster(story: Story, *, profile: str = "1.37", **quirks: str) -> None:
+    switches = {name: value == "on" for name, value in quirks.items()}
+    options = Options(quirks=ControllerQuirks(**switches))
+    story._cluster = Cluster(profile=Profile(version=profile), options=options)
+
+
+def _node(story: Story, name: str, **labels: str) -> None:
+    devices = int(labels.pop("devices", "0"))
+    story.cluster.node(name, **labels)
+    if devices:
+        story.cluster.slice(name, devices=devices)
+
+
+def _class(story: Story, name: str, *, cel: str = "") -> None:
+    story.cluster.device_class(name, selector=cel)
+
+
+def _request(options: dict[str, str]) -> dict[str, object]:
+    found: dict[str, object] = {}
+    if "count" in options:
+        found["count"] = int(options["count"])
+    if "class" in options:
+        found["class_name"] = options["class"]
+    if "cel" in options:
+        found["selectors"] = [{"cel": {"expression": options["cel"]}}]
+    if "tolerate" in options:
+        toleration: JsonObject = {"operator": "Exists"}
+        if options["tolerate"] != "any":
+            effect, _, seconds = options["tolerate"].partition(":")
+            toleration["effect"] = effect
+            if seconds:
+                toleration["tolerationSeconds"] = int(seconds)
+        found["tolerations"] = [toleration]
+    return found
+
+
+def _template(story: Story, name: str, **options: str) -> None:
+    spec = claim_spec(**_request(options))
+    story.cluster.create("resource.k8s.io/v1", "ResourceClaimTemplate", name, spec={"spec": spec})
+
+
+def _claim(story: Story, name: str, **options: str) -> None:
+    story.cluster.create(
+        "resource.k8s.io/v1", "ResourceClaim", name, spec=claim_spec(**_request(options))
+    )
+
+
+def _pod(story: Story, name: str, *, node: str = "", both: str = "", **options: str) -> None:
+    spec: dict[str, object] = {}
+    if node:
+        spec["nodeSelector"] = {"kubernetes.io/hostname": node}
+    if both:
+        first, _, second = both.partition(",")
+        spec["resourceClaims"] = [
+            {"name": "a", "resourceClaimName": first},
+            {"name": "b", "resourceClaimName": second},
+        ]
+    story.cluster.pod(name, **options, **spec)
+
+
+def _rule(
+    story: Story, name: str, *, effect: str = "NoExecute", pool: str = "", all: str = ""
+) -> None:
+    selector: JsonObject = {"driver": DRIVER}
+    if pool:
+        selector["pool"] = pool
+    spec: JsonObject = {"taint": {"key": "example.com/bad", "effect": effect}}
+    if not all:
+        spec["deviceSelector"] = selector
+    story.cluster.create("resource.k8s.io/v1", "DeviceTaintRule", name, spec=spec)
+
+
+def _effect(story: Story, name: str, effect: str) -> None:
+    story.cluster.patch("devicetaintrules", name, {"spec": {"taint": {"effect": effect}}})
+
+
+def _delete(story: Story, place: str) -> None:
+    resource, _, name = place.partition("/")
+    story.cluster.delete(resource, name)
+
+
+def _finish(story: Story, name: str, phase: str = "Succeeded") -> None:
+    story.cluster.finish(name, phase)
+
+
+def _kill(story: Story, name: str) -> None:
+    story.cluster.kill(name)
+
+
+def _wait(story: Story, seconds: str) -> None:
+    story.cluster.wait(float(seconds))
+
+
+def _unreserve(story: Story, name: str) -> None:
+    """Take all reservations from a claim, as a failed binding does."""
+    tree = json_tree.copy(story.cluster.must("resourceclaims", name))
+    tree["status"].pop("reservedFor", None)
+    story.cluster.update("resourceclaims", tree, "status")
+
+
+def _unprotect(story: Story, name: str) -> None:
+    story.cluster.patch("resourceclaims", name, {"metadata": {"finalizers": None}})
+
+
+def _show(story: Story, place: str) -> str:
+    resource, _, name = place.partition("/")
+    tree = story.cluster.get(resource, name)
+    if tree is None:
+        return f"{place} does not exist"
+    found = [f"{label}={read(tree)}" for label, read in _FACTS[resource].items()]
+    return f"{place} {' '.join(found)}"
+
+
+def _why(story: Story, name: str) -> str:
+    condition = story.cluster.pod_condition(name)
+    return "no condition" if condition is None else str(condition.get("message", "scheduled"))
+
+
+_HANDLERS: dict[str, Callable[..., str | None]] = {
+    "cluster": _cluster,
+    "node": _node,
+    "class": _class,
+    "template": _template,
+    "claim": _claim,
+    "pod": _pod,
+    "rule": _rule,
+    "effect": _effect,
+    "delete": _delete,
+    "finish": _finish,
+    "kill": _kill,
+    "wait": _wait,
+    "unreserve": _unreserve,
+    "unprotect": _unprotect,
+    "show": _show,
+    "why": _why,
+}
