@@ -105,6 +105,7 @@ class StagedObjects:
     def __init__(self, base: ObjectsReader) -> None:
         self._base = base
         self._events: dict[ObjectKey, Event | None] = {}
+        self._by_place: dict[tuple[str, str], set[ObjectKey]] = {}
         self._uids: dict[str, ObjectKey] = {}
         self._undo: list[tuple[ObjectKey, object]] = []
         self._revision = base.revision
@@ -120,11 +121,13 @@ class StagedObjects:
             self._revision = event.revision
             if not event.is_about_object:
                 continue
+            key = event.key
             gone = event.type is EventType.OBJECT_DELETED
-            self._undo.append((event.key, self._events.get(event.key, _UNTOUCHED)))
-            self._events[event.key] = None if gone else event
+            self._undo.append((key, self._events.get(key, _UNTOUCHED)))
+            self._events[key] = None if gone else event
+            self._by_place.setdefault((key.group, key.resource), set()).add(key)
             if event.uid and not gone:
-                self._uids[event.uid] = event.key
+                self._uids[event.uid] = key
 
     def mark(self) -> tuple[int, Revision]:
         """A point to return to."""
@@ -156,16 +159,14 @@ class StagedObjects:
     def keys(self, group: str, resource: str, namespace: str | None = None) -> Iterable[ObjectKey]:
         """Keys of a resource, sorted."""
         touched = {
-            key: event
-            for key, event in self._events.items()
-            if key.group == group
-            and key.resource == resource
-            and (namespace is None or key.namespace == namespace)
+            key
+            for key in self._by_place.get((group, resource), ())
+            if key in self._events and (namespace is None or key.namespace == namespace)
         }
         if not touched:
             return self._base.keys(group, resource, namespace)
-        found = set(self._base.keys(group, resource, namespace)) - touched.keys()
-        return sorted(found | {key for key, event in touched.items() if event is not None})
+        found = set(self._base.keys(group, resource, namespace)) - touched
+        return sorted(found | {key for key in touched if self._events[key] is not None})
 
     def dependents(self, owner_uid: str) -> Iterable[ObjectKey]:
         """Keys of objects with that owner, sorted; staged objects are looked at one by one."""

@@ -11,11 +11,24 @@ from typing import Any
 import msgspec
 
 from app.domain.errors import ChainBroken
-from app.domain.log.event import GENESIS, Draft, Event, Revision, Stamp
+from app.domain.log.event import GENESIS, Actor, Draft, Event, Origin, Revision, Stamp
 from app.domain.values import timestamps
 from app.domain.values.json_tree import JsonObject
 
 _canonical = msgspec.json.Encoder(order="sorted")
+
+
+class _WrittenStamp(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=False):
+    """A stamp as it is hashed; its fields are those of Stamp."""
+
+    time: str
+    actor: Actor
+    verb: str
+    request_id: str = ""
+    uid: str = ""
+    cause: int = 0
+    observed: int = 0
+    origin: Origin | None = None
 
 
 def canonical_json(value: Any) -> bytes:
@@ -25,9 +38,18 @@ def canonical_json(value: Any) -> bytes:
 
 def stamp_json(stamp: Stamp) -> bytes:
     """The canonical form of a stamp: the time as text with six digits, absent fields left out."""
-    tree: JsonObject = msgspec.to_builtins(stamp)
-    tree["time"] = timestamps.micro_text(stamp.time)
-    return _canonical.encode(tree)
+    return _canonical.encode(
+        _WrittenStamp(
+            time=timestamps.micro_text(stamp.time),
+            actor=stamp.actor,
+            verb=stamp.verb,
+            request_id=stamp.request_id,
+            uid=stamp.uid,
+            cause=stamp.cause,
+            observed=stamp.observed,
+            origin=stamp.origin,
+        )
+    )
 
 
 def canonical_bytes(event: Event, stamp: bytes | None = None) -> bytes:

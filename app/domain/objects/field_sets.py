@@ -46,7 +46,7 @@ def dump(fields: FieldSet) -> JsonObject:
         if element == MEMBER:
             found[MEMBER] = {}
         else:
-            found[element] = {} if below == _LEAF else dump(below)
+            found[element] = {} if below is _LEAF or below == _LEAF else dump(below)
     return found
 
 
@@ -56,19 +56,17 @@ def applied(value: JsonObject, node: Node) -> FieldSet:
 
 
 def everything(value: Any, node: Node | None) -> FieldSet:
-    """A value that was not there before: itself and all below it."""
+    """A value that was not there before: itself and all below it. Shared: never change it."""
+    if node is None or not node.is_granular:
+        return _LEAF
     found: FieldSet = {MEMBER: True}
-    if node is None or not _is_granular(node):
-        return found
     if value.__class__ is dict:
-        if node.shape is Shape.MAP:
-            items = node.items
-            for key, item in value.items():
-                found[f"f:{key}"] = everything(item, items)
-        else:
-            fields = node.fields
-            for key, item in value.items():
-                found[f"f:{key}"] = everything(item, fields.get(key))
+        is_map = node.shape is Shape.MAP
+        fields = node.fields
+        for key, item in value.items():
+            child = node.items if is_map else fields.get(key)
+            is_leaf = child is None or not child.is_granular
+            found[f"f:{key}"] = _LEAF if is_leaf else everything(item, child)
     elif value.__class__ is list:
         items = node.items
         for item in value:
@@ -155,7 +153,7 @@ def merged(live: Any, config: Any, node: Node | None) -> Any:
 
     Items keep the order of `live`; new ones follow. The result shares with both.
     """
-    if node is None or not _is_granular(node) or live is None:
+    if node is None or not node.is_granular or live is None:
         return config
     if isinstance(config, dict) and isinstance(live, dict):
         found = dict(live)
@@ -204,7 +202,7 @@ def _applied_below(value: Any, node: Node | None) -> FieldSet:
     is_free = node is not None and node.shape is Shape.MAP
     is_list = isinstance(value, list)
     for element, item, child in _children(value, node):
-        is_leaf = child is None or not _is_granular(child) or not isinstance(item, dict | list)
+        is_leaf = child is None or not child.is_granular or not isinstance(item, dict | list)
         if is_leaf:
             found[element] = dict(_LEAF)
             continue
@@ -220,7 +218,7 @@ def _compare(old: Any, new: Any, node: Node | None, changed: FieldSet, removed: 
     """Both values are there. Fields below go into the two sets; a changed leaf is marked."""
     if old is new or old == new:
         return
-    if node is None or not _is_granular(node) or not (old or new):
+    if node is None or not node.is_granular or not (old or new):
         if not semantic_equal(old, new, node):
             changed[MEMBER] = True
         return
@@ -260,7 +258,7 @@ def _compare(old: Any, new: Any, node: Node | None, changed: FieldSet, removed: 
 
 def _children(value: Any, node: Node | None) -> Iterator[tuple[str, Any, Node | None]]:
     """Path element, value and schema of what lies below a granular value."""
-    if node is None or not _is_granular(node):
+    if node is None or not node.is_granular:
         return
     if isinstance(value, dict):
         if node.shape is Shape.MAP:
@@ -274,13 +272,6 @@ def _children(value: Any, node: Node | None) -> Iterator[tuple[str, Any, Node | 
     elif isinstance(value, list):
         for item in value:
             yield _element(item, node), item, node.items
-
-
-def _is_granular(node: Node) -> bool:
-    shape = node.shape
-    if shape is Shape.OBJECT or shape is Shape.MAP:
-        return not node.is_atomic
-    return shape is Shape.LIST and node.list_type != "atomic"
 
 
 def _child(node: Node | None, key: str) -> Node | None:

@@ -123,6 +123,9 @@ def track(
     before = old if old is not None else field_sets.zero(node)
     changed, removed = field_sets.changes(before, tree, node)
     changed = tracked(changed, writer.subresource, has_status=has_status)
+    if not managers:
+        put(metadata, [replace(writer, fields=changed)])
+        return
     removed = tracked(removed, writer.subresource, has_status=has_status)
     if not changed and not removed:
         return

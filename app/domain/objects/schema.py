@@ -76,7 +76,8 @@ class Node:
 
     `list_type` is atomic, set or map (for LIST), `list_keys` the keys of a map list; `merge_key`
     and `strategies` belong to strategic merge patches; `is_atomic` marks objects and maps that
-    server-side apply treats as one value. `omits_zero` tells that the API leaves the field out
+    server-side apply treats as one value; `is_granular` says that it looks into the value.
+    `omits_zero` tells that the API leaves the field out
     when it is false, 0 or empty; `always` are fields that it always shows, with their zero value.
     `fields` is filled for OBJECT, `items` for LIST and MAP. The cleaners are what `prune` compiled
     from the node; nobody else uses them.
@@ -95,6 +96,7 @@ class Node:
         "enum",
         "format",
         "is_atomic",
+        "is_granular",
         "list_keys",
         "list_type",
         "merge_key",
@@ -124,6 +126,11 @@ class Node:
         self.strategies = frozenset(strategies.split(",")) - {""}
         atomic = raw.get("x-kubernetes-map-type") or body.get("x-kubernetes-map-type")
         self.is_atomic = atomic == "atomic" or self.shape is Shape.ANY
+        self.is_granular = (
+            self.list_type != "atomic"
+            if self.shape is Shape.LIST
+            else self.shape in (Shape.OBJECT, Shape.MAP) and not self.is_atomic
+        )
         self.required = frozenset(cast(list[str], body.get("required") or ()))
         self.enum: tuple[Any, ...] = tuple(raw.get("enum") or body.get("enum") or ())
         self.default: Any = schema_corrections.DEFAULTS.get(definition) or raw.get("default")

@@ -6,6 +6,7 @@ most times in whole seconds (`seconds_text`), some with six digits (`micro_text`
 
 import re
 from datetime import UTC, datetime, timedelta
+from functools import lru_cache
 from typing import NewType
 
 Instant = NewType("Instant", int)
@@ -48,11 +49,13 @@ def parse(text: str) -> Instant:
     return Instant(micros)
 
 
+@lru_cache(maxsize=1_024)
 def seconds_text(instant: Instant) -> str:
     """`2026-01-02T03:04:05Z`: whole seconds, cut, as the API writes most times."""
     return _moment(instant).isoformat(timespec="seconds")[:19] + "Z"
 
 
+@lru_cache(maxsize=1_024)
 def micro_text(instant: Instant) -> str:
     """`2026-01-02T03:04:05.000006Z`: always six digits."""
     return _moment(instant).isoformat(timespec="microseconds")[:26] + "Z"
