@@ -10,6 +10,7 @@ from app.cli import (
     console,
     demonstrating,
     explaining,
+    fleet,
     importing,
     listing,
     replaying,
@@ -36,6 +37,7 @@ for _module in (
     explaining,
     allocating,
     demonstrating,
+    fleet,
 ):
     _module.register(root)
 

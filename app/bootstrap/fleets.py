@@ -1,0 +1,279 @@
+"""Fleets into a history or a running server: profiles from files, writes in order.
+
+The profiles that come with the program lie in `app/domain/devices/profiles`; any other file of the
+same form may be named by its path.
+"""
+
+import json
+import urllib.error
+import urllib.request
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import asynccontextmanager
+from importlib import resources
+from pathlib import Path
+from typing import Any, Protocol
+
+import anyio
+import anyio.to_thread
+import yaml
+
+from app.bootstrap.choices import history_settings
+from app.bootstrap.histories import open_histories
+from app.bootstrap.stores import open_store
+from app.domain.errors import AlreadyExists, BadRequest, InputError, NotFound
+from app.domain.log import Actor, ObjectKey
+from app.domain.objects import registry
+from app.domain.objects.commands import (
+    Command,
+    CreateObject,
+    DeleteObject,
+    PatchObject,
+    UpdateObject,
+)
+from app.domain.values.json_tree import JsonObject
+from app.service import fleet, fleet_incidents
+from app.service.fleet import Fleet
+from app.service.fleet_incidents import Incident, Present
+from app.service.runtime import HistoryRuntime
+from app.settings import Settings
+
+ACTOR = Actor(user="redra:fleet", groups=("system:masters",), agent="redra-fleet")
+
+TOGETHER_MAX = 100
+"""How many objects are written in one append."""
+
+REQUEST_SECONDS = 30.0
+
+_PROFILES = resources.files("app") / "domain" / "devices" / "profiles"
+
+Say = Callable[[str], None]
+
+
+class _PlainDumper(yaml.SafeDumper):
+    """Writes everything out: no anchors for parts that objects share."""
+
+    def ignore_aliases(self, data: object) -> bool:
+        return True
+
+
+class Target(Protocol):
+    """Where a fleet is published."""
+
+    async def present(self) -> Present:
+        """The nodes and slices that exist."""
+        ...
+
+    async def send(self, commands: Sequence[Command]) -> None:
+        """Write; objects that exist already are kept as they are."""
+        ...
+
+
+def profile_names() -> list[str]:
+    """The profiles that come with the program."""
+    return sorted(item.name.removesuffix(".yaml") for item in _PROFILES.iterdir())
+
+
+def read_profile(name: str) -> JsonObject:
+    """A profile by its name or by the path of a file. Raises InputError."""
+    if name in profile_names():
+        return _document((_PROFILES / f"{name}.yaml").read_text(), name)
+    path = Path(name)
+    if not path.is_file():
+        raise InputError(
+            f"there is no profile {name!r}",
+            place="--profile",
+            cure=f"choose from {', '.join(profile_names())}, or name a file",
+        )
+    return _document(path.read_text(), name)
+
+
+def read_plan(path: Path) -> JsonObject:
+    """A plan of incidents. Raises InputError."""
+    if not path.is_file():
+        raise InputError(f"{path} cannot be read", place="--plan")
+    return _document(path.read_text(), str(path))
+
+
+def manifests_text(whole: Fleet) -> str:
+    """The fleet as YAML documents."""
+    text: str = yaml.dump_all(
+        fleet.manifests(whole), Dumper=_PlainDumper, sort_keys=False, explicit_start=True
+    )
+    return text
+
+
+@asynccontextmanager
+async def history_target(settings: Settings, name: str) -> AsyncIterator[Target]:
+    """A history of the store; made when it is missing."""
+    async with open_store(settings) as store, open_histories(store, settings) as histories:
+        yield HistoryTarget(
+            await histories.open_or_create(name, settings=history_settings(settings))
+        )
+
+
+async def publish(target: Target, whole: Fleet, say: Say) -> None:
+    """Make the nodes and classes that are missing, then bring every pool up to date."""
+    before = await target.present()
+    nodes = [
+        fleet.node_command(n) for n in whole.nodes if n["metadata"]["name"] not in before.nodes
+    ]
+    await target.send([fleet.class_command(tree) for tree in whole.classes])
+    await target.send(nodes)
+    present = await target.present()
+    commands: list[Command] = []
+    for pool in whole.pools:
+        commands += fleet.publish(pool, present.slices_of(pool), present.uid_of)
+    await target.send(commands)
+    devices = sum(len(pool.devices) for pool in whole.pools)
+    say(
+        f"fleet {whole.profile}: {len(whole.nodes)} nodes, {len(whole.pools)} pools, "
+        f"{devices} devices; {len(nodes)} nodes made, {len(commands)} slices written"
+    )
+
+
+async def let_happen(
+    target: Target, whole: Fleet, incidents: Sequence[Incident], speed: float, say: Say
+) -> None:
+    """Write each incident at its time; `speed` seconds of the plan pass in one second."""
+    start = anyio.current_time()
+    for incident in incidents:
+        await anyio.sleep_until(start + incident.at_seconds / speed)
+        try:
+            await target.send(fleet_incidents.commands(incident, whole, await target.present()))
+            await target.send(fleet_incidents.follow_up(incident, whole, await target.present()))
+        except NotFound:
+            say(f"{incident.at_seconds:.0f} s: {incident.text}: is gone already")
+            continue
+        say(f"{incident.at_seconds:.0f} s: {incident.text}")
+
+
+class HistoryTarget:
+    """A history that is open in this process."""
+
+    def __init__(self, runtime: HistoryRuntime) -> None:
+        self._runtime = runtime
+
+    async def present(self) -> Present:
+        """The nodes and slices at the head."""
+        objects = self._runtime.views.objects
+        nodes = {
+            key.name: tree
+            for key in objects.keys(*fleet.NODES)
+            if (tree := objects.get(key)) is not None
+        }
+        slices = tuple(
+            tree for key in objects.keys(*fleet.SLICES) if (tree := objects.get(key)) is not None
+        )
+        return Present(nodes=nodes, slices=slices)
+
+    async def send(self, commands: Sequence[Command]) -> None:
+        """Append in portions; one with an object that exists is written one by one."""
+        for start in range(0, len(commands), TOGETHER_MAX):
+            portion = commands[start : start + TOGETHER_MAX]
+            try:
+                await self._runtime.submit_all(portion, actor=ACTOR)
+            except AlreadyExists:
+                for command in portion:
+                    await self._one(command)
+
+    async def _one(self, command: Command) -> None:
+        try:
+            await self._runtime.submit(command, actor=ACTOR)
+        except AlreadyExists:
+            return  # kept as it is
+
+
+class ServerTarget:
+    """A running server, over its API."""
+
+    def __init__(self, url: str) -> None:
+        if not url.startswith(("http://", "https://")):
+            raise InputError(f"{url!r} is not a URL", place="--server")
+        self._url = url.rstrip("/")
+
+    async def present(self) -> Present:
+        """The nodes and slices that the server lists."""
+        nodes = await self._call("GET", _path(ObjectKey(*fleet.NODES, "", ""), "v1"))
+        slices = await self._call("GET", _path(ObjectKey(*fleet.SLICES, "", ""), "v1"))
+        head = {"apiVersion": "resource.k8s.io/v1", "kind": "ResourceSlice"}
+        return Present(
+            nodes={item["metadata"]["name"]: item for item in nodes["items"]},
+            slices=tuple({**head, **item} for item in slices["items"]),
+        )
+
+    async def send(self, commands: Sequence[Command]) -> None:
+        """One request for each write."""
+        for command in commands:
+            match command:
+                case CreateObject():
+                    path = _path(command.key._replace(name=""), command.version)
+                    try:
+                        await self._call("POST", path, command.tree)
+                    except AlreadyExists:
+                        continue
+                case UpdateObject():
+                    await self._call("PUT", _path(command.key, command.version), command.tree)
+                case PatchObject():
+                    await self._call(
+                        "PATCH",
+                        _path(command.key, command.version),
+                        command.body,
+                        kind=str(command.type),
+                    )
+                case DeleteObject():
+                    await self._call("DELETE", _path(command.key, command.version))
+                case _:
+                    raise AssertionError(f"a fleet does not send {type(command).__name__}")
+
+    async def _call(
+        self, method: str, path: str, body: object = None, *, kind: str = "application/json"
+    ) -> Any:
+        return await anyio.to_thread.run_sync(self._request, method, path, body, kind)
+
+    def _request(self, method: str, path: str, body: object, kind: str) -> Any:
+        request = urllib.request.Request(  # noqa: S310 - http or https, checked on entry
+            self._url + path,
+            data=None if body is None else json.dumps(body).encode(),
+            method=method,
+            headers={"Content-Type": kind, "Accept": "application/json"},
+        )
+        try:
+            with urllib.request.urlopen(request, timeout=REQUEST_SECONDS) as answer:  # noqa: S310
+                return json.loads(answer.read())
+        except urllib.error.HTTPError as refusal:
+            text = _message(refusal.read())
+            if refusal.code == 409 and method == "POST":
+                raise AlreadyExists(text) from refusal
+            if refusal.code == 404:
+                raise NotFound(text) from refusal
+            raise BadRequest(f"{method} {path} was refused: {text}") from refusal
+        except urllib.error.URLError as problem:
+            raise InputError(
+                f"{self._url} does not answer: {problem.reason}", place="--server"
+            ) from problem
+
+
+def _path(key: ObjectKey, version: str) -> str:
+    kind = registry.find(key.group, key.resource)
+    assert kind is not None, key
+    assert not kind.namespaced, "a fleet is made of cluster-scoped objects"
+    prefix = f"/apis/{key.group}" if key.group else "/api"
+    path = f"{prefix}/{version}/{key.resource}"
+    return f"{path}/{key.name}" if key.name else path
+
+
+def _message(body: bytes) -> str:
+    try:
+        return str(json.loads(body)["message"])
+    except (ValueError, KeyError, TypeError):
+        return body.decode(errors="replace")[:500]
+
+
+def _document(text: str, place: str) -> JsonObject:
+    try:
+        found = yaml.load(text, Loader=yaml.CSafeLoader)
+    except yaml.YAMLError as problem:
+        raise InputError(f"is not YAML: {problem}", place=place) from problem
+    if not isinstance(found, dict):
+        raise InputError("is not a mapping", place=place)
+    return found

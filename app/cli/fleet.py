@@ -1,0 +1,71 @@
+"""`redra fleet`: emulated drivers that publish known hardware, and what goes wrong with it."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from app.cli import console
+from app.cli.serving import DataOption
+
+
+def register(root: typer.Typer) -> None:
+    """Add the commands of this module."""
+    root.command("fleet")(fleet)
+
+
+def fleet(
+    profile: Annotated[
+        str,
+        typer.Option(
+            help="a100-mig, h100-mig, tpu-8x8, nic, cpu, shared, or a file of the same form."
+        ),
+    ],
+    nodes: Annotated[int, typer.Option(help="How many nodes; whole groups for meshes.")] = 1,
+    history: Annotated[str, typer.Option(help="History to write to.")] = "default",
+    server: Annotated[str, typer.Option(help="URL of a running server to write to instead.")] = "",
+    seed: Annotated[int, typer.Option(help="Draws identifiers and incidents.")] = 1,
+    plan: Annotated[
+        Path | None,
+        typer.Option(help="Taints and failures to let happen afterwards (YAML)."),
+    ] = None,
+    speed: Annotated[
+        float, typer.Option(min=0.001, help="Seconds of the plan that pass in one second.")
+    ] = 1.0,
+    show: Annotated[
+        bool, typer.Option("--show", help="Print manifests and incidents, write nothing.")
+    ] = False,
+    data: DataOption = None,
+) -> None:
+    """Make nodes with devices: hardware from a profile, published as its driver would.
+
+    Run it again to bring pools up to date: what has changed goes to the next generation. With a
+    plan, devices are tainted, drivers and nodes lost and brought back, the same for the same seed.
+    """
+    from app.bootstrap import choices, fleets
+    from app.service import fleet as generator
+    from app.service import fleet_incidents
+
+    whole = generator.build(fleets.read_profile(profile), nodes, seed)
+    incidents = (
+        fleet_incidents.plan(whole, fleets.read_plan(plan), seed) if plan is not None else ()
+    )
+    if show:
+        typer.echo(fleets.manifests_text(whole), nl=False)
+        for incident in incidents:
+            console.say(f"# {incident.at_seconds:.0f} s: {incident.text}")
+        return
+    settings = choices.settings(data=data)
+
+    async def write(target: fleets.Target) -> None:
+        await fleets.publish(target, whole, console.say)
+        await fleets.let_happen(target, whole, incidents, speed, console.say)
+
+    async def run() -> None:
+        if server:
+            await write(fleets.ServerTarget(server))
+            return
+        async with fleets.history_target(settings, history) as target:
+            await write(target)
+
+    console.run(run)

@@ -1,0 +1,211 @@
+"""The devices of a pool: units with their partitions, and grids of hosts with their slices.
+
+Texts of a profile may hold names in braces, which are filled in: `{unit}` the number of the unit,
+`{half}` 0 for the first half of the units and 1 for the others, `{uuid}` and `{mac}` drawn from the
+seed, and the fields of a variant (`{profile}`, `{id}`, `{start}`, …).
+"""
+
+import hashlib
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from app.domain.errors import InputError
+from app.domain.values import json_tree
+from app.domain.values.json_tree import JsonObject, JsonView
+
+UNITS_MAX = 64
+HOSTS_MAX = 32
+"""Each host of a grid is a counter, and a set holds so many."""
+
+_HOLE = re.compile(r"\{([a-zA-Z]+)\}")
+_SHAPE = re.compile(r"(\d+)x(\d+)")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Unit:
+    """One counter set (empty when nothing is counted) and the devices that draw on it."""
+
+    name: str
+    counters: Mapping[str, str]
+    devices: tuple[JsonObject, ...]
+
+
+def group_size(row: JsonView) -> int:
+    """How many nodes share a pool of this kind."""
+    if "grid" not in row:
+        return 1
+    hosts = _hosts(row)
+    return hosts[0] * hosts[1]
+
+
+def selection(nodes: tuple[str, ...]) -> JsonObject:
+    """The node selection of a slice or device that is for these nodes."""
+    if len(nodes) == 1:
+        return {"nodeName": nodes[0]}
+    expression = {"key": "kubernetes.io/hostname", "operator": "In", "values": list(nodes)}
+    return {"nodeSelector": {"nodeSelectorTerms": [{"matchExpressions": [expression]}]}}
+
+
+def units(row: JsonView, seed: str) -> list[Unit]:
+    """The units of one node's pool. Raises InputError for what cannot be read."""
+    count = json_tree.integer(row, "units") or 1
+    if not 1 <= count <= UNITS_MAX:
+        raise InputError(f"a pool cannot have {count} units", place="profile")
+    counters = {name: str(value) for name, value in json_tree.mapping(row, "counters").items()}
+    found: list[Unit] = []
+    for number in range(count):
+        digest = hashlib.sha256(f"{seed}/{number}".encode()).hexdigest()
+        names = {
+            "unit": str(number),
+            "half": str(2 * number // count),
+            "uuid": "-".join(
+                (digest[:8], digest[8:12], digest[12:16], digest[16:20], digest[20:32])
+            ),
+            "mac": ":".join(("02", *(digest[start : start + 2] for start in range(0, 10, 2)))),
+        }
+        unit = filled(json_tree.text(row, "unitName") or "unit-{unit}", names)
+        devices = tuple(
+            device
+            for kind in json_tree.objects(row, "devices")
+            for device in _devices(row, kind, unit, counters, names)
+        )
+        found.append(Unit(name=unit, counters=counters, devices=devices))
+    return found
+
+
+def grid(row: JsonView, nodes: tuple[str, ...]) -> list[Unit]:
+    """All aligned slices of a mesh of hosts, from one host to all of them."""
+    rows, columns = _hosts(row)
+    chips_down = json_tree.integer(row, "grid", "hostRows") or 1
+    chips_across = json_tree.integer(row, "grid", "hostColumns") or 1
+    per_host = chips_down * chips_across
+    counters = {f"chips-host-{number}": str(per_host) for number in range(rows * columns)}
+    devices: list[JsonObject] = []
+    for shape in json_tree.texts(row, "shapes"):
+        matched = _SHAPE.fullmatch(shape)
+        if matched is None:
+            raise InputError(f"{shape!r} is not a shape such as 2x4", place="profile")
+        down, across = int(matched[1]) // chips_down, int(matched[2]) // chips_across
+        if not down or not across or rows % down or columns % across:
+            raise InputError(f"{shape} does not fit the grid", place="profile")
+        for number, members in enumerate(_tiles(rows, columns, down, across)):
+            names = {
+                "shape": shape,
+                "hosts": str(len(members)),
+                "chips": str(len(members) * per_host),
+            }
+            device = _described(row, {}, names) | selection(tuple(nodes[m] for m in members))
+            consumed = {f"chips-host-{m}": {"value": str(per_host)} for m in members}
+            device["consumesCounters"] = [{"counterSet": "mesh", "counters": consumed}]
+            devices.append({"name": f"tpu-{shape}-{number}", **device})
+    return [Unit(name="mesh", counters=counters, devices=tuple(devices))]
+
+
+def filled(text: str, names: Mapping[str, str]) -> str:
+    """The text with its holes filled. Raises InputError for a name that is not known."""
+
+    def value(hole: re.Match[str]) -> str:
+        if hole[1] not in names:
+            raise InputError(f"{{{hole[1]}}} in {text!r} is not known here", place="profile")
+        return names[hole[1]]
+
+    return _HOLE.sub(value, text)
+
+
+def _hosts(row: JsonView) -> tuple[int, int]:
+    size = json_tree.mapping(row, "grid")
+    rows = (json_tree.integer(size, "rows") or 0) // (json_tree.integer(size, "hostRows") or 1)
+    columns = (json_tree.integer(size, "columns") or 0) // (
+        json_tree.integer(size, "hostColumns") or 1
+    )
+    if not 1 <= rows * columns <= HOSTS_MAX:
+        raise InputError(f"a grid of {rows * columns} hosts cannot be made", place="profile")
+    return rows, columns
+
+
+def _tiles(rows: int, columns: int, down: int, across: int) -> Iterator[list[int]]:
+    """The hosts of each tile, hosts numbered row by row."""
+    for top in range(0, rows, down):
+        for left in range(0, columns, across):
+            yield [
+                row * columns + column
+                for row in range(top, top + down)
+                for column in range(left, left + across)
+            ]
+
+
+def _devices(
+    row: JsonView, kind: JsonView, unit: str, counters: Mapping[str, str], names: dict[str, str]
+) -> Iterator[JsonObject]:
+    """The device that a row describes, or one for each placement of each of its variants."""
+    for variant in json_tree.objects(kind, "variants") or [{}]:
+        starts = variant.get("starts")
+        for start in starts if isinstance(starts, list) else [None]:
+            known = names | {
+                field: str(value)
+                for field, value in variant.items()
+                if isinstance(value, str | int)
+            }
+            if start is not None:
+                known["start"] = str(start)
+            device = _described(row, kind, known, json_tree.mapping(variant, "capacity"))
+            consumed = _consumed(kind, variant, counters, start)
+            if consumed:
+                values = {name: {"value": str(value)} for name, value in consumed.items()}
+                device["consumesCounters"] = [{"counterSet": unit, "counters": values}]
+            yield {"name": filled(json_tree.text(kind, "name"), known), **device}
+
+
+def _consumed(
+    kind: JsonView, variant: JsonView, counters: Mapping[str, str], start: int | None
+) -> dict[str, Any]:
+    if kind.get("consumes") == "all":
+        return dict(counters)
+    found = dict(json_tree.mapping(kind, "consumes")) | dict(json_tree.mapping(variant, "consumes"))
+    counter = json_tree.text(kind, "placements", "counter")
+    if counter and start is not None:
+        for slot in range(start, start + (json_tree.integer(variant, "size") or 1)):
+            found[filled(counter, {"slot": str(slot)})] = "1"
+    return found
+
+
+def _described(
+    row: JsonView, kind: JsonView, names: Mapping[str, str], more: JsonView = json_tree.EMPTY
+) -> JsonObject:
+    """Attributes, capacity and flags of a device: the pool's, then its kind's, then its own."""
+    attributes = {
+        **json_tree.mapping(row, "attributes"),
+        **json_tree.mapping(kind, "attributes"),
+    }
+    capacity = {
+        **json_tree.mapping(row, "capacity"),
+        **json_tree.mapping(kind, "capacity"),
+        **more,
+    }
+    found: JsonObject = {}
+    if attributes:
+        found["attributes"] = {name: _attribute(value, names) for name, value in attributes.items()}
+    if capacity:
+        found["capacity"] = {name: _capacity(value, names) for name, value in capacity.items()}
+    if kind.get("allowMultipleAllocations") is True:
+        found["allowMultipleAllocations"] = True
+    return found
+
+
+def _attribute(value: Any, names: Mapping[str, str]) -> JsonObject:
+    if not isinstance(value, dict) or len(value) != 1:
+        raise InputError(f"{value!r} is not an attribute such as {{string: x}}", place="profile")
+    ((kind, given),) = value.items()
+    if kind == "bool":
+        return {"bool": given is True}
+    text = filled(str(given), names)
+    return {"int": int(text)} if kind == "int" else {kind: text}
+
+
+def _capacity(value: Any, names: Mapping[str, str]) -> JsonObject:
+    if isinstance(value, dict):
+        copied: JsonObject = json_tree.copy(value)
+        return copied
+    return {"value": filled(str(value), names)}
