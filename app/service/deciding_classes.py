@@ -72,6 +72,13 @@ class Classes:
         self._again = again
         self._violations = violations
         self._moved: dict[str, Judgement] = {}
+        self._concerned: dict[str, Judgement] = {}
+        self._sharing = {
+            uid
+            for claim, users in recorded.users.items()
+            if len(users) > 1
+            for uid in (claim, *users)
+        }
         self._first = Instant(0)
         self._judge_allocations()
 
@@ -102,7 +109,10 @@ class Classes:
             self._first = self._since(differing[0])
         takers = self._takers(differing)
         for uid in differing:
-            self._moved[uid] = self._of_allocation(uid, takers, is_first=uid == differing[0])
+            found = self._of_allocation(uid, takers, is_first=uid == differing[0])
+            self._moved[uid] = found
+            for concerned in (uid, self._pod_of(uid), *self._users(uid)):
+                self._concerned.setdefault(concerned, found)
 
     def _since(self, uid: str) -> Instant:
         found = [*self._recorded.allocations.get(uid, ()), *self._again.allocations.get(uid, ())]
@@ -153,9 +163,9 @@ class Classes:
 
     def _moved_or(self, uid: str, otherwise: Reason) -> Judgement:
         """The reason for which a pod or claim got other devices, if it did."""
-        for claim, judgement in self._moved.items():
-            if claim == uid or self._pod_of(claim) == uid or uid in self._users(claim):
-                return judgement
+        found = self._concerned.get(uid)
+        if found is not None:
+            return found
         if self._first and otherwise is Reason.UNEXPLAINED and self._was_pending(uid):
             return Reason.FOLLOWS, "other devices are free than in the recording"
         return otherwise, ""
@@ -224,7 +234,7 @@ class Classes:
             return Reason.RACE, "collector, claim controller and kubelet end a claim together"
         if "PodsPendingEviction" in text or "Completed" in text or "NoEffect" in text:
             return Reason.TIMING, "the numbers of a status at another instant"
-        if "reserved for" in text and self._shares(uid):
+        if "reserved for" in text and uid in self._sharing:
             return Reason.RACE, "consumers of a shared claim in another order"
         return Reason.UNEXPLAINED, piece
 
@@ -238,13 +248,6 @@ class Classes:
         return text.startswith(words) and any(
             step.text == text and step.time >= done
             for step in (*self._recorded.writes.get(uid, ()), *self._recorded.of_pod.get(uid, ()))
-        )
-
-    def _shares(self, uid: str) -> bool:
-        """Whether it is a claim with several users, or one of its users."""
-        return any(
-            len(users) > 1 and (claim == uid or uid in users)
-            for claim, users in self._recorded.users.items()
         )
 
 

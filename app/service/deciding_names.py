@@ -9,10 +9,10 @@ object needs no translation, and comparisons are literal.
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 from app.domain.log import Event, EventType, ObjectKey
-from app.domain.objects.commands import Command, CreateObject
+from app.domain.objects.commands import Command, CreateObject, PatchObject, UpdateObject
 from app.domain.values import json_tree
 from app.domain.values.json_tree import JsonObject, JsonView
 from app.ports import UidSource
@@ -48,6 +48,7 @@ class RecordedNames:
         self._next = []
         adapted: list[Command] = []
         taken: set[str] = set()
+        renamed: dict[str, str] = {}
         for command in commands:
             if not isinstance(command, CreateObject):
                 adapted.append(command)
@@ -55,12 +56,15 @@ class RecordedNames:
             name, uid = self._identity(command, taken)
             taken.add(uid)
             self._next.append(uid)
-            if name and not command.key.name:
+            if name and command.key.name and _base(command.tree):
+                # A name that the plan has drawn itself; its other commands use it too.
+                renamed[command.key.name] = name
+            elif name and not command.key.name:
                 metadata = {**json_tree.mapping(command.tree, "metadata"), "name": name}
                 tree: JsonObject = {**command.tree, "metadata": metadata}
                 command = replace(command, key=command.key._replace(name=name), tree=tree)
             adapted.append(command)
-        return adapted
+        return [_renamed(command, renamed) for command in adapted] if renamed else adapted
 
     def uid(self) -> str:
         """The recorded uid of the object that is made now, or a fresh one."""
@@ -77,5 +81,29 @@ def _place(key: ObjectKey, tree: JsonView) -> _Place:
     """What an object and its recorded counterpart have in common."""
     owners = json_tree.objects(tree, "metadata", "ownerReferences")
     uids = tuple(sorted(json_tree.text(owner, "uid") for owner in owners))
-    name = json_tree.text(tree, "metadata", "generateName") or key.name
-    return key.group, key.resource, key.namespace, name, uids
+    return key.group, key.resource, key.namespace, _base(tree) or key.name, uids
+
+
+def _base(tree: JsonView) -> str:
+    return json_tree.text(tree, "metadata", "generateName")
+
+
+def _renamed(command: Command, names: dict[str, str]) -> Command:
+    """The command with other names, in its key and wherever a value is one of them."""
+    match command:
+        case CreateObject() | UpdateObject():
+            key = command.key._replace(name=names.get(command.key.name, command.key.name))
+            return replace(command, key=key, tree=_with_names(command.tree, names))
+        case PatchObject():
+            key = command.key._replace(name=names.get(command.key.name, command.key.name))
+            return replace(command, key=key, body=_with_names(command.body, names))
+        case _:
+            return command
+
+
+def _with_names(tree: Any, names: dict[str, str]) -> Any:
+    if isinstance(tree, dict):
+        return {field: _with_names(value, names) for field, value in tree.items()}
+    if isinstance(tree, list):
+        return [_with_names(item, names) for item in tree]
+    return names.get(tree, tree) if isinstance(tree, str) else tree

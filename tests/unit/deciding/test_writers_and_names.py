@@ -5,7 +5,7 @@ import pytest
 from app.adapters.uids import DerivedUids
 from app.domain.log import Actor, Event, EventType, ObjectKey, Revision, Stamp
 from app.domain.log.chain import canonical_json
-from app.domain.objects.commands import CreateObject
+from app.domain.objects.commands import CreateObject, PatchObject, PatchType, UpdateObject
 from app.domain.values.timestamps import Instant
 from app.service.deciding_names import RecordedNames
 from app.service.deciding_writers import DECIDED, Writer, Writers
@@ -99,3 +99,25 @@ def test_refused_creation_keeps_its_recorded_name_for_the_next_try():
     names.adapt([command])
     names.adapt([command])
     assert names.uid() == "first"
+
+
+def test_name_that_a_plan_has_drawn_is_replaced_in_all_its_commands():
+    names = RecordedNames(DerivedUids(1))
+    names.learn(made("a-gpu-x1", "first"))
+    own = claim("a-gpu-own")
+    key = CLAIMS._replace(name="a-gpu-own")
+    status = {"status": {"extendedResourceClaimStatus": {"resourceClaimName": "a-gpu-own"}}}
+    create, update, patch = names.adapt(
+        [
+            CreateObject(key=key, version="v1", tree=own),
+            UpdateObject(key=key, version="v1", tree=own, subresource="status"),
+            PatchObject(key=POD, version="v1", type=PatchType.STRATEGIC, body=status),
+        ]
+    )
+    assert isinstance(create, CreateObject)
+    assert isinstance(update, UpdateObject)
+    assert isinstance(patch, PatchObject)
+    assert {create.key.name, update.key.name, update.tree["metadata"]["name"]} == {"a-gpu-x1"}
+    assert patch.body == {
+        "status": {"extendedResourceClaimStatus": {"resourceClaimName": "a-gpu-x1"}}
+    }
