@@ -195,16 +195,27 @@ _FACTS: dict[str, dict[str, Callable[[JsonObject], str]]] = {
         "condition": _condition("EvictionInProgress"),
         "message": _message,
     },
+    "deployments": {
+        "replicas": lambda tree: str(json_tree.integer(tree, "spec", "replicas")),
+        "ready": lambda tree: str(json_tree.integer(tree, "status", "readyReplicas") or 0),
+        "progressing": _condition("Progressing"),
+    },
+    "replicasets": {
+        "replicas": lambda tree: str(json_tree.integer(tree, "spec", "replicas")),
+        "ready": lambda tree: str(json_tree.integer(tree, "status", "readyReplicas") or 0),
+    },
 }
 
 
 # Commands
 
 
-def _cluster(story: Story, *, profile: str = "1.37", **quirks: str) -> None:
+def _cluster(story: Story, *, profile: str = "1.37", kubelet: str = "off", **quirks: str) -> None:
     switches = {name: value == "on" for name, value in quirks.items()}
     options = Options(quirks=ControllerQuirks(**switches))
-    story._cluster = Cluster(profile=Profile(version=profile), options=options)
+    story._cluster = Cluster(
+        profile=Profile(version=profile), options=options, kubelet=kubelet == "on"
+    )
 
 
 def _node(story: Story, name: str, **labels: str) -> None:
@@ -319,6 +330,29 @@ def _why(story: Story, name: str) -> str:
     return "no condition" if condition is None else str(condition.get("message", "scheduled"))
 
 
+def _deployment(
+    story: Story, name: str, *, replicas: str = "1", template: str = "", **notes: str
+) -> None:
+    labels = {"app": name}
+    spec: JsonObject = {"containers": [{"name": "main", "image": "busybox:1"}]}
+    if template:
+        spec["resourceClaims"] = [{"name": "gpu", "resourceClaimTemplateName": template}]
+    pod: JsonObject = {"metadata": {"labels": labels}, "spec": spec}
+    if notes:
+        annotations = {f"redra.dev/{note.replace('_', '-')}": text for note, text in notes.items()}
+        pod["metadata"]["annotations"] = annotations
+    story.cluster.create(
+        "apps/v1",
+        "Deployment",
+        name,
+        spec={"replicas": int(replicas), "selector": {"matchLabels": labels}, "template": pod},
+    )
+
+
+def _scale(story: Story, name: str, replicas: str) -> None:
+    story.cluster.patch("deployments", name, {"spec": {"replicas": int(replicas)}})
+
+
 _HANDLERS: dict[str, Callable[..., str | None]] = {
     "cluster": _cluster,
     "node": _node,
@@ -326,6 +360,8 @@ _HANDLERS: dict[str, Callable[..., str | None]] = {
     "template": _template,
     "claim": _claim,
     "pod": _pod,
+    "deployment": _deployment,
+    "scale": _scale,
     "rule": _rule,
     "effect": _effect,
     "delete": _delete,
