@@ -15,6 +15,7 @@ from app.domain.log import Revision
 from app.domain.values.json_tree import JsonObject
 from app.service.deciding_classes import Classes, Found, Reason
 from app.service.deciding_traces import Step, Trace, masked
+from app.service.deciding_writers import UNNAMED
 
 LISTED_MAX = 1_000
 """How many differences a report lists; all are counted."""
@@ -144,7 +145,11 @@ class Comparison:
         self._compare_allocations()
         self._compare_conditions()
         self._compare_steps(Aspect.SAID, self._recorded.said, self._again.said, _distinct)
-        self._compare_steps(Aspect.WRITES, self._recorded.writes, self._again.writes, _texts)
+        is_named = any(
+            step.writer != UNNAMED for steps in self._recorded.writes.values() for step in steps
+        )
+        read = _texts if is_named else _bare_texts
+        self._compare_steps(Aspect.WRITES, self._recorded.writes, self._again.writes, read)
         self._compare_steps(Aspect.ORDER, self._recorded.of_pod, self._again.of_pod, _placed)
         self._compare_evictions()
         self._compare_final()
@@ -239,6 +244,11 @@ def _union(left: Mapping[Any, object], right: Mapping[Any, object]) -> Iterator[
 
 def _texts(steps: Iterable[Step]) -> list[str]:
     return [f"{step.writer}: {step.text}" for step in steps]
+
+
+def _bare_texts(steps: Iterable[Step]) -> list[str]:
+    """Without writers, for recordings that do not name them."""
+    return [step.text for step in steps]
 
 
 def _placed(steps: Iterable[Step]) -> list[str]:

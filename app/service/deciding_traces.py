@@ -18,7 +18,6 @@ from app.domain.values.timestamps import Instant
 from app.service.deciding_writers import is_announcement, short_name
 
 CLAIM_FINALIZER = "resource.kubernetes.io/delete-protection"
-ENTRY_ANNOTATION = "resource.kubernetes.io/pod-claim-name"
 
 _REPLICATING = frozenset(("ReplicaSet", "ReplicationController", "StatefulSet"))
 

@@ -29,6 +29,8 @@ DECIDED = (
 )
 """The controllers that decide again. What others wrote (replicas, kubelets) is kept as recorded."""
 
+ENTRY_ANNOTATION = "resource.kubernetes.io/pod-claim-name"
+
 CONTROLLER_PREFIX = "system:serviceaccount:kube-system:"
 KUBELET_PREFIX = "system:node:"
 
@@ -80,7 +82,7 @@ class Writers:
         resource = event.key.resource
         if before is None:
             made_for = json_tree.mapping(event.object, "metadata", "annotations")
-            is_made = "resource.kubernetes.io/pod-claim-name" in made_for
+            is_made = ENTRY_ANNOTATION in made_for
             is_ours = (resource == "resourceclaims" and is_made) or (
                 resource == "events" and _reporter(event.object) in _REPORTERS
             )
@@ -88,12 +90,15 @@ class Writers:
         if resource == "events":
             return Writer.DECIDED if _reporter(event.object) in _REPORTERS else Writer.OUTSIDE
         if event.type is EventType.OBJECT_DELETED:
-            return Writer.OUTSIDE
-        changed = {
-            path
+            made_for = json_tree.mapping(event.object, "metadata", "annotations")
+            is_made = resource == "resourceclaims" and ENTRY_ANNOTATION in made_for
+            return Writer.DECIDED if is_made else Writer.OUTSIDE
+        changed = any(
+            json_tree.get(before, *path) != json_tree.get(event.object, *path)
             for path in _CONTROLLERS_WRITE.get(resource, ())
-            if json_tree.get(before, *path) != json_tree.get(event.object, *path)
-        }
+        )
+        if resource == "pods" and not changed:
+            changed = _is_told(before, event.object)
         return Writer.DECIDED if changed else Writer.OUTSIDE
 
 
@@ -144,7 +149,26 @@ _CONTROLLERS_WRITE = {
     ),
     "devicetaintrules": (("status", "conditions"),),
     "nodes": (("spec", "taints"),),
+    "namespaces": (("status", "conditions"),),
 }
+
+
+def _is_told(before: JsonView, after: JsonView) -> bool:
+    """Whether the write says why the pod is not scheduled or is evicted, or ends one evicted."""
+    path = ("metadata", "deletionTimestamp")
+    begins = not json_tree.get(before, *path) and bool(json_tree.get(after, *path))
+    evicted = _told(before, "DisruptionTarget")[:1] == ("DeletionByDeviceTaintManager",)
+    return (begins and evicted) or any(
+        _told(before, name) != _told(after, name) for name in ("DisruptionTarget", "PodScheduled")
+    )
+
+
+def _told(pod: JsonView, name: str) -> tuple[str, ...]:
+    """Reason and message of a condition."""
+    for condition in json_tree.objects(pod, "status", "conditions"):
+        if condition.get("type") == name:
+            return json_tree.text(condition, "reason"), json_tree.text(condition, "message")
+    return ()
 
 
 def _reporter(event: JsonView) -> str:
