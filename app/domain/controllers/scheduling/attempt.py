@@ -148,7 +148,7 @@ def _search(cycle: Cycle, start: int) -> Attempt:
     looked_at = 0
     first = start % count
     known = cycle.kind.by_node
-    alone = cycle.hood is None
+    alone = not cycle.depends_on_others
     try:
         for info in (*order[first:], *order[:first]):
             looked_at += 1
@@ -179,7 +179,7 @@ def _search(cycle: Cycle, start: int) -> Attempt:
         )
     following = (first + looked_at) % count
     if not feasible:
-        if cycle.hood is None and cycle.is_cached:
+        if not cycle.depends_on_others and cycle.is_cached:
             cycle.kind.hopeless_at, cycle.kind.hopeless = cycle.nodes.version, tally
         return _no_node(cycle, tally, following)
     chosen = feasible[_choose(cycle, feasible)][0]
@@ -198,6 +198,8 @@ def _choose(cycle: Cycle, feasible: list[tuple[NodeInfo, Verdict]]) -> int:
         [verdict.preference for verdict in found] if cycle.pod.preferences else (),
         devices if cycle.scores_devices else (),
     )
+    if cycle.spread is not None:
+        scoring.add_spread(totals, cycle.spread.scores([info for info, _ in feasible]))
     first = scoring.winner(totals)
     if cycle.rules.tie_break is None or totals.count(totals[first]) == 1:
         return first

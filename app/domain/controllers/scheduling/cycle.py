@@ -28,6 +28,7 @@ from app.domain.controllers.scheduling import (
     neighbours,
     pod_claims,
     scoring,
+    spreading,
 )
 from app.domain.controllers.scheduling.binding import Readiness
 from app.domain.controllers.scheduling.extended import ExtendedClaim, Wanted
@@ -35,6 +36,7 @@ from app.domain.controllers.scheduling.neighbours import Neighbourhood
 from app.domain.controllers.scheduling.nodes import NodeIndex, NodeInfo
 from app.domain.controllers.scheduling.pod_claims import PodClaim
 from app.domain.controllers.scheduling.pod_spec import PodSpec
+from app.domain.controllers.scheduling.spreading import Spread
 from app.domain.controllers.scheduling.verdicts import DeviceVerdict, KindOfPod, Verdict, Verdicts
 from app.domain.devices.device_selectors import SelectorCompiler
 from app.domain.devices.inventory import Inventory
@@ -119,6 +121,7 @@ class Cycle:
     claims: tuple[PodClaim, ...]
     kind: KindOfPod
     hood: Neighbourhood | None
+    spread: Spread | None
     allocator: Allocator | None
     fresh: tuple[JsonObject, ...]
     scores_devices: bool
@@ -126,6 +129,11 @@ class Cycle:
     tree: JsonObject
     wanted: Wanted | None = None
     extended: dict[frozenset[str], ExtendedClaim] = field(default_factory=dict)
+
+    @property
+    def depends_on_others(self) -> bool:
+        """True when pods elsewhere decide about a node: then no verdict is final."""
+        return self.hood is not None or (self.spread is not None and bool(self.spread.hard))
 
     def verdict(self, info: NodeInfo) -> Verdict:
         """The framework's part, remembered or found out."""
@@ -145,6 +153,10 @@ class Cycle:
         """The first reason against the node; raises Aborted for an error of the allocator."""
         if verdict.refusal is not None:
             return verdict.refusal
+        if self.spread is not None:
+            refusal = self.spread.check_node(info)
+            if refusal is not None:
+                return refusal
         if self.hood is not None:
             refusal = self.hood.check_node(info)
             if refusal is not None:
@@ -271,6 +283,7 @@ def begin(
         claims=claims,
         kind=KindOfPod() if waits else verdicts.of(_kind_of(pod, claims, wanted, tree)),
         hood=neighbours.survey(pod, nodes, _namespace_labels(views.objects)),
+        spread=spreading.survey(views.objects, pod, nodes, tree),
         allocator=allocator,
         fresh=fresh,
         scores_devices=rules.gates.enabled("DRAPrioritizedList")

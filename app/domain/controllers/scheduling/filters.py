@@ -2,7 +2,7 @@
 
 A node stops at its first failing filter; only that one's reasons are counted. Whether evicting pods
 could ever help (`resolvable`) decides the pre-emption part of the message. Parity: controllers.md
-4.2 and 4.3. Left out: volumes and topology spread constraints.
+4.2 and 4.3. Left out: volumes.
 """
 
 from collections.abc import Callable

@@ -48,6 +48,7 @@ class BoundPod:
     labels: Mapping[str, str]
     ports: tuple[tuple[str, str, int], ...]
     anti_affinity: tuple[AffinityTerm, ...]
+    is_deleting: bool = False
 
 
 @dataclass(slots=True, kw_only=True, eq=False)
@@ -232,6 +233,7 @@ def bound_pod(tree: JsonView) -> BoundPod:
         labels=json_tree.labels(tree, "metadata", "labels"),
         ports=pod_spec.host_ports(spec),
         anti_affinity=pod_spec.anti_affinity_of(tree),
+        is_deleting="deletionTimestamp" in json_tree.mapping(tree, "metadata"),
     )
 
 

@@ -74,7 +74,9 @@ def ask_nodes(
         if verdict.refusal is not None:
             yield NodeAnswer(node=info.name, text=", ".join(verdict.refusal.reasons))
             continue
-        refusal = None if cycle.hood is None else cycle.hood.check_node(info)
+        refusal = None if cycle.spread is None else cycle.spread.check_node(info)
+        if refusal is None and cycle.hood is not None:
+            refusal = cycle.hood.check_node(info)
         if refusal is not None:
             yield NodeAnswer(node=info.name, text=", ".join(refusal.reasons))
             continue

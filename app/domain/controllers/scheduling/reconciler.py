@@ -25,7 +25,6 @@ from app.domain.controllers.resources import (
 )
 from app.domain.controllers.scheduling import (
     messages,
-    neighbours,
     planning,
     pod_claims,
     pod_spec,
@@ -247,7 +246,7 @@ class SchedulingReconciler:
         if json_tree.text(tree, "spec", "nodeName"):
             self._forget(place)
             self.nodes.bind(bound_pod(tree))
-            if neighbours.NAME in self.queue.rejected_by:
+            if not waking.POD_CAME.plugins.isdisjoint(self.queue.rejected_by):
                 self._wake(waking.POD_CAME, event, objects)
             return
         if pod_spec.is_ours(tree):

@@ -15,6 +15,7 @@ SCORE_MAX = 100
 TAINT_WEIGHT = 3
 AFFINITY_WEIGHT = 2
 DEVICES_WEIGHT = 2
+SPREAD_WEIGHT = 2
 
 
 def room_score(pod: PodSpec, info: NodeInfo) -> int:
@@ -49,6 +50,12 @@ def totals(
     _add_normalised(found, preferences, AFFINITY_WEIGHT)
     _add_normalised(found, devices, DEVICES_WEIGHT)
     return found
+
+
+def add_spread(found: list[int], scores: Sequence[int]) -> None:
+    """Add the normalised scores of PodTopologySpread, in place; none are no difference."""
+    for place, score in enumerate(scores):
+        found[place] += SPREAD_WEIGHT * score
 
 
 def winner(scores: Sequence[int]) -> int:

@@ -17,6 +17,7 @@ from app.domain.controllers.scheduling.neighbours import NAME as NEIGHBOURS
 from app.domain.controllers.scheduling.nodes import NodeInfo
 from app.domain.controllers.scheduling.pod_claims import ClaimsNotReady
 from app.domain.controllers.scheduling.queue import QueuedPod, SchedulingQueue, Where
+from app.domain.controllers.scheduling.spreading import NAME as SPREADING
 from app.domain.log import Revision
 from app.domain.objects.reader import ObjectsReader
 from app.domain.values.timestamps import Instant
@@ -27,7 +28,7 @@ RECENT_MAX = 10_000
 NODE_PLUGINS = frozenset(
     {"NodeUnschedulable", "NodeName", "TaintToleration", "NodeAffinity", "NodeResourcesFit"}
 )
-POD_GONE_PLUGINS = frozenset({"NodeResourcesFit", "NodePorts", NEIGHBOURS})
+POD_GONE_PLUGINS = frozenset({"NodeResourcesFit", "NodePorts", NEIGHBOURS, SPREADING})
 
 Place = tuple[str, str]
 
@@ -47,12 +48,12 @@ class Hint:
 
 ANY_DEVICE = Hint(plugins=frozenset((DEVICES,)))
 POD_GONE = Hint(plugins=POD_GONE_PLUGINS)
-POD_CAME = Hint(plugins=frozenset((NEIGHBOURS,)))
+POD_CAME = Hint(plugins=frozenset((NEIGHBOURS, SPREADING)))
 
 
 def node_hint(info: NodeInfo, *, for_devices: bool) -> Hint:
     """A node came, or changed in a way that may matter."""
-    extra = {NEIGHBOURS, DEVICES} if for_devices else {NEIGHBOURS}
+    extra = {NEIGHBOURS, SPREADING, DEVICES} if for_devices else {NEIGHBOURS, SPREADING}
     return Hint(plugins=NODE_PLUGINS | extra, node=info)
 
 
