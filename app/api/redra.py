@@ -11,11 +11,13 @@ from app.api import redra_models as models
 from app.api import redra_openapi, redra_views, status
 from app.api.limits import ApiLimits
 from app.api.messages import Answer, Request, Stream
+from app.domain.devices.cel_selectors import CelCompiler
 from app.domain.errors import BadRequest, NotFound, RevisionTooLarge
 from app.domain.log import Event, HistoryInfo, Revision
 from app.domain.log.chain import stamp_json
 from app.domain.objects import profile as profiles
 from app.domain.values import timestamps
+from app.service.explaining import Explainer, Question
 from app.service.histories import Histories
 from app.service.runtime import HistoryRuntime
 
@@ -29,6 +31,7 @@ class RedraApi:
     def __init__(self, histories: Histories, limits: ApiLimits) -> None:
         self._histories = histories
         self._limits = limits
+        self._compiler = CelCompiler()
         self._views = redra_views.ViewTables(kept_max=_KEPT_VIEWS_MAX)
 
     async def answer(self, request: Request) -> Answer | Stream:
@@ -146,6 +149,27 @@ class RedraApi:
         shown, left_out = redra_views.limited(rows, _integer(request, "limit", 10_000))
         return _answer(models.Rows(view=name, revision=revision, items=shown, left_out=left_out))
 
+    async def _why(self, request: Request, runtime: HistoryRuntime, _: str) -> Answer:
+        """Why an object is as it is: the decision about it and the reasons made again in full."""
+        moment = request.parameter("at")
+        views = runtime.views
+        if moment:
+            try:
+                views = await self._histories.at(runtime.info.name, moment)
+            except RevisionTooLarge as problem:
+                raise NotFound(str(problem)) from problem
+        question = Question(
+            kind=_required(request, "kind"),
+            namespace=request.parameter("namespace") or "default",
+            name=_required(request, "name"),
+            node=request.parameter("node"),
+        )
+        explainer = Explainer(
+            runtime.log, runtime.info, views, self._compiler, runtime.rules.profile
+        )
+        found = await explainer.why(question)
+        return Answer(msgspec.json.encode(found.to_json()))
+
     async def _until(self, request: Request, runtime: HistoryRuntime) -> Revision:
         """The revision that `at` means; the present when it is absent."""
         moment = request.parameter("at")
@@ -164,6 +188,7 @@ _PARTS: dict[tuple[str, int], _Read] = {
     ("decisions", 0): RedraApi._decisions,
     ("views", 0): RedraApi._view_list,
     ("views", 1): RedraApi._view,
+    ("why", 0): RedraApi._why,
 }
 
 
@@ -232,6 +257,13 @@ def _decision(row: dict[str, object]) -> models.Decision:
 
 def _answer(model: BaseModel, *, code: int = 200) -> Answer:
     return Answer(model.model_dump_json().encode(), status=code)
+
+
+def _required(request: Request, name: str) -> str:
+    value = request.parameter(name)
+    if not value:
+        raise BadRequest(f"the parameter {name} is missing")
+    return value
 
 
 def _integer(request: Request, name: str, default: int) -> int:

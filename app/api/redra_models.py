@@ -101,6 +101,27 @@ class DecisionList(Model):
     next: int
 
 
+class Reason(Model):
+    """One reason and what it consists of."""
+
+    model_config = ConfigDict(extra="allow", frozen=True)
+
+    text: str
+
+
+class Why(Model):
+    """What was decided about an object, and the reasons as a tree of texts."""
+
+    model_config = ConfigDict(extra="allow", frozen=True)
+
+    subject: str
+    outcome: str
+    revision: int
+    text: str
+    reasons: Reason
+    decision: dict[str, Any] | None
+
+
 class RuntimeHealth(Model):
     """How one history runs in this process."""
 

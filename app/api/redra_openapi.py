@@ -56,6 +56,20 @@ _OPERATIONS: tuple[tuple[str, str, str, tuple[Any, ...], Any, Any], ...] = (
         None,
         models.Rows,
     ),
+    (
+        "/histories/{history}/why",
+        "get",
+        "Why an object is as it is",
+        (
+            ("kind", "string", "Kind, plural or short name."),
+            ("name", "string", "Name of the object."),
+            ("namespace", "string", "Its namespace; absent: default."),
+            ("node", "string", "Only the reasons of this node."),
+            _AT,
+        ),
+        None,
+        models.Why,
+    ),
     ("/workers", "get", "The histories of this process", (), None, models.WorkerList),
 )
 

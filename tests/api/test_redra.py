@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from tests.api.serving import CONFIG_MAPS, config_map, serving
+from tests.api.serving import CLAIMS, CONFIG_MAPS, claim, config_map, serving
 
 HISTORY = "/redra/v1/histories/default"
 
@@ -96,6 +96,23 @@ async def test_view_of_the_past_is_of_that_revision():
 async def test_decisions_can_be_read():
     async with serving() as server:
         assert await server.get(f"{HISTORY}/decisions") == {"items": [], "next": 0}
+
+
+async def test_reasons_of_a_claim_are_told():
+    async with serving() as server:
+        await server.post(CLAIMS, claim())
+        found = await server.get(f"{HISTORY}/why?kind=resourceclaim&name=c")
+        assert found["subject"]
+        assert found["reasons"]["text"]
+        then = await server.get(f"{HISTORY}/why?kind=resourceclaim&name=c&at=3")
+        assert then["revision"] == 3
+        await server.get(f"{HISTORY}/why?kind=resourceclaim&name=c&at=2", code=404)
+
+
+@pytest.mark.parametrize("query", ["", "kind=pod", "name=c", "kind=nonsense&name=c"])
+async def test_question_that_cannot_be_understood_is_refused(query):
+    async with serving() as server:
+        assert (await server.raw("GET", f"{HISTORY}/why?{query}")).status_code in (400, 404)
 
 
 async def test_health_of_each_history_is_told():
