@@ -1,0 +1,110 @@
+"""A real server process that can be ended, killed and started again at the same address."""
+
+import json
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import threading
+from contextlib import contextmanager
+from pathlib import Path
+
+import httpx
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+
+
+class ServerProcess:
+    """`redra up` with a folder of its own. The port stays the same over restarts."""
+
+    def __init__(self, folder):
+        self.folder = folder
+        self.data = folder / "data"
+        self.log = folder / "redra.log"
+        self.kubeconfig = self.data / "kubeconfig"
+        self.url = ""
+        self.serves = threading.Event()
+        self._port = 0
+        self._process = None
+
+    def start(self):
+        """Start and wait until it serves."""
+        command = [sys.executable, "-m", "app.cli", "up", "--data", str(self.data)]
+        with self.log.open("a") as errors:
+            self._process = subprocess.Popen(
+                [*command, "--listen", f"127.0.0.1:{self._port}"],
+                cwd=ROOT, stdout=subprocess.PIPE, stderr=errors, text=True,
+            )  # fmt: skip
+        line = self._process.stdout.readline()
+        found = re.search(r"http://127\.0\.0\.1:(\d+)", line)
+        assert found, (line, self.log.read_text())
+        self.url, self._port = found.group(), int(found.group(1))
+        self.serves.set()
+
+    def end(self, how=signal.SIGTERM):
+        """End it; with SIGTERM it must end well."""
+        process, self._process = self._process, None
+        if process is None:
+            return
+        self.serves.clear()
+        process.send_signal(how)
+        try:
+            process.communicate(timeout=30)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.communicate()
+        assert how is signal.SIGKILL or process.returncode == 0, self.log.read_text()
+
+    def restart(self, how=signal.SIGTERM):
+        """End it and start it again."""
+        self.end(how)
+        self.start()
+
+    def client(self, **options):
+        """A plain HTTP client."""
+        return httpx.Client(base_url=self.url, timeout=30, **options)
+
+
+@contextmanager
+def server_process(folder, *namespaces):
+    """A running server with these namespaces; what it wrote to its log is checked at the end."""
+    server = ServerProcess(folder)
+    try:
+        server.start()
+        with server.client() as client:
+            for name in ("default", *namespaces):
+                made = client.post("/api/v1/namespaces", json={"metadata": {"name": name}})
+                assert made.status_code in (201, 409), made.text
+        yield server
+    finally:
+        server.end()
+        shutil.rmtree(server.data, ignore_errors=True)
+    assert "Traceback" not in server.log.read_text(), server.log.read_text()
+
+
+class Following:
+    """The lines of a watch, decoded, as they come over one connection."""
+
+    def __init__(self, answer):
+        self.answer = answer
+        self._lines = answer.iter_lines()
+
+    def __iter__(self):
+        return self
+
+    def __next__(self):
+        return json.loads(next(self._lines))
+
+    def take(self, count):
+        """The next lines."""
+        return [next(self) for _ in range(count)]
+
+
+@contextmanager
+def following(client, path, **parameters):
+    """A watch over plain HTTP; leaving the block breaks the connection."""
+    parameters = {"watch": "true"} | parameters
+    with client.stream("GET", path, params=parameters) as answer:
+        assert answer.status_code == 200, answer.read()
+        yield Following(answer)
