@@ -122,15 +122,18 @@ def _merge_entries(before: list[Any], after: list[Any], ours: list[Any]) -> list
             return kept + [item for item in after if item not in before and item not in kept]
         return after
     olds = {entry[field]: entry for entry in before}
-    news = {entry[field]: entry for entry in after}
-    merged = [
-        merge(olds.get(entry[field]), news[entry[field]], entry) if entry[field] in news else entry
-        for entry in ours
-        if entry[field] in news or entry[field] not in olds
-    ]
-    known = {entry[field] for entry in ours}
+    here = {entry[field]: entry for entry in ours}
+    merged = []
+    for entry in after:
+        name = entry[field]
+        if name in here:
+            merged.append(merge(olds.get(name), entry, here[name]))
+        elif olds.get(name) != entry:
+            merged.append(entry)
+    # In the order in which they stood after the write; what is only here comes last.
+    news = {entry[field] for entry in after}
     return merged + [
-        entry for entry in after if entry[field] not in known and olds.get(entry[field]) != entry
+        entry for entry in ours if entry[field] not in news and entry[field] not in olds
     ]
 
 

@@ -17,7 +17,7 @@ LITERAL = {
     "a-quickstart": (13, 12),
     "c-multihost-tpu": (10, 5),
     "j-api-versions": (5, 3),
-    "e-taints": (24, 22),
+    "e-taints": (25, 24),
 }
 """At least so many pods on the recorded node and claims with the recorded result."""
 
