@@ -30,6 +30,10 @@ def why(
         str, typer.Option(help="Revision or instant, such as 42 or 2026-01-02T03:04:05Z.")
     ] = "",
     node: Annotated[str, typer.Option(help="Ask about just this node.")] = "",
+    what_would_help: Annotated[
+        bool,
+        typer.Option(help="Look for the smallest changes that would let the pod run; each proved."),
+    ] = False,
     data: DataOption = None,
     output: OutputOption = Output.TEXT,
 ) -> None:
@@ -40,7 +44,7 @@ def why(
     if not slash or not name:
         raise InputError(f"{subject!r} names nothing", cure="write it as KIND/NAME, as in pod/web")
     settings = choices.settings(data=data)
-    question = Question(kind=kind, namespace=namespace, name=name, node=node)
+    question = Question(kind=kind, namespace=namespace, name=name, node=node, help=what_would_help)
 
     async def ask() -> Answer:
         async with stores.open_store(settings) as store:

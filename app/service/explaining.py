@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from app.domain.controllers import registry
 from app.domain.controllers.scheduling import reasons
 from app.domain.controllers.scheduling.attempt import Rules as SchedulingRules
+from app.domain.controllers.scheduling.reasons import NodeAnswer
 from app.domain.devices.device_selectors import SelectorCompiler
 from app.domain.errors import InputError, NotFound
 from app.domain.log import DECISION, Event, EventType, HistoryInfo, ObjectKey, Revision
@@ -23,18 +24,25 @@ from app.ports import EventLog
 from app.service.reason_trees import Reason, merge_nodes, node_reason
 from app.service.views import LiveViews, features_of
 
+HELP_NODES_MAX = 20
+"""Nodes on which helpful changes are looked for."""
+
 DECISIONS_MAX = 50
 """Decisions about one subject that are looked through, newest first."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Question:
-    """Who is asked about: kind and name, the node if just one is of interest."""
+    """Who is asked about: kind and name, the node if just one is of interest.
+
+    With `help` the smallest changes that would let a waiting pod run are looked for too.
+    """
 
     kind: str
     namespace: str
     name: str
     node: str = ""
+    help: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -133,6 +141,8 @@ class Explainer:
             if question.node and not answers:
                 raise NotFound(f'node "{question.node}" not found', resource="nodes")
             children = merge_nodes([node_reason(answer) for answer in answers])
+            if question.help:
+                children = (_help_reason(answers), *children)
             fits = [answer.node for answer in answers if not answer.text]
             text = _fit_text(len(fits), len(answers))
         body = _body(decision)
@@ -370,6 +380,25 @@ def _short(value: object) -> str:
     if isinstance(value, list):
         return ", ".join(_short(item) for item in value)
     return str(value)
+
+
+def _help_reason(answers: Sequence[NodeAnswer]) -> Reason:
+    """The smallest proven changes over the nodes that were asked, cheapest first."""
+    refused = [answer for answer in answers if answer.text and answer.answer is not None]
+    helps = [found for answer in refused[:HELP_NODES_MAX] for found in answer.helps()]
+    fewest = min((len(found.changes) for found in helps), default=0)
+    texts: dict[str, list[str]] = {}
+    for found in helps:
+        if len(found.changes) == fewest:
+            texts.setdefault(found.text, []).append(found.node)
+    children = tuple(
+        Reason(text=f"{text} (node {', '.join(nodes[:3])})", count=len(nodes))
+        for text, nodes in texts.items()
+    )
+    if not children:
+        asked = min(len(refused), HELP_NODES_MAX)
+        return Reason(text=f"nothing that was tried on {asked} nodes would help")
+    return Reason(text="what would help, each proved by allocating again:", children=children)
 
 
 def _fit_text(fits: int, asked: int) -> str:

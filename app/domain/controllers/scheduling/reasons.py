@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from typing import cast
 
 from app.domain.allocation import Allocation as Found
-from app.domain.allocation import Answer, explanation
+from app.domain.allocation import Allocator, Answer, counterfactual, explanation
+from app.domain.allocation.counterfactual import Help
 from app.domain.allocation.explanation import Explanation
 from app.domain.controllers.plan import Views
 from app.domain.controllers.resources import NODES, PODS
@@ -32,6 +33,13 @@ class NodeAnswer:
     node: str
     text: str
     answer: Answer | None = None
+    allocator: Allocator | None = None
+
+    def helps(self) -> list[Help]:
+        """The smallest proven changes with which the claims would fit here; may be none."""
+        if self.answer is None or self.allocator is None:
+            return []
+        return counterfactual.what_would_help(self.allocator, self.answer)
 
     def explain(self) -> Explanation | None:
         """The reasons down to the device, when devices were asked."""
@@ -88,4 +96,4 @@ def ask_nodes(
         )
         if not text and not all(cycle.is_available(claim, info) for claim in claims):
             text = attempt.NOT_AVAILABLE.reasons[0]
-        yield NodeAnswer(node=info.name, text=text, answer=answer)
+        yield NodeAnswer(node=info.name, text=text, answer=answer, allocator=cycle.allocator)
