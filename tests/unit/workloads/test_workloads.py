@@ -447,3 +447,26 @@ def test_restarted_controllers_make_no_pod_twice():
             controller.fold(event, cluster.line.views)
         while (plan := controller.step(cluster.line.views, cluster.line.now)) is not None:
             assert all(getattr(c, "key", ("", ""))[1] != "pods" for c in plan.commands), plan
+
+
+@pytest.mark.parametrize("seconds", [0, 1, 3, 5, 7, 12, 17])
+def test_restart_in_the_middle_changes_nothing(seconds):
+    """All controllers begin anew from the log at some instant; the end is the same."""
+
+    def run(cut: int | None) -> tuple[dict, list[str]]:
+        cluster = cluster_of()
+        workload(cluster, "Job", pod=job_template(), completions=3, parallelism=2)
+        workload(cluster, "Deployment", name="site", replicas=2)
+        if cut is not None:
+            cluster.wait(cut)
+            fresh = cluster.fresh_controllers()
+            for event in cluster.line.events:
+                for controller in fresh:
+                    controller.fold(event, cluster.line.views)
+            cluster.line.controllers = fresh
+            cluster.wait(60 - cut)
+        else:
+            cluster.wait(60)
+        return status(cluster, "jobs"), cluster.names("pods")
+
+    assert run(seconds) == run(None)
