@@ -19,6 +19,9 @@ from projections import outlines
 DECODED_MAX = 20_000
 """How many decoded trees are kept; older ones are decoded again when somebody asks."""
 
+DUMPED_AT_ONCE = 1_000
+"""Objects in one part of a dump."""
+
 TABLE = Table(
     name="view_objects",
     key=("api_group", "resource", "namespace", "name"),
@@ -147,10 +150,50 @@ class ObjectsProjection:
         return {TABLE.name: changed} if changed else {}
 
     def row(self, table: str, key: RowKey) -> Row | None:
-        """The row of an object, None when it is gone."""
+        """The row of an object, None when it is gone; the object as the bytes that are stored."""
         place = ObjectKey(*(str(part) for part in key))
+        row = self._row(place) if table == TABLE.name else None
+        if key in self._unhashed:
+            self._hash.put(TABLE.name, key, row)
+            self._unhashed.discard(key)
+        return row
+
+    def state_hash(self) -> str:
+        """The hash over all rows; costs what changed since the last call."""
+        for key in tuple(self._unhashed):
+            self.row(TABLE.name, key)
+        return self._hash.text()
+
+    def dump(self) -> bytes:
+        """All last events, sorted by key, with the revision folded so far."""
+        return b"".join(self.dump_parts())
+
+    def dump_parts(self) -> Iterator[bytes]:
+        """The same in parts of bounded size; the view may fold on between them.
+
+        What is dumped is the state when the first part was asked for.
+        """
+        revision, created = self._revision, dict(self._created)
+        events = [self._events[key] for key in sorted(self._events)]
+        # MessagePack writes a pair as 0x92, a list as 0xdd and its length, then the items.
+        yield b"\x92" + _encoder.encode(revision) + b"\xdd" + len(events).to_bytes(4, "big")
+        for first in range(0, len(events), DUMPED_AT_ONCE):
+            yield b"".join(
+                _encoder.encode((created[event.key], msgspec.structs.replace(event, tree=None)))
+                for event in events[first : first + DUMPED_AT_ONCE]
+            )
+
+    def load(self, state: bytes) -> None:
+        """Become what was dumped; the view must be empty."""
+        revision, held = _snapshot.decode(state)
+        for created, event in held:
+            self.fold(event)
+            self._created[event.key] = created
+        self._revision = revision
+
+    def _row(self, place: ObjectKey) -> Row | None:
         event = self._events.get(place)
-        if event is None or table != TABLE.name:
+        if event is None:
             return None
         return {
             "api_group": place.group,
@@ -160,31 +203,8 @@ class ObjectsProjection:
             "uid": event.uid,
             "created_revision": self._created[place],
             "revision": event.revision,
-            "object": event.object,
+            "object": msgspec.Raw(event.body),
         }
-
-    def state_hash(self) -> str:
-        """The hash over all rows; costs what changed since the last call."""
-        for key in self._unhashed:
-            self._hash.put(TABLE.name, key, self.row(TABLE.name, key))
-        self._unhashed.clear()
-        return self._hash.text()
-
-    def dump(self) -> bytes:
-        """All last events, sorted by key, with the revision folded so far."""
-        held = [
-            (self._created[key], msgspec.structs.replace(self._events[key], tree=None))
-            for key in sorted(self._events)
-        ]
-        return _encoder.encode((self._revision, held))
-
-    def load(self, state: bytes) -> None:
-        """Become what was dumped; the view must be empty."""
-        revision, held = _snapshot.decode(state)
-        for created, event in held:
-            self.fold(event)
-            self._created[event.key] = created
-        self._revision = revision
 
     def _remove(self, key: ObjectKey) -> None:
         event = self._events.pop(key, None)

@@ -7,8 +7,10 @@ are never out of step: rows and checkpoint are one write, and a write that finds
 elsewhere (another projector was faster) makes this one read its state again.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+
+import anyio.lowlevel
 
 from app.domain.log import Event, HistoryId, Revision
 from app.domain.log.projection import Projection, Row, RowKey
@@ -22,12 +24,18 @@ MakeViews = Callable[[], Sequence[Projection]]
 class FoldingBounds:
     """Bounds of one projector.
 
-    `page_max` events are read and folded at once (and their rows written in one step); a snapshot
-    is kept every `snapshot_every` events.
+    `page_max` events are read at once (and their rows written in one step); after `turn_max` events
+    or rows others get the loop. A snapshot is due every `snapshot_every` events: it is kept when
+    nothing happens, or at last when `SNAPSHOT_LATE` times as many have passed.
     """
 
     page_max: int = 5_000
+    turn_max: int = 500
     snapshot_every: int = 50_000
+
+
+SNAPSHOT_LATE = 8
+"""How many times `snapshot_every` a busy projector may wait for a quiet moment."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -94,24 +102,33 @@ class Projector:
         while await self.step():
             pass
 
+    async def rest(self) -> None:
+        """Nothing happens: keep the snapshots that are due."""
+        for followed in self._followed.values():
+            if followed.written - followed.kept >= self._bounds.snapshot_every:
+                await self._keep(followed)
+
     async def _advance(self, name: str, events: Sequence[Event], *, at_head: bool) -> None:
         followed = self._followed[name]
         view = followed.view
         if events and events[0].revision > view.revision + 1:
             before = Revision(events[0].revision - 1)
             await fold_until(self._log, self._history, (view,), before, self._bounds.page_max)
-        fold(view, events)
+        for part in parts_of(events, self._bounds.turn_max):
+            fold(view, part)
+            await anyio.lowlevel.checkpoint()
         if followed.hidden and not at_head:
             return
         if view.revision == followed.written:
             return
-        if not await write_rows(self._store, self._history, view, followed.written):
+        turn = self._bounds.turn_max
+        if not await write_rows(self._store, self._history, view, followed.written, turn_max=turn):
             fresh = next(view for view in self._make() if view.name == name)
             self._followed[name] = await self._open(fresh)
             return
         followed.written = view.revision
         followed.hidden = False
-        if followed.written - followed.kept >= self._bounds.snapshot_every:
+        if followed.written - followed.kept >= self._bounds.snapshot_every * SNAPSHOT_LATE:
             await self._keep(followed)
 
     async def _keep(self, followed: _Followed) -> None:
@@ -175,10 +192,21 @@ async def fold_until(
         after = events[-1].revision
 
 
+def parts_of(events: Sequence[Event], size: int) -> Iterator[Sequence[Event]]:
+    """The events in parts of at most `size`."""
+    return (events[first : first + size] for first in range(0, len(events), size))
+
+
 async def write_rows(
-    store: ViewStore, history: HistoryId, view: Projection, after: Revision
+    store: ViewStore,
+    history: HistoryId,
+    view: Projection,
+    after: Revision,
+    *,
+    turn_max: int,
 ) -> bool:
     """Write what changed since the last call; False when the checkpoint is not at `after`."""
+    made = 0
     upserts: dict[str, list[Row]] = {}
     deletes: dict[str, list[RowKey]] = {}
     for table, keys in view.take_changed().items():
@@ -188,6 +216,9 @@ async def write_rows(
                 deletes.setdefault(table, []).append(key)
             else:
                 upserts.setdefault(table, []).append(row)
+            made += 1
+            if made % turn_max == 0:
+                await anyio.lowlevel.checkpoint()
     return await store.write(
         history,
         view.name,

@@ -99,7 +99,7 @@ async def _rebuild_one(
         if not events:
             break
         folding.fold(view, events)
-        if not await folding.write_rows(views, history, view, written):
+        if not await folding.write_rows(views, history, view, written, turn_max=bounds.turn_max):
             raise LogUnavailable(
                 f"another process is writing the view {view.name!r}; stop its projector and "
                 "try again"

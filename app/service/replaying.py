@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
+import msgspec
 from anyio import lowlevel
 
 from app.domain.allocation import Quirks
@@ -188,7 +189,11 @@ async def fold(
     for view in views:
         if view.name in _SUMMED:
             rows |= _rows(view)
-    pods = (row["object"] for row in rows.get("view_objects", ()) if row["resource"] == "pods")
+    pods = (
+        msgspec.json.decode(row["object"])
+        for row in rows.get("view_objects", ())
+        if row["resource"] == "pods"
+    )
     return FoldReport(
         history=history.name,
         revision=after,

@@ -10,6 +10,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 
 import anyio
+import anyio.lowlevel
 
 from app.domain.controllers.plan import Plan
 from app.domain.controllers.record import commands_of
@@ -221,7 +222,12 @@ class HistoryRuntime:
         if store is None or self.views.revision == self._snapshot_at:
             return
         objects = self.views.objects
-        revision, state = objects.revision, objects.dump()
+        revision = objects.revision
+        parts: list[bytes] = []
+        for part in objects.dump_parts():
+            parts.append(part)
+            await anyio.lowlevel.checkpoint()
+        state = b"".join(parts)
         await store.save_snapshot(self.info.id, objects.name, objects.version, revision, state)
         self._snapshot_at = revision
 

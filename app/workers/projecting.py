@@ -13,7 +13,7 @@ from app.domain.errors import Expired, LogUnavailable
 from app.domain.log import Revision
 from app.domain.log.projection import Projection
 from app.ports import ViewStore
-from app.service.folding import FoldingBounds, Projector
+from app.service.folding import FoldingBounds, Projector, parts_of
 from app.service.runtime import HistoryRuntime
 
 PAUSE_SECONDS = 0.25
@@ -59,7 +59,9 @@ async def _follow(
         while True:
             events = await followed.catch_up() or await followed.next_batch(POLL_SECONDS)
             if not events:
+                await projector.rest()
                 continue
-            await projector.take(events, at_head=True)
+            for page in parts_of(events, bounds.page_max):
+                await projector.take(page, at_head=True)
             if len(events) < bounds.page_max:
                 await anyio.sleep(PAUSE_SECONDS)

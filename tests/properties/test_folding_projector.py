@@ -2,6 +2,7 @@
 
 from collections.abc import AsyncIterator, Callable, Sequence
 
+import msgspec
 import pytest
 
 from app.adapters.memory import MemoryLog, MemoryStore, MemoryViewStore
@@ -90,8 +91,13 @@ def folded_rows(view: Projection) -> dict[str, dict[RowKey, Row]]:
         for key in keys:
             row = view.row(table, key)
             if row is not None:
-                rows[table][key] = row
+                rows[table][key] = {name: decoded(value) for name, value in row.items()}
     return rows
+
+
+def decoded(value: object) -> object:
+    """A value as a reader of the table gets it."""
+    return msgspec.json.decode(value) if isinstance(value, msgspec.Raw) else value
 
 
 @pytest.fixture

@@ -3,6 +3,8 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+import msgspec
+
 from app.domain.log import HistoryId, Revision
 from app.domain.log.projection import Table
 
@@ -89,7 +91,9 @@ class MemoryViewStore:
     async def rows(self, history: HistoryId, table: str) -> list[dict[str, object]]:
         """All rows of one view table, sorted by key."""
         rows = self._rows_of(history, table)
-        return [dict(rows[key]) for key in sorted(rows)]
+        return [
+            {name: _decoded(value) for name, value in rows[key].items()} for key in sorted(rows)
+        ]
 
     async def save_snapshot(
         self, history: HistoryId, projection: str, version: int, revision: Revision, state: bytes
@@ -113,3 +117,7 @@ class MemoryViewStore:
             self._rows.pop((history, table.name), None)
         for place in [place for place in self._checkpoints if place[:2] == (history, projection)]:
             del self._checkpoints[place]
+
+
+def _decoded(value: object) -> object:
+    return msgspec.json.decode(value) if isinstance(value, msgspec.Raw) else value

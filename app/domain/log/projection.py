@@ -12,7 +12,10 @@ RowKey: TypeAlias = tuple[str | int, ...]
 """The values of a row's key columns, in the order of `Table.key`."""
 
 Row: TypeAlias = dict[str, Any]
-"""Column name to JSON value; every key column is in it."""
+"""Column name to JSON value; every key column is in it.
+
+A value that is there as canonical JSON already may stand as `msgspec.Raw`.
+"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
