@@ -30,12 +30,14 @@ SUBRESOURCE_VERBS = {
     "log": ("get",),
     "ephemeralcontainers": ("get", "patch", "update"),
     "resize": ("get", "patch", "update"),
+    "scale": ("get", "patch", "update"),
 }
 """Subresources that are served; others that the registry names are left out."""
 
 _RESPONSE_KINDS = {
     "eviction": ("policy", "v1", "Eviction"),
     "binding": ("", "v1", "Binding"),
+    "scale": ("autoscaling", "v1", "Scale"),
 }
 
 _encode = msgspec.json.Encoder().encode

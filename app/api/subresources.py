@@ -11,8 +11,8 @@ from app.api.messages import TEXT, Answer
 from app.api.representations import Representations, encode, respond
 from app.api.writes import Writes
 from app.domain.errors import BadRequest
-from app.domain.objects import eviction
-from app.domain.objects.commands import BindPod, DeleteObject, WriteOptions
+from app.domain.objects import eviction, subresources
+from app.domain.objects.commands import BindPod, DeleteObject, UpdateObject, WriteOptions
 from app.domain.values import json_tree
 from app.domain.values.json_tree import JsonObject
 
@@ -120,9 +120,43 @@ class Subresources:
             )
         return Answer(b"", content_type=TEXT)
 
+    async def _read_scale(self, call: Call) -> Answer:
+        """GET of how many replicas a workload has and wants."""
+        tree = call.timeline.views.objects.get(call.key)
+        if tree is None:
+            raise calls.object_not_found(call.kind, call.path.name)
+        return Answer(encode(subresources.scale_of(call.kind, tree)))
+
+    async def _write_scale(self, call: Call) -> Answer:
+        """PUT of a Scale."""
+        options = parameters.write_options(call.request, patch=None, action="Update")
+        tree, _ = await self._writes.read_object(call)
+        if json_tree.text(tree, "kind") not in ("Scale", ""):
+            raise BadRequest("the body must be a Scale")
+        outcome = await call.timeline.runtime.submit(
+            UpdateObject(
+                key=call.key,
+                version=call.path.version,
+                tree=tree,
+                subresource=subresources.SCALE,
+                options=options,
+            ),
+            actor=call.actor,
+            verb="update",
+        )
+        return Answer(encode(subresources.scale_of(call.kind, outcome.tree or {})))
+
+    async def _patch_scale(self, call: Call) -> Answer:
+        """PATCH of a Scale."""
+        outcome = await self._writes.submit_patch(call, subresources.SCALE)
+        return Answer(encode(subresources.scale_of(call.kind, outcome.tree or {})))
+
 
 _OWN: dict[tuple[str, str], Callable[[Subresources, Call], Awaitable[Answer]]] = {
     ("binding", "create"): Subresources._bind,
     ("eviction", "create"): Subresources._evict,
     ("log", "get"): Subresources._log,
+    ("scale", "get"): Subresources._read_scale,
+    ("scale", "patch"): Subresources._patch_scale,
+    ("scale", "update"): Subresources._write_scale,
 }

@@ -109,13 +109,18 @@ class Writes:
 
     async def patch(self, call: Call, subresource: str = "") -> Answer:
         """PATCH of an object or of a part of it."""
+        outcome = await self.submit_patch(call, subresource)
+        return self.outcome(call, outcome, status=201 if outcome.created else 200)
+
+    async def submit_patch(self, call: Call, subresource: str) -> Outcome:
+        """Read the patch in the body and apply it."""
         patch = bodies.patch_type(call.request)
         options = _judged(parameters.write_options(call.request, patch=patch, action="Patch"), call)
         text = await self._read(call)
         body, problems = bodies.decode_patch(
             text, patch, self._bounds, operations_max=self._limits.patch_operations_max
         )
-        outcome = await self._submit(
+        return await self._submit(
             call,
             PatchObject(
                 key=call.key,
@@ -127,7 +132,6 @@ class Writes:
             ),
             "patch",
         )
-        return self.outcome(call, outcome, status=201 if outcome.created else 200)
 
     async def delete(self, call: Call) -> Answer:
         """DELETE of one object."""

@@ -485,6 +485,12 @@ def test_events_of_one_object(space):
     assert "a test looks" in space.kubectl("describe", "pod", "p1").out
 
 
+def test_workload_is_scaled(space):
+    space.kubectl("create", "deployment", "d", "--image=i")
+    assert "scaled" in space.kubectl("scale", "deployment/d", "--replicas=3").out
+    assert space.json("get", "deployment", "d")["spec"]["replicas"] == 3
+
+
 # ---- 16, 17: access, raw requests
 
 

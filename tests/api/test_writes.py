@@ -437,3 +437,18 @@ async def test_deprecated_version_warns_on_reads_too():
             '299 - "resource.k8s.io/v1beta1 ResourceClaim is deprecated in v1.35+, '
             'unavailable in v1.38+"'
         )
+
+
+async def test_workload_is_scaled_through_its_subresource():
+    async with serving() as server:
+        path = "/apis/apps/v1/namespaces/default/deployments"
+        template = {"metadata": {"labels": {"a": "b"}}, "spec": pod()["spec"]}
+        spec = {"selector": {"matchLabels": {"a": "b"}}, "template": template}
+        await server.post(path, {"metadata": {"name": "d"}, "spec": spec})
+        scale = await server.get(f"{path}/d/scale")
+        assert (scale["kind"], scale["spec"]) == ("Scale", {"replicas": 1})
+        scale["spec"]["replicas"] = 3
+        assert (await server.put(f"{path}/d/scale", scale))["spec"] == {"replicas": 3}
+        patched = await server.patch(f"{path}/d/scale", {"spec": {"replicas": 2}})
+        assert patched["spec"] == {"replicas": 2}
+        assert (await server.get(f"{path}/d"))["spec"]["replicas"] == 2

@@ -259,6 +259,12 @@ PodDisruptionBudgetStatus: 1:observedGeneration=int64?, 2:disruptedPods=Time{},
   6:expectedPods=int32, 7:conditions=meta.v1.Condition[]
 """
 
+_AUTOSCALING_V1 = """
+Scale: 1:metadata=meta.v1.ObjectMeta?, 2:spec=ScaleSpec?, 3:status=ScaleStatus?
+ScaleSpec: 1:replicas=int32?
+ScaleStatus: 1:replicas=int32, 2:selector?
+"""
+
 _BATCH_V1 = """
 CronJob: 1:metadata=meta.v1.ObjectMeta?, 2:spec=CronJobSpec?, 3:status=CronJobStatus?
 CronJobSpec: 1:schedule, 2:startingDeadlineSeconds=int64*, 3:concurrencyPolicy?, 4:suspend=bool*,
@@ -321,6 +327,7 @@ def _messages() -> dict[str, Message]:
         ("apps.v1", _APPS_V1),
         ("authentication.v1", _AUTHENTICATION_V1),
         ("authorization.v1", _AUTHORIZATION_V1),
+        ("autoscaling.v1", _AUTOSCALING_V1),
         ("batch.v1", _BATCH_V1),
         ("coordination.v1", _COORDINATION_V1),
         ("events.v1", _EVENTS_V1),
