@@ -140,13 +140,16 @@ class Following:
 
 @asynccontextmanager
 async def running_app(
-    *, limits=None, credentials=None, authorization=None, profile=None, queue_max=20_000
+    *, limits=None, credentials=None, authorization=None, profile=None, queue_max=20_000, store=None
 ):
-    """The application over a default history with the namespace `default`, and its histories."""
+    """The application over a default history with the namespace `default`, and its histories.
+
+    A `store` that was served before is taken up again, as after a restart.
+    """
     profile = profile or profiles.Profile()
     wake_up = MemoryWakeUp()
     ports = RuntimePorts(
-        log=MemoryLog(MemoryStore(), wake_up.grown),
+        log=MemoryLog(store or MemoryStore(), wake_up.grown),
         wake_up=wake_up,
         clock=SystemClock(),
         uids=RandomUids(),
@@ -165,16 +168,8 @@ async def running_app(
     )
     meter = Telemetry()
     async with histories.running():
-        runtime = await histories.create("default", settings=profile.settings())
-        for name in ("default", "kube-system"):
-            await runtime.submit(
-                CreateObject(
-                    key=ObjectKey("", "namespaces", "", name),
-                    version="v1",
-                    tree={"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}},
-                ),
-                actor=Actor(user="system:redra"),
-            )
+        if not await histories.all():
+            await _begin(histories, profile)
         app = create_app(
             histories,
             schemas=schemas.load,
@@ -185,6 +180,19 @@ async def running_app(
             render_metrics=meter.render,
         )
         yield app, histories
+
+
+async def _begin(histories, profile):
+    runtime = await histories.create("default", settings=profile.settings())
+    for name in ("default", "kube-system"):
+        await runtime.submit(
+            CreateObject(
+                key=ObjectKey("", "namespaces", "", name),
+                version="v1",
+                tree={"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}},
+            ),
+            actor=Actor(user="system:redra"),
+        )
 
 
 @asynccontextmanager

@@ -2,6 +2,7 @@
 
 import pytest
 
+from app.adapters.memory import MemoryStore
 from app.api.limits import ApiLimits
 from tests.api.serving import CLAIMS, CONFIG_MAPS, claim, config_map, pod, serving
 
@@ -70,6 +71,20 @@ async def test_watch_resumed_anywhere_misses_nothing_and_repeats_nothing():
             path = f"{CONFIG_MAPS}?watch=true&resourceVersion={version}"
             async with server.watch(path) as watch:
                 assert await watch.lines(10 - place) == whole[place + 1 :]
+
+
+async def test_watch_goes_on_after_a_restart_of_the_server():
+    store = MemoryStore()
+    async with serving(store=store) as server:
+        await server.post(CONFIG_MAPS, config_map("a"))
+        async with server.watch(f"{CONFIG_MAPS}?watch=true") as watch:
+            ((_, _, version),) = await watch.lines(1)
+        await label(server, "a", "1")
+    async with serving(store=store) as server:
+        path = f"{CONFIG_MAPS}?watch=true&resourceVersion={version}"
+        async with server.watch(path) as watch:
+            await label(server, "a", "2")
+            assert await watch.changes(2) == [("MODIFIED", "a"), ("MODIFIED", "a")]
 
 
 async def test_lines_are_whole_objects_with_kind_and_version():
