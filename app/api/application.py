@@ -83,6 +83,10 @@ class Application:
         self._redra = RedraApi(histories, limits)
         self._openapi: dict[bytes, Openapi] = {}
 
+    def end_watches(self) -> None:
+        """Let all watches end well, because the server stops; each client goes on elsewhere."""
+        self._watching.end()
+
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve one connection event of the ASGI server."""
         if scope["type"] == "lifespan":

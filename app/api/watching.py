@@ -79,7 +79,19 @@ class Watching:
         self._frames = Frames(representations, bounds.frames_max)
         self._bounds = bounds
         self._started = 0
-        self.running = 0
+        self._watches: set[_Watch] = set()
+        self._is_ending = False
+
+    @property
+    def running(self) -> int:
+        """How many watches are being sent."""
+        return len(self._watches)
+
+    def end(self) -> None:
+        """End all watches, and those to come, as if their time were up: the server stops."""
+        self._is_ending = True
+        for watch in self._watches:
+            watch.end()
 
     async def open(
         self, timeline: Timeline, target: Target, selection: Selection, options: ListOptions
@@ -110,12 +122,14 @@ class Watching:
         return Stream(chunks=self._counted(watch))
 
     async def _counted(self, watch: "_Watch") -> AsyncGenerator[bytes, None]:
-        self.running += 1
+        self._watches.add(watch)
+        if self._is_ending:
+            watch.end()
         try:
             async for chunk in watch.lines():
                 yield chunk
         finally:
-            self.running -= 1
+            self._watches.discard(watch)
 
 
 class _Watch:
@@ -147,6 +161,14 @@ class _Watch:
         self._representations = representations
         self._matching: dict[ObjectKey, Event] | None = {} if selection.can_change else None
         self._columns_sent = False
+        self._ending = anyio.Event()
+        self._subscription: Subscription | None = None
+
+    def end(self) -> None:
+        """Let the watch end now."""
+        self._ending.set()
+        if self._subscription is not None:
+            self._subscription.nudge()
 
     async def lines(self) -> AsyncGenerator[bytes, None]:
         """Chunks of whole lines until the time is up."""
@@ -164,7 +186,7 @@ class _Watch:
             revision = self._timeline.revision
         else:
             snapshot, revision = [], Revision(after)
-        subscription = self._subscribe(revision)
+        subscription = self._subscription = self._subscribe(revision)
         with subscription:
             if starts_now:
                 self._remember(snapshot)
@@ -223,24 +245,29 @@ class _Watch:
         due = min(loop.time() + self._bounds.bookmark_seconds, end)
         timer = loop.call_at(due, subscription.nudge)
         try:
+            if self._ending.is_set():
+                return
             while True:
                 chunk, _ = self._changes(await subscription.wait_batch())
+                has_ended = loop.time() >= end or self._ending.is_set()
                 # Nothing was awaited since: all up to the revision that is shown has been told.
-                if loop.time() >= due:
+                if has_ended or loop.time() >= due:
                     if self._options.bookmarks:
                         chunk += self._bookmark(self._timeline.revision)
+                    timer.cancel()
                     due = min(due + self._bounds.bookmark_seconds, end)
                     timer = loop.call_at(due, subscription.nudge)
                 if chunk:
                     yield chunk
-                if loop.time() >= end:
+                if has_ended:
                     return
         finally:
             timer.cancel()
 
     async def _idle(self, end: float) -> None:
         """The past has no more changes; wait for the time to be up."""
-        await anyio.sleep(max(0.0, end - anyio.current_time()))
+        with anyio.move_on_after(max(0.0, end - anyio.current_time())):
+            await self._ending.wait()
 
     def _changes(self, events: Sequence[Event]) -> tuple[bytes, bool]:
         """The lines for a batch, and whether the past that is shown ends within it."""

@@ -108,7 +108,7 @@ async def serve(settings: Settings, *, workers: bool, ready: Callable[[str, Path
         )
         collecting.keep_loaded()
         async with anyio.create_task_group() as tasks:
-            tasks.start_soon(_stop_on_signal, server)
+            tasks.start_soon(_stop_on_signal, server, application.end_watches)
             tasks.start_soon(_tell_when_started, server, lambda: ready(url, kubeconfig))
             await server.serve(sockets=[listener])
             for runtime in histories.open_runtimes():
@@ -154,12 +154,13 @@ class _Server(uvicorn.Server):
         yield
 
 
-async def _stop_on_signal(server: _Server) -> None:
+async def _stop_on_signal(server: _Server, end_watches: Callable[[], None]) -> None:
     with anyio.open_signal_receiver(signal.SIGTERM, signal.SIGINT) as signals:
         async for _ in signals:
             if server.should_exit:
                 server.force_exit = True
             server.should_exit = True
+            end_watches()
 
 
 async def _tell_when_started(server: _Server, tell: Callable[[], None]) -> None:

@@ -314,6 +314,22 @@ def test_pages_go_on_over_a_restart(server, client):
     client.delete(path)
 
 
+def test_watch_ends_well_with_the_server_and_goes_on_after_it(server, client):
+    path = CONFIG_MAPS.format("quiet")
+    begin = version_of(client.get(path).json())
+    query = {"allowWatchBookmarks": "true", "resourceVersion": begin}
+    with following(client, path, **query) as lines:
+        client.post(path, json={"metadata": {"name": "farewell"}})
+        assert next(lines)["object"]["metadata"]["name"] == "farewell"
+        server.end()
+        (mark,) = lines
+    assert mark["type"] == "BOOKMARK"
+    server.start()
+    with following(client, path, resourceVersion=version_of(mark["object"])) as lines:
+        client.delete(f"{path}/farewell")
+        assert next(lines)["type"] == "DELETED"
+
+
 # ---- a shared informer
 
 
