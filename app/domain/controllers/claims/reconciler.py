@@ -156,6 +156,8 @@ class ClaimsReconciler:
             self._queue_claims(pod, event.revision)
             return
         self._pods[place] = pod
+        if old is not None and _asks_the_same(old, pod):
+            return
         self._index(pod)
         self._look_at_pod(place, objects, event.revision)
 
@@ -275,6 +277,18 @@ class ClaimsReconciler:
         if not (self._quirks.c22 and pod.is_done):
             return True
         return all(self._made.get((pod.uid, entry.name), 0) < 2 for entry in pod.entries)
+
+
+def _asks_the_same(old: PodFacts, new: PodFacts) -> bool:
+    """True when nothing has changed that decides whether the pod needs work."""
+    return (
+        old.uid == new.uid
+        and old.node == new.node
+        and old.generated == new.generated
+        and old.is_deleting == new.is_deleting
+        and old.is_done == new.is_done
+        and old.extended_claim == new.extended_claim
+    )
 
 
 def _place_of(plan: Plan) -> tuple[str, _Place]:

@@ -49,6 +49,7 @@ class BoundPod:
     ports: tuple[tuple[str, str, int], ...]
     anti_affinity: tuple[AffinityTerm, ...]
     is_deleting: bool = False
+    generation: int = 0
 
 
 @dataclass(slots=True, kw_only=True, eq=False)
@@ -140,6 +141,19 @@ class NodeIndex:
             self._strays[name] = dict(info.pods)
         self._order = None
         self.version += 1
+
+    def counts_as(self, tree: JsonObject) -> bool:
+        """True when the pod is counted already and nothing has changed that is counted."""
+        metadata = tree["metadata"]
+        known = self._bound.get((metadata.get("namespace", ""), metadata["name"]))
+        return (
+            known is not None
+            and known.uid == metadata.get("uid")
+            and known.generation == metadata.get("generation")
+            and known.node == tree["spec"].get("nodeName")
+            and known.labels == (metadata.get("labels") or {})
+            and known.is_deleting == ("deletionTimestamp" in metadata)
+        )
 
     def bind(self, bound: BoundPod) -> None:
         """Count a pod on its node, or count it anew when it changed."""
@@ -234,6 +248,7 @@ def bound_pod(tree: JsonView) -> BoundPod:
         ports=pod_spec.host_ports(spec),
         anti_affinity=pod_spec.anti_affinity_of(tree),
         is_deleting="deletionTimestamp" in json_tree.mapping(tree, "metadata"),
+        generation=json_tree.integer(tree, "metadata", "generation") or 0,
     )
 
 

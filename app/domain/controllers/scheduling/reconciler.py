@@ -244,6 +244,8 @@ class SchedulingReconciler:
                 self._wake(waking.POD_GONE, event, objects)
             return
         if json_tree.text(tree, "spec", "nodeName"):
+            if self.nodes.counts_as(tree):
+                return
             self._forget(place)
             self.nodes.bind(bound_pod(tree))
             if not waking.POD_CAME.plugins.isdisjoint(self.queue.rejected_by):
