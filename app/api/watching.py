@@ -20,7 +20,7 @@ from app.api.parameters import ListOptions
 from app.api.representations import Representations, Target, encode
 from app.api.selection import Selection
 from app.api.timelines import Timeline
-from app.domain.errors import Expired, TooManyRequests
+from app.domain.errors import Expired, RedraError, TooManyRequests
 from app.domain.log import Event, EventType, ObjectKey, Revision
 from app.domain.objects import registry
 from app.domain.objects.registry import Kind
@@ -236,7 +236,8 @@ class _Watch:
                 return
             async for chunk in self._follow(subscription, end):
                 yield chunk
-        except Expired as problem:
+        except RedraError as problem:
+            # Too far behind, or the log cannot be read: told in the stream, which then ends.
             yield line(b"ERROR", encode(status.status_of(problem)))
 
     async def _follow(self, subscription: Subscription, end: float) -> AsyncGenerator[bytes, None]:
