@@ -84,7 +84,8 @@ class NodeReconciler:
         """The plan again from the node as it was."""
         name = json_tree.text(decision.object, "name")
         cause = Revision(json_tree.integer(decision.object, "cause") or 0)
-        return self._plan(views, name, cause, decision.stamp.time)
+        now = json_tree.integer(decision.object, "inputs", "now") or decision.stamp.time
+        return self._plan(views, name, cause, Instant(now))
 
     def _fold_said(self, event: Event) -> None:
         self._reporter.fold(event)
@@ -137,7 +138,7 @@ class NodeReconciler:
                 namespace="",
                 name=name,
                 outcome=outcome,
-                inputs={},
+                inputs={"now": now},
                 summary={
                     "ready": _ready(tree),
                     "taints": [json_tree.text(taint, "key") for taint in wanted],
