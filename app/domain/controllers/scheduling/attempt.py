@@ -28,7 +28,7 @@ from app.domain.controllers.scheduling.extended import ExtendedClaim
 from app.domain.controllers.scheduling.nodes import NodeIndex, NodeInfo
 from app.domain.controllers.scheduling.pod_claims import ClaimsNotReady, PodClaim
 from app.domain.controllers.scheduling.pod_spec import PodSpec
-from app.domain.controllers.scheduling.verdicts import Verdict, Verdicts
+from app.domain.controllers.scheduling.verdicts import FITS, REFUSED, UNKNOWN, Verdicts
 from app.domain.log import ObjectKey
 from app.domain.values import json_tree
 from app.domain.values.json_tree import JsonObject
@@ -142,69 +142,110 @@ def _try_nominated(cycle: Cycle, info: NodeInfo) -> NodeInfo | None:
 def _search(cycle: Cycle, start: int) -> Attempt:
     order = cycle.nodes.order()
     count = len(order)
-    wanted = nodes_to_find(count)
-    feasible: list[tuple[NodeInfo, Verdict]] = []
-    tally = _Tally()
-    looked_at = 0
     first = start % count
-    known = cycle.kind.by_node
-    alone = not cycle.depends_on_others
+    walk = _walk_one_by_one if cycle.depends_on_others or not cycle.is_cached else _walk_in_runs
     try:
-        for info in (*order[first:], *order[:first]):
-            looked_at += 1
-            found = known.get(info.name)
-            if found is not None and found.fits and alone and found.version == info.version:
-                feasible.append((info, found))
-                if len(feasible) >= wanted:
-                    break
-                continue
-            verdict = cycle.verdict(info)
-            refusal = cycle.check(info, verdict)
-            if refusal is None:
-                feasible.append((info, verdict))
-                if len(feasible) >= wanted:
-                    break
-            else:
-                tally.add(refusal)
-                if verdict.devices is not None:
-                    tally.unavailable.update(verdict.devices.unavailable)
+        feasible, looked_at = walk(cycle, order, first)
     except Aborted as abort:
         return Attempt(
             outcome="Error",
             claims=cycle.claims,
-            message=messages.filter_error(str(abort)),
+            message=messages.filter_error(abort.text),
             # The node in error counts neither as feasible nor as rejected.
-            next_start=(first + looked_at - 1) % count,
-            looked_at=looked_at,
+            next_start=(first + abort.looked_at - 1) % count,
+            looked_at=abort.looked_at,
         )
     following = (first + looked_at) % count
     if not feasible:
+        tally = _tally(cycle, order)
         if not cycle.depends_on_others and cycle.is_cached:
             cycle.kind.hopeless_at, cycle.kind.hopeless = cycle.nodes.version, tally
         return _no_node(cycle, tally, following)
-    chosen = feasible[_choose(cycle, feasible)][0]
+    chosen = feasible[_choose(cycle, feasible)]
     return _scheduled(cycle, chosen, start=following, looked_at=looked_at, feasible=len(feasible))
 
 
-def _choose(cycle: Cycle, feasible: list[tuple[NodeInfo, Verdict]]) -> int:
+def _walk_one_by_one(cycle: Cycle, order: list[NodeInfo], first: int) -> tuple[list[NodeInfo], int]:
+    """Ask node after node until enough fit; returns them and how many were asked."""
+    wanted = nodes_to_find(len(order))
+    feasible: list[NodeInfo] = []
+    for looked_at, info in enumerate((*order[first:], *order[:first]), start=1):
+        if _fits(cycle, info, looked_at):
+            feasible.append(info)
+            if len(feasible) >= wanted:
+                return feasible, looked_at
+    return feasible, len(order)
+
+
+def _walk_in_runs(cycle: Cycle, order: list[NodeInfo], first: int) -> tuple[list[NodeInfo], int]:
+    """The same, where nothing but a node itself decides about it: known nodes are not asked again.
+
+    Example: with the states F F ? R F and two nodes wanted, the first two are taken without a look
+    at the third; with three wanted the third is asked, and depending on it the fifth is needed.
+    """
+    count = len(order)
+    wanted = nodes_to_find(count)
+    states = cycle.kind.refresh(cycle.nodes)
+    turned = states[first:] + states[:first]
+    found = position = 0
+    while found < wanted:
+        unknown = turned.find(UNKNOWN, position)
+        end = count if unknown < 0 else unknown
+        found += turned.count(FITS, position, end)
+        if found >= wanted or unknown < 0:
+            break
+        place = (first + unknown) % count
+        fits = _fits(cycle, order[place], unknown + 1)
+        turned[unknown] = states[place] = FITS if fits else REFUSED
+        found += fits
+        position = unknown + 1
+    fitting = [place for place, state in enumerate(turned) if state == FITS][:wanted]
+    looked_at = fitting[-1] + 1 if len(fitting) >= wanted else count
+    return [order[(first + place) % count] for place in fitting], looked_at
+
+
+def _fits(cycle: Cycle, info: NodeInfo, looked_at: int) -> bool:
+    """Ask one node; raises Aborted with the number of nodes asked so far."""
+    try:
+        return cycle.check(info, cycle.verdict(info)) is None
+    except Aborted as abort:
+        raise Aborted(abort.text, looked_at) from abort
+
+
+def _tally(cycle: Cycle, order: list[NodeInfo]) -> _Tally:
+    """What all nodes said; every one of them has been asked."""
+    tally = _Tally()
+    for info in order:
+        verdict = cycle.verdict(info)
+        refusal = cycle.check(info, verdict)
+        assert refusal is not None, "called when no node fits"
+        tally.add(refusal)
+        if verdict.devices is not None:
+            tally.unavailable.update(verdict.devices.unavailable)
+    return tally
+
+
+def _choose(cycle: Cycle, feasible: list[NodeInfo]) -> int:
     if len(feasible) == 1:
         return 0
-    found = [verdict for _, verdict in feasible]
-    taints = [verdict.soft_taints for verdict in found]
-    devices = [verdict.devices.score if verdict.devices else 0 for verdict in found]
+    known = cycle.kind.by_node
+    found = [known[info.name] for info in feasible]
+    devices: list[int] = []
+    if cycle.scores_devices:
+        devices = [verdict.devices.score if verdict.devices else 0 for verdict in found]
     totals = scoring.totals(
         [verdict.room for verdict in found],
-        taints,
+        [verdict.soft_taints for verdict in found],
         [verdict.preference for verdict in found] if cycle.pod.preferences else (),
-        devices if cycle.scores_devices else (),
+        devices,
     )
     if cycle.spread is not None:
-        scoring.add_spread(totals, cycle.spread.scores([info for info, _ in feasible]))
+        scoring.add_spread(totals, cycle.spread.scores(feasible))
     first = scoring.winner(totals)
     if cycle.rules.tie_break is None or totals.count(totals[first]) == 1:
         return first
     best = [place for place, total in enumerate(totals) if total == totals[first]]
-    names = [feasible[place][0].name for place in best]
+    names = [feasible[place].name for place in best]
     wanted = cycle.rules.tie_break(cycle.pod.facts.uid, names)
     return best[names.index(wanted)] if wanted in names else first
 

@@ -87,7 +87,15 @@ class Rules:
 
 
 class Aborted(Exception):
-    """An allocator error of one node that ends the attempt (C16)."""
+    """An allocator error of one node that ends the attempt (C16).
+
+    `looked_at` is how many nodes had been asked, this one included.
+    """
+
+    def __init__(self, text: str, looked_at: int = 0) -> None:
+        super().__init__(text)
+        self.text = text
+        self.looked_at = looked_at
 
 
 class Classes(Mapping[str, JsonView]):
@@ -162,14 +170,12 @@ class Cycle:
             if refusal is not None:
                 return refusal
         if not self.claims and self.wanted is None:
-            verdict.fits = True
             return None
         devices = verdict.devices
         if devices is None or not self.is_cached:
             devices = verdict.devices = self._devices(info)
         if devices.error:
             raise Aborted(devices.error)
-        verdict.fits = devices.refusal is None and self.is_cached
         return devices.refusal
 
     def _devices(self, info: NodeInfo) -> DeviceVerdict:

@@ -31,6 +31,9 @@ _UNREPORTED = {
     "ephemeral-storage": UNLIMITED,
 }
 
+TOUCHED_MAX = 10_000
+"""How many changes of single nodes are remembered one by one."""
+
 ZONE = "topology.kubernetes.io/zone"
 REGION = "topology.kubernetes.io/region"
 
@@ -97,6 +100,9 @@ class NodeIndex:
         self._strays: dict[str, dict[PodPlace, BoundPod]] = {}
         self.keeping_away: dict[PodPlace, BoundPod] = {}
         self.version = 0
+        self.era = 0
+        self._touched: list[str] = []
+        self._places: dict[str, int] = {}
 
     def __len__(self) -> int:
         return len(self._nodes)
@@ -109,7 +115,17 @@ class NodeIndex:
         """All nodes in the order in which they are looked at."""
         if self._order is None:
             self._order = list(self._round_robin())
+            self._places = {info.name: place for place, info in enumerate(self._order)}
         return self._order
+
+    def touched_since(self, cursor: int) -> tuple[list[int], int]:
+        """Places in the order of nodes that changed since the cursor, and the next cursor.
+
+        Holds within one `era`; a new one begins when the order or all nodes change.
+        """
+        self.order()
+        places = [self._places[name] for name in self._touched[cursor:]]
+        return places, len(self._touched)
 
     def put(self, tree: JsonObject) -> None:
         """Add a node or take over its new state."""
@@ -128,7 +144,7 @@ class NodeIndex:
                 self._leave_zone(name, _zone(old.labels))
         self._nodes[name] = info
         self._zones.setdefault(zone, {}).setdefault(name)
-        self._order = None
+        self._begin_era()
         self._touch(info)
 
     def remove(self, name: str) -> None:
@@ -139,7 +155,7 @@ class NodeIndex:
         self._leave_zone(name, _zone(info.labels))
         if info.pods:
             self._strays[name] = dict(info.pods)
-        self._order = None
+        self._begin_era()
         self.version += 1
 
     def counts_as(self, tree: JsonObject) -> bool:
@@ -205,12 +221,21 @@ class NodeIndex:
     def touch_all(self) -> None:
         """Say that something has changed which every node may see."""
         self.version += 1
+        self._begin_era()
         for info in self._nodes.values():
             info.version = self.version
 
     def _touch(self, info: NodeInfo) -> None:
         self.version += 1
         info.version = self.version
+        if len(self._touched) >= TOUCHED_MAX:
+            self._begin_era()
+        self._touched.append(info.name)
+
+    def _begin_era(self) -> None:
+        self.era += 1
+        self._order = None
+        self._touched.clear()
 
     def _leave_zone(self, name: str, zone: str) -> None:
         names = self._zones[zone]

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from app.domain.allocation import Allocation
 from app.domain.controllers.scheduling.extended import ExtendedClaim
 from app.domain.controllers.scheduling.filters import Refusal
+from app.domain.controllers.scheduling.nodes import NodeIndex
 
 KINDS_MAX = 32
 """How many kinds of pods are remembered; the one not seen for longest is forgotten first."""
@@ -36,10 +37,7 @@ class DeviceVerdict:
 
 @dataclass(slots=True, kw_only=True, eq=False)
 class Verdict:
-    """A kind of pod on one node, at one version of the node.
-
-    `fits` is true once everything that can be remembered has been asked and nothing was against it.
-    """
+    """A kind of pod on one node, at one version of the node."""
 
     version: int
     refusal: Refusal | None
@@ -47,17 +45,39 @@ class Verdict:
     room: int = 0
     soft_taints: int = 0
     preference: int = 0
-    fits: bool = False
+
+
+UNKNOWN, FITS, REFUSED = 0, 1, 2
+"""What is known of a node for a kind of pod, as bytes in the order of the nodes."""
 
 
 @dataclass(slots=True, kw_only=True, eq=False)
 class KindOfPod:
-    """The verdicts of one kind, by node name; `hopeless_at` is the version of all nodes at which
-    the last attempt found no node, with what it found."""
+    """The verdicts of one kind, by node name.
+
+    `states` has a byte per node in the order of nodes, so that a run of nodes is looked through at
+    once; `era` and `cursor` tell up to which change of nodes they hold. `hopeless_at` is the
+    version of all nodes at which the last attempt found no node, with what it found.
+    """
 
     by_node: dict[str, Verdict] = field(default_factory=dict)
+    states: bytearray = field(default_factory=bytearray)
+    era: int = -1
+    cursor: int = 0
     hopeless_at: int = -1
     hopeless: object = None
+
+    def refresh(self, nodes: NodeIndex) -> bytearray:
+        """The states of all nodes now; those that changed are unknown."""
+        if self.era != nodes.era:
+            self.states = bytearray(len(nodes))
+            self.era = nodes.era
+            _, self.cursor = nodes.touched_since(0)
+            return self.states
+        places, self.cursor = nodes.touched_since(self.cursor)
+        for place in places:
+            self.states[place] = UNKNOWN
+        return self.states
 
 
 class Verdicts:
