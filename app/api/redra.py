@@ -90,7 +90,7 @@ class RedraApi:
         profile = profiles.Profile(
             version=wanted.profile or profiles.DEFAULT_VERSION, gates=wanted.gates
         )
-        runtime = await self._histories.create(
+        runtime = await self._histories.create_cluster(
             wanted.name, seed=wanted.seed, settings=profile.settings()
         )
         return _answer(_history(runtime), code=201)

@@ -9,7 +9,8 @@ import anyio
 from anyio.abc import TaskGroup, TaskStatus
 
 from app.domain.errors import InputError, NotFound, RevisionTooLarge
-from app.domain.log import HistoryInfo, ObjectKey, Revision
+from app.domain.log import Actor, HistoryInfo, ObjectKey, Revision
+from app.domain.objects.commands import CreateObject
 from app.domain.objects.rules import Rules
 from app.domain.values import timestamps
 from app.domain.values.json_tree import JsonObject
@@ -19,6 +20,11 @@ from app.service.views import LiveViews
 
 DEFAULT_HISTORY = "default"
 """The history that is served at `/` and meant when none is named."""
+
+SYSTEM_NAMESPACES = ("default", "kube-node-lease", "kube-public", "kube-system")
+"""What a real API server makes when it starts for the first time."""
+
+SERVER = Actor(user="system:apiserver", groups=("system:masters",))
 
 _NAME = re.compile(r"[a-z0-9]([-a-z0-9.]{0,61}[a-z0-9])?")
 
@@ -32,6 +38,11 @@ def check_name(name: str) -> str:
             "or digit",
         )
     return name
+
+
+def _namespace(name: str) -> CreateObject:
+    tree = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}}
+    return CreateObject(key=ObjectKey("", "namespaces", "", name), version="v1", tree=tree)
 
 
 def parse_moment(text: str) -> Revision | Instant:
@@ -104,6 +115,14 @@ class Histories:
         )
         return await self.open(name)
 
+    async def create_cluster(
+        self, name: str, *, seed: int = 0, settings: JsonObject | None = None
+    ) -> HistoryRuntime:
+        """Make a history with the namespaces that every cluster has, and open it."""
+        runtime = await self.create(name, seed=seed, settings=settings)
+        await runtime.submit_all([_namespace(found) for found in SYSTEM_NAMESPACES], actor=SERVER)
+        return runtime
+
     async def info(self, name: str) -> HistoryInfo:
         """What the store knows of a history. Raises NotFound."""
         found = await self._ports.log.find_history(name)
@@ -128,9 +147,9 @@ class Histories:
         return self._runtimes[name]
 
     async def open_or_create(self, name: str, *, settings: JsonObject) -> HistoryRuntime:
-        """The history of that name, made when it is missing."""
+        """The history of that name, made as a new cluster when it is missing."""
         if await self._ports.log.find_history(name) is None:
-            return await self.create(name, settings=settings)
+            return await self.create_cluster(name, settings=settings)
         return await self.open(name)
 
     async def revision(self, info: HistoryInfo, moment: Revision | Instant | str) -> Revision:

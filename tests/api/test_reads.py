@@ -315,7 +315,13 @@ async def test_another_history_has_its_own_objects():
     async with serving() as server:
         await server.post("/redra/v1/histories", {"name": "night"})
         await server.post("/h/night/api/v1/namespaces", {"metadata": {"name": "only-there"}})
-        assert names(await server.get("/h/night/api/v1/namespaces")) == ["only-there"]
+        assert names(await server.get("/h/night/api/v1/namespaces")) == [
+            "default",
+            "kube-node-lease",
+            "kube-public",
+            "kube-system",
+            "only-there",
+        ]
         await server.get("/api/v1/namespaces/only-there", code=404)
 
 

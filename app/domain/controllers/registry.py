@@ -25,6 +25,7 @@ from app.domain.controllers.quotas import QuotaReconciler
 from app.domain.controllers.rule_status import RuleStatusReconciler
 from app.domain.controllers.scheduling import SchedulingReconciler
 from app.domain.controllers.scheduling.attempt import Rules, TieBreak
+from app.domain.controllers.slice_patches import PatchWarningReconciler
 from app.domain.controllers.workloads import (
     DAEMON_SETS,
     DEPLOYMENTS,
@@ -91,6 +92,7 @@ _MAKERS: Mapping[str, Callable[[_Setting], Reconciler]] = {
     "jobs": lambda _: WorkloadReconciler(JOBS),
     "quotas": lambda _: QuotaReconciler(),
     "pool-status": lambda s: PoolStatusReconciler(names_incomplete=s.profile.version >= "1.37"),
+    "slice-patches": lambda _: PatchWarningReconciler(),
     "kubelet": lambda _: KubeletReconciler(),
 }
 
@@ -106,6 +108,7 @@ _GATE_OF = {
     "eviction": "DRADeviceTaints",
     "rule-status": "DRADeviceTaintRules",
     "pool-status": "DRAResourcePoolStatus",
+    "slice-patches": "DRAAdminControlledDeviceAttributes",
 }
 
 _CONTROLLER_QUIRKS = frozenset(field.name for field in fields(ControllerQuirks))

@@ -1,0 +1,143 @@
+"""A selector of a patch that fails on a device: the patch passes that device over, and a warning
+Event says so. Parity: objects.md 9, merging rule 1.
+
+A warning is given once per patch and problem; the number of devices and one example are in it. What
+was said is folded from the recorded decisions, so a restart says nothing twice.
+"""
+
+from typing import Protocol, cast
+
+from app.domain.controllers.event_objects import Reporter, reference
+from app.domain.controllers.plan import Decision, Plan, Views
+from app.domain.controllers.resources import RESOURCE_GROUP
+from app.domain.devices.inventory import Inventory
+from app.domain.devices.model import PatchProblem
+from app.domain.log import DECISION, Event, EventType, ObjectKey, Revision
+from app.domain.objects.reader import ObjectsReader
+from app.domain.values import json_tree
+from app.domain.values.timestamps import Instant
+
+NAME = "slice-patches"
+REASON = "SelectorFailed"
+VERSION = f"{RESOURCE_GROUP}/v1alpha3"
+
+_LOOKED_AT = frozenset({"resourceslices", "resourceslicepatches", "deviceclasses"})
+_Told = tuple[str, str]
+"""The uid of the patch and the problem."""
+
+
+class DeviceViews(Protocol):
+    """The views that this controller reads."""
+
+    @property
+    def objects(self) -> ObjectsReader: ...
+    @property
+    def inventory(self) -> Inventory: ...
+
+
+class PatchWarningReconciler:
+    """Tells each problem of each patch once."""
+
+    name = NAME
+
+    def __init__(self) -> None:
+        self._reporter = Reporter(NAME)
+        self._told: set[_Told] = set()
+        self._has_patches = False
+        self._changed_at = Revision(0)
+
+    def fold(self, event: Event, views: Views) -> None:
+        """Look again after every change of slices, patches and classes."""
+        key = event.key
+        if event.type is EventType.DECISION_RECORDED:
+            if key.resource == DECISION.resource and event.object.get("controller") == NAME:
+                inputs = json_tree.mapping(event.object, "inputs")
+                self._told.add((json_tree.text(inputs, "uid"), json_tree.text(inputs, "problem")))
+        elif key.group == RESOURCE_GROUP and key.resource in _LOOKED_AT:
+            self._has_patches = self._has_patches or key.resource == "resourceslicepatches"
+            self._changed_at = event.revision
+        else:
+            self._reporter.fold(event)
+
+    def step(self, views: Views, now: Instant) -> Plan | None:
+        """Warn of one problem."""
+        if not self._changed_at or not self._has_patches:
+            return None
+        found = cast(DeviceViews, views)
+        for patch, uid, problem, devices in _problems(found):
+            if (uid, problem) not in self._told:
+                return self._plan(found, patch, uid, problem, devices, now)
+        self._changed_at = Revision(0)
+        return None
+
+    def settled(self, plan: Plan, problem: str | None, now: Instant) -> None:
+        """A refused warning is tried again with the next change."""
+        if problem is not None:
+            self._changed_at = Revision(0)
+
+    def due(self) -> Instant | None:
+        """Nothing waits for an instant."""
+        return None
+
+    def redecide(self, views: Views, decision: Event) -> Plan | None:
+        """The same warning from the same devices."""
+        inputs = json_tree.mapping(decision.object, "inputs")
+        found = cast(DeviceViews, views)
+        wanted = (json_tree.text(inputs, "uid"), json_tree.text(inputs, "problem"))
+        now = Instant(json_tree.integer(inputs, "now") or decision.stamp.time)
+        for patch, uid, problem, devices in _problems(found):
+            if (uid, problem) == wanted:
+                self._changed_at = Revision(decision.stamp.cause)
+                return self._plan(found, patch, uid, problem, devices, now)
+        return None
+
+    def _plan(
+        self,
+        views: DeviceViews,
+        patch: str,
+        uid: str,
+        problem: str,
+        devices: list[PatchProblem],
+        now: Instant,
+    ) -> Plan:
+        tree = views.objects.get(_key(patch)) or {}
+        example = "/".join(devices[0].device)
+        more = f" and {len(devices) - 1} more" if len(devices) > 1 else ""
+        message = f"not applied to device {example}{more}: {problem}"
+        subject = reference(tree, kind="ResourceSlicePatch", api_version=VERSION)
+        report = self._reporter.report(
+            views.objects, now, subject, kind="Warning", reason=REASON, message=message
+        )
+        return Plan(
+            controller=NAME,
+            key=patch,
+            commands=(report,),
+            decision=Decision(
+                controller=NAME,
+                resource="resourceslicepatches",
+                namespace="",
+                name=patch,
+                outcome=REASON,
+                inputs={"now": now, "uid": uid, "problem": problem},
+                summary={"devices": len(devices), "example": example, "problem": problem},
+            ),
+            cause=self._changed_at,
+            observed=views.objects.revision,
+        )
+
+
+def _key(patch: str) -> ObjectKey:
+    return ObjectKey(RESOURCE_GROUP, "resourceslicepatches", "", patch)
+
+
+def _problems(views: DeviceViews) -> list[tuple[str, str, str, list[PatchProblem]]]:
+    """Patch, its uid, problem and the devices concerned; sorted by patch and problem."""
+    groups: dict[tuple[str, str], list[PatchProblem]] = {}
+    for found in views.inventory.patch_problems():
+        groups.setdefault((found.patch, found.problem), []).append(found)
+    told: list[tuple[str, str, str, list[PatchProblem]]] = []
+    for (patch, problem), devices in sorted(groups.items()):
+        event = views.objects.event(_key(patch))
+        if event is not None:
+            told.append((patch, event.uid, problem, sorted(devices, key=lambda one: one.device)))
+    return told
