@@ -95,8 +95,6 @@ async def run_clients(
 async def measure(server: Server) -> None:
     """All figures against a running server."""
     first = await Client.connect(server.port)
-    namespace = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "default"}}
-    await first.request("POST", "/api/v1/namespaces", json.dumps(namespace).encode())
     made = 0
     for clients in (1, 8, 32, 128):
 
