@@ -612,7 +612,7 @@ def test_binding_failure_takes_the_reservation_back_and_deallocates():
     claim = cluster.must("resourceclaims", "claim")
     assert "reservedFor" not in claim["status"]
     assert "nominatedNodeName" not in cluster.must("pods", "pod")["status"]
-    cluster.wait(1)
+    cluster.wait(2)
     assert any("deallocation of ResourceClaim completed" in m for m in cluster.messages("pod"))
     again = cluster.must("resourceclaims", "claim")["status"]
     assert again["reservedFor"], "allocated anew at once"
