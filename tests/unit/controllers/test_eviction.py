@@ -6,6 +6,7 @@ from app.domain.controllers.eviction import taints
 from app.domain.controllers.eviction.taints import Taint
 from app.domain.controllers.quirks import ControllerQuirks
 from app.domain.controllers.registry import Options
+from app.domain.objects.profile import Profile
 from app.domain.values.json_tree import JsonObject
 from app.domain.values.timestamps import SECOND, Instant
 from tests.cluster import DRIVER, Cluster
@@ -534,3 +535,24 @@ def test_begin_from_objects_alone_remembers_what_was_evicted():
     assert [
         e for e in line.events if e.revision > before and e.object.get("outcome") == "Evicted"
     ] == []
+
+
+def test_release_that_serves_rules_as_beta_writes_their_status_as_beta():
+    profile = Profile(version="1.36", gates={"DRADeviceTaintRules": True})
+    cluster = running(profile=profile)
+    cluster.create(
+        "resource.k8s.io/v1beta2",
+        "DeviceTaintRule",
+        "rule",
+        spec={
+            "deviceSelector": {"driver": DRIVER},
+            "taint": {"key": "example.com/bad", "effect": "NoExecute"},
+        },
+    )
+    cluster.settle()
+    assert cluster.rule_condition()[1] == "PodsPendingEviction"
+    owners = cluster.must("devicetaintrules", "rule")["metadata"]["managedFields"]
+    applied = [found for found in owners if found["operation"] == "Apply"]
+    assert [(found["manager"], found["apiVersion"]) for found in applied] == [
+        ("device-taint-eviction-controller", "resource.k8s.io/v1beta2")
+    ]

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from app.domain.controllers import pods
-from app.domain.controllers.appliers import APPLY
 from app.domain.controllers.claims import templates
 from app.domain.controllers.gates import Gates
 from app.domain.controllers.pods import ClaimEntry, PodFacts
@@ -26,6 +25,7 @@ from app.domain.objects.commands import (
     Command,
     CreateObject,
     PatchObject,
+    PatchType,
     UpdateObject,
     WriteOptions,
 )
@@ -185,7 +185,7 @@ def _apply_names(
     return PatchObject(
         key=pod_key(pod.namespace, pod.name),
         version="v1",
-        type=APPLY,
+        type=PatchType.APPLY,
         body=body,
         subresource="status",
         options=APPLIER,

@@ -6,7 +6,6 @@ item, so a count that changes for other reasons stays as it is (C6). Every look 
 decision, also one that changes nothing, so that a restart repeats none.
 """
 
-from app.domain.controllers.appliers import APPLY
 from app.domain.controllers.eviction.reconciler import COMPONENT, ENDED
 from app.domain.controllers.eviction.reconciler import NAME as EVICTION
 from app.domain.controllers.eviction.state import Changes, TaintState
@@ -16,7 +15,7 @@ from app.domain.controllers.resources import RULES, is_of
 from app.domain.controllers.rule_status import condition
 from app.domain.controllers.work_queue import WorkQueue
 from app.domain.log import DECISION, Event, EventType, ObjectKey, Revision
-from app.domain.objects.commands import Command, PatchObject, WriteOptions
+from app.domain.objects.commands import Command, PatchObject, PatchType, WriteOptions
 from app.domain.values import json_tree, timestamps
 from app.domain.values.json_tree import JsonObject
 from app.domain.values.timestamps import SECOND, Instant, TimestampError
@@ -174,7 +173,7 @@ class RuleStatusReconciler:
         return PatchObject(
             key=ObjectKey(*RULES, "", rule_id[0]),
             version=self._version,
-            type=APPLY,
+            type=PatchType.APPLY,
             body={
                 "apiVersion": f"resource.k8s.io/{self._version}",
                 "kind": "DeviceTaintRule",
