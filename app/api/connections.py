@@ -49,6 +49,9 @@ class Connection(HttpToolsProtocol):
         self._header_bytes = 0
         self._in_headers = True
 
+    def _unsupported_upgrade_warning(self) -> None:
+        """Nothing to log: the request is answered as if it had not asked for an upgrade."""
+
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override] # as the class above
         super().connection_made(transport)
         if len(self.connections) > self.bounds.connections_max:
