@@ -94,7 +94,6 @@ async def run_clients(
 
 async def measure(server: Server) -> None:
     """All figures against a running server."""
-    first = await Client.connect(server.port)
     made = 0
     for clients in (1, 8, 32, 128):
 
