@@ -4,7 +4,6 @@ import hashlib
 import os
 import uuid
 
-
 _FIXED = 0xF000 << 64 | 0xC000 << 48
 _VERSION_4 = 0x4000 << 64 | 0x8000 << 48
 """The bits of a uid that are not drawn, and what they say: that it is random."""

@@ -254,7 +254,7 @@ def test_kubeconfig_has_a_context_for_each_history_and_moment(
     place = tmp_path / "kubeconfig"
     place.write_text(printed.stdout)
     seen = cluster._kubectl("--kubeconfig", str(place), "get", "namespaces", "-o", "name")
-    assert seen.stdout == "namespace/lab\n", seen.stderr
+    assert seen.stdout == "namespace/default\n", seen.stderr
     written = cluster._kubectl("--kubeconfig", str(place), "create", "namespace", "new")
     assert "cannot be changed" in written.stderr
 
