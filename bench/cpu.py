@@ -6,7 +6,6 @@ the log in memory, so what is counted is deciding, sealing, folding into the vie
 
 import argparse
 import cProfile
-import gc
 import pstats
 import sys
 import time
@@ -15,16 +14,17 @@ from collections.abc import Callable, Sequence
 import anyio
 import anyio.lowlevel
 
+from app.bootstrap import collecting
 from app.bootstrap.histories import rules_for, views_of
 from app.bootstrap.stores import Store, memory_store
 from app.domain.log import Event, HistoryInfo, ObjectKey, Revision
-from app.domain.objects.commands import Command, CreateObject, PatchObject, PatchType
+from app.domain.objects.commands import Command, PatchObject, PatchType
 from app.domain.objects.profile import Profile
 from app.domain.values.timestamps import Instant
 from app.service.folding import FoldingBounds, Projector
 from app.service.runtime import HistoryRuntime, RuntimeBounds
 from bench.scheduling import node, pod
-from bench.writer import BENCH, claim
+from bench.writer import BENCH, claim, make_namespace
 
 TURNS = 500_000
 """Turns of the loop that the processor's present speed is measured by."""
@@ -107,9 +107,7 @@ async def measure(show: Callable[[str, float], None]) -> list[Event]:
         info=info, ports=store.ports, rules=rules_for(profile), bounds=RuntimeBounds()
     )
     async with runtime.running():
-        tree = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "default"}}
-        key = ObjectKey("", "namespaces", "", "default")
-        await runtime.submit(CreateObject(key=key, version="v1", tree=tree), actor=BENCH)
+        await make_namespace(runtime)
         half = CREATES // 2
         show("create a claim", await submit_all(runtime, [claim(f"c-{n}") for n in range(CREATES)]))
         show("create a node", await submit_all(runtime, [node(f"node-{n}") for n in range(half)]))
@@ -128,7 +126,7 @@ def main(arguments: Sequence[str] = ()) -> None:
     parser = argparse.ArgumentParser(prog="bench.cpu", description=__doc__)
     parser.add_argument("--profile", action="store_true", help="print where the time goes")
     options = parser.parse_args(arguments)
-    gc.set_threshold(100_000, 20, 50)
+    collecting.expect_large_heap()
     profiler = cProfile.Profile() if options.profile else None
 
     def show(what: str, spent: float) -> None:

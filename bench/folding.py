@@ -32,7 +32,7 @@ _encode = msgspec.json.Encoder(order="sorted").encode
 _USER = Actor(user="alice")
 _SCHEDULER = Actor(user="system:kube-scheduler")
 _CONTROLLER = Actor(user="system:serviceaccount:kube-system:resource-claim-controller")
-_DRIVER = Actor(user="system:serviceaccount:dra-driver:dra-driver")
+DRIVER = Actor(user="system:serviceaccount:dra-driver:dra-driver")
 
 
 def main(arguments: Sequence[str] = ()) -> None:
@@ -114,21 +114,21 @@ def pages(count: int) -> Iterator[list[Event]]:
 
 
 def _cluster() -> Iterator[Event]:
-    made = _Maker()
+    made = Maker()
     for node in range(NODES):
-        yield made.event("ObjectCreated", _slice_key(node), _slice(node, 0), _DRIVER)
+        yield made.event("ObjectCreated", slice_key(node), slice_tree(node, 0), DRIVER)
     pod = 0
     while True:
-        yield from _arrive(made, pod)
+        yield from arrive(made, pod)
         if pod >= ALIVE:
             yield from _leave(made, pod - ALIVE)
         if pod % 4 == 0:
             node = pod % NODES
-            yield made.event("ObjectUpdated", _slice_key(node), _slice(node, pod), _DRIVER)
+            yield made.event("ObjectUpdated", slice_key(node), slice_tree(node, pod), DRIVER)
         pod += 1
 
 
-class _Maker:
+class Maker:
     """Numbers events and gives them a time: ten events a second."""
 
     def __init__(self) -> None:
@@ -153,17 +153,18 @@ class _Maker:
         )
 
 
-def _arrive(made: _Maker, pod: int) -> Iterator[Event]:
+def arrive(made: Maker, pod: int, *, nodes: int = NODES, devices: int = 4) -> Iterator[Event]:
+    """A pod is created, gets a claim and a device, and starts."""
     name, claim = f"job-{pod:07}", f"job-{pod:07}-gpu-x7k2p"
     pod_key = ObjectKey("", "pods", "work", name)
     claim_key = ObjectKey(_DRA, "resourceclaims", "work", claim)
-    node = f"node-{pod % NODES:04}"
+    node = f"node-{pod % nodes:04}"
     yield made.event("ObjectCreated", pod_key, _pod(name), _USER)
     yield made.event("ObjectCreated", claim_key, _claim(claim, name), _CONTROLLER)
     yield made.event("ObjectUpdated", pod_key, _pod(name, claim=claim), _CONTROLLER)
     decision = DECISION._replace(namespace="work", name=name)
     yield made.event("DecisionRecorded", decision, _decision(name, node), _SCHEDULER)
-    held = _claim(claim, name, node=node, device=pod % 4, reserved=True)
+    held = _claim(claim, name, node=node, device=pod // nodes % devices, reserved=True)
     yield made.event("ObjectUpdated", claim_key, held, _SCHEDULER)
     yield made.event("ObjectUpdated", pod_key, _pod(name, claim=claim, node=node), _SCHEDULER)
     event_key = ObjectKey("", "events", "work", f"{name}.18f2a")
@@ -172,7 +173,7 @@ def _arrive(made: _Maker, pod: int) -> Iterator[Event]:
     yield made.event("ObjectUpdated", pod_key, running, Actor(user=f"system:node:{node}"))
 
 
-def _leave(made: _Maker, pod: int) -> Iterator[Event]:
+def _leave(made: Maker, pod: int) -> Iterator[Event]:
     name, claim = f"job-{pod:07}", f"job-{pod:07}-gpu-x7k2p"
     pod_key = ObjectKey("", "pods", "work", name)
     claim_key = ObjectKey(_DRA, "resourceclaims", "work", claim)
@@ -302,13 +303,15 @@ def _claim(
     return tree
 
 
-def _slice_key(node: int) -> ObjectKey:
+def slice_key(node: int) -> ObjectKey:
+    """The key of a node's slice."""
     return ObjectKey(_DRA, "resourceslices", "", f"node-{node:04}-gpu.example.com-abcde")
 
 
-def _slice(node: int, change: int) -> JsonObject:
+def slice_tree(node: int, change: int, *, devices: int = 4) -> JsonObject:
+    """A node's slice after `change` changes."""
     name = f"node-{node:04}"
-    devices = [
+    listed = [
         {
             "name": f"gpu-{number}",
             "attributes": {
@@ -320,9 +323,9 @@ def _slice(node: int, change: int) -> JsonObject:
             },
             "capacity": {"memory": {"value": "80Gi"}},
         }
-        for number in range(4)
+        for number in range(devices)
     ]
-    metadata = _metadata(_slice_key(node).name, "")
+    metadata = _metadata(slice_key(node).name, "")
     metadata["generation"] = change + 1
     return {
         "apiVersion": f"{_DRA}/v1",
@@ -332,7 +335,7 @@ def _slice(node: int, change: int) -> JsonObject:
             "driver": "gpu.example.com",
             "nodeName": name,
             "pool": {"name": name, "generation": 1, "resourceSliceCount": 1},
-            "devices": devices,
+            "devices": listed,
         },
     }
 

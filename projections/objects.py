@@ -16,7 +16,7 @@ from app.domain.log.projection import Column, Row, RowKey, RowSetHash, Table
 from app.domain.values.json_tree import JsonObject
 from projections import outlines
 
-DECODED_MAX = 20_000
+DECODED_MAX = 5_000
 """How many decoded trees are kept; older ones are decoded again when somebody asks."""
 
 DUMPED_AT_ONCE = 1_000
@@ -90,8 +90,8 @@ class ObjectsProjection:
         if event.uid:
             self._uids[event.uid] = key
         self._set_owners(key, outlines.owner_uids(event.body))
-        if event.tree is not None:
-            self._remember(event)
+        # Also when nobody has decoded it yet: whoever folds after this view may do so.
+        self._remember(event)
 
     def show_as_of(self, revision: Revision) -> None:
         """Say that nothing changed up to `revision` since the last folded event."""
