@@ -7,15 +7,8 @@ import sys
 from pathlib import Path
 
 MEASUREMENTS = (
-    "log",
-    "writer",
-    "folding",
-    "importing",
-    "allocation",
-    "cel",
-    "scheduling",
-    "api",
-    "memory",
+    *("log", "writer", "cpu", "folding", "importing", "allocation", "cel", "api"),
+    *("scheduling", "verifying", "memory"),
 )
 
 

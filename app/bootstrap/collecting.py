@@ -7,11 +7,11 @@ history stops the loop for hundreds of milliseconds.
 
 import gc
 
-YOUNG_MAX = 20_000
-"""New containers between two looks at the youngest: about a millisecond each."""
-MIDDLE_EVERY = 5
-"""Looks at the youngest between two looks at the middle generation: some milliseconds each."""
-OLD_EVERY = 2_000
+YOUNG_MAX = 10_000
+"""New containers between two looks at the youngest: some milliseconds each."""
+MIDDLE_EVERY = 1
+"""Looks at the youngest before the middle generation is looked at: it must stay small too."""
+OLD_EVERY = 10_000
 """Looks at the middle generation before everything may be looked at: hours under load."""
 
 
