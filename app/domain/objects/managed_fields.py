@@ -6,9 +6,13 @@ gets none by updates, only by the first apply.
 """
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from functools import lru_cache
+
+import msgspec
 
 from app.domain.log import Stamp
+from app.domain.log.chain import canonical_json
 from app.domain.objects import field_sets
 from app.domain.objects.commands import WriteOptions
 from app.domain.objects.conversion import EVENT_NAMES
@@ -40,7 +44,11 @@ _UNTRACKED_METADATA = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Manager:
-    """One entry: who, how, through which version and subresource, since when, which fields."""
+    """One entry: who, how, through which version and subresource, since when, which fields.
+
+    `written` is a set with its `fieldsV1`, which need not be made again while the entry has that
+    very set. Both are shared: never change them.
+    """
 
     name: str
     operation: str
@@ -48,6 +56,7 @@ class Manager:
     subresource: str = ""
     time: str = ""
     fields: FieldSet
+    written: tuple[FieldSet, JsonObject] | None = field(default=None, compare=False)
 
     def is_same_writer(self, other: "Manager") -> bool:
         """True when a write of the other goes into this entry."""
@@ -78,17 +87,30 @@ def updater(options: WriteOptions, stamp: Stamp, api_version: str, subresource: 
 def load(metadata: JsonView) -> list[Manager]:
     """The entries of an object; those without fields are passed over."""
     return [
-        Manager(
-            name=entry.get("manager", ""),
-            operation=entry.get("operation", UPDATE),
-            api_version=entry.get("apiVersion", ""),
-            subresource=entry.get("subresource", ""),
-            time=entry.get("time", ""),
-            fields=_spelt(entry, field_sets.load(entry.get("fieldsV1") or {}), _FROM_ALIAS),
-        )
+        _loaded(entry)
         for entry in metadata.get("managedFields") or ()
         if isinstance(entry, dict) and entry
     ]
+
+
+def _loaded(entry: JsonObject) -> Manager:
+    known = _known_fields(canonical_json(entry.get("fieldsV1") or {}))
+    return Manager(
+        name=entry.get("manager", ""),
+        operation=entry.get("operation", UPDATE),
+        api_version=entry.get("apiVersion", ""),
+        subresource=entry.get("subresource", ""),
+        time=entry.get("time", ""),
+        fields=_spelt(entry, known[0], _FROM_ALIAS),
+        written=known,
+    )
+
+
+@lru_cache(maxsize=2_048)
+def _known_fields(text: bytes) -> tuple[FieldSet, JsonObject]:
+    """The set that a `fieldsV1` writes, and how it is written: most objects have few of them."""
+    fields = field_sets.load(msgspec.json.decode(text))
+    return fields, field_sets.dump(fields)
 
 
 def dump(managers: Iterable[Manager]) -> list[JsonObject]:
@@ -136,7 +158,9 @@ def track(
             own = manager
         else:
             rest = field_sets.difference(manager.fields, changed)
-            found.append(replace(manager, fields=field_sets.difference(rest, removed)))
+            rest = field_sets.difference(rest, removed)
+            same = rest == manager.fields
+            found.append(manager if same else replace(manager, fields=rest))
     fields = field_sets.union(field_sets.difference(own.fields, removed), changed)
     if fields != own.fields:
         own = replace(own, fields=fields, time=writer.time)
@@ -181,7 +205,11 @@ def _entry(manager: Manager) -> JsonObject:
     if manager.time:
         found["time"] = manager.time
     found["fieldsType"] = "FieldsV1"
-    found["fieldsV1"] = field_sets.dump(_spelt(found, manager.fields, _TO_ALIAS))
+    written = manager.written
+    if written is not None and written[0] is manager.fields:
+        found["fieldsV1"] = written[1]
+    else:
+        found["fieldsV1"] = field_sets.dump(_spelt(found, manager.fields, _TO_ALIAS))
     if manager.subresource:
         found["subresource"] = manager.subresource
     return found
