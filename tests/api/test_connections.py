@@ -289,6 +289,8 @@ async def test_client_that_does_not_take_its_answer_is_cut_off():
                 return total
 
             with anyio.fail_after(20):
+                while not connections:
+                    await anyio.lowlevel.checkpoint()
                 while connections:
                     await anyio.lowlevel.checkpoint()
             taken = await anyio.to_thread.run_sync(read_until_cut)
