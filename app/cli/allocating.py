@@ -222,6 +222,8 @@ def _objects(document: Any) -> list[dict[str, Any]]:
 
 
 def _quirks(kind: Any, switches: list[str]) -> Any:
+    from app.domain.allocation.quirks import NOT_SWITCHES
+
     off: list[str] = []
     for switch in switches:
         name, _, value = switch.partition("=")
@@ -229,6 +231,8 @@ def _quirks(kind: Any, switches: list[str]) -> Any:
             raise InputError(
                 f"{switch!r} is not a switch", place="--quirk", cure="write NAME=off or NAME=on"
             )
+        if reason := NOT_SWITCHES.get(name.lower()):
+            raise InputError(f"quirk {name} has no switch: {reason}", place="--quirk")
         if value == "off":
             off.append(name)
     try:

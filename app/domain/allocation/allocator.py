@@ -143,6 +143,7 @@ class Allocator:
             partitionable=features.partitionable_devices,
             counter_slices_everywhere=self.variant is Variant.STABLE,
             newer_unnoticed=quirks.q12,
+            obsolete_disappear=quirks.q13,
             binding_pools_last=quirks.q15,
         )
         self._attempt: _Attempt | None = None

@@ -78,10 +78,11 @@ class Analysis:
                 behind, behind_aborts, behind_exchange = relevant, aborts, exchange
                 behind_clean, behind_nearly = clean, nearly
                 for row in reversed(request):
-                    may_abort = bool(row.faults) or (row.takes_all and bool(row.constraints))
+                    lists = row.takes_all and bool(row.constraints)
+                    may_abort = bool(row.faults) or bool(row.postponed) or lists
                     relevant |= row.candidates
                     aborts = aborts or may_abort
-                    exchange = exchange and not (row.takes_all and bool(row.constraints))
+                    exchange = exchange and not lists
                     self.relevant.append(behind | row.candidates)
                     self.bounds_hold.append(not (behind_aborts or may_abort))
                     self.exchange_holds.append(behind_exchange)
@@ -128,9 +129,16 @@ def _outlast(problem: Problem, rows: Sequence[Row]) -> bool:
     """Whether the search enlarges requests (quirk q20), which outlasts it.
 
     Also true without quirk q9 where admin rows exist: then devices of one claim need not differ,
-    which the bounds rely on.
+    which the bounds rely on. And without q18 where there are alternatives: there traces end with
+    the alternative, while remembering relies on their only growing.
     """
-    return any(row.grows or (row.admin and not problem.quirks.q9) for row in rows)
+    quirks = problem.quirks
+    return any(
+        row.grows
+        or (row.admin and not quirks.q9)
+        or (row.request.alternative is not None and not quirks.q18)
+        for row in rows
+    )
 
 
 def _booking_rows(problem: Problem, rows: Sequence[Row]) -> set[int]:

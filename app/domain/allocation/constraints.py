@@ -28,6 +28,9 @@ _SCALAR_SET_ORDER = ("int", "bool", "string", "version")
 ValueSet: TypeAlias = tuple[str, frozenset[object]]
 """The type of the values and the values; never empty."""
 
+Saved: TypeAlias = tuple[object, ...]
+"""What a constraint has seen, for `restore` of the same constraint."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Facts:
@@ -97,6 +100,14 @@ class ConstraintState(Protocol):
         """The values that a further device is compared with, for people."""
         ...
 
+    def save(self) -> Saved:
+        """All that has been seen, for `restore`."""
+        ...
+
+    def restore(self, saved: Saved) -> None:
+        """Have seen that and nothing else."""
+        ...
+
 
 def state_of(
     constraint: Constraint,
@@ -158,6 +169,14 @@ class MatchScalars:
     def seen(self) -> list[object]:
         """The value that all must equal."""
         return [self._reference.shown()] if self._count and self._reference else []
+
+    def save(self) -> Saved:
+        """The number of devices and the reference."""
+        return (self._count, self._reference)
+
+    def restore(self, saved: Saved) -> None:
+        """Have seen that and nothing else."""
+        self._count, self._reference = saved  # type: ignore[assignment]  # made by `save`
 
 
 class MatchSets:
@@ -222,6 +241,14 @@ class MatchSets:
         """The values that are common so far."""
         return sorted(self._common[1], key=str) if self._count and self._common else []
 
+    def save(self) -> Saved:
+        """The number of devices, the common values, and those before each narrowing."""
+        return (self._count, self._common, *self._history)
+
+    def restore(self, saved: Saved) -> None:
+        """Have seen that and nothing else."""
+        self._count, self._common, *self._history = saved  # type: ignore[assignment]  # of `save`
+
 
 class Distinct:
     """distinctAttribute: no two devices share a value.
@@ -278,6 +305,15 @@ class Distinct:
     def seen(self) -> list[object]:
         """The values that are taken."""
         return [found.shown() for found in self._accepted.values()]
+
+    def save(self) -> Saved:
+        """The number of devices and what is remembered."""
+        return (self._count, dict(self._accepted))
+
+    def restore(self, saved: Saved) -> None:
+        """Have seen that and nothing else."""
+        self._count, accepted = saved  # type: ignore[assignment]  # made by `save`
+        self._accepted = dict(accepted)  # type: ignore[call-overload]  # made by `save`
 
     def _conflicts(self, found: Facts) -> bool:
         if self._sets:

@@ -4,7 +4,7 @@ Parity: allocator.md 7. Upstream keys both books by pool name without driver (qu
 first pool of a name that is asked for decides what is available for all of them.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
@@ -17,6 +17,9 @@ Counter: TypeAlias = tuple[str, str]
 
 BookKey: TypeAlias = tuple[str, ...]
 """The pool name alone (quirk q3), or driver and pool name."""
+
+Booked: TypeAlias = Mapping[BookKey, Mapping[Counter, int]]
+"""What an attempt has booked."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -204,6 +207,14 @@ class CounterLedger:
             if amount
         )
         return self._available.fixed(), booked
+
+    def save(self) -> Booked:
+        """What is booked now, for `restore`."""
+        return {key: dict(booked) for key, booked in self._booked.items()}
+
+    def restore(self, booked: Booked) -> None:
+        """Let that be booked and nothing else."""
+        self._booked = {key: dict(found) for key, found in booked.items()}
 
     def _suffices(self, device: int, available: dict[Counter, int]) -> bool:
         """Whether all counters that are asked suffice for one more device."""

@@ -40,6 +40,7 @@ class Row:
     `candidates` are the devices that the search looks at in count mode: selectable ones that are
     not excluded for good, and those with faults. `listed` is the fixed list of mode All. `tainted`
     are devices with an untolerated taint. `rooms` has an entry per multi-allocatable device.
+    `postponed` is the error of a list of mode All that is raised when the search reaches the row.
     `constraints` are the numbers of the claim's constraints that concern the request.
     """
 
@@ -58,6 +59,7 @@ class Row:
     grows: bool = False
     requested: Mapping[str, Requested] = field(default_factory=dict)
     constraints: tuple[int, ...] = ()
+    postponed: str = ""
 
 
 @dataclass(slots=True, kw_only=True, eq=False)
@@ -215,8 +217,6 @@ class ProblemBuilder:
         self, problem: Problem, plan: ClaimPlan, request: Request, claim: int, index: int
     ) -> Row:
         view = problem.view
-        if request.takes_all:
-            self._check_pools(plan, request, view)
         selection = eligibility.select(
             view, request.selectors, self._compiler, binding_conditions=self._binding
         )
@@ -237,15 +237,26 @@ class ProblemBuilder:
         )
         if self._features.device_taints:
             row.tainted = eligibility.tainted(view, request.tolerations)
+        if row.faults and not self._quirks.q16:
+            never = self._hopeless(problem, row) | row.tainted
+            row.faults = {
+                device: fault for device, fault in row.faults.items() if not never >> device & 1
+            }
         matching = selection.matching
         if self._consumable:
             matching = self._with_capacity(problem, row, matching)
         if request.takes_all:
-            self._list_all(plan, row, matching)
+            try:
+                self._check_pools(plan, row, view)
+                self._list_all(plan, row, matching)
+            except AttemptAborted as abort:
+                if self._quirks.q11 or request.alternative is None:
+                    raise
+                row.postponed = str(abort)
             return row
         if not row.grows:
             matching &= ~self._hopeless(problem, row)
-        for device in selection.faults:
+        for device in row.faults:
             matching |= 1 << device
         row.candidates = matching
         return row
@@ -310,20 +321,16 @@ class ProblemBuilder:
             self._requested[row.index] = known
         return known
 
-    def _check_pools(self, plan: ClaimPlan, request: Request, view: NodeView) -> None:
+    def _check_pools(self, plan: ClaimPlan, row: Row, view: NodeView) -> None:
         """Mode All asks that every pool of the node is usable. Parity: allocator.md 3.1."""
+        request = row.request
         for position, pool in enumerate(view.pools):
             if pool.usable:
                 continue
             before = {found.id for found in view.pools[:position]}
-            selection = eligibility.select(
-                view, request.selectors, self._compiler, binding_conditions=self._binding
-            )
-            for device in sorted(selection.faults):
+            for device in sorted(row.faults):
                 if view.usable[view.pool_index[device]].id in before:
-                    raise AttemptAborted(
-                        selection.faults[device].text(request.class_name, plan.key)
-                    )
+                    raise AttemptAborted(row.faults[device].text(request.class_name, plan.key))
             condition = "being updated" if pool.state is PoolState.INCOMPLETE else "invalid"
             raise AttemptAborted(
                 f"claim {plan.key}, request {request.name}: asks for all devices, "

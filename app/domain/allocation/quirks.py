@@ -21,11 +21,25 @@ class Quirks:
     q8 a device that fails the last capacity check stays booked.
     q9 a device taken with admin access is in use for later requests of the same call.
     q10 a constraint refused in All mode ends the attempt for the whole pod.
+    q11 an alternative in All mode raises its errors even if it is never reached. Repaired, they
+    are raised when the search reaches it; until then it counts as asking for no device.
     q12 a newer generation elsewhere goes unnoticed when as many slices as announced are relevant.
+    q13 a pool of which a newer generation exists elsewhere disappears. Repaired, it is incomplete
+    ("being updated") as long as the node's slices are of the old generation.
     q14 a DeviceTaintRule without selector taints every device.
     q15 one device with binding conditions moves its pool behind all pools without.
+    q16 a selector that fails on a device ends the attempt even if the request could never take the
+    device. Repaired, devices that are allocated (but for admin access), have a taint that is not
+    tolerated, or have counters while these are switched off are passed over instead, in All mode
+    too. How much is left of counters still does not matter.
     q17 a share without capacity books its counters although an earlier share holds them.
+    q18 alternatives that failed leave the traces of q1, q2, q5 to q8 for later alternatives of the
+    list. Repaired, each begins with the books as they were before the first.
     q20 checking may enlarge the requested capacity.
+
+    Upstream's q20 lasts as long as the scheduler's copy of the claim, so over several attempts for
+    a pod. Here it ends with the attempt: a decision must follow from the log alone, and what
+    earlier failed attempts looked at is not in it.
     """
 
     q1: bool = True
@@ -38,10 +52,14 @@ class Quirks:
     q8: bool = True
     q9: bool = True
     q10: bool = True
+    q11: bool = True
     q12: bool = True
+    q13: bool = True
     q14: bool = True
     q15: bool = True
+    q16: bool = True
     q17: bool = True
+    q18: bool = True
     q20: bool = True
 
     @classmethod
@@ -70,6 +88,14 @@ MARKS = {
     "capacity-reject-leak": ("q8",),
 }
 """The marks of the conformance data, and the switches that each stands for."""
+
+NOT_SWITCHES = {
+    "q19": (
+        "with both `x` and `<driver>/x` on a device upstream's selectors see either; here they see "
+        "the qualified one, as constraints do, so nothing is left to repair"
+    ),
+}
+"""Entries of the register without a switch, and why."""
 
 NUMBERS = tuple(field.name for field in fields(Quirks))
 

@@ -88,7 +88,7 @@ def likeness(problem: Problem) -> object:
     for claim in problem.rows:
         for request in claim:
             for row in request:
-                if row.faults:
+                if row.faults or row.postponed:
                     return None
                 rows.append((row.candidates, row.tainted, row.count))
     return (

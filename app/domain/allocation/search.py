@@ -22,7 +22,7 @@ from app.domain.allocation.features import Variant
 from app.domain.allocation.problem import Problem, Row
 from app.domain.allocation.pruning import Key, Pruner
 from app.domain.allocation.requests import DEVICES_MAX, AttemptAborted
-from app.domain.allocation.usage import Taken, Usage
+from app.domain.allocation.usage import Books, Taken, Usage
 
 STEPS_MAX = 20_000_000
 """Search steps per node unless the caller bounds them lower; far above what a pod needs."""
@@ -63,6 +63,7 @@ class _Choice:
     pending: int = 0
     taken: Taken | None = None
     only_limit: bool = True
+    books: Books | None = None
     key: Key | None = None
 
 
@@ -142,9 +143,10 @@ class Search:
             alternatives = rows[claim][request]
             row = alternatives[0]
             if row.request.alternative is not None:
-                self._stack.append(
-                    _Choice(kind=_Kind.ALTERNATIVES, claim=claim, request=request, number=0)
-                )
+                choice = _Choice(kind=_Kind.ALTERNATIVES, claim=claim, request=request)
+                if not self._problem.quirks.q18:
+                    choice.books = self._usage.books()
+                self._stack.append(choice)
                 self._count()
             entered = self._enter_row(row, claim, request, number)
             if entered is not _NEXT_REQUEST:
@@ -156,6 +158,8 @@ class Search:
     ) -> "Signal | _Next | None":
         """One device of a row; _NEXT_REQUEST when the row has all its devices."""
         if row.takes_all and not row.listed:
+            if row.postponed:
+                raise AttemptAborted(row.postponed)
             return Signal.FAIL
         if number >= row.count:
             return _NEXT_REQUEST
@@ -206,6 +210,8 @@ class Search:
         if choice.number == len(alternatives):
             self._stack.pop()
             return Signal.LIMIT if choice.only_limit else Signal.FAIL
+        if choice.books is not None:
+            self._usage.restore(choice.books)
         self._count()
         row = alternatives[choice.number]
         entered = self._enter_row(row, choice.claim, choice.request, 0)

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 
 from app.domain.allocation import capacity, constraints
 from app.domain.allocation.capacity import Amount, Requested
-from app.domain.allocation.constraints import ConstraintState
-from app.domain.allocation.counters import CounterLedger
+from app.domain.allocation.constraints import ConstraintState, Saved
+from app.domain.allocation.counters import Booked, CounterLedger
 from app.domain.allocation.features import Variant
 from app.domain.allocation.problem import Problem, Row
 from app.domain.allocation.requests import AttemptAborted
@@ -27,6 +27,18 @@ class Taken:
     device: int
     booked: bool
     amounts: Mapping[str, Amount] | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Books:
+    """What was taken, shared, booked and seen by constraints at one moment."""
+
+    taken_by: tuple[int, ...]
+    taken: int
+    allocating: Mapping[int, Mapping[str, int]]
+    shares: Mapping[int, int]
+    constraints: tuple[Saved, ...]
+    booked: Booked
 
 
 class Usage:
@@ -160,6 +172,28 @@ class Usage:
         self._unmark(row, 1 << device)
         if taken.booked:
             self._ledger.release(device)
+
+    def books(self) -> Books:
+        """What `restore` needs to forget the traces of failed attempts from now on."""
+        return Books(
+            taken_by=tuple(self._taken_by),
+            taken=self._taken,
+            allocating={device: dict(found) for device, found in self._allocating.items()},
+            shares=dict(self._shares),
+            constraints=tuple(state.save() for found in self._constraints for state in found),
+            booked=self._ledger.save(),
+        )
+
+    def restore(self, books: Books) -> None:
+        """Be as at that moment; all takes since then must have been undone."""
+        self._taken_by = list(books.taken_by)
+        self._taken = books.taken
+        self._allocating = {device: dict(found) for device, found in books.allocating.items()}
+        self._shares = dict(books.shares)
+        states = [state for found in self._constraints for state in found]
+        for state, saved in zip(states, books.constraints, strict=True):
+            state.restore(saved)
+        self._ledger.restore(books.booked)
 
     def constraint_states(self, claim: int) -> list[ConstraintState]:
         """The constraints of a claim, in order."""

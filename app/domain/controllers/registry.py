@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields, replace
 
 from app.domain.allocation import Features, Quirks
+from app.domain.allocation.quirks import NOT_SWITCHES
 from app.domain.controllers.claims import ClaimsReconciler
 from app.domain.controllers.eviction import EvictionReconciler
 from app.domain.controllers.garbage import (
@@ -188,6 +189,8 @@ def options_from(settings: JsonView) -> Options:
             quirks = replace(quirks, **{name: value is True})
         elif name in _ALLOCATOR_QUIRKS:
             allocator = replace(allocator, **{name: value is True})
+        elif reason := NOT_SWITCHES.get(name):
+            raise InputError(f"quirk {name} has no switch: {reason}", place="quirks")
         else:
             raise InputError(f"there is no quirk {name!r}", place="quirks")
     return Options(quirks=quirks, allocator_quirks=allocator, off=off)

@@ -58,13 +58,14 @@ class Reading:
     """How slices are read: which gates and which variant decide.
 
     `partitionable` is the PartitionableDevices feature; `counter_slices_everywhere` is true for
-    the stable variant, for which a slice with counters is relevant on every node. The last two are
-    quirks q12 and q15.
+    the stable variant, for which a slice with counters is relevant on every node. The last three
+    are quirks q12, q13 and q15.
     """
 
     partitionable: bool
     counter_slices_everywhere: bool = False
     newer_unnoticed: bool = True
+    obsolete_disappear: bool = True
     binding_pools_last: bool = True
 
 
@@ -136,22 +137,20 @@ def build(
     """The pool of the relevant slices of its newest relevant generation; None when obsolete.
 
     Parity: allocator.md 2.4 and 2.5. When the relevant slices are as many as the first one
-    announces, newer generations elsewhere are not noticed (quirk Q12).
+    announces, newer generations elsewhere are not noticed (quirk Q12). Where they are, an obsolete
+    pool disappears (quirk Q13) or is incomplete.
     """
     first = kept[0]
     collected: Sequence[Slice] = ()
     if len(kept) != first.slice_count or not reading.newer_unnoticed:
-        if any(found.generation > first.generation for found in everywhere):
-            return None
+        newest = max(found.generation for found in everywhere)
+        if newest > first.generation:
+            if reading.obsolete_disappear:
+                return None
+            return _incomplete(first, f"generation {newest} is already there for other nodes")
         collected = [found for found in everywhere if found.generation == first.generation]
         if len(collected) != first.slice_count and len(kept) != first.slice_count:
-            return Pool(
-                id=pool,
-                generation=first.generation,
-                state=PoolState.INCOMPLETE,
-                problem=f"{len(collected)} of {first.slice_count} slices are there",
-                counters={},
-            )
+            return _incomplete(first, f"{len(collected)} of {first.slice_count} slices are there")
     ordered = sorted(kept, key=lambda found: found.name)
     counter_slices = [s for s in ordered if s.counter_sets] if reading.partitionable else []
     slices = [s for s in ordered if not (reading.partitionable and s.counter_sets)]
@@ -181,6 +180,16 @@ def build(
         has_binding_conditions=any(
             device.binding_conditions for found in slices for device in found.devices
         ),
+    )
+
+
+def _incomplete(first: Slice, problem: str) -> Pool:
+    return Pool(
+        id=first.pool,
+        generation=first.generation,
+        state=PoolState.INCOMPLETE,
+        problem=problem,
+        counters={},
     )
 
 

@@ -3,6 +3,7 @@
 import pytest
 
 from app.domain.allocation import Failure, Features, Quirks
+from app.domain.allocation.quirks import NOT_SWITCHES
 from tests.worlds.builders import (
     allocator,
     claim,
@@ -159,6 +160,17 @@ def test_q7_an_undone_share_without_capacity_spares_its_counters() -> None:
     assert taken(asked.allocate(node(), claims)) is None
 
 
+def test_q7_repaired_an_undone_share_is_booked_again_beside_what_q2_keeps() -> None:
+    shared = device("d0", allowMultipleAllocations=True, consumesCounters=uses(x=1))
+    check(
+        counted(shared, x=1),
+        [claim(first_available("r0", two=wish(2), one=wish(1)))],
+        "q7",
+        broken=[["r0/one: d0"]],
+        repaired=None,
+    )
+
+
 def test_q9_a_device_with_admin_access_is_in_use_for_later_claims() -> None:
     slices = [resource_slice("s", device("d0"), device("d1"))]
     admin = claim(request(adminAccess=True), name="admin")
@@ -202,6 +214,10 @@ def test_q13_an_obsolete_generation_makes_a_pool_disappear() -> None:
     answer = allocator(*slices).allocate(node(), [claim(request("r0", 0))])
     assert taken(answer) is None
     assert not isinstance(answer, Failure)
+    repaired = allocator(*slices, quirks=Quirks.named("q13"))
+    answer = repaired.allocate(node(), [claim(request("r0", 0))])
+    assert isinstance(answer, Failure)
+    assert answer.text.endswith("resource pool gpu.example.com/pool is currently being updated")
 
 
 def test_q15_binding_conditions_move_the_whole_pool_back() -> None:
@@ -230,6 +246,70 @@ def test_q16_an_allocated_device_with_a_bad_attribute_harms_only_mode_all() -> N
     answer = everything.allocate(node(), [claim(request("r0", 0))])
     assert isinstance(answer, Failure)
     assert "unsupported attribute value" in answer.text
+    for prune in (True, False):
+        repaired = allocator(
+            *slices, held=held, classes=classes, quirks=Quirks.named("q16"), prune=prune
+        )
+        answer = repaired.allocate(node(), [claim(request("r0", 0))])
+        assert taken(answer) == [["r0: d1"]]
+
+
+@pytest.mark.parametrize("count", [0, 1])
+def test_q16_a_tainted_device_with_a_bad_attribute_ends_the_attempt(count: int) -> None:
+    slices = [
+        resource_slice("s", device("d0", attributes={"x": {}}, taints=[taint()]), device("d1"))
+    ]
+    claims = [claim(request("r0", count))]
+    classes = [
+        {"metadata": {"name": "gpu"}, "spec": {"selectors": [{"cel": {"expression": "true"}}]}}
+    ]
+    assert isinstance(allocator(*slices, classes=classes).allocate(node(), claims), Failure)
+    check(slices, claims, "q16", broken=None, repaired=[["r0: d1"]], classes=classes)
+    tolerant = [claim(request("r0", count, tolerations=[{"operator": "Exists"}]))]
+    check(slices, tolerant, "q16", broken=None, repaired=None, classes=classes)
+
+
+def test_q18_an_alternative_that_failed_leaves_traces_for_the_next() -> None:
+    devices = [
+        device("d0", consumesCounters=uses(mem=2), taints=[taint()]),
+        device("d1", consumesCounters=uses(mem=2)),
+    ]
+    big = 'device.attributes["gpu.example.com"].?kind.orValue(0) == 1'
+    check(
+        counted(*devices, mem=2),
+        [claim(first_available("r", big=wish(1, "!(" + big + ") && true"), small=wish(1)))],
+        "q18",
+        broken=None,
+        repaired=None,
+    )
+    plain = [
+        claim(
+            first_available(
+                "r",
+                wide=wish(2),
+                tolerant=wish(1, tolerations=[{"operator": "Exists"}]),
+            )
+        )
+    ]
+    check(
+        counted(*devices, mem=2),
+        plain,
+        "q18",
+        broken=None,
+        repaired=[["r/tolerant: d0"]],
+    )
+
+
+def test_q19_selectors_and_constraints_see_the_qualified_attribute() -> None:
+    both = {"x": {"int": 1}, "gpu.example.com/x": {"int": 2}}
+    devices = [device("d0", attributes=both), device("d1", x=2)]
+    selector = 'device.attributes["gpu.example.com"].x == 2'
+    asked = allocator(resource_slice("s", *devices))
+    found = asked.allocate(node(), [claim(request("r", 2, selector), constraints=[match("x")])])
+    assert taken(found) == [["r: d0", "r: d1"]]
+    assert "q19" in NOT_SWITCHES
+    with pytest.raises(KeyError):
+        Quirks.named("q19")
 
 
 def test_q17_a_share_without_capacity_books_its_counters_again() -> None:
