@@ -45,6 +45,9 @@ class Settings(BaseSettings):
     batch_max: int = Field(256, ge=1, description="Commands decided and committed together")
     write_queue_max: int = Field(10_000, ge=1, description="Writes that may wait in one process")
     write_retries_max: int = Field(20, ge=1, description="Times a batch is decided again")
+    object_bytes_max: int = Field(
+        3 * 1024 * 1024, ge=1024, description="Largest object that clients may store"
+    )
     poll_seconds: float = Field(2.0, gt=0, description="Poll that covers lost wake-ups")
     connections_max: int = Field(8, ge=2, description="Database connections of one process")
     statement_timeout_seconds: float = Field(60.0, gt=0, description="Longest database statement")

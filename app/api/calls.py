@@ -10,7 +10,7 @@ from app.api.representations import Target, check_include
 from app.api.timelines import Timeline
 from app.domain.errors import MethodNotAllowed, NotFound
 from app.domain.log import Actor, ObjectKey
-from app.domain.objects import registry
+from app.domain.objects import kinds, registry
 from app.domain.objects.claim_rights import ClaimRights
 from app.domain.objects.giving import GiverRights
 from app.domain.objects.registry import Kind
@@ -35,9 +35,15 @@ class Call:
 
     @property
     def key(self) -> ObjectKey:
-        """The object that is named; without a name for a collection."""
+        """The object that is named, as it is stored; without a name for a collection."""
         kind, path = self.kind, self.path
         return ObjectKey(kind.group, kind.plural, path.namespace, path.name)
+
+    @property
+    def asked_key(self) -> ObjectKey:
+        """The same, with the group that was asked for: commands are judged and answered in it."""
+        path = self.path
+        return ObjectKey(path.group, self.kind.plural, path.namespace, path.name)
 
     def target(self, form: Form) -> Target:
         """How the answer is to be shown."""
@@ -53,7 +59,7 @@ class Call:
 
 def find_served(timeline: Timeline, path: ResourcePath) -> Kind:
     """The kind that a path names. Raises NotFound when it is not served so."""
-    kind = registry.find(path.group, path.resource)
+    kind = kinds.find(timeline.views.objects, path.group, path.resource)
     profile = timeline.views.profile
     if kind is None or not registry.is_served(kind, path.group, path.version, profile):
         raise NotFound(NOT_SERVED)
@@ -88,7 +94,7 @@ def verb_of(request: Request, path: ResourcePath) -> str:
 
 def deprecated(answer: Answer, timeline: Timeline, path: ResourcePath, kind: Kind) -> Answer:
     """The answer with the warning that its version gets, if any."""
-    if path.version == "v1":
+    if path.version == "v1" and kind.custom is None:
         return answer
     text = registry.deprecation(kind, path.version, timeline.views.profile)
     if not text:

@@ -67,7 +67,7 @@ class Writes:
         metadata = self._agree(call, tree)
         name = metadata.get("name")
         key = ObjectKey(
-            kind.group, kind.plural, path.namespace, name if isinstance(name, str) else ""
+            path.group, kind.plural, path.namespace, name if isinstance(name, str) else ""
         )
         outcome = await self._submit(
             call,
@@ -97,7 +97,7 @@ class Writes:
         outcome = await self._submit(
             call,
             UpdateObject(
-                key=call.key,
+                key=call.asked_key,
                 version=call.path.version,
                 tree=tree,
                 subresource=subresource,
@@ -123,7 +123,7 @@ class Writes:
         return await self._submit(
             call,
             PatchObject(
-                key=call.key,
+                key=call.asked_key,
                 version=call.path.version,
                 type=patch,
                 body=body,
@@ -137,7 +137,7 @@ class Writes:
         """DELETE of one object."""
         body = await self._read_options(call)
         options, dry_run = parameters.delete_options(call.request, body)
-        command = _delete_command(call.key, call.path.version, options, dry_run)
+        command = _delete_command(call.asked_key, call.path.version, options, dry_run)
         outcome = await self._submit(call, command, "delete")
         return self._deleted(call, outcome)
 

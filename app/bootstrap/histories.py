@@ -89,6 +89,7 @@ def runtime_bounds(settings: Settings) -> RuntimeBounds:
             batch_max=settings.batch_max,
             queue_max=settings.write_queue_max,
             retries_max=settings.write_retries_max,
+            object_bytes_max=settings.object_bytes_max,
         ),
         watch_queue_max=settings.watch_queue_max,
         recent_max=settings.recent_max,

@@ -13,7 +13,7 @@ from typing import cast
 
 import anyio
 
-from app.domain.errors import HeadMoved, LogError, LogUnavailable, StaleLease
+from app.domain.errors import HeadMoved, LogError, LogUnavailable, StaleLease, TooLarge
 from app.domain.log import (
     Actor,
     Draft,
@@ -67,11 +67,14 @@ class WriterBounds:
 
     `batch_max` commands are decided and committed together, `queue_max` may wait (more are refused
     with LogUnavailable), `retries_max` times a batch is decided again after losing the head.
+    No client may make an object grow beyond `object_bytes_max` as it is stored (TooLarge);
+    controllers, which write little into what others made, are not held to that.
     """
 
     batch_max: int = 256
     queue_max: int = 10_000
     retries_max: int = 20
+    object_bytes_max: int = 3 * 1024 * 1024
 
 
 @dataclass(slots=True, kw_only=True)
@@ -360,6 +363,8 @@ class GroupWriter:
                 )
                 decided = lifecycle.decide(staged, command, stamp, self._rules)
                 made = _seal_all(decided.drafts, staged.revision, previous)
+                if request.lease is None:
+                    _check_sizes(made, command, staged, self._bounds.object_bytes_max)
                 staged.stage(made)
                 if made:
                     previous = made[-1].hash
@@ -406,6 +411,21 @@ def _seal_all(drafts: Sequence[Draft], revision: Revision, previous: bytes) -> l
         previous = event.hash
         events.append(event)
     return events
+
+
+def _check_sizes(
+    made: Sequence[Event], command: Command, staged: StagedObjects, bytes_max: int
+) -> None:
+    """Raise TooLarge for an object that a client makes larger than may be stored."""
+    if not isinstance(command, CreateObject | UpdateObject | PatchObject):
+        return
+    for event in made:
+        size = len(event.body)
+        if size <= bytes_max or not event.is_about_object:
+            continue
+        before = staged.event(event.key)
+        if before is None or size > len(before.body):
+            raise TooLarge(f"the object would have {size} bytes; at most {bytes_max} are stored")
 
 
 def _outcome(decided: Decided, made: list[Event]) -> Outcome:

@@ -452,3 +452,32 @@ async def test_workload_is_scaled_through_its_subresource():
         patched = await server.patch(f"{path}/d/scale", {"spec": {"replicas": 2}})
         assert patched["spec"] == {"replicas": 2}
         assert (await server.get(f"{path}/d"))["spec"]["replicas"] == 2
+
+
+async def test_event_is_written_through_both_groups():
+    new = "/apis/events.k8s.io/v1/namespaces/default/events"
+    tree = {
+        "apiVersion": "events.k8s.io/v1",
+        "kind": "Event",
+        "metadata": {"name": "e"},
+        "regarding": {"kind": "Pod", "name": "p", "namespace": "default"},
+        "reason": "R",
+        "note": "m",
+        "type": "Normal",
+        "action": "A",
+        "eventTime": "2026-01-01T00:00:00.000001Z",
+        "reportingController": "c",
+        "reportingInstance": "i",
+    }
+    async with serving() as server:
+        made = await server.post(new, tree)
+        assert (made["apiVersion"], made["note"]) == ("events.k8s.io/v1", "m")
+        changed = await server.patch(f"{new}/e", {"note": "n"})
+        assert changed["note"] == "n"
+        replaced = await server.put(f"{new}/e", changed | {"reason": "S"})
+        assert replaced["reason"] == "S"
+        found = await server.get("/api/v1/namespaces/default/events/e")
+        assert (found["message"], found["involvedObject"]["name"]) == ("n", "p")
+        await server.delete(f"{new}/e")
+        gone = await server.delete(f"{new}/e", code=404)
+        assert gone["message"] == 'events.events.k8s.io "e" not found'

@@ -23,7 +23,8 @@ from app.domain.values.json_tree import JsonObject
 class Bounds:
     """How much a body may ask of us.
 
-    `values_max` counts scalars, lists and objects after anchors were expanded.
+    `values_max` counts scalars, lists and objects after anchors were expanded; `bytes_max` bounds
+    the body, and what it would be as JSON after anchors were expanded.
     """
 
     bytes_max: int = 3 * 1024 * 1024
@@ -174,14 +175,22 @@ def _duplicates(text: bytes) -> tuple[str, ...]:
     return tuple(problems)
 
 
+_COLLECTION_WEIGHT = 3
+"""Bytes of JSON that a collection takes at least: brackets and a comma."""
+
+
 @dataclass(slots=True)
 class _Open:
-    """A collection under construction. `key` is the pending key of a mapping."""
+    """A collection under construction. `key` is the pending key of a mapping.
+
+    `size` counts its values so far, `weight` the bytes that they take as JSON, at least.
+    """
 
     value: Any
     path: str
     anchor: str | None
     size: int = 1
+    weight: int = _COLLECTION_WEIGHT
     key: str | None = None
     merges: list[JsonObject] = field(default_factory=list)
 
@@ -192,7 +201,7 @@ class _Builder:
     def __init__(self, bounds: Bounds) -> None:
         self.bounds = bounds
         self.open: list[_Open] = []
-        self.anchors: dict[str, tuple[Any, int]] = {}
+        self.anchors: dict[str, tuple[Any, int, int]] = {}
         self.problems: list[str] = []
         self.values = 0
         self.result: Any = None
@@ -201,7 +210,8 @@ class _Builder:
         """Consume events until the end of the document."""
         while not isinstance(event := loader.get_event(), yaml.DocumentEndEvent):
             if isinstance(event, yaml.ScalarEvent):
-                self._add(_scalar(event, is_key=self._expects_key()), event, event.anchor)
+                value = _scalar(event, is_key=self._expects_key())
+                self._add(value, event, event.anchor, weight=len(event.value) + 1)
             elif isinstance(event, yaml.AliasEvent):
                 self._alias(event)
             elif isinstance(event, yaml.MappingStartEvent):
@@ -234,26 +244,34 @@ class _Builder:
     def _end(self, event: Any) -> None:
         done = self.open.pop()
         for merged in done.merges:
+            if not isinstance(merged, dict):
+                raise BadRequest(
+                    f"the body is not YAML: {_place(event)}: map merge requires map or sequence "
+                    "of maps as the value"
+                )
             for key, value in merged.items():
                 done.value.setdefault(key, value)
-        self._add(done.value, event, done.anchor, size=done.size)
+        self._add(done.value, event, done.anchor, size=done.size, weight=done.weight)
 
     def _alias(self, event: Any) -> None:
         if event.anchor not in self.anchors:
             raise BadRequest(f"the body is not YAML: {_place(event)}: unknown alias")
-        value, size = self.anchors[event.anchor]
-        self._add(value, event, None, size=size)
+        value, size, weight = self.anchors[event.anchor]
+        self._add(value, event, None, size=size, weight=weight)
 
-    def _add(self, value: Any, event: Any, anchor: str | None, *, size: int = 1) -> None:
+    def _add(
+        self, value: Any, event: Any, anchor: str | None, *, weight: int, size: int = 1
+    ) -> None:
         if anchor is not None:
-            self.anchors[anchor] = (value, size)
+            self.anchors[anchor] = (value, size, weight)
         if not self.open:
             self.result = value
-            self._count(size)
+            self._count(size, weight)
             return
         top = self.open[-1]
         top.size += size
-        self._count(top.size if len(self.open) == 1 else size)
+        top.weight += weight
+        self._count(top.size, top.weight)
         if isinstance(top.value, list):
             top.value.append(value)
         elif top.key is None:
@@ -273,7 +291,11 @@ class _Builder:
             self.problems.append(f'duplicate field "{path}"')
         top.key = value
 
-    def _count(self, size: int) -> None:
+    def _count(self, size: int, weight: int) -> None:
+        if weight > self.bounds.bytes_max:
+            raise TooLarge(
+                f"the body has more than {self.bounds.bytes_max} bytes after aliases are expanded"
+            )
         if size > self.bounds.values_max:
             raise TooLarge(
                 f"the body has more than {self.bounds.values_max} values after aliases are expanded"
@@ -283,7 +305,8 @@ class _Builder:
 _NULLS = frozenset({"", "~", "null", "Null", "NULL"})
 _TRUE = frozenset({"true", "True", "TRUE", "yes", "Yes", "YES", "on", "On", "ON"})
 _FALSE = frozenset({"false", "False", "FALSE", "no", "No", "NO", "off", "Off", "OFF"})
-_INTEGER = re.compile(r"[-+]?(?:0b[01_]+|0o?[0-7_]+|0x[0-9a-fA-F_]+|0|[1-9][0-9_]*)")
+_INTEGER = re.compile(r"[-+]?(?:0b[01]+|0o?[0-7]+|0x[0-9a-fA-F]+|0|[1-9][0-9]*)")
+"""What an integer is once its underscores, which may stand anywhere in it, are gone."""
 _FLOAT = re.compile(r"[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?")
 _INFINITE = re.compile(r"[-+]?\.(?:inf|Inf|INF)|\.(?:nan|NaN|NAN)")
 _DIGITS_MAX = 4_000
@@ -311,8 +334,9 @@ def _plain(text: str, event: Any) -> Any:
         return False
     if text[0] not in "+-.0123456789" or len(text) > _DIGITS_MAX:
         return text
-    if _INTEGER.fullmatch(text):
-        return _integer(text)
+    digits = text.replace("_", "")
+    if _INTEGER.fullmatch(digits):
+        return _integer(digits)
     if _FLOAT.fullmatch(text):
         value = float(text)
         if math.isinf(value):
@@ -324,8 +348,7 @@ def _plain(text: str, event: Any) -> Any:
     return text
 
 
-def _integer(text: str) -> int:
-    digits = text.replace("_", "")
+def _integer(digits: str) -> int:
     sign = -1 if digits[0] == "-" else 1
     digits = digits.lstrip("+-")
     if len(digits) > 1 and digits[0] == "0" and digits[1] in "01234567":

@@ -5,6 +5,7 @@ touched. Parity: api-surface.md 8. Strategic merge needs to know which lists mer
 it asks a `StrategySchema`, which the schema tables of the objects provide.
 """
 
+import json
 from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
@@ -12,6 +13,14 @@ from app.domain.values.json_tree import JsonObject, JsonView
 
 OPERATIONS_MAX = 10_000
 """The most operations that one JSON patch may have."""
+
+COPIED_BYTES_MAX = 3 * 1024 * 1024
+"""The most bytes of JSON that the copies of one JSON patch may add up to: each can double the
+object, so that a few dozen would fill any memory."""
+
+
+DEPTH_MAX = 100
+"""How deep a JSON patch may leave an object; bodies are no deeper either."""
 
 
 class PatchError(ValueError):
@@ -45,12 +54,18 @@ class StrategySchema(Protocol):
 def apply_operations(tree: JsonView, operations: Sequence[JsonView]) -> JsonObject:
     """The tree after a JSON patch. Raises PatchError for the first operation that fails."""
     found: Any = tree
+    copied = 0
     for number, operation in enumerate(operations):
         if not isinstance(operation, Mapping):
             raise PatchError(f"operation {number} is not an object")
+        if operation.get("op") == "copy":
+            copied += _size(_get(found, _source(operation, number)))
+            if copied > COPIED_BYTES_MAX:
+                raise PatchError(f"the patch copies more than {COPIED_BYTES_MAX} bytes")
         found = _apply_operation(found, operation, number)
     if not isinstance(found, dict):
         raise PatchError("the patch leaves no object")
+    _check_depth(found)
     return found
 
 
@@ -77,6 +92,30 @@ def apply_strategic(tree: JsonView, patch: JsonView, schema: StrategySchema) -> 
 # ---- JSON patch
 
 
+def _size(value: Any) -> int:
+    """Bytes of a value as JSON. Raises PatchError for one that is too deep to be written."""
+    try:
+        return len(json.dumps(value))
+    except RecursionError as problem:
+        raise PatchError("the patch nests values too deep") from problem
+
+
+def _check_depth(tree: JsonObject) -> None:
+    """Raise PatchError for a tree deeper than DEPTH_MAX; breadth by breadth, without recursion."""
+    level: list[Any] = [tree]
+    for _ in range(DEPTH_MAX):
+        if not level:
+            return
+        level = [
+            item
+            for found in level
+            for item in (found.values() if isinstance(found, dict) else found)
+            if isinstance(item, dict | list)
+        ]
+    if level:
+        raise PatchError(f"the patch nests values more than {DEPTH_MAX} deep")
+
+
 def _apply_operation(tree: Any, operation: JsonView, number: int) -> Any:
     name = operation.get("op")
     path = _pointer(operation.get("path"), number)
@@ -92,11 +131,11 @@ def _apply_operation(tree: Any, operation: JsonView, number: int) -> Any:
             _test(tree, path, operation.get("value"))
             return tree
         case "move":
-            source = _pointer(operation.get("from"), number)
+            source = _source(operation, number)
             moved = _get(tree, source)
             return _add(_remove(tree, source), path, moved)
         case "copy":
-            return _add(tree, path, _get(tree, _pointer(operation.get("from"), number)))
+            return _add(tree, path, _get(tree, _source(operation, number)))
         case _:
             raise PatchError(f"operation {number} has the unknown op {name!r}")
 
@@ -105,6 +144,10 @@ def _pointer(text: Any, number: int) -> list[str]:
     if not isinstance(text, str) or (text and not text.startswith("/")):
         raise PatchError(f"operation {number} has no JSON pointer: {text!r}")
     return [part.replace("~1", "/").replace("~0", "~") for part in text.split("/")[1:]]
+
+
+def _source(operation: JsonView, number: int) -> list[str]:
+    return _pointer(operation.get("from"), number)
 
 
 def _value(operation: JsonView, number: int) -> Any:

@@ -98,6 +98,8 @@ _BOMB = b"a: &a [1,1,1,1,1,1,1,1,1,1]\n" + b"".join(
         (b"a: .inf", True, BadRequest),
         (b"[1]: 2", True, BadRequest),
         (b"a: *nothing", True, BadRequest),
+        (b"<<: [1]", True, BadRequest),
+        (b"<<: [{a: 1}, [2]]", True, BadRequest),
         (b"just text", True, BadRequest),
         (b"", True, BadRequest),
         (b"[" * 100_000, False, BadRequest),
@@ -124,3 +126,22 @@ def test_bounds_are_parameters() -> None:
             decode.decode_json(text, tight)
     with pytest.raises(TooLarge):
         decode.decode_yaml(b"[1,2,3,4]", tight)
+
+
+@pytest.mark.parametrize("text", ["0x_", "0b", "-0o_", "0x", "_", "-x"])
+def test_prefixes_without_digits_are_text(text: str) -> None:
+    assert decode.decode_yaml(f"a: {text}".encode()).value == {"a": text}
+
+
+@pytest.mark.parametrize(("text", "number"), [("0x_1f", 31), ("1_000_", 1000), ("-0b1_1", -3)])
+def test_underscores_between_digits_are_nothing(text: str, number: int) -> None:
+    assert decode.decode_yaml(f"a: {text}".encode()).value == {"a": number}
+
+
+def test_aliases_of_long_texts_count_as_often_as_they_stand() -> None:
+    text = "a: &long " + "x" * 100_000 + "\nb: [" + "*long, " * 40 + "]"
+    with pytest.raises(TooLarge, match="after aliases are expanded"):
+        decode.decode_yaml(text.encode())
+    folded = "a: &one [" + "x, " * 1_000 + "]\nb: &two [" + "*one, " * 1_000 + "]\nc: [*two, *two]"
+    with pytest.raises(TooLarge, match="after aliases are expanded"):
+        decode.decode_yaml(folded.encode())

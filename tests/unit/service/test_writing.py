@@ -6,9 +6,17 @@ import anyio
 import pytest
 
 from app.adapters.memory import MemoryLog, MemoryStore
-from app.domain.errors import AlreadyExists, Expired, LogUnavailable, NotFound, Rejected
+from app.domain.errors import (
+    AlreadyExists,
+    Expired,
+    LogUnavailable,
+    NotFound,
+    Rejected,
+    TooLarge,
+)
 from app.domain.log import Event, Head, HistoryId, LeaseToken, Revision
 from app.domain.log.chain import check_chain
+from app.domain.objects.commands import PatchObject, PatchType
 from tests.unit.service.builders import ALICE, config_map, deletion, namespace, running_history
 
 
@@ -153,6 +161,27 @@ async def test_a_full_queue_refuses_at_once() -> None:
                 tasks.start_soon(create, number)
         assert problems
         assert all("waiting already" in str(problem) for problem in problems)
+
+
+async def test_an_object_does_not_grow_beyond_what_is_stored() -> None:
+    from app.service.writing import WriterBounds
+
+    def grown(size: int) -> PatchObject:
+        return PatchObject(
+            key=config_map("m").key,
+            version="v1",
+            type=PatchType.MERGE,
+            body={"data": {f"k{size}": "x" * size}},
+        )
+
+    async with running_history(writer=WriterBounds(object_bytes_max=2_000)) as history:
+        await history.submit(namespace("default"), actor=ALICE)
+        await history.submit(config_map("m"), actor=ALICE)
+        await history.submit(grown(1_000), actor=ALICE)
+        with pytest.raises(TooLarge, match="at most 2000 are stored"):
+            await history.submit(grown(1_001), actor=ALICE)
+        assert history.head.revision == 3
+        await history.submit(grown(1), actor=ALICE)
 
 
 async def test_a_follower_sees_every_event_once_from_any_start() -> None:

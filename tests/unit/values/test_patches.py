@@ -205,3 +205,20 @@ def test_strategic_merge_patch(tree: Any, patch: Any, expected: Any) -> None:
 def test_a_strategic_patch_with_a_bad_directive_is_refused(patch: Any) -> None:
     with pytest.raises(PatchError):
         patches.apply_strategic({"containers": named("a"), "strategy": {}}, patch, SCHEMA)
+
+
+def test_copies_that_double_the_object_are_refused() -> None:
+    tree = {"a": {"x": "y" * 1000}}
+    double = [{"op": "copy", "from": "/a", "path": f"/a/{number}"} for number in range(40)]
+    with pytest.raises(PatchError, match="copies more than"):
+        patches.apply_operations(tree, double)
+
+
+def test_copies_that_deepen_the_object_are_refused() -> None:
+    deepen = []
+    path = "/a"
+    for _ in range(13):
+        deepen.append({"op": "copy", "from": "/a", "path": f"{path}/b"})
+        path += path.replace("/a", "/b")
+    with pytest.raises(PatchError, match="deep"):
+        patches.apply_operations({"a": {}}, deepen)
