@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 from app.domain.allocation import AllocatedState
 from app.domain.controllers.scheduling.attempt import Attempt
+from app.domain.controllers.scheduling.device_map import DeviceMap
 from app.domain.controllers.scheduling.nodes import BoundPod, NodeIndex
 from app.domain.controllers.scheduling.pod_spec import PodSpec
 from app.domain.values.json_tree import JsonObject
@@ -27,8 +28,9 @@ class Assumption:
 class Assumptions:
     """What the plans of one step have placed, in order."""
 
-    def __init__(self, nodes: NodeIndex) -> None:
+    def __init__(self, nodes: NodeIndex, devices: DeviceMap) -> None:
         self._nodes = nodes
+        self._devices = devices
         self._held: list[Assumption] = []
 
     def __len__(self) -> int:
@@ -48,8 +50,9 @@ class Assumptions:
         finally:
             for found in reversed(self._held[:first]):
                 self._nodes.release(found.pod.place)
-                for claim, _ in found.claims:
+                for claim, allocation in found.claims:
                     allocated.remove_in_flight(claim)
+                    self._devices.touch_pools_of(allocation)
 
     def add(self, pod: PodSpec, result: Attempt, allocated: AllocatedState) -> None:
         """Assume one more pod; call it inside `in_force`."""
@@ -67,6 +70,8 @@ class Assumptions:
         self._nodes.bind(found.pod)
         for claim, allocation in found.claims:
             allocated.add_in_flight(claim, allocation)
+            # Devices of the network are seen from other nodes than the pod's as well.
+            self._devices.touch_pools_of(allocation)
 
 
 def bound_as(pod: PodSpec, node: str) -> BoundPod:

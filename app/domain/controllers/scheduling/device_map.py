@@ -75,6 +75,10 @@ class DeviceMap:
             self._touch(pools)
         return AllocationChange(was_set=before is not None, is_set=is_set)
 
+    def touch_pools_of(self, allocation: JsonView) -> None:
+        """Its devices are taken or given back: what nodes said of their pools is out of date."""
+        self._touch(dict.fromkeys(_pools_of(allocation)))
+
     def _touch(self, pools: Iterable[Pool]) -> None:
         for pool in pools:
             names = self._pools.get(pool, {}).values()

@@ -80,7 +80,7 @@ class SchedulingReconciler:
         self._waker = Waker(self.queue, self._admit)
         self._series = reports.ReportSeries()
         self._bindings = BindingWaits()
-        self._assumed = Assumptions(self.nodes)
+        self._assumed = Assumptions(self.nodes, self._devices)
         self._batcher = Batcher()
         self._start = 0
         self._next_start = 0
