@@ -142,6 +142,11 @@ class TaintState:
                     evictions.append(Eviction(time=time, reasons=(reason,)))
         return taints.earliest(evictions)
 
+    def reasons_on(self, results: tuple[Result, ...]) -> tuple[Reason, ...]:
+        """The NoExecute taints on these devices, tolerated or not."""
+        found = {reason for r in results for reason, _ in self._taints_of(r, self.rules)}
+        return tuple(sorted(found))
+
     def _taints_of(self, result: Result, rules: dict[str, Rule]) -> Iterator[tuple[Reason, Taint]]:
         for name in sorted(rules):
             rule = rules[name]

@@ -1,0 +1,177 @@
+"""What a proposed change would do, as values: the shape of every blast answer.
+
+All counts are exact; lists are cut at a bound and `left_out` says how many entries each one lacks.
+Instants are RFC 3339 texts with microseconds.
+"""
+
+from enum import StrEnum
+
+import msgspec
+
+
+class Fate(StrEnum):
+    """What becomes of a pod.
+
+    `already` would be evicted at the same instant without the change; `tolerated` uses a device
+    that is tainted by it and is never evicted; `spared` would be evicted without the change only.
+    """
+
+    NOW = "now"
+    LATER = "later"
+    TERMINATING = "terminating"
+    ALREADY = "already"
+    TOLERATED = "tolerated"
+    SPARED = "spared"
+
+
+LOST = (Fate.NOW, Fate.LATER)
+"""Fates of pods that the change evicts."""
+
+
+class Effect(msgspec.Struct, frozen=True, kw_only=True):
+    """One change as the object rules take it: created, replaced, deleted or unchanged."""
+
+    action: str
+    kind: str
+    name: str
+    warnings: tuple[str, ...] = ()
+    status: str = ""
+
+
+class PodFate(msgspec.Struct, frozen=True, kw_only=True):
+    """One pod. `due` is the instant of its eviction, `after_seconds` how far away that is.
+
+    `owner` is the outermost controller (`Deployment/web`), empty for a pod of its own.
+    """
+
+    namespace: str
+    name: str
+    node: str
+    owner: str
+    fate: Fate
+    due: str = ""
+    after_seconds: float = 0.0
+    was_due: str = ""
+    reasons: tuple[str, ...] = ()
+    claims: tuple[str, ...] = ()
+
+
+class Trouble(msgspec.Struct, frozen=True, kw_only=True):
+    """What is wrong with one device of an allocated claim from then on.
+
+    `kind` is `tainted`, `gone` (not in its pool any more), `pool` (the pool is not usable),
+    `class` (the class is gone or its selectors do not match) or `request` (those of the request).
+    """
+
+    kind: str
+    device: str
+    text: str
+
+
+class ClaimFate(msgspec.Struct, frozen=True, kw_only=True):
+    """An allocated claim that the change concerns, with the pods that it is reserved for."""
+
+    namespace: str
+    name: str
+    pods: tuple[str, ...]
+    troubles: tuple[Trouble, ...]
+    due: str = ""
+
+
+class DeviceFate(msgspec.Struct, frozen=True, kw_only=True):
+    """A device that changes: `gone`, `new`, `tainted`, `untainted`, `changed` or `pool`.
+
+    `taints` are those it has afterwards and had not before.
+    """
+
+    device: str
+    change: str
+    allocatable_before: bool
+    allocatable_after: bool
+    taints: tuple[str, ...] = ()
+    holders: tuple[str, ...] = ()
+
+
+class Counts(msgspec.Struct, frozen=True, kw_only=True):
+    """Devices of a usable pool or of a class; allocatable: without a taint that must be tolerated;
+    free: allocatable and not given to a claim as a whole."""
+
+    devices: int = 0
+    allocatable: int = 0
+    free: int = 0
+
+
+class Amount(msgspec.Struct, frozen=True, kw_only=True):
+    """A sum before and after."""
+
+    before: str
+    after: str
+
+
+class PoolFate(msgspec.Struct, frozen=True, kw_only=True):
+    """A pool that changes. `state` is `usable`, `incomplete`, `invalid` or `absent`.
+
+    `capacity` sums what allocatable devices have; overlapping partitions count each. `counters` are
+    those that some allocatable device can draw on. Only what differs is listed.
+    """
+
+    driver: str
+    pool: str
+    state_before: str
+    state_after: str
+    problem: str
+    before: Counts
+    after: Counts
+    capacity: dict[str, Amount]
+    counters: dict[str, Amount]
+
+
+class ClassFate(msgspec.Struct, frozen=True, kw_only=True):
+    """A device class and the devices in usable pools that all its selectors match.
+
+    `problem` is the first error of a selector after the change.
+    """
+
+    name: str
+    before: Counts
+    after: Counts
+    problem: str = ""
+
+
+class NamespaceFate(msgspec.Struct, frozen=True, kw_only=True):
+    """How many pods a namespace loses, and how many of its claims are concerned."""
+
+    namespace: str
+    pods: int
+    claims: int
+
+
+class OwnerFate(msgspec.Struct, frozen=True, kw_only=True):
+    """How many pods an owner loses."""
+
+    namespace: str
+    owner: str
+    pods: int
+
+
+class BlastRadius(msgspec.Struct, frozen=True, kw_only=True):
+    """The whole answer. `totals` counts pods by fate and everything that is listed.
+
+    `preview` tells that a rule with effect None was looked at as if it were NoExecute, for pods
+    and claims. `revision` and `time` are those of the state that the change is put upon.
+    """
+
+    revision: int
+    time: str
+    effects: tuple[Effect, ...]
+    preview: bool
+    notes: tuple[str, ...]
+    totals: dict[str, int]
+    pods: tuple[PodFate, ...]
+    claims: tuple[ClaimFate, ...]
+    namespaces: tuple[NamespaceFate, ...]
+    owners: tuple[OwnerFate, ...]
+    devices: tuple[DeviceFate, ...]
+    pools: tuple[PoolFate, ...]
+    classes: tuple[ClassFate, ...]
+    left_out: dict[str, int]

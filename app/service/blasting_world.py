@@ -1,0 +1,224 @@
+"""A hypothetical cluster: the state of a moment, on which changes are put that nobody stores.
+
+`freeze` takes what is needed from views that go on changing: references and shallow copies, so it
+is quick and may run on the event loop. Everything after it works on the frozen state alone and may
+run in a thread. Commands are decided by the same rules as every write; evictions are those of the
+eviction controller's own state, devices those of the inventory.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+import msgspec
+
+from app.domain.allocation import AllocatedState
+from app.domain.controllers import registry as controllers
+from app.domain.controllers.eviction import EvictionReconciler, TaintState
+from app.domain.controllers.eviction.state import Place
+from app.domain.controllers.eviction.taints import NO_EXECUTE, Eviction, Reason
+from app.domain.controllers.quirks import ControllerQuirks
+from app.domain.controllers.resources import (
+    CLAIMS,
+    CLASSES,
+    PODS,
+    RESOURCE_GROUP,
+    RULES,
+    SLICES,
+)
+from app.domain.devices import patches
+from app.domain.devices.device_selectors import SelectorCompiler
+from app.domain.devices.inventory import Inventory, SliceChange
+from app.domain.devices.model import PoolId
+from app.domain.devices.patches import ClassFilter
+from app.domain.log import Actor, Event, EventType, HistoryInfo, ObjectKey, Revision, Stamp
+from app.domain.log.chain import seal
+from app.domain.objects import lifecycle
+from app.domain.objects.commands import Command
+from app.domain.objects.decided import Decided
+from app.domain.objects.rules import Rules
+from app.domain.values.json_tree import JsonObject
+from app.domain.values.timestamps import Instant
+from app.service.views import LiveViews, compiler_of
+from projections.objects import ObjectsProjection
+
+PATCHES = (RESOURCE_GROUP, "resourceslicepatches")
+
+_ASKER = Actor(user="redra:blast", groups=("system:masters",), agent="redra")
+_OWNING_GROUPS = ("apps", "batch")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Frozen:
+    """The state of one moment. `events` are the last ones of the objects that take part."""
+
+    rules: Rules
+    quirks: ControllerQuirks
+    evicts: bool
+    now: Instant
+    revision: Revision
+    inventory: Inventory
+    allocated: AllocatedState
+    events: tuple[Event, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Side:
+    """What follows from one state: evictions of pods and claims, the taints on claims' devices."""
+
+    inventory: Inventory
+    classes: Mapping[str, ClassFilter]
+    pods: Mapping[Place, Eviction]
+    claims: Mapping[Place, Eviction]
+    taints: Mapping[Place, tuple[Reason, ...]]
+
+
+@dataclass(slots=True, kw_only=True)
+class Touched:
+    """Pools whose slices and classes whose selectors a change has touched."""
+
+    pools: set[PoolId] = field(default_factory=set)
+    classes: set[str] = field(default_factory=set)
+
+
+def freeze(views: LiveViews, info: HistoryInfo, rules: Rules, now: Instant) -> Frozen:
+    """The state that the views show now."""
+    options = controllers.options_from(info.settings)
+    objects = views.objects
+    places = [PODS, CLAIMS, SLICES, RULES, CLASSES, PATCHES]
+    places += [place for place in objects.resources() if place[0] in _OWNING_GROUPS]
+    return Frozen(
+        rules=rules,
+        quirks=options.quirks,
+        evicts=EvictionReconciler.name in controllers.running(rules.profile, options),
+        now=now,
+        revision=views.revision,
+        inventory=views.inventory.copy(),
+        allocated=views.allocated.copy(),
+        events=tuple(event for place in places for event in objects.events(*place)),
+    )
+
+
+class World:
+    """The frozen state with changes on top. Nothing of it reaches the log."""
+
+    def __init__(self, frozen: Frozen) -> None:
+        self._frozen = frozen
+        self._compiler: SelectorCompiler = compiler_of(frozen.rules.profile)
+        self._count = 0
+        self.objects = ObjectsProjection()
+        self.inventory = frozen.inventory.copy()
+        self.allocated = frozen.allocated
+        self.taints = TaintState(frozen.quirks)
+        self.touched = Touched()
+        # Copies, because the views let go of decoded trees while we read them.
+        events = [msgspec.structs.replace(event) for event in frozen.events]
+        for place in (SLICES, RULES, CLAIMS, PODS):
+            for event in events:
+                if (event.key.group, event.key.resource) == place:
+                    self.taints.fold(event)
+        for event in events:
+            self.objects.fold(event)
+        self.objects.show_as_of(frozen.revision)
+
+    @property
+    def now(self) -> Instant:
+        """The instant of the state, at which the change is imagined."""
+        return self._frozen.now
+
+    def apply(self, command: Command, verb: str) -> Decided:
+        """Decide the command and show what it does. Raises Rejected, InputError."""
+        self._count += 1
+        stamp = Stamp(
+            time=self.now, actor=_ASKER, verb=verb, uid=f"00000000-0000-0000-0000-{self._count:012}"
+        )
+        decided = lifecycle.decide(self.objects, command, stamp, self._frozen.rules)
+        for draft in decided.drafts:
+            self.fold(seal(draft, Revision(self.objects.revision + 1), b""))
+        return decided
+
+    def remove(self, key: ObjectKey) -> None:
+        """Show the state without an object."""
+        event = self.objects.event(key)
+        assert event is not None, f"{key} exists"
+        self.fold(
+            msgspec.structs.replace(
+                event,
+                type=EventType.OBJECT_DELETED,
+                revision=Revision(self.objects.revision + 1),
+            )
+        )
+
+    def pretend(self, key: ObjectKey) -> None:
+        """Let eviction see a rule as if its effect were NoExecute, as upstream's preview does."""
+        event = self.objects.event(key)
+        assert event is not None, f"{key} exists"
+        tree = event.object
+        taint = {**tree["spec"]["taint"], "effect": NO_EXECUTE}
+        seen = {**tree, "spec": {**tree["spec"], "taint": taint}}
+        self.taints.fold(msgspec.structs.replace(event, tree=seen))
+
+    def fold(self, event: Event) -> None:
+        """Show the event everywhere."""
+        self.objects.fold(event)
+        self.taints.fold(event)
+        key = event.key
+        if key.group != RESOURCE_GROUP:
+            return
+        changes = self._fold_devices(event, is_gone=event.type is EventType.OBJECT_DELETED)
+        for change in changes:
+            self.touched.pools.update(side.pool for side in (change.old, change.new) if side)
+        if (key.group, key.resource) == CLASSES:
+            self.touched.classes.add(key.name)
+
+    def side(self) -> Side:
+        """What follows from the state as it is shown now."""
+        taints = self.taints
+        evicts = self._frozen.evicts
+        return Side(
+            inventory=self.inventory.copy(),
+            classes=self._classes(),
+            pods={
+                place: eviction
+                for place in (taints.pods if evicts else ())
+                if (eviction := taints.pod_eviction(place)) is not None
+            },
+            claims={
+                place: claim.eviction
+                for place, claim in taints.claims.items()
+                if claim.eviction is not None and evicts
+            },
+            taints={
+                place: found
+                for place, claim in taints.claims.items()
+                if (found := taints.reasons_on(claim.results))
+            },
+        )
+
+    def _classes(self) -> dict[str, ClassFilter]:
+        return {
+            event.key.name: patches.class_filter_of(event.object, self._compiler)
+            for event in self.objects.events(*CLASSES)
+        }
+
+    def selectors_of(self, request: JsonObject) -> ClassFilter:
+        """The selectors of a request, which stand in the same form as those of a class."""
+        return patches.class_filter_of({"spec": request}, self._compiler)
+
+    def _fold_devices(self, event: Event, *, is_gone: bool) -> Sequence[SliceChange]:
+        inventory, name = self.inventory, event.key.name
+        match event.key.resource:
+            case "resourceslices":
+                if is_gone:
+                    return inventory.remove_slice(name)
+                return inventory.put_slice(event.object)
+            case "devicetaintrules":
+                return inventory.remove_rule(name) if is_gone else inventory.put_rule(event.object)
+            case "resourceslicepatches":
+                if is_gone:
+                    return inventory.remove_patch(name)
+                return inventory.put_patch(event.object)
+            case "deviceclasses":
+                if is_gone:
+                    return inventory.remove_class(name)
+                return inventory.put_class(event.object)
+        return ()

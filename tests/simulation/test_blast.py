@@ -1,0 +1,215 @@
+"""A blast radius is what really happens: ask in a seeded world, then do it and look."""
+
+import os
+import random
+
+import pytest
+
+from app.domain.errors import AlreadyExists
+from app.domain.log import HistoryInfo, ObjectKey
+from app.domain.objects.commands import UpdateObject
+from app.domain.values import json_tree
+from app.domain.values.json_tree import JsonObject
+from app.service import blasting, blasting_world
+from app.service.blast_radius import BlastRadius, Fate, PodFate
+from app.service.blasting import Delete, Put
+from tests.cluster import DRIVER, USER
+from tests.simulation.world import World
+
+SEEDS = [int(text) for text in os.environ.get("REDRA_SEEDS", "1 2 3 4 5 6 7 8").split()]
+STEPS = int(os.environ.get("REDRA_STEPS", "40"))
+HORIZON_SECONDS = 7_200
+"""Longer than every toleration of these worlds."""
+
+
+def world_of(seed: int) -> World:
+    """A used world in which new pods have just come, so that there is something to lose.
+
+    In two of three, all rules are lifted and all nodes and drivers are there.
+    """
+    world = World(seed)
+    for _ in range(STEPS):
+        world.step()
+    if seed % 3:
+        for name in world.cluster.names("devicetaintrules"):
+            world.cluster.delete("devicetaintrules", name)
+        for _ in range(3):
+            world.find_node()
+            world.find_driver()
+    for _ in range(6):
+        world.arrive()
+    world.cluster.settle()
+    return world
+
+
+def ask(world: World, change: blasting.Change) -> BlastRadius:
+    line = world.cluster.line
+    info = HistoryInfo(id=1, name="default")
+    return blasting.blast(blasting_world.freeze(line.views, info, line.rules, line.now), [change])
+
+
+def bound_pods(world: World) -> dict[str, str]:
+    """Name by uid of the pods that run somewhere."""
+    objects = world.cluster.line.views.objects
+    return {
+        tree["metadata"]["uid"]: key.name
+        for key in objects.keys("", "pods")
+        if (tree := objects.get(key)) is not None and "nodeName" in tree["spec"]
+    }
+
+
+def removals(world: World, since: int, bound: dict[str, str]) -> set[str]:
+    """Names of these pods that garbage collection has removed."""
+    return {
+        event.object["name"]
+        for event in world.cluster.line.events[since:]
+        if event.type == "DecisionRecorded"
+        and event.object["outcome"] == "Removed"
+        and event.object["name"] in bound.values()
+    }
+
+
+def evictions(world: World, since: int, bound: dict[str, str]) -> dict[str, JsonObject]:
+    """Decisions of the eviction controller about these pods, by name."""
+    return {
+        bound[event.object["inputs"]["uid"]]: event.object
+        for event in world.cluster.line.events[since:]
+        if event.type == "DecisionRecorded"
+        and event.object["controller"] == "eviction"
+        and event.object["inputs"]["uid"] in bound
+    }
+
+
+def random_rule(seed: int) -> JsonObject:
+    chosen = random.Random(seed * 7919)
+    selector: JsonObject = {"driver": DRIVER}
+    if chosen.random() < 0.6:
+        selector["pool"] = f"n{chosen.randrange(3)}"
+    return {
+        "apiVersion": "resource.k8s.io/v1",
+        "kind": "DeviceTaintRule",
+        "metadata": {"name": "proposed"},
+        "spec": {
+            "deviceSelector": selector,
+            "taint": {"key": "example.com/proposed", "effect": "NoExecute"},
+        },
+    }
+
+
+def told(found: BlastRadius, reason: str, *fates: Fate) -> dict[str, PodFate]:
+    return {pod.name: pod for pod in found.pods if pod.fate in fates and reason in pod.reasons}
+
+
+def test_the_worlds_have_something_to_lose():
+    """Across the fixed seeds every fate that a new rule can give is met."""
+    totals = [ask(world_of(seed), Put(tree=random_rule(seed))).totals for seed in range(1, 9)]
+    for fate in ("now", "later", "terminating"):
+        assert sum(found[f"pods_{fate}"] for found in totals) > 0, fate
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_rule_evicts_whom_it_was_said_to_evict(seed):
+    world = world_of(seed)
+    tree = random_rule(seed)
+    found = ask(world, Put(tree=tree))
+    bound, since = bound_pods(world), len(world.cluster.line.events)
+    world.cluster.apply(tree)
+    world.cluster.wait(HORIZON_SECONDS)
+    done = {
+        name: body
+        for name, body in evictions(world, since, bound).items()
+        if any(rule == "proposed" for rule, _ in body["inputs"]["rules"])
+    }
+    evicted = {name for name, body in done.items() if body["outcome"] == "Evicted"}
+    expected = told(found, "rule proposed", Fate.NOW, Fate.LATER, Fate.ALREADY)
+    # A pod that is to go later may go for another reason first, as with its node.
+    waiting = told(found, "rule proposed", Fate.LATER)
+    gone = removals(world, since, bound) & set(waiting) - evicted
+    assert set(expected) - gone == evicted, f"seed {seed}"
+    ended = {name for name, body in done.items() if body["outcome"] == "AlreadyTerminating"}
+    assert ended <= set(told(found, "rule proposed", Fate.TERMINATING)), f"seed {seed}"
+    for name, pod in expected.items():
+        if name in gone:
+            continue
+        assert pod.due == done[name]["summary"]["due"], f"seed {seed}, pod {name}"
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_preview_tells_whom_the_rule_would_evict(seed):
+    world = world_of(seed)
+    tree = random_rule(seed)
+    evicting = ask(world, Put(tree=tree))
+    quiet = json_tree.copy(tree)
+    quiet["spec"]["taint"]["effect"] = "None"
+    preview = ask(world, Put(tree=quiet))
+    assert preview.preview
+    assert preview.pods == evicting.pods
+    counted = len(told(preview, "rule proposed", Fate.NOW, Fate.LATER, Fate.ALREADY))
+    noun = "pod" if counted == 1 else "pods"
+    assert f" {counted} {noun} would be evicted in " in preview.effects[0].status
+    world.cluster.apply(quiet)
+    world.cluster.settle()
+    _, reason, message = world.cluster.rule_condition("proposed")
+    assert preview.effects[0].status == f"{reason}: {message}"
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_tainted_slice_evicts_whom_it_was_said_to_evict(seed):
+    world = world_of(seed)
+    objects = world.cluster.line.views.objects
+    names = world.cluster.names("resourceslices")
+    if not names:
+        world.publish("n0")
+        world.cluster.settle()
+        names = ["n0-slice"]
+    key = ObjectKey("resource.k8s.io", "resourceslices", "", names[seed % len(names)])
+    tree = json_tree.copy(objects.get(key))
+    tree["spec"]["devices"][0]["taints"] = [{"key": "broken", "effect": "NoExecute"}]
+    found = ask(world, Put(tree=tree))
+    bound, since = bound_pods(world), len(world.cluster.line.events)
+    world.cluster.line.submit(UpdateObject(key=key, version="v1", tree=tree), actor=USER)
+    world.cluster.wait(HORIZON_SECONDS)
+    evicted = {
+        name
+        for name, body in evictions(world, since, bound).items()
+        if body["outcome"] == "Evicted"
+        and any(reason.get("device") for reason in body["summary"]["reasons"])
+    }
+    slice_reason = f"taint 0 of {DRIVER}/{tree['spec']['pool']['name']}/gpu-0"
+    expected = told(found, slice_reason, Fate.NOW, Fate.LATER, Fate.ALREADY)
+    assert set(expected) == evicted, f"seed {seed}"
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_pods_that_were_said_to_be_spared_stay(seed):
+    world = world_of(seed)
+    try:
+        world.cluster.apply(random_rule(seed))
+    except AlreadyExists:
+        pytest.fail("the name is free in every world")
+    world.cluster.settle()
+    found = ask(world, Delete(kind="devicetaintrule", name="proposed"))
+    bound, since = bound_pods(world), len(world.cluster.line.events)
+    waiting = {pod.name for pod in found.pods if pod.fate is Fate.SPARED}
+    world.cluster.delete("devicetaintrules", "proposed")
+    world.cluster.wait(HORIZON_SECONDS)
+    gone = {
+        name
+        for name, body in evictions(world, since, bound).items()
+        if body["outcome"] == "Evicted"
+    }
+    assert not waiting & gone, f"seed {seed}"
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_devices_are_counted_as_they_are_then(seed):
+    world = world_of(seed)
+    tree = random_rule(seed)
+    found = ask(world, Put(tree=tree))
+    world.cluster.apply(tree)
+    removal = ask(world, Delete(kind="deviceclass", name="gpu"))
+    (present,) = removal.classes
+    if found.classes:
+        assert found.classes[0].after == present.before, f"seed {seed}"
+    else:
+        assert found.totals["devices_unallocatable"] == 0
