@@ -36,7 +36,9 @@ from app.api.timelines import Timeline, open_timeline
 from app.api.versions import version_document
 from app.api.watching import WatchBounds, Watching
 from app.domain.errors import RedraError
+from app.domain.objects.custom import definitions
 from app.domain.objects.profile import Profile
+from app.domain.objects.registry import Kind
 from app.domain.objects.schema import Schemas
 from app.ports import Meter
 from app.service.histories import Histories
@@ -148,6 +150,7 @@ class Application:
     def _document(self, request: Request, place: Place, timeline: Timeline) -> Answer:
         """Discovery, OpenAPI and version."""
         profile = timeline.views.profile
+        customs = tuple(definitions.all_kinds(timeline.views.objects))
         path = place.path.rstrip("/") or "/"
         found: Answer | None = None
         if request.method not in ("GET", "HEAD"):
@@ -155,21 +158,22 @@ class Application:
         if path == "/version":
             found = Answer(encode(version_document(profile)))
         elif path.startswith("/openapi/"):
-            found = self._openapi_of(profile).answer(request, path, place.prefix)
+            found = self._openapi_of(profile, customs).answer(request, path, place.prefix)
         elif path.startswith("/api"):
-            found = discovery.of_profile(profile).answer(request, path)
+            found = discovery.of_profile(profile, customs).answer(request, path)
         elif path == "/":
             found = Answer(encode({"paths": _PATHS}))
         elif path in ("/healthz", "/livez", "/readyz"):
             found = Answer(b"ok", content_type=TEXT)
         return found if found is not None else status.page_not_found()
 
-    def _openapi_of(self, profile: Profile) -> Openapi:
+    def _openapi_of(self, profile: Profile, customs: tuple[Kind, ...]) -> Openapi:
+        """The documents of a profile; those of custom kinds share all others with it."""
         place = encode(profile.settings())
         found = self._openapi.get(place)
         if found is None:
             found = self._openapi[place] = Openapi(profile, self._schemas(profile.version))
-        return found
+        return found.with_customs(customs)
 
 
 def create_app(

@@ -13,7 +13,7 @@ from app.api.authentication import Authenticator, Identity
 from app.api.messages import Request
 from app.api.paths import Place, ResourcePath
 from app.domain.log import Actor, HistoryId, ObjectKey
-from app.domain.objects import access, access_defaults, claim_rights, giving, registry
+from app.domain.objects import access, access_defaults, claim_rights, giving, kinds
 from app.domain.objects.access import Binding, Book, Decision, Grants, Question
 from app.domain.objects.claim_rights import ClaimRights
 from app.domain.objects.commands import PatchType
@@ -236,7 +236,7 @@ def _may_create(request: Request, question: Question) -> bool:
 
 
 def _exists(runtime: HistoryRuntime, question: Question) -> bool:
-    kind = registry.find(question.group, question.resource)
+    kind = kinds.find(runtime.views.objects, question.group, question.resource)
     if kind is None:
         return False
     namespace = question.namespace if kind.namespaced else ""

@@ -22,8 +22,10 @@ def media_type(request: Request) -> str:
     return request.header(b"content-type").partition(";")[0].strip().lower()
 
 
-def decode_object(text: bytes, content_type: str, bounds: Bounds, *, kind: str = "") -> Decoded:
-    """One object in the form that the content type names.
+def decode_object(
+    text: bytes, content_type: str, bounds: Bounds, *, kind: str = "", is_custom: bool = False
+) -> Decoded:
+    """One object in the form that the content type names; custom ones are not read as protobuf.
 
     `kind` is what a protobuf body must hold when it does not say so itself. Raises BadRequest,
     TooLarge, UnsupportedMediaType.
@@ -32,11 +34,11 @@ def decode_object(text: bytes, content_type: str, bounds: Bounds, *, kind: str =
         return decode.decode(text, is_yaml=False, bounds=bounds)
     if content_type in _YAML_TYPES:
         return decode.decode(text, is_yaml=True, bounds=bounds)
-    if content_type == _PROTOBUF:
+    if content_type == _PROTOBUF and not is_custom:
         return Decoded(value=decode_protobuf(text, bounds, kind=kind))
     raise UnsupportedMediaType(
         "the body of the request was in an unknown format - accepted media types include: "
-        f"application/json, application/yaml, {_PROTOBUF}"
+        "application/json, application/yaml" + ("" if is_custom else f", {_PROTOBUF}")
     )
 
 
@@ -63,11 +65,15 @@ def decode_protobuf(text: bytes, bounds: Bounds, *, kind: str = "") -> JsonObjec
     return tree
 
 
-def patch_type(request: Request) -> PatchType:
-    """Which patch a request sends. Raises UnsupportedMediaType."""
+def patch_type(request: Request, *, is_custom: bool = False) -> PatchType:
+    """Which patch a request sends. Raises UnsupportedMediaType.
+
+    Custom objects have no strategic merge patch.
+    """
     found = _PATCHES.get(media_type(request))
-    if found is None:
-        listed = ", ".join(_PATCHES)
+    if found is None or (is_custom and found is PatchType.STRATEGIC):
+        offered = [name for name in _PATCHES if not is_custom or name != PatchType.STRATEGIC.value]
+        listed = ", ".join(offered)
         raise UnsupportedMediaType(
             "the body of the request was in an unknown format - accepted media types include: "
             f"{listed}"

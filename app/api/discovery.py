@@ -87,11 +87,12 @@ def find_review(group: str, version: str, resource: str) -> Review | None:
 
 
 class Discovery:
-    """All documents of one profile, made once."""
+    """All documents of one profile and the kinds that a history adds, made once."""
 
-    def __init__(self, profile: Profile) -> None:
+    def __init__(self, profile: Profile, customs: tuple[Kind, ...] = ()) -> None:
         self._profile = profile
-        self.groups = _groups(profile)
+        self.customs = customs
+        self.groups = _groups(profile, customs)
         core = {"": self.groups.get("", {})}
         named = {name: self.groups[name] for name in _sorted_groups(self.groups) if name}
         self._aggregated = {"/api": self._document(core), "/apis": self._document(named)}
@@ -189,14 +190,14 @@ class Discovery:
         }
 
 
-@lru_cache(maxsize=16)
-def _for_settings(settings: bytes) -> Discovery:
-    return Discovery(profiles.from_settings(msgspec.json.decode(settings)))
+@lru_cache(maxsize=32)
+def _for_settings(settings: bytes, customs: tuple[Kind, ...]) -> Discovery:
+    return Discovery(profiles.from_settings(msgspec.json.decode(settings)), customs)
 
 
-def of_profile(profile: Profile) -> Discovery:
-    """The documents of a profile; equal profiles share them."""
-    return _for_settings(_encode(profile.settings()))
+def of_profile(profile: Profile, customs: tuple[Kind, ...] = ()) -> Discovery:
+    """The documents of a profile and of custom kinds; equal ones are shared."""
+    return _for_settings(_encode(profile.settings()), customs)
 
 
 def served_subresources(kind: Kind) -> list[str]:
@@ -204,10 +205,10 @@ def served_subresources(kind: Kind) -> list[str]:
     return sorted(name for name in kind.subresources if name in SUBRESOURCE_VERBS)
 
 
-def _groups(profile: Profile) -> dict[str, dict[str, list[Kind]]]:
+def _groups(profile: Profile, customs: tuple[Kind, ...]) -> dict[str, dict[str, list[Kind]]]:
     """Kinds by group and version, versions by preference."""
     found: dict[str, dict[str, list[Kind]]] = {}
-    for kind in registry.kinds():
+    for kind in (*registry.kinds(), *customs):
         for group, version in registry.served_versions(kind, profile):
             found.setdefault(group, {}).setdefault(version, []).append(kind)
     for review in REVIEWS:

@@ -86,7 +86,7 @@ class Objects:
         if event is None:
             raise calls.object_not_found(call.kind, call.path.name)
         target = call.target(form)
-        if form is PLAIN and target.is_stored_version:
+        if form is PLAIN and target.serves(event):
             return Answer(event.body)
         now = call.timeline.now
         return respond(self._representations.shown_bytes(event, target, now), form)

@@ -5,15 +5,17 @@ of a profile takes some tens of milliseconds. Parity: api-surface.md 4.
 """
 
 import hashlib
+from collections import OrderedDict
 from typing import Any
 
 import msgspec
 
-from app.api import discovery, openapi_paths
+from app.api import discovery, openapi_custom, openapi_paths
 from app.api.discovery import Discovery
 from app.api.messages import Answer, Request
 from app.domain.objects import schema, schema_corrections
 from app.domain.objects.profile import Profile
+from app.domain.objects.registry import Kind
 from app.domain.objects.schema import Schemas
 from app.domain.values.json_tree import JsonObject
 
@@ -22,16 +24,28 @@ V2_PROTOBUF = b"application/com.github.proto-openapi.spec.v2.v1.0+protobuf"
 _REF = "#/$defs/"
 _TARGET_REF = "#/components/schemas/"
 _KEEP_SECONDS = 31_536_000
+_EXTENDED_MAX = 8
+"""Sets of custom kinds (of histories and moments) whose documents are kept."""
 _encode = msgspec.json.Encoder().encode
 
 
 class Openapi:
     """The documents of one profile; each is built once."""
 
-    def __init__(self, profile: Profile, schemas: Schemas) -> None:
+    def __init__(
+        self,
+        profile: Profile,
+        schemas: Schemas,
+        *,
+        customs: tuple[Kind, ...] = (),
+        plain: "Openapi | None" = None,
+    ) -> None:
         self._profile = profile
         self._schemas = schemas
-        self._discovery: Discovery = discovery.of_profile(profile)
+        self._plain = plain
+        self._discovery: Discovery = discovery.of_profile(profile, customs)
+        self._own = {(kind.group, version) for kind in customs for version in kind.versions}
+        self._extended: OrderedDict[tuple[Kind, ...], Openapi] = OrderedDict()
         self._places = {
             _place(group, version): (group, version)
             for group, versions in self._discovery.groups.items()
@@ -39,6 +53,18 @@ class Openapi:
         }
         self._digests: dict[str, str] = {}
         self._documents: dict[str, bytes] = {}
+
+    def with_customs(self, customs: tuple[Kind, ...]) -> "Openapi":
+        """The same with custom kinds; documents in which none of them stands are shared."""
+        if not customs:
+            return self
+        found = self._extended.get(customs)
+        if found is None:
+            found = Openapi(self._profile, self._schemas, customs=customs, plain=self)
+            self._extended[customs] = found
+            while len(self._extended) > _EXTENDED_MAX:
+                self._extended.popitem(last=False)
+        return found
 
     def index(self, prefix: str) -> bytes:
         """All documents with their addresses, below the prefix of a history."""
@@ -73,12 +99,21 @@ class Openapi:
 
     def document(self, place: str) -> bytes:
         """The document of one group-version, such as `apis/resource.k8s.io/v1`."""
+        if self._is_shared(place):
+            assert self._plain is not None, "shared documents have an owner"
+            return self._plain.document(place)
         found = self._documents.get(place)
         if found is None:
             found = self._documents[place] = _encode(self._build(place))
         return found
 
+    def _is_shared(self, place: str) -> bool:
+        return self._plain is not None and self._places[place] not in self._own
+
     def _digest(self, place: str) -> str:
+        if self._is_shared(place):
+            assert self._plain is not None, "shared documents have an owner"
+            return self._plain._digest(place)
         found = self._digests.get(place)
         if found is None:
             digest = hashlib.sha256(self.document(place)).hexdigest().upper()
@@ -90,7 +125,15 @@ class Openapi:
         kinds = self._discovery.groups[group][version]
         paths: JsonObject = {}
         wanted: dict[str, None] = {}
+        customs: JsonObject = {}
         for kind in kinds:
+            if kind.custom is not None:
+                name = openapi_custom.name_of(kind, version)
+                customs |= openapi_custom.components(kind, version, self._meta_fields())
+                for found in self._schemas.reachable(openapi_custom.META):
+                    wanted[found] = None
+                paths |= openapi_paths.of_kind(kind, group, version, name)
+                continue
             name = schema.definition_name(group, version, kind.kind)
             name = name if self._schemas.has(name) else schema_corrections.LOOSE
             for found in self._schemas.reachable(name):
@@ -102,7 +145,7 @@ class Openapi:
             for found in self._schemas.reachable(name):
                 wanted[found] = None
             paths |= openapi_paths.of_review(review, name)
-        schemas = {name: self._component(name) for name in sorted(wanted)}
+        schemas = {name: self._component(name) for name in sorted(wanted)} | customs
         for kind_name in [kind.kind for kind in kinds] + [review.kind for review in reviews]:
             component = schemas.get(schema.definition_name(group, version, kind_name))
             if component is not None:
@@ -115,6 +158,11 @@ class Openapi:
             "paths": paths,
             "components": {"schemas": schemas},
         }
+
+    def _meta_fields(self) -> JsonObject:
+        """The descriptions that `apiVersion` and `kind` have everywhere."""
+        found = self._component(schema.definition_name("", "v1", "ConfigMap"))["properties"]
+        return {name: found[name] for name in ("apiVersion", "kind")}
 
     def _component(self, name: str) -> JsonObject:
         found: JsonObject = _converted(self._schemas.definition(name), _TARGET_REF)
@@ -132,11 +180,15 @@ class Openapi:
         return Answer(self._v2_json())
 
     def _v2_json(self) -> bytes:
+        if self._plain is not None:
+            return self._plain._v2_json()
         found = self._documents.get("v2")
         if found is None:
             names: dict[str, None] = {}
             for group, version in self._places.values():
                 for kind in self._discovery.groups[group][version]:
+                    if kind.custom is not None:
+                        continue
                     name = schema.definition_name(group, version, kind.kind)
                     for reached in self._schemas.reachable(name):
                         names[reached] = None

@@ -136,11 +136,16 @@ def _path(
             "responses": _responses(definition, "201" if verb == "create" else "200"),
         }
         if verb in ("create", "update"):
-            operation["requestBody"] = _body(_WRITE_TYPES, definition)
+            types = _WRITE_TYPES if kind.custom is None else _READ_TYPES
+            operation["requestBody"] = _body(types, definition)
         elif verb == "patch":
             operation["requestBody"] = {
                 "required": True,
-                "content": {patch.value: {"schema": {"type": "object"}} for patch in PatchType},
+                "content": {
+                    patch.value: {"schema": {"type": "object"}}
+                    for patch in PatchType
+                    if kind.custom is None or patch is not PatchType.STRATEGIC
+                },
             }
         found[method] = operation
     return found

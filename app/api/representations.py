@@ -16,8 +16,9 @@ from app.api.negotiation import Encoding, Form, Shape
 from app.domain.errors import BadRequest
 from app.domain.log import Event, HistoryId
 from app.domain.objects import conversion, printing, registry
-from app.domain.objects.printing import Printer
+from app.domain.objects.custom import structure
 from app.domain.objects.registry import Kind
+from app.domain.objects.tables import Printer
 from app.domain.values.json_tree import JsonObject
 from app.domain.values.timestamps import Instant
 
@@ -59,8 +60,21 @@ class Target:
 
     @property
     def is_stored_version(self) -> bool:
-        """True when stored bytes can be served as they are."""
+        """True when objects are stored in the version asked for."""
         return self.version == self.kind.storage_version and self.group == self.kind.group
+
+    @property
+    def definition(self) -> int:
+        """The revision of a custom kind's definition; 0 for other kinds."""
+        return self.kind.custom.revision if self.kind.custom is not None else 0
+
+    def serves(self, event: Event) -> bool:
+        """True when the stored bytes can be served as they are.
+
+        Custom objects that are older than their definition may have another version or lack
+        defaults.
+        """
+        return self.is_stored_version and event.revision >= self.definition
 
 
 def check_include(include: str) -> str:
@@ -74,17 +88,17 @@ class Representations:
     """Makes bytes; remembers those that took work."""
 
     def __init__(self, converted_max: int = _CONVERTED_MAX) -> None:
-        self._converted: OrderedDict[tuple[int, int, str, str], bytes] = OrderedDict()
+        self._converted: OrderedDict[tuple[int, int, str, str, int], bytes] = OrderedDict()
         self._converted_max = converted_max
 
     def object_bytes(self, event: Event, target: Target) -> bytes:
         """The whole object in the target's version."""
-        if target.is_stored_version:
+        if target.serves(event):
             return event.body
-        key = (target.history, event.revision, target.group, target.version)
+        key = (target.history, event.revision, target.group, target.version, target.definition)
         found = self._converted.get(key)
         if found is None:
-            found = encode(self.tree_in(event.object, target))
+            found = encode(_converted(event.object, target))
             self._converted[key] = found
             if len(self._converted) > self._converted_max:
                 self._converted.popitem(last=False)
@@ -94,8 +108,7 @@ class Representations:
         """A stored tree in the target's version; the given one is not changed."""
         if target.is_stored_version:
             return tree
-        kind = target.kind
-        return conversion.convert(tree, kind, kind.storage_api_version, target.api_version)
+        return _converted(tree, target)
 
     def shown_bytes(self, event: Event, target: Target, now: Instant) -> bytes:
         """One object in the target's form."""
@@ -114,7 +127,7 @@ class Representations:
         body = encode(tree)
         if target.form.shape is Shape.METADATA:
             return _partial(body, target.form.version)
-        row = self._row(body, tree, target, now, printing.printer(*_place(target)))
+        row = self._row(body, tree, target, now, printing.printer(target.kind, target.version))
         return join_table([row], target, b"{}", with_columns=True)
 
     def list_bytes(
@@ -131,7 +144,7 @@ class Representations:
             case Shape.METADATA:
                 return [_partial(event.body, target.form.version) for event in events]
             case Shape.OBJECT:
-                if target.is_stored_version:
+                if target.is_stored_version and not target.definition:
                     return [event.body for event in events]
                 return [self.object_bytes(event, target) for event in events]
 
@@ -151,11 +164,11 @@ class Representations:
 
     def rows(self, events: Iterable[Event], target: Target, now: Instant) -> list[bytes]:
         """The rows of a Table."""
-        printer = printing.printer(*_place(target))
+        printer = printing.printer(target.kind, target.version)
         return [self._event_row(event, target, now, printer) for event in events]
 
     def _event_row(self, event: Event, target: Target, now: Instant, printer: Printer) -> bytes:
-        if target.include == "Object" and not target.is_stored_version:
+        if target.include == "Object" and not target.serves(event):
             shown = self.object_bytes(event, target)
             cells = encode(printer.cells(event.object, now))
             return b'{"cells":%s,"object":%s}' % (cells, shown)
@@ -174,15 +187,20 @@ class Representations:
         return b'{"cells":%s,"object":%s}' % (cells, _partial(body, target.form.version))
 
 
+def _converted(tree: JsonObject, target: Target) -> JsonObject:
+    kind = target.kind
+    if kind.custom is not None:
+        return structure.shown(
+            kind.custom.versions[target.version].schema, tree, target.api_version
+        )
+    return conversion.convert(tree, kind, kind.storage_api_version, target.api_version)
+
+
 def respond(body: bytes, form: Form, *, status: int = 200) -> Answer:
     """A response in the form's encoding; `body` is JSON."""
     if form.encoding is Encoding.YAML:
         return Answer(_yaml(body), status=status, content_type=b"application/yaml")
     return Answer(body, status=status)
-
-
-def _place(target: Target) -> tuple[str, str]:
-    return target.kind.group, target.kind.plural
 
 
 def _partial(body: bytes, version: str) -> bytes:
@@ -206,7 +224,7 @@ def join_list(items: list[bytes], target: Target, metadata: bytes) -> bytes:
         case Shape.METADATA:
             kind, api_version = "PartialObjectMetadataList", f"meta.k8s.io/{version}"
         case Shape.OBJECT:
-            kind, api_version = f"{target.kind.kind}List", target.api_version
+            kind, api_version = target.kind.list_kind, target.api_version
     return b'{"kind":"%s","apiVersion":"%s","metadata":%s,"items":[%s]}' % (
         kind.encode(),
         api_version.encode(),
@@ -219,7 +237,7 @@ def join_table(rows: list[bytes], target: Target, metadata: bytes, *, with_colum
     """A Table around its rows; watches send the columns only once."""
     columns = b"null"
     if with_columns:
-        printer = printing.printer(*_place(target))
+        printer = printing.printer(target.kind, target.version)
         columns = encode([column.as_json() for column in printer.columns])
     return (
         b'{"kind":"Table","apiVersion":"meta.k8s.io/%s","metadata":%s,'

@@ -57,11 +57,13 @@ class Frames:
     def __init__(self, representations: Representations, frames_max: int) -> None:
         self._representations = representations
         self._frames_max = frames_max
-        self._kept: OrderedDict[tuple[int, int, bytes, str, str], bytes] = OrderedDict()
+        self._kept: OrderedDict[tuple[int, int, bytes, str, str, int], bytes] = OrderedDict()
 
     def frame(self, word: bytes, event: Event, target: Target) -> bytes:
         """The line for one change, with the whole object."""
-        place = (target.history, event.revision, word, target.group, target.version)
+        place = (
+            target.history, event.revision, word, target.group, target.version, target.definition,
+        )  # fmt: skip
         found = self._kept.get(place)
         if found is None:
             body = self._representations.object_bytes(event, target)

@@ -16,7 +16,7 @@ from app.api.limits import ApiLimits
 from app.api.messages import Answer, Header, warning
 from app.api.negotiation import PLAIN
 from app.api.representations import Representations, encode, respond
-from app.domain.errors import BadRequest, NotFound
+from app.domain.errors import BadRequest, NotFound, RedraError
 from app.domain.log import Event, EventType, ObjectKey
 from app.domain.objects import registry
 from app.domain.objects.commands import (
@@ -114,7 +114,7 @@ class Writes:
 
     async def submit_patch(self, call: Call, subresource: str) -> Outcome:
         """Read the patch in the body and apply it."""
-        patch = bodies.patch_type(call.request)
+        patch = bodies.patch_type(call.request, is_custom=call.kind.custom is not None)
         options = _judged(parameters.write_options(call.request, patch=patch, action="Patch"), call)
         text = await self._read(call)
         body, problems = bodies.decode_patch(
@@ -158,10 +158,13 @@ class Writes:
         )
         events = list(chosen.select(call.timeline.views.objects, kind))
         commands = [_delete_command(event.key, path.version, options, dry_run) for event in events]
+        problems: list[RedraError] = []
         for start in range(0, len(commands), _TOGETHER):
             async with anyio.create_task_group() as tasks:
                 for command in commands[start : start + _TOGETHER]:
-                    tasks.start_soon(self._delete_one, call, command)
+                    tasks.start_soon(self._delete_one, call, command, problems)
+        if problems:
+            raise problems[0]
         return self._collection(call, events)
 
     async def read_object(self, call: Call) -> tuple[JsonObject, tuple[str, ...]]:
@@ -170,7 +173,11 @@ class Writes:
         if not text:
             raise BadRequest("the body of the request is empty")
         decoded = bodies.decode_object(
-            text, bodies.media_type(call.request), self._bounds, kind=call.kind.kind
+            text,
+            bodies.media_type(call.request),
+            self._bounds,
+            kind=call.kind.kind,
+            is_custom=call.kind.custom is not None and call.path.subresource != "scale",
         )
         return decoded.value, decoded.problems
 
@@ -182,7 +189,7 @@ class Writes:
         is_event = event is not None and (tree is None or event.tree is tree)
         target = call.target(form)
         if is_event and event is not None:
-            if form is PLAIN and target.is_stored_version:
+            if form is PLAIN and target.serves(event):
                 body = event.body
             else:
                 body = self._representations.shown_bytes(event, target, call.timeline.now)
@@ -192,11 +199,16 @@ class Writes:
         answer = respond(body, form, status=status)
         return with_warnings(answer, outcome.warnings)
 
-    async def _delete_one(self, call: Call, command: DeleteObject) -> None:
+    async def _delete_one(
+        self, call: Call, command: DeleteObject, problems: list[RedraError]
+    ) -> None:
+        """Delete one of many; what is gone already is no problem, anything else is told."""
         try:
             await self._submit(call, command, "deletecollection")
         except NotFound:
             return
+        except RedraError as problem:
+            problems.append(problem)
 
     async def _submit(self, call: Call, command: Any, verb: str) -> Outcome:
         return await call.timeline.runtime.submit(

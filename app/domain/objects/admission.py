@@ -10,17 +10,20 @@ from functools import lru_cache
 
 from app.domain.errors import BadRequest
 from app.domain.log import ObjectKey
-from app.domain.objects import conversion, defaults, prune, registry, rejections
+from app.domain.objects import conversion, defaults, kinds, prune, registry, rejections
 from app.domain.objects.commands import FieldValidation, WriteOptions
+from app.domain.objects.custom import structure
+from app.domain.objects.reader import ObjectsReader
 from app.domain.objects.registry import Kind
 from app.domain.objects.rules import Rules
+from app.domain.objects.schema import Node
 from app.domain.values.json_tree import JsonObject
 from app.domain.values.timestamps import Instant
 
 
-def find_kind(key: ObjectKey, version: str, rules: Rules) -> Kind:
-    """The kind that a command is about. Raises NotFound when the profile does not serve it."""
-    kind = registry.find(key.group, key.resource)
+def find_kind(reader: ObjectsReader, key: ObjectKey, version: str, rules: Rules) -> Kind:
+    """The kind that a command is about. Raises NotFound when it is not served."""
+    kind = kinds.find(reader, key.group, key.resource)
     if kind is None or not registry.is_served(kind, key.group, version, rules.profile):
         raise rejections.unknown_resource()
     return kind
@@ -63,7 +66,16 @@ def admit(
     if expected != kind.storage_api_version:
         cleaned = conversion.convert(cleaned, kind, expected, kind.storage_api_version)
     defaults.apply(kind, cleaned, now=now, from_beta=version == "v1beta1")
+    fill(kind, version, cleaned)
     return cleaned, warnings
+
+
+def fill(kind: Kind, version: str, tree: JsonObject) -> None:
+    """Fill in the defaults of a custom kind, in place: of the version asked for and of storage."""
+    if kind.custom is None:
+        return
+    for name in dict.fromkeys((version, kind.storage_version)):
+        structure.fill(kind.custom.versions[name].schema, tree)
 
 
 def pruned(
@@ -72,9 +84,28 @@ def pruned(
     """The pruned copy of a tree in one version. Raises BadRequest for a value of a wrong type."""
     node = rules.schemas.node(kind, group, version)
     try:
+        if kind.custom is not None:
+            return clean_custom(kind, version, tree, node)
         return prune.clean(node, tree)
     except prune.WrongType as wrong:
         raise rejections.undecodable(kind, kind.kind, version, str(wrong)) from wrong
+
+
+def clean_custom(
+    kind: Kind, version: str, tree: JsonObject, node: Node, *, is_partial: bool = False
+) -> tuple[JsonObject, list[str]]:
+    """The same for a custom kind: its metadata is that of every kind, the rest as its schema says.
+
+    Raises prune.WrongType for metadata that cannot be read.
+    """
+    assert kind.custom is not None, "asked for custom kinds only"
+    found, unknown = structure.pruned(kind.custom.versions[version].schema, tree)
+    problems = [f'unknown field "{path}"' for path in unknown]
+    if isinstance(found.get("metadata"), dict):
+        clean = prune.clean_partial if is_partial else prune.clean
+        found["metadata"], more = clean(node.fields["metadata"], found["metadata"])
+        problems += [text.replace('"', '"metadata.', 1) for text in more]
+    return found, problems
 
 
 def report(

@@ -31,7 +31,7 @@ from app.domain.objects.reader import ObjectsReader
 from app.domain.objects.registry import Kind
 from app.domain.objects.rules import Rules
 from app.domain.objects.schema import Node
-from app.domain.values import timestamps
+from app.domain.values import json_tree, timestamps
 from app.domain.values.json_tree import JsonObject
 
 
@@ -43,7 +43,7 @@ def decide_apply(
     Raises Conflict with one cause per field that another manager owns, Invalid without a manager,
     BadRequest for a configuration that cannot be read.
     """
-    kind = admission.find_kind(command.key, command.version, rules)
+    kind = admission.find_kind(reader, command.key, command.version, rules)
     key = admission.storage_key(kind, command.key)
     if not command.options.field_manager:
         raise _no_manager()
@@ -102,7 +102,12 @@ def _config(kind: Kind, command: PatchObject, rules: Rules) -> tuple[JsonObject,
         raise BadRequest("metadata.managedFields must be nil")
     node = rules.schemas.node(kind, command.key.group, command.version)
     try:
-        config, problems = prune.clean_partial(node, body)
+        if kind.custom is not None:
+            config, problems = admission.clean_custom(
+                kind, command.version, body, node, is_partial=True
+            )
+        else:
+            config, problems = prune.clean_partial(node, body)
     except prune.WrongType as wrong:
         raise rejections.undecodable(kind, kind.kind, command.version, str(wrong)) from wrong
     warnings = admission.report(
@@ -118,7 +123,13 @@ def _completed(
     kind: Kind, tree: JsonObject, node: Node, command: PatchObject, stamp: Stamp
 ) -> JsonObject:
     """A fresh tree with everything that is always shown and with the defaults."""
-    found: JsonObject = prune.clean_value(node, tree)
+    found: JsonObject
+    if kind.custom is not None:
+        found = json_tree.copy(tree)
+        found["metadata"] = prune.clean_value(node.fields["metadata"], found.get("metadata", {}))
+        admission.fill(kind, command.version, found)
+    else:
+        found = prune.clean_value(node, tree)
     found["apiVersion"] = kind.storage_api_version
     found["kind"] = kind.kind
     found.setdefault("metadata", {})

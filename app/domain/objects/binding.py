@@ -18,7 +18,7 @@ def decide_binding(reader: ObjectsReader, command: BindPod, stamp: Stamp, rules:
 
     Raises NotFound, or Conflict for a pod that is terminating, assigned, gated or another one.
     """
-    kind = admission.find_kind(command.key, "v1", rules)
+    kind = admission.find_kind(reader, command.key, "v1", rules)
     old = reader.get(command.key)
     if old is None:
         raise rejections.not_found(kind, command.key.name)

@@ -81,7 +81,7 @@ def _to_hub(kind: Kind, source: str) -> Step:
 def _from_hub(kind: Kind, target: str) -> Step:
     group, version = registry.split_api_version(target)
     check_version(kind, group, version)
-    if version == "v1beta1" and kind.kind in _TO_BETA:
+    if kind.group == RESOURCE and version == "v1beta1" and kind.kind in _TO_BETA:
         return _TO_BETA[kind.kind]
     if group == EVENTS:
         return _event_to_alias

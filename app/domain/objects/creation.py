@@ -18,6 +18,7 @@ from app.domain.objects import (
     workloads,
 )
 from app.domain.objects.commands import CreateObject, WriteOptions
+from app.domain.objects.custom import checking, naming
 from app.domain.objects.decided import Decided
 from app.domain.objects.managed_fields import Manager
 from app.domain.objects.reader import ObjectsReader
@@ -39,7 +40,7 @@ def decide_create(
     reader: ObjectsReader, command: CreateObject, stamp: Stamp, rules: Rules
 ) -> Decided:
     """The new object, or Rejected: unknown namespace, broken rules, a name that is taken."""
-    kind = admission.find_kind(command.key, command.version, rules)
+    kind = admission.find_kind(reader, command.key, command.version, rules)
     tree, warnings = admission.admit(
         kind,
         command.key.group,
@@ -75,6 +76,8 @@ def create(
     Group and version are those asked for; `managers` are set by an apply, which knows its own.
     """
     written = tree["metadata"]
+    if kind.custom is not None and kind.custom.is_terminating:
+        raise rejections.definition_ends(kind, "create")
     if written.get("resourceVersion"):
         raise BadRequest("resourceVersion should not be set on objects to be created")
     tree["metadata"] = metadata.initial(
@@ -96,9 +99,11 @@ def create(
         writer = managed_fields.updater(options, stamp, registry.api_version(group, version), "")
         node = schema.storage_node(rules.schemas, kind)
         managed_fields.track(tree["metadata"], tree, None, node, writer, has_status=kind.has_status)
-    _prepare(reader, kind, tree, rules)
+    _prepare(reader, kind, tree, stamp, rules)
     errors = metadata.check(kind, tree)
     errors += rules.validate_create(kind, tree, rules.context(reader, stamp.time))
+    if kind.custom is not None:
+        errors += checking.check(kind.custom.versions[version].schema, tree)
     if errors:
         raise field_errors.rejection(kind.kind, kind.group, key.name, errors)
     if kind.namespaced:
@@ -159,8 +164,14 @@ def _generated(reader: ObjectsReader, key: ObjectKey, base: str, uid: str) -> st
     return name
 
 
-def _prepare(reader: ObjectsReader, kind: Kind, tree: JsonObject, rules: Rules) -> None:
+def _prepare(
+    reader: ObjectsReader, kind: Kind, tree: JsonObject, stamp: Stamp, rules: Rules
+) -> None:
     """What the strategy of each kind sets on create."""
+    if kind.custom is not None:
+        if kind.has_status and tree.pop("status", None) is not None:
+            admission.fill(kind, kind.storage_version, tree)
+        return
     if kind.has_status and kind.kind not in _KEEPS_STATUS and "status" in tree:
         fields = schema.storage_node(rules.schemas, kind).fields
         tree["status"] = prune.clean_value(fields["status"], {})
@@ -180,6 +191,8 @@ def _prepare(reader: ObjectsReader, kind: Kind, tree: JsonObject, rules: Rules) 
             tree["status"] = {"phase": "Pending"}
         case ("", "Secret"):
             pods.encode_secret(tree)
+        case ("apiextensions.k8s.io", "CustomResourceDefinition"):
+            tree["status"] = naming.status(reader, tree, stamp.time)
         case ("batch", "Job"):
             workloads.prepare_job(tree)
         case _:
@@ -189,6 +202,10 @@ def _prepare(reader: ObjectsReader, kind: Kind, tree: JsonObject, rules: Rules) 
 def _warnings(
     reader: ObjectsReader, kind: Kind, key: ObjectKey, tree: JsonObject
 ) -> tuple[str, ...]:
+    if kind.custom is not None:
+        return ()
+    if kind.kind == "CustomResourceDefinition":
+        return naming.warnings(tree)
     if kind.kind != "ResourceSlice":
         return ()
     driver = json_tree.text(tree, "spec", "driver")

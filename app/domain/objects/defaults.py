@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from app.domain.objects import pod_defaults
+from app.domain.objects.custom import definition_rules
 from app.domain.objects.registry import Kind
 from app.domain.values import json_tree, timestamps
 from app.domain.values.json_tree import JsonObject
@@ -22,6 +23,8 @@ def apply(kind: Kind, tree: JsonObject, *, now: Instant, from_beta: bool = False
     `from_beta`: the client wrote v1beta1, whose main requests get defaults only when they name
     a class.
     """
+    if kind.custom is not None:
+        return
     if kind.kind == "ResourceClaim":
         _default_claim(tree, from_beta=from_beta)
     elif kind.kind == "ResourceClaimTemplate":
@@ -208,6 +211,7 @@ _BY_KIND: dict[tuple[str, str], Callable[[JsonObject], None]] = {
     ("", "PodTemplate"): _default_pod_template,
     ("", "Secret"): _default_secret,
     ("", "Service"): _default_service,
+    ("apiextensions.k8s.io", "CustomResourceDefinition"): definition_rules.fill,
     ("apps", "DaemonSet"): _default_daemon_set,
     ("apps", "Deployment"): _default_deployment,
     ("apps", "ReplicaSet"): _default_replica_set,

@@ -7,6 +7,7 @@ first of which announces it; all other kinds go in one.
 from app.domain.log import Draft, EventType, ObjectKey, Stamp
 from app.domain.objects import admission, metadata, rejections
 from app.domain.objects.commands import DeleteObject, Propagation
+from app.domain.objects.custom import definitions, naming
 from app.domain.objects.decided import Decided
 from app.domain.objects.reader import ObjectsReader
 from app.domain.objects.registry import Kind
@@ -29,18 +30,20 @@ def decide_delete(
 
     Without drafts the object is terminating already and nothing could be shortened.
     """
-    kind = admission.find_kind(command.key, command.version, rules)
+    kind = admission.find_kind(reader, command.key, command.version, rules)
     key = admission.storage_key(kind, command.key)
     old = reader.get(key)
     if old is None:
         raise rejections.not_found(admission.as_asked(kind, command.key.group), key.name)
     _check_preconditions(kind, key, command, old)
-    if kind.kind == "Namespace":
+    if kind.qualified_kind == "Namespace":
         if key.name in _IMMORTAL:
             raise rejections.forbidden(kind, key.name, "this namespace may not be deleted")
         trees = _namespace_steps(old, stamp)
-    elif kind.kind == "Pod":
+    elif kind.qualified_kind == "Pod":
         trees = _pod_steps(old, command, stamp)
+    elif kind.qualified_kind == definitions.KIND:
+        trees = _definition_steps(old, command, stamp)
     else:
         trees = _steps(old, command, stamp)
     if not trees:
@@ -129,6 +132,25 @@ def _namespace_steps(old: JsonObject, stamp: Stamp) -> _Steps:
     elif json_tree.texts(old, "spec", "finalizers") or before.get("finalizers"):
         return []
     return [(EventType.OBJECT_DELETED, {**old, "metadata": dict(before)})]
+
+
+def _definition_steps(old: JsonObject, command: DeleteObject, stamp: Stamp) -> _Steps:
+    """A definition waits until its objects are gone; the `definitions` controller sees to that."""
+    before = metadata.of(old)
+    if "deletionTimestamp" in before:
+        return []
+    finalizers = _finalizers(before, command.propagation)
+    if naming.CLEANUP not in finalizers:
+        finalizers.append(naming.CLEANUP)
+    after = {**before, "finalizers": finalizers}
+    _mark_deleting(after, stamp.time, grace_seconds=0)
+    status = naming.terminating(
+        old,
+        "InstanceDeletionPending",
+        "CustomResourceDefinition marked for deletion; CustomResource deletion will begin soon",
+        stamp.time,
+    )
+    return [(EventType.OBJECT_UPDATED, {**old, "metadata": after, "status": status})]
 
 
 def _grace_seconds(pod: JsonObject, command: DeleteObject) -> int:

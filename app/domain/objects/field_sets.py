@@ -68,6 +68,8 @@ def everything(value: Any, node: Node | None) -> FieldSet:
             is_leaf = child is None or not child.is_granular
             found[f"f:{key}"] = _LEAF if is_leaf else everything(item, child)
     elif value.__class__ is list:
+        if node.shape is not Shape.LIST:
+            return _LEAF
         items = node.items
         for item in value:
             found[_element(item, node)] = everything(item, items)
@@ -161,7 +163,7 @@ def merged(live: Any, config: Any, node: Node | None) -> Any:
             child = _child(node, key)
             found[key] = merged(live[key], value, child) if key in live else value
         return found
-    if isinstance(config, list) and isinstance(live, list):
+    if isinstance(config, list) and isinstance(live, list) and node.shape is Shape.LIST:
         return _merged_list(live, config, node)
     return config
 
@@ -202,7 +204,7 @@ def _applied_below(value: Any, node: Node | None) -> FieldSet:
     is_free = node is not None and node.shape is Shape.MAP
     is_list = isinstance(value, list)
     for element, item, child in _children(value, node):
-        is_leaf = child is None or not child.is_granular or not isinstance(item, dict | list)
+        is_leaf = child is None or not child.is_granular or not _fits(item, child)
         if is_leaf:
             found[element] = dict(_LEAF)
             continue
@@ -212,6 +214,11 @@ def _applied_below(value: Any, node: Node | None) -> FieldSet:
         if below:
             found[element] = below
     return found
+
+
+def _fits(value: Any, node: Node) -> bool:
+    """Whether there is something below the value, as far as the schema knows."""
+    return isinstance(value, list if node.shape is Shape.LIST else dict)
 
 
 def _compare(old: Any, new: Any, node: Node | None, changed: FieldSet, removed: FieldSet) -> None:
@@ -269,7 +276,7 @@ def _children(value: Any, node: Node | None) -> Iterator[tuple[str, Any, Node | 
             fields = node.fields
             for key, item in value.items():
                 yield f"f:{key}", item, fields.get(key)
-    elif isinstance(value, list):
+    elif isinstance(value, list) and node.shape is Shape.LIST:
         for item in value:
             yield _element(item, node), item, node.items
 

@@ -4,54 +4,21 @@ Pure: the present is a parameter, ages are computed from it. Parity: api-surface
 Pods and nodes have modules of their own beside this one.
 """
 
-from collections.abc import Callable
-from dataclasses import dataclass
-from typing import TypeAlias
-
 from app.domain.objects import printing_nodes, printing_pods
+from app.domain.objects.custom import columns
 from app.domain.objects.durations import age_of, age_text
+from app.domain.objects.registry import Kind
+from app.domain.objects.tables import NONE, Cells, Printer, TableColumn
 from app.domain.values import json_tree
 from app.domain.values.json_tree import JsonObject
 from app.domain.values.timestamps import Instant
 
-Cell: TypeAlias = str | int
-Cells: TypeAlias = list[Cell]
 
-NONE = "<none>"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TableColumn:
-    """One column; a `priority` above zero is shown only in wide output."""
-
-    name: str
-    type: str = "string"
-    format: str = ""
-    description: str = ""
-    priority: int = 0
-
-    def as_json(self) -> JsonObject:
-        """A TableColumnDefinition."""
-        return {
-            "name": self.name,
-            "type": self.type,
-            "format": self.format,
-            "description": self.description or self.name,
-            "priority": self.priority,
-        }
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Printer:
-    """Columns and the function that fills them."""
-
-    columns: tuple[TableColumn, ...]
-    cells: Callable[[JsonObject, Instant], Cells]
-
-
-def printer(group: str, resource: str) -> Printer:
-    """The printer of a resource; name and age for those without columns of their own."""
-    return _PRINTERS.get((group, resource), _NAME_AND_AGE)
+def printer(kind: Kind, version: str) -> Printer:
+    """The printer of a kind in a version; name and age for those without columns of their own."""
+    if kind.custom is not None:
+        return columns.printer(kind.custom.versions[version])
+    return _PRINTERS.get((kind.group, kind.plural), _NAME_AND_AGE)
 
 
 def _columns(text: str) -> tuple[TableColumn, ...]:
@@ -330,8 +297,8 @@ _NAME_AND_AGE = Printer(columns=_columns("Name, Age"), cells=_name_and_age)
 _DRA = "resource.k8s.io"
 
 _PRINTERS: dict[tuple[str, str], Printer] = {
-    (group, resource): Printer(columns=_columns(columns), cells=cells)
-    for group, resource, columns, cells in (
+    (group, resource): Printer(columns=_columns(titles), cells=cells)
+    for group, resource, titles, cells in (
         (_DRA, "resourceclaims", "Name, State, Age", _resource_claim),
         (_DRA, "resourceslices", "Name, Node, Driver, Pool, Age", _resource_slice),
         (_DRA, "devicetaintrules", "Name, Key, Value, Effect, TimeAdded, Age", _taint_rule),

@@ -1,6 +1,7 @@
 """The table row of a node. Parity: api-surface.md 6."""
 
 from app.domain.objects.durations import age_of
+from app.domain.objects.tables import Cells
 from app.domain.values import json_tree
 from app.domain.values.json_tree import JsonObject, JsonView
 from app.domain.values.timestamps import Instant
@@ -13,7 +14,7 @@ COLUMNS = (
 _ROLE_PREFIX = "node-role.kubernetes.io/"
 
 
-def cells(tree: JsonObject, now: Instant) -> list[str | int]:
+def cells(tree: JsonObject, now: Instant) -> Cells:
     """One row."""
     info = json_tree.mapping(tree, "status", "nodeInfo")
     return [

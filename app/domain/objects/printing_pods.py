@@ -1,6 +1,7 @@
 """The table row of a pod: which of its many states is the one to show. Parity: api-surface.md 6."""
 
 from app.domain.objects.durations import age_of, age_text
+from app.domain.objects.tables import Cells
 from app.domain.values import json_tree
 from app.domain.values.json_tree import JsonObject, JsonView
 from app.domain.values.timestamps import Instant
@@ -10,7 +11,7 @@ COLUMNS = "Name, Ready, Status, Restarts, Age [IP, Node, Nominated Node, Readine
 _NONE = "<none>"
 
 
-def cells(tree: JsonObject, now: Instant) -> list[str | int]:
+def cells(tree: JsonObject, now: Instant) -> Cells:
     """One row."""
     spec, status = json_tree.mapping(tree, "spec"), json_tree.mapping(tree, "status")
     sidecars = _sidecar_names(spec)

@@ -4,10 +4,12 @@ A kind is a row of `_KINDS`; adding one is adding a row. Parity: objects.md 1, a
 and 6. The storage version is the first of `versions`; keys in the log carry `group` and `plural`.
 """
 
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from app.domain.objects.custom.versions import Custom
 from app.domain.objects.profile import Profile
 from app.domain.values import json_tree
 from app.domain.values.json_tree import JsonView
@@ -51,14 +53,14 @@ class Served:
     until: int = 0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False, weakref_slot=True)
 class Kind:
     """One kind, compared by identity. `versions` has the storage version first.
 
     `alias_group` is a second group under which the same objects are served (events.k8s.io for
     Events). `status` tells that main-resource writes leave the status alone and `/status` writes
     only it. `unconditional_update` allows a PUT without resourceVersion. `gate` must be on for
-    the kind to be served at all.
+    the kind to be served at all. `custom` is set for kinds that a history defines itself.
     """
 
     group: str
@@ -79,6 +81,7 @@ class Kind:
     gate: str = ""
     alias_group: str = ""
     name_format: str = "subdomain"
+    custom: Custom | None = None
 
     @property
     def storage_version(self) -> str:
@@ -110,6 +113,11 @@ class Kind:
         """Every (group, version) under which objects of the kind can be read, storage first."""
         own = tuple((self.group, version) for version in self.versions)
         return (*own, (self.alias_group, "v1")) if self.alias_group else own
+
+    @property
+    def list_kind(self) -> str:
+        """The kind of its lists."""
+        return self.custom.list_kind if self.custom is not None else f"{self.kind}List"
 
     def field_label(self, label: str) -> FieldLabel | None:
         """The selectable field of that label; None when it is not supported."""
@@ -188,6 +196,9 @@ def deprecation(kind: Kind, version: str, profile: Profile) -> str:
 
     Parity: api-surface.md 1 (recorded: 1.36).
     """
+    if kind.custom is not None:
+        found = kind.custom.versions.get(version)
+        return found.warning if found is not None else ""
     times = (kind.served or {}).get(version)
     if times is None or not times.deprecated or profile.minor < times.deprecated:
         return ""
@@ -195,13 +206,17 @@ def deprecation(kind: Kind, version: str, profile: Profile) -> str:
     return f"{text}, unavailable in v1.{times.until}+" if times.until else text
 
 
-def version_rank(version: str) -> tuple[int, int, int]:
-    """Sorts versions by preference: v1, v1beta2, v1beta1, v1alpha3."""
-    for rank, stage in ((1, "beta"), (2, "alpha")):
-        number, found, step = version.removeprefix("v").partition(stage)
-        if found:
-            return rank, -int(number), -int(step)
-    return 0, -int(version.removeprefix("v")), 0
+_KUBE_LIKE = re.compile(r"v([1-9][0-9]*)(?:(alpha|beta)([1-9][0-9]*))?")
+_STAGES = {None: 0, "beta": 1, "alpha": 2}
+
+
+def version_rank(version: str) -> tuple[int, int, int, str]:
+    """Sorts versions by preference: v1, v1beta2, v1beta1, v1alpha3, then other names."""
+    found = _KUBE_LIKE.fullmatch(version)
+    if found is None:
+        return 3, 0, 0, version
+    number, stage, step = found.groups()
+    return _STAGES[stage], -int(number), -int(step or 0), ""
 
 
 def _labels(*rows: str) -> tuple[FieldLabel, ...]:
@@ -216,10 +231,12 @@ def _labels(*rows: str) -> tuple[FieldLabel, ...]:
     return tuple(found)
 
 
-_NAME = _labels("metadata.name")
-_BOTH = _labels("metadata.name", "metadata.namespace")
+NAME_LABEL = _labels("metadata.name")
+"""What every cluster-scoped kind can be selected by."""
+BOTH_LABELS = _labels("metadata.name", "metadata.namespace")
+"""What every namespaced kind can be selected by."""
 
-_POD_LABELS = _BOTH + _labels(
+_POD_LABELS = BOTH_LABELS + _labels(
     "spec.nodeName",
     "spec.restartPolicy",
     "spec.schedulerName",
@@ -229,7 +246,7 @@ _POD_LABELS = _BOTH + _labels(
     "status.podIP",
     "status.nominatedNodeName",
 )
-_EVENT_LABELS = _BOTH + _labels(
+_EVENT_LABELS = BOTH_LABELS + _labels(
     *(
         f"{prefix}.{field}:involvedObject.{field}"
         for prefix in ("involvedObject", "regarding")
@@ -279,7 +296,7 @@ def _make(
     **more: Any,
 ) -> Kind:
     more.setdefault("namespaced", True)
-    more.setdefault("field_labels", _BOTH if more["namespaced"] else _NAME)
+    more.setdefault("field_labels", BOTH_LABELS if more["namespaced"] else NAME_LABEL)
     more.setdefault("singular", kind.lower())
     return Kind(
         group=group, versions=versions, kind=kind, plural=plural, short_names=short_names, **more
@@ -295,12 +312,12 @@ _RBAC = "rbac.authorization.k8s.io"
 _KINDS: tuple[Kind, ...] = (
     _core(
         "Namespace", "namespaces", "ns", namespaced=False, subresources=("finalize", "status"),
-        columns="Namespace", field_labels=_NAME + _labels("status.phase"), name_format="label",
+        columns="Namespace", field_labels=NAME_LABEL + _labels("status.phase"), name_format="label",
         verbs=tuple(verb for verb in ALL_VERBS if verb != "deletecollection"),
     ),
     _core(
         "Node", "nodes", "no", namespaced=False, subresources=_STATUS, columns="Node",
-        field_labels=_NAME + _labels("spec.unschedulable=false"),
+        field_labels=NAME_LABEL + _labels("spec.unschedulable=false"),
     ),
     _core(
         "Pod", "pods", "po", categories=_ALL, columns="Pod", field_labels=_POD_LABELS,
@@ -311,7 +328,7 @@ _KINDS: tuple[Kind, ...] = (
         "Event", "events", "ev", columns="Event", field_labels=_EVENT_LABELS, alias_group=EVENTS
     ),
     _core("ConfigMap", "configmaps", "cm"),
-    _core("Secret", "secrets", field_labels=_BOTH + _labels("type")),
+    _core("Secret", "secrets", field_labels=BOTH_LABELS + _labels("type")),
     _core("Service", "services", "svc", categories=_ALL, subresources=_STATUS, name_format="label"),
     _core("ServiceAccount", "serviceaccounts", "sa"),
     _core("Endpoints", "endpoints", "ep", singular="endpoints"),
@@ -330,7 +347,7 @@ _KINDS: tuple[Kind, ...] = (
     _resource(
         "ResourceSlice", "resourceslices", namespaced=False, has_generation=True,
         columns="ResourceSlice",
-        field_labels=_NAME + _labels("spec.nodeName", "spec.driver", "spec.pool.name"),
+        field_labels=NAME_LABEL + _labels("spec.nodeName", "spec.driver", "spec.pool.name"),
     ),
     _resource(
         "DeviceTaintRule", "devicetaintrules", namespaced=False, has_generation=True,

@@ -27,6 +27,15 @@ def not_allowed() -> MethodNotAllowed:
     return MethodNotAllowed("the server does not allow this method on the requested resource")
 
 
+def definition_ends(kind: Kind, verb: str) -> MethodNotAllowed:
+    """The definition of a custom kind is being deleted, so nothing new may be written."""
+    return MethodNotAllowed(
+        f"{verb} not allowed while custom resource definition is terminating",
+        group=kind.group,
+        resource=kind.plural,
+    )
+
+
 def not_found(kind: Kind, name: str) -> NotFound:
     """No object of that name."""
     return NotFound(

@@ -12,10 +12,12 @@ per release and never change after their fields were filled in.
 from collections.abc import Callable, Iterable, Mapping
 from enum import Enum
 from typing import Any, cast
+from weakref import WeakKeyDictionary
 
 import msgspec
 
 from app.domain.objects import registry, schema_corrections
+from app.domain.objects.custom import structure
 from app.domain.objects.protobuf_fields import MESSAGES
 from app.domain.objects.registry import Kind
 from app.domain.values.json_tree import JsonObject
@@ -203,11 +205,23 @@ class Schemas:
         self._decoded: dict[str, JsonObject] = dict(schema_corrections.DEFINITIONS)
         self._roots: dict[str, Node] = {}
         self._nodes: dict[tuple[str, str, str], Node | None] = {}
+        self._custom: WeakKeyDictionary[Kind, dict[str, Node]] = WeakKeyDictionary()
 
     def node(self, kind: Kind, group: str, version: str) -> Node:
         """The root of a kind in one version; loosely typed when the release does not know it."""
+        if kind.custom is not None:
+            return self._custom_node(kind, version)
         found = self.find(group, version, kind.kind)
         return found if found is not None else self.root(schema_corrections.LOOSE)
+
+    def _custom_node(self, kind: Kind, version: str) -> Node:
+        assert kind.custom is not None, "asked for custom kinds only"
+        made = self._custom.setdefault(kind, {})
+        found = made.get(version)
+        if found is None:
+            described = structure.definition(kind.custom.versions[version].schema)
+            found = made[version] = Node(self, described)
+        return found
 
     def find(self, group: str, version: str, kind: str) -> Node | None:
         """The root of any published kind, also of those that are only requests."""
@@ -278,6 +292,8 @@ def storage_node(schemas: Schemas, kind: Kind) -> Node:
 
     A release that serves only older versions lends the shape of the newest of these.
     """
+    if kind.custom is not None:
+        return schemas.node(kind, kind.group, kind.storage_version)
     for group, version in kind.group_versions:
         found = schemas.find(group, version, kind.kind)
         if found is not None:

@@ -11,7 +11,12 @@ from app.domain.values.json_tree import JsonObject
 LOOSE = "redra.Loose"
 """The definition of an object of which only the metadata is known."""
 
-_META_REF = {"$ref": "#/$defs/io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"}
+UNKNOWN = "redra.Unknown"
+"""The definition of a value of which nothing is known: objects in it are merged field by field."""
+
+META_REF = {"$ref": "#/$defs/io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"}
+UNKNOWN_REF = {"$ref": f"#/$defs/{UNKNOWN}"}
+INT_OR_STRING_REF = {"$ref": "#/$defs/io.k8s.apimachinery.pkg.util.intstr.IntOrString"}
 _QUANTITY_REF = {"$ref": "#/$defs/io.k8s.apimachinery.pkg.api.resource.Quantity"}
 _PACKAGE = "io.k8s.api.resource.v1alpha3."
 
@@ -41,11 +46,12 @@ DEFINITIONS: Mapping[str, JsonObject] = {
         "An object of a kind whose schema this release does not publish.",
         apiVersion=_API_VERSION,
         kind=_KIND,
-        metadata=_META_REF,
+        metadata=META_REF,
         spec={},
         status={},
         data={},
     ),
+    UNKNOWN: {"type": "object", "additionalProperties": UNKNOWN_REF},
     _PACKAGE + "ResourceSlicePatch": {
         **_object(
             "ResourceSlicePatch changes attributes and capacity of published devices (KEP-5027). "
@@ -53,7 +59,7 @@ DEFINITIONS: Mapping[str, JsonObject] = {
             ("spec",),
             apiVersion=_API_VERSION,
             kind=_KIND,
-            metadata=_META_REF,
+            metadata=META_REF,
             spec=_ours("ResourceSlicePatchSpec"),
         ),
         "x-kubernetes-group-version-kind": [

@@ -6,6 +6,7 @@ of the main resource leave the status alone.
 
 from app.domain.errors import BadRequest
 from app.domain.objects import metadata
+from app.domain.objects.custom.versions import Scale
 from app.domain.objects.registry import Kind
 from app.domain.values import json_tree
 from app.domain.values.json_tree import JsonObject, JsonView
@@ -55,14 +56,18 @@ def merged(kind: Kind, old: JsonObject, tree: JsonObject, subresource: str) -> J
 
 
 def scale_of(kind: Kind, tree: JsonView) -> JsonObject:
-    """The Scale object of a workload."""
+    """The Scale object of a workload, or of a custom object that tells where its parts are."""
     written = json_tree.mapping(tree, "metadata")
     kept = ("creationTimestamp", "name", "namespace", "resourceVersion", "uid")
-    status: JsonObject = {"replicas": json_tree.integer(tree, "status", "replicas") or 0}
+    places = _scale(kind)
+    status: JsonObject = {"replicas": json_tree.integer(tree, *places.status_replicas) or 0}
     labels = json_tree.labels(tree, "spec", "selector", "matchLabels")
-    if labels:
+    if places.selector:
+        text = json_tree.text(tree, *places.selector)
+        status |= {"selector": text} if text else {}
+    elif labels and kind.custom is None:
         status["selector"] = ",".join(f"{key}={labels[key]}" for key in sorted(labels))
-    replicas = json_tree.integer(tree, "spec", "replicas")
+    replicas = json_tree.integer(tree, *places.spec_replicas)
     return {
         "kind": "Scale",
         "apiVersion": "autoscaling/v1",
@@ -84,13 +89,27 @@ def with_scale(kind: Kind, old: JsonObject, scale: JsonView) -> JsonObject:
     if not isinstance(replicas, int) or isinstance(replicas, bool) or replicas < 0:
         raise BadRequest("spec.replicas of a Scale must be a number of at least 0")
     found = json_tree.copy(old)
-    found["spec"]["replicas"] = replicas
+    place = found
+    *above, last = _scale(kind).spec_replicas
+    for step in above:
+        if not isinstance(place.get(step), dict):
+            place[step] = {}
+        place = place[step]
+    place[last] = replicas
     wanted = json_tree.mapping(scale, "metadata")
     for key in ("resourceVersion", "uid"):
         if wanted.get(key):
             metadata.of(found)[key] = wanted[key]
     result: JsonObject = found
     return result
+
+
+_OF_WORKLOADS = Scale(spec_replicas=("spec", "replicas"), status_replicas=("status", "replicas"))
+
+
+def _scale(kind: Kind) -> Scale:
+    versions = kind.custom.versions.values() if kind.custom is not None else ()
+    return next((row.scale for row in versions if row.scale is not None), _OF_WORKLOADS)
 
 
 def _take(found: JsonObject, key: str, source: JsonView) -> None:

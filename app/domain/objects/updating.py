@@ -23,10 +23,12 @@ from app.domain.objects import (
     subresources,
 )
 from app.domain.objects.commands import PatchObject, PatchType, UpdateObject, WriteOptions
+from app.domain.objects.custom import checking, naming
 from app.domain.objects.decided import Decided
+from app.domain.objects.field_errors import FieldError
 from app.domain.objects.managed_fields import Manager
 from app.domain.objects.reader import ObjectsReader
-from app.domain.objects.registry import Kind
+from app.domain.objects.registry import RESOURCE, Kind
 from app.domain.objects.rules import Rules
 from app.domain.values import json_tree, patches, timestamps
 from app.domain.values.json_tree import JsonObject
@@ -38,7 +40,7 @@ def decide_update(
     reader: ObjectsReader, command: UpdateObject, stamp: Stamp, rules: Rules
 ) -> Decided:
     """The replaced object or part of it. Raises NotFound, Conflict, Invalid, BadRequest."""
-    kind = admission.find_kind(command.key, command.version, rules)
+    kind = admission.find_kind(reader, command.key, command.version, rules)
     key = admission.storage_key(kind, command.key)
     old = reader.get(key)
     if old is None:
@@ -72,7 +74,7 @@ def decide_patch(
     reader: ObjectsReader, command: PatchObject, stamp: Stamp, rules: Rules
 ) -> Decided:
     """The patched object. Raises NotFound, Conflict, Invalid, BadRequest, TooLarge."""
-    kind = admission.find_kind(command.key, command.version, rules)
+    kind = admission.find_kind(reader, command.key, command.version, rules)
     key = admission.storage_key(kind, command.key)
     old = reader.get(key)
     if old is None:
@@ -144,14 +146,12 @@ def replace(
     elif rules.tracks_managers:
         writer = managed_fields.updater(options, stamp, api_version, subresource)
         managed_fields.track(new["metadata"], new, old, node, writer, has_status=kind.has_status)
-    _prepare(kind, new, old, stamp, subresource)
+    _prepare(reader, kind, new, old, stamp, subresource)
     if kind.has_generation and subresource != "status":
-        _count_generation(new, old, node)
+        _count_generation(kind, new, old, node)
     if not equality.semantic_equal(new, old, node):
-        errors = metadata.check_change(new["metadata"], before)
-        if subresource != "status":
-            errors += metadata.check(kind, new)
         context = rules.context(reader, stamp.time)
+        errors = _errors(kind, new, old, subresource, api_version)
         errors += rules.validate_update(kind, new, old, subresource, context)
         if isinstance(options.rights, claim_rights.ClaimRights) and subresource == "status":
             errors += claim_rights.check(old, new, options.rights)
@@ -159,7 +159,7 @@ def replace(
             raise field_errors.rejection(kind.kind, kind.group, key.name, errors)
     elif not _is_finished(kind, new):
         return Decided(tree=old, warnings=warnings)
-    if kind.kind == "ResourceSlice":
+    if kind.group == RESOURCE and kind.kind == "ResourceSlice":
         warnings += pool_warnings.of_write(reader, key, new)
     if options.dry_run:
         return Decided(tree=new, warnings=warnings)
@@ -172,6 +172,20 @@ def replace(
         return Decided(drafts=(draft,), tree=new, warnings=warnings)
     draft = Draft(type=EventType.OBJECT_UPDATED, key=key, uid=uid, tree=new, stamp=stamp)
     return Decided(drafts=(draft,), tree=new, warnings=warnings)
+
+
+def _errors(
+    kind: Kind, new: JsonObject, old: JsonObject, subresource: str, api_version: str
+) -> list[FieldError]:
+    """What is wrong with the metadata, and with a custom object by its schema."""
+    errors = metadata.check_change(new["metadata"], metadata.of(old))
+    if subresource != "status":
+        errors += metadata.check(kind, new)
+    if kind.custom is not None:
+        _, version = registry.split_api_version(api_version)
+        found = kind.custom.versions.get(version, kind.custom.versions[kind.storage_version])
+        errors += checking.check(found.schema, new, old)
+    return errors
 
 
 def _apply(kind: Kind, shown: JsonObject, command: PatchObject, rules: Rules) -> JsonObject:
@@ -229,7 +243,7 @@ def check_identity(kind: Kind, key: ObjectKey, tree: JsonObject) -> None:
 
 def _check_unconditional(kind: Kind, group: str, version: str, name: str) -> None:
     """Raise unless a replacement without resourceVersion is allowed."""
-    strict = kind.kind == "DeviceTaintRule" and version == "v1"
+    strict = kind.group == RESOURCE and kind.kind == "DeviceTaintRule" and version == "v1"
     if kind.unconditional_update and not strict:
         return
     error = field_errors.invalid("metadata.resourceVersion", 0, "must be specified for an update")
@@ -256,9 +270,20 @@ def _stale(kind: Kind, key: ObjectKey, version: str) -> Rejected:
     return field_errors.rejection(kind.kind, kind.group, key.name, [error])
 
 
-def _prepare(kind: Kind, new: JsonObject, old: JsonObject, stamp: Stamp, subresource: str) -> None:
+def _prepare(
+    reader: ObjectsReader,
+    kind: Kind,
+    new: JsonObject,
+    old: JsonObject,
+    stamp: Stamp,
+    subresource: str,
+) -> None:
     """What the strategy of each kind does on a change, in place."""
+    if kind.custom is not None:
+        return
     match (kind.kind, subresource):
+        case ("CustomResourceDefinition", _):
+            new["status"] = naming.status(reader, new, stamp.time)
         case ("ResourceClaim", "status"):
             _drop_devices(new, old)
         case ("DeviceTaintRule", ""):
@@ -311,9 +336,16 @@ def _refresh_taint_time(new: JsonObject, old: JsonObject, stamp: Stamp) -> None:
         new["spec"]["taint"]["timeAdded"] = timestamps.seconds_text(stamp.time)
 
 
-def _count_generation(new: JsonObject, old: JsonObject, node: schema.Node) -> None:
-    place = node.fields.get("spec")
-    if not equality.semantic_equal(new.get("spec"), old.get("spec"), place):
+def _count_generation(kind: Kind, new: JsonObject, old: JsonObject, node: schema.Node) -> None:
+    """A generation is a change of the spec; of custom objects, of anything but the status."""
+    parts = {"spec"}
+    if kind.custom is not None:
+        parts = (new.keys() | old.keys()) - {"apiVersion", "kind", "metadata"}
+        parts -= {"status"} if kind.has_status else set()
+    if any(
+        not equality.semantic_equal(new.get(part), old.get(part), node.fields.get(part))
+        for part in parts
+    ):
         new["metadata"]["generation"] = metadata.of(old).get("generation", 0) + 1
 
 
@@ -322,6 +354,6 @@ def _is_finished(kind: Kind, tree: JsonObject) -> bool:
     found = metadata.of(tree)
     if "deletionTimestamp" not in found or found.get("finalizers"):
         return False
-    if kind.kind == "Namespace" and json_tree.texts(tree, "spec", "finalizers"):
+    if kind.qualified_kind == "Namespace" and json_tree.texts(tree, "spec", "finalizers"):
         return False
     return not found.get("deletionGracePeriodSeconds")

@@ -2,7 +2,7 @@
 
 import pytest
 
-from app.domain.objects import durations, printing
+from app.domain.objects import durations, printing, registry
 from app.domain.values import timestamps
 
 NOW = timestamps.parse("2026-01-02T00:00:00Z")
@@ -14,7 +14,7 @@ def cells(group, resource, tree):
         **tree,
         "metadata": {"name": "x", "creationTimestamp": HOUR_AGO, **tree.get("metadata", {})},
     }
-    made = printing.printer(group, resource)
+    made = printing.printer(registry.find(group, resource), "v1")
     found = made.cells(tree, NOW)
     assert len(found) == len(made.columns)
     return dict(zip([column.name for column in made.columns], found, strict=True))
@@ -170,12 +170,12 @@ def test_kind_without_columns_of_its_own_shows_name_and_age():
 
 
 def test_name_column_is_marked_for_clients():
-    columns = printing.printer("", "pods").columns
+    columns = printing.printer(registry.find("", "pods"), "v1").columns
     assert [column.format for column in columns if column.name == "Name"] == ["name"]
 
 
 def test_wide_columns_have_a_priority():
-    columns = printing.printer("", "pods").columns
+    columns = printing.printer(registry.find("", "pods"), "v1").columns
     assert [column.name for column in columns if column.priority] == [
         "IP", "Node", "Nominated Node", "Readiness Gates",
     ]  # fmt: skip

@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping
 from typing import TypeAlias
 
 from app.domain.log import ObjectKey
+from app.domain.objects.custom import definition_rules
 from app.domain.objects.field_errors import FieldError
 from app.domain.objects.registry import Kind
 from app.domain.objects.rules import ValidationContext
@@ -37,6 +38,9 @@ _CREATE: Mapping[tuple[str, str], Create] = {
     ("resource.k8s.io", "DeviceTaintRule"): taint_rules.create,
     ("resource.k8s.io", "ResourceSlicePatch"): patches.create,
     ("resource.k8s.io", "ResourcePoolStatusRequest"): pool_requests.create,
+    ("apiextensions.k8s.io", "CustomResourceDefinition"): lambda tree, _: definition_rules.check(
+        tree
+    ),
     ("", "Pod"): core.create_pod,
     ("", "Node"): core.create_node,
 }
@@ -49,6 +53,9 @@ _UPDATE: Mapping[tuple[str, str], Update] = {
     ("resource.k8s.io", "DeviceTaintRule"): taint_rules.update,
     ("resource.k8s.io", "ResourceSlicePatch"): patches.update,
     ("resource.k8s.io", "ResourcePoolStatusRequest"): pool_requests.update,
+    ("apiextensions.k8s.io", "CustomResourceDefinition"): lambda tree, old, _part, _context: (
+        definition_rules.check_change(tree, old)
+    ),
     ("", "Pod"): core.update_pod,
     ("", "Node"): core.update_node,
 }

@@ -1,0 +1,154 @@
+"""From a stored CustomResourceDefinition to the kind that it defines.
+
+A kind is made once per state of its definition; the bytes of the definition are the key, so that
+equal states share one kind and a changed one gets its own. Parity: api-surface.md 2.
+"""
+
+from collections.abc import Iterator
+from functools import lru_cache
+
+import msgspec
+
+from app.domain.log import ObjectKey
+from app.domain.objects import registry
+from app.domain.objects.custom.versions import Custom, CustomVersion, Scale
+from app.domain.objects.reader import ObjectsReader
+from app.domain.objects.registry import BOTH_LABELS, NAME_LABEL, FieldLabel, Kind, Served
+from app.domain.values import json_paths, json_tree
+from app.domain.values.json_tree import JsonObject, JsonView
+
+GROUP = "apiextensions.k8s.io"
+KIND = f"CustomResourceDefinition.{GROUP}"
+RESOURCE = "customresourcedefinitions"
+
+KINDS_MAX = 4_096
+"""How many states of definitions are kept as kinds; older ones are made again."""
+
+_NEVER = Served(since=10**6)
+
+
+def find(reader: ObjectsReader, group: str, resource: str) -> Kind | None:
+    """The custom kind of that group and plural; None unless it is established."""
+    event = reader.event(ObjectKey(GROUP, RESOURCE, "", f"{resource}.{group}"))
+    return None if event is None else _kind(event.body)
+
+
+def all_kinds(reader: ObjectsReader) -> Iterator[Kind]:
+    """Every established custom kind, by the name of its definition."""
+    for key in reader.keys(GROUP, RESOURCE):
+        event = reader.event(key)
+        kind = None if event is None else _kind(event.body)
+        if kind is not None:
+            yield kind
+
+
+def is_established(tree: JsonView) -> bool:
+    """Whether a definition is served."""
+    return any(
+        condition.get("type") == "Established" and condition.get("status") == "True"
+        for condition in json_tree.objects(tree, "status", "conditions")
+    )
+
+
+@lru_cache(maxsize=KINDS_MAX)
+def _kind(body: bytes) -> Kind | None:
+    tree: JsonObject = msgspec.json.decode(body)
+    return kind_of(tree) if is_established(tree) else None
+
+
+def kind_of(tree: JsonView) -> Kind:
+    """The kind that a definition describes, established or not."""
+    spec = json_tree.mapping(tree, "spec")
+    names = json_tree.mapping(spec, "names")
+    rows = json_tree.objects(spec, "versions")
+    storage = [row for row in rows if row.get("storage") is True]
+    ordered = [*storage, *(row for row in rows if row not in storage)]
+    group, kind = json_tree.text(spec, "group"), json_tree.text(names, "kind")
+    parts = {
+        part
+        for row in rows
+        for part in json_tree.mapping(row, "subresources")
+        if part in ("status", "scale")
+    }
+    is_namespaced = json_tree.text(spec, "scope") != "Cluster"
+    return Kind(
+        group=group,
+        versions=tuple(json_tree.text(row, "name") for row in ordered),
+        kind=kind,
+        plural=json_tree.text(names, "plural"),
+        singular=json_tree.text(names, "singular") or kind.lower(),
+        namespaced=is_namespaced,
+        short_names=tuple(json_tree.texts(names, "shortNames")),
+        categories=tuple(json_tree.texts(names, "categories")),
+        subresources=tuple(sorted(parts)),
+        has_generation=True,
+        unconditional_update=False,
+        field_labels=(*(BOTH_LABELS if is_namespaced else NAME_LABEL), *_selectable(rows)),
+        served={
+            json_tree.text(row, "name"): _NEVER for row in rows if row.get("served") is not True
+        },
+        custom=Custom(
+            versions={
+                json_tree.text(row, "name"): _version(row, group, kind, rows) for row in rows
+            },
+            list_kind=json_tree.text(names, "listKind") or f"{kind}List",
+            revision=int(json_tree.text(tree, "metadata", "resourceVersion") or 0),
+            is_terminating=bool(json_tree.text(tree, "metadata", "deletionTimestamp")),
+        ),
+    )
+
+
+def _version(row: JsonView, group: str, kind: str, rows: list[JsonObject]) -> CustomVersion:
+    name = json_tree.text(row, "name")
+    return CustomVersion(
+        name=name,
+        schema=json_tree.mapping(row, "schema", "openAPIV3Schema"),
+        columns=tuple(json_tree.objects(row, "additionalPrinterColumns")),
+        scale=_scale(json_tree.mapping(row, "subresources", "scale")),
+        warning=_warning(row, group, kind, rows) if row.get("deprecated") is True else "",
+    )
+
+
+def _warning(row: JsonView, group: str, kind: str, rows: list[JsonObject]) -> str:
+    """The warning of a deprecated version: its own words, or the usual ones."""
+    given = json_tree.text(row, "deprecationWarning")
+    if given:
+        return given
+    name = json_tree.text(row, "name")
+    text = f"{group}/{name} {kind} is deprecated"
+    newer = [
+        other
+        for other in (
+            json_tree.text(found, "name")
+            for found in rows
+            if found.get("served") is True and found.get("deprecated") is not True
+        )
+        if registry.version_rank(other) < registry.version_rank(name)
+    ]
+    return f"{text}; use {group}/{min(newer, key=registry.version_rank)} {kind}" if newer else text
+
+
+def _scale(found: JsonView) -> Scale | None:
+    spec = json_paths.fields(json_tree.text(found, "specReplicasPath"))
+    status = json_paths.fields(json_tree.text(found, "statusReplicasPath"))
+    if not spec or not status:
+        return None
+    return Scale(
+        spec_replicas=spec,
+        status_replicas=status,
+        selector=json_paths.fields(json_tree.text(found, "labelSelectorPath")),
+    )
+
+
+def _selectable(rows: list[JsonObject]) -> tuple[FieldLabel, ...]:
+    paths = {
+        json_tree.text(field, "jsonPath"): None
+        for row in rows
+        for field in json_tree.objects(row, "selectableFields")
+    }
+    found = []
+    for path in paths:
+        steps = json_paths.fields(path)
+        if steps:
+            found.append(FieldLabel(label=".".join(steps), path=steps))
+    return tuple(found)

@@ -1,0 +1,151 @@
+"""The status of a definition: which names it got, and whether it is served.
+
+The real server has controllers for this, which answer within a second; here it is part of the write
+itself, so that whoever was answered finds the kind served. A definition whose names are taken gets
+them when the other one goes (`definitions` controller). Parity: NamesAccepted and Established of
+apiextensions.k8s.io/v1.
+"""
+
+from collections.abc import Iterator, Mapping
+
+from app.domain.objects.custom.definitions import GROUP, RESOURCE
+from app.domain.objects.custom.structure import schemas_in
+from app.domain.objects.reader import ObjectsReader
+from app.domain.values import json_tree, timestamps
+from app.domain.values.json_tree import JsonObject, JsonView
+from app.domain.values.timestamps import Instant
+
+CLEANUP = "customresourcecleanup.apiextensions.k8s.io"
+"""The finalizer under which a definition waits until its objects are gone."""
+
+_TAKEN_REASONS = {
+    "plural": "PluralConflict",
+    "singular": "SingularConflict",
+    "shortNames": "ShortNamesConflict",
+    "kind": "KindConflict",
+    "listKind": "ListKindConflict",
+}
+
+
+def status(reader: ObjectsReader, tree: JsonView, now: Instant) -> JsonObject:
+    """The status of a definition that is being written; `tree` still holds the one before."""
+    spec = json_tree.mapping(tree, "spec")
+    before = json_tree.mapping(tree, "status")
+    taken = _taken(reader, json_tree.text(spec, "group"), json_tree.text(tree, "metadata", "name"))
+    accepted, problem = _accept(spec, json_tree.mapping(before, "acceptedNames"), taken)
+    held = {
+        json_tree.text(found, "type"): found for found in json_tree.objects(before, "conditions")
+    }
+    conditions = dict(held)
+    if problem is None:
+        row = ("True", "NoConflicts", "no conflicts found")
+    else:
+        row = ("False", *problem)
+    _put(conditions, "NamesAccepted", row, now)
+    established = held.get("Established", {})
+    if established.get("status") != "True":
+        row = ("True", "InitialNamesAccepted", "the initial names have been accepted")
+        if problem is not None:
+            row = ("False", "NotAccepted", "not all names are accepted")
+        _put(conditions, "Established", row, now)
+    found: JsonObject = {
+        "acceptedNames": accepted,
+        "conditions": list(conditions.values()),
+        "storedVersions": _stored_versions(spec, before),
+    }
+    return found
+
+
+def terminating(tree: JsonView, reason: str, message: str, now: Instant) -> JsonObject:
+    """The status of a definition with its condition Terminating."""
+    before = json_tree.mapping(tree, "status")
+    conditions = {
+        json_tree.text(found, "type"): found for found in json_tree.objects(before, "conditions")
+    }
+    state = "False" if reason == "InstanceDeletionCompleted" else "True"
+    _put(conditions, "Terminating", (state, reason, message), now)
+    return {**before, "conditions": list(conditions.values())}
+
+
+def warnings(tree: JsonView) -> tuple[str, ...]:
+    """What the writer of a definition should know about it."""
+    if any(
+        "x-kubernetes-validations" in schema
+        for version in json_tree.objects(tree, "spec", "versions")
+        for schema in schemas_in(json_tree.mapping(version, "schema", "openAPIV3Schema"))
+    ):
+        return ("x-kubernetes-validations are stored and shown, but redra does not evaluate them",)
+    return ()
+
+
+def _taken(reader: ObjectsReader, group: str, name: str) -> Mapping[str, set[str]]:
+    """Names of resources and kinds that other definitions of the group were given."""
+    resources: set[str] = set()
+    kinds: set[str] = set()
+    for key in reader.keys(GROUP, RESOURCE):
+        if key.name == name or not key.name.endswith(f".{group}"):
+            continue
+        other = reader.get(key)
+        if other is None or json_tree.text(other, "spec", "group") != group:
+            continue
+        names = json_tree.mapping(other, "status", "acceptedNames")
+        resources |= set(filter(None, _resource_names(names)))
+        kinds |= set(filter(None, (str(names.get(part, "")) for part in ("kind", "listKind"))))
+    return {"resources": resources, "kinds": kinds}
+
+
+def _resource_names(names: JsonView) -> Iterator[str]:
+    yield json_tree.text(names, "plural")
+    yield json_tree.text(names, "singular")
+    yield from json_tree.texts(names, "shortNames")
+
+
+def _accept(
+    spec: JsonView, before: JsonView, taken: Mapping[str, set[str]]
+) -> tuple[JsonObject, tuple[str, str] | None]:
+    """The names that a definition gets, and reason and message of the last refusal."""
+    wanted = json_tree.mapping(spec, "names")
+    accepted: JsonObject = dict(before) or {"kind": "", "plural": ""}
+    problem: tuple[str, str] | None = None
+    for part in ("plural", "singular", "shortNames", "kind", "listKind"):
+        pool = taken["kinds" if part in ("kind", "listKind") else "resources"]
+        value = wanted.get(part)
+        texts = value if isinstance(value, list) else [value]
+        bad = [text for text in texts if text in pool]
+        if bad:
+            listed = ", ".join(f'"{text}" is already in use' for text in bad)
+            problem = (_TAKEN_REASONS[part], listed)
+        elif value:
+            accepted[part] = value
+        else:
+            accepted.pop(part, None)
+    if wanted.get("categories"):
+        accepted["categories"] = wanted["categories"]
+    else:
+        accepted.pop("categories", None)
+    return accepted, problem
+
+
+def _stored_versions(spec: JsonView, before: JsonView) -> list[str]:
+    stored = json_tree.texts(before, "storedVersions")
+    for version in json_tree.objects(spec, "versions"):
+        name = json_tree.text(version, "name")
+        if version.get("storage") is True and name not in stored:
+            stored = [*stored, name]
+    return stored
+
+
+def _put(
+    conditions: dict[str, JsonObject], kind: str, row: tuple[str, str, str], now: Instant
+) -> None:
+    """Set a condition; its time moves only when its state does."""
+    state, reason, message = row
+    old = conditions.get(kind, {})
+    since = old.get("lastTransitionTime") if old.get("status") == state else None
+    conditions[kind] = {
+        "lastTransitionTime": since or timestamps.seconds_text(now),
+        "message": message,
+        "reason": reason,
+        "status": state,
+        "type": kind,
+    }

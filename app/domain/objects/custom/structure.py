@@ -1,0 +1,156 @@
+"""Schemas of custom kinds put to use: unknown fields dropped, defaults filled in, nodes described.
+
+Unlike built-in kinds, custom objects are kept as they were sent: nothing is dropped because it is
+null or empty, and wrong types are found by validation, not while decoding. Parity: structural
+schemas of apiextensions.k8s.io/v1.
+"""
+
+from collections.abc import Iterator
+from typing import Any
+
+from app.domain.objects.schema_corrections import INT_OR_STRING_REF, META_REF, UNKNOWN_REF
+from app.domain.values import json_tree
+from app.domain.values.json_tree import JsonObject, JsonView
+
+PRESERVE = "x-kubernetes-preserve-unknown-fields"
+EMBEDDED = "x-kubernetes-embedded-resource"
+INT_OR_STRING = "x-kubernetes-int-or-string"
+
+_IDENTITY = ("apiVersion", "kind", "metadata")
+_KEPT_KEYS = (
+    "default",
+    "description",
+    "enum",
+    "format",
+    "type",
+    "x-kubernetes-list-map-keys",
+    "x-kubernetes-list-type",
+    "x-kubernetes-map-type",
+)
+
+
+def pruned(schema: JsonView, tree: JsonView) -> tuple[JsonObject, list[str]]:
+    """A copy of the object without what the schema does not know, and the paths of that.
+
+    `apiVersion`, `kind` and `metadata` are passed over: they are the same for every kind.
+    """
+    unknown: list[str] = []
+    found = _prune(schema, {k: v for k, v in tree.items() if k not in _IDENTITY}, "", unknown)
+    kept: JsonObject = {key: tree[key] for key in _IDENTITY if key in tree}
+    return kept | found, [path.lstrip(".") for path in unknown]
+
+
+def fill(schema: JsonView, value: Any) -> None:
+    """Fill in the defaults of the schema, in place.
+
+    A null where null is not allowed counts as absent when there is a default.
+    """
+    if isinstance(value, dict):
+        properties = json_tree.mapping(schema, "properties")
+        for name, child in properties.items():
+            if not isinstance(child, dict):
+                continue
+            is_null = name in value and value[name] is None and not child.get("nullable")
+            if "default" in child and (name not in value or is_null):
+                value[name] = json_tree.copy(child["default"])
+            if name in value:
+                fill(child, value[name])
+        more = schema.get("additionalProperties")
+        if isinstance(more, dict):
+            for name in value:
+                if name not in properties:
+                    if value[name] is None and "default" in more and not more.get("nullable"):
+                        value[name] = json_tree.copy(more["default"])
+                    fill(more, value[name])
+    elif isinstance(value, list):
+        items = schema.get("items")
+        if isinstance(items, dict):
+            for index, item in enumerate(value):
+                if item is None and "default" in items and not items.get("nullable"):
+                    value[index] = json_tree.copy(items["default"])
+                fill(items, value[index])
+
+
+def shown(schema: JsonView, tree: JsonView, api_version: str) -> JsonObject:
+    """A stored object as one version of its kind shows it today: pruned, with its defaults."""
+    found, _ = pruned(schema, tree)
+    fill(schema, found)
+    return found | {"apiVersion": api_version}
+
+
+def definition(schema: JsonView) -> JsonObject:
+    """The schema of an object in the form from which nodes are made."""
+    found = _described(schema)
+    if "$ref" in found:
+        found = {"type": "object"}
+    properties = dict(found.get("properties", {}))
+    text = {"type": "string"}
+    properties |= {"apiVersion": text, "kind": text, "metadata": META_REF}
+    if schema.get(PRESERVE) is True:
+        # Of an object that keeps everything, at least the usual parts are looked into.
+        properties = {"spec": UNKNOWN_REF, "status": UNKNOWN_REF} | properties
+    return found | {"type": "object", "properties": properties}
+
+
+def schemas_in(schema: JsonView) -> Iterator[JsonView]:
+    """The schema and all below it that describe values, parents first."""
+    yield schema
+    for child in json_tree.mapping(schema, "properties").values():
+        if isinstance(child, dict):
+            yield from schemas_in(child)
+    for key in ("items", "additionalProperties"):
+        child = schema.get(key)
+        if isinstance(child, dict):
+            yield from schemas_in(child)
+
+
+def _prune(schema: JsonView, value: Any, path: str, unknown: list[str]) -> Any:
+    if isinstance(value, dict):
+        return _prune_object(schema, value, path, unknown)
+    if isinstance(value, list):
+        items = schema.get("items")
+        if not isinstance(items, dict):
+            return json_tree.copy(value)
+        return [_prune(items, item, f"{path}[{n}]", unknown) for n, item in enumerate(value)]
+    return value
+
+
+def _prune_object(schema: JsonView, value: JsonObject, path: str, unknown: list[str]) -> JsonObject:
+    properties = json_tree.mapping(schema, "properties")
+    more = schema.get("additionalProperties")
+    keeps = schema.get(PRESERVE) is True or more is True
+    is_embedded = schema.get(EMBEDDED) is True
+    found: JsonObject = {}
+    for key, item in value.items():
+        child = properties.get(key)
+        if isinstance(child, dict):
+            found[key] = _prune(child, item, f"{path}.{key}", unknown)
+        elif isinstance(more, dict):
+            found[key] = _prune(more, item, f"{path}.{key}", unknown)
+        elif keeps or (is_embedded and key in _IDENTITY):
+            found[key] = json_tree.copy(item)
+        else:
+            unknown.append(f"{path}.{key}")
+    return found
+
+
+def _described(schema: JsonView) -> JsonObject:
+    """One place: what the published definitions would say of it."""
+    if schema.get(INT_OR_STRING) is True:
+        return dict(INT_OR_STRING_REF)
+    properties = json_tree.mapping(schema, "properties")
+    if schema.get(PRESERVE) is True and not properties:
+        return dict(UNKNOWN_REF)
+    found: JsonObject = {key: schema[key] for key in _KEPT_KEYS if key in schema}
+    if properties or schema.get(EMBEDDED) is True:
+        found["properties"] = {
+            name: _described(child) for name, child in properties.items() if isinstance(child, dict)
+        }
+        if schema.get(EMBEDDED) is True:
+            text = {"type": "string"}
+            found["properties"] |= {"apiVersion": text, "kind": text, "metadata": META_REF}
+    for key in ("items", "additionalProperties"):
+        child = schema.get(key)
+        if isinstance(child, dict):
+            found[key] = _described(child)
+    return found

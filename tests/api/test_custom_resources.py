@@ -1,0 +1,401 @@
+"""Custom kinds: defined, served, checked, shown and removed, each history with its own."""
+
+import pytest
+
+from tests.api.custom import CRDS, SPEC, WIDGETS, definition, version, widget
+from tests.api.serving import serving
+
+TABLE = "application/json;as=Table;v=v1;g=meta.k8s.io"
+AGGREGATED = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
+
+
+def conditions(tree):
+    return {found["type"]: found["status"] for found in tree["status"]["conditions"]}
+
+
+async def test_definition_is_established_by_the_write_that_makes_it():
+    async with serving() as server:
+        made = await server.post(CRDS, definition())
+        assert conditions(made) == {"NamesAccepted": "True", "Established": "True"}
+        assert made["status"]["storedVersions"] == ["v1"]
+        assert made["status"]["acceptedNames"] == {
+            "plural": "widgets",
+            "singular": "widget",
+            "shortNames": ["wd"],
+            "kind": "Widget",
+            "listKind": "WidgetList",
+            "categories": ["all"],
+        }
+        assert made["spec"]["conversion"] == {"strategy": "None"}
+
+
+async def test_custom_kind_is_listed_by_both_forms_of_discovery():
+    async with serving() as server:
+        await server.post(CRDS, definition())
+        groups = (await server.get("/apis", accept=AGGREGATED))["items"]
+        group = next(found for found in groups if found["metadata"]["name"] == "example.com")
+        resource = group["versions"][0]["resources"][0]
+        assert resource["responseKind"]["kind"] == "Widget"
+        assert (resource["shortNames"], resource["categories"]) == (["wd"], ["all"])
+        assert {part["subresource"] for part in resource["subresources"]} == {"scale", "status"}
+        legacy = await server.get("/apis/example.com/v1")
+        assert [found["name"] for found in legacy["resources"]] == [
+            "widgets",
+            "widgets/scale",
+            "widgets/status",
+        ]
+        assert "example.com" in [g["name"] for g in (await server.get("/apis"))["groups"]]
+
+
+async def test_schema_is_published_without_strategic_merge():
+    async with serving() as server:
+        await server.post(CRDS, definition())
+        index = (await server.get("/openapi/v3"))["paths"]
+        place = index["apis/example.com/v1"]["serverRelativeURL"]
+        document = await server.get(place)
+        schema = document["components"]["schemas"]["com.example.v1.Widget"]
+        assert schema["properties"]["spec"]["properties"]["size"]["minimum"] == 1
+        assert schema["properties"]["kind"]["description"]
+        patch = document["paths"]["/apis/example.com/v1/namespaces/{namespace}/widgets/{name}"][
+            "patch"
+        ]
+        assert "application/strategic-merge-patch+json" not in patch["requestBody"]["content"]
+        assert "fieldValidation" in [found["name"] for found in patch["parameters"]]
+
+
+async def test_object_lives_through_all_verbs():
+    async with serving() as server:
+        await server.post(CRDS, definition())
+        made = await server.post(WIDGETS, widget())
+        assert (made["spec"], made["metadata"]["generation"]) == ({"size": 3, "color": "red"}, 1)
+        place = f"{WIDGETS}/w"
+        assert await server.get(place) == made
+        made["spec"]["size"] = 4
+        changed = await server.put(place, made)
+        assert changed["metadata"]["generation"] == 2
+        merged = await server.patch(place, {"spec": {"color": "green"}})
+        assert merged["spec"] == {"size": 4, "color": "green"}
+        operations = [{"op": "replace", "path": "/spec/size", "value": 5}]
+        assert (await server.patch(place, operations, kind="json-patch+json"))["spec"]["size"] == 5
+        listed = await server.get("/apis/example.com/v1/widgets")
+        assert (listed["kind"], len(listed["items"])) == ("WidgetList", 1)
+        gone = await server.delete(place)
+        assert (gone["status"], gone["details"]["kind"]) == ("Success", "widgets")
+        await server.get(place, 404)
+
+
+async def test_status_is_written_by_its_subresource_only():
+    async with serving() as server:
+        await server.post(CRDS, definition())
+        made = await server.post(WIDGETS, widget() | {"status": {"phase": "Early"}})
+        assert "status" not in made
+        place = f"{WIDGETS}/w"
+        status = {"status": {"phase": "Ready", "replicas": 2}, "spec": {"size": 9}}
+        told = await server.patch(f"{place}/status", status)
+        assert (told["status"]["phase"], told["spec"]["size"]) == ("Ready", 3)
+        assert told["metadata"]["generation"] == 1
+        kept = await server.patch(place, {"status": {"phase": "Lost"}})
+        assert kept["status"]["phase"] == "Ready"
+
+
+async def test_scale_reads_and_writes_where_the_definition_says():
+    async with serving() as server:
+        await server.post(CRDS, definition())
+        await server.post(WIDGETS, widget(replicas=2))
+        await server.patch(f"{WIDGETS}/w/status", {"status": {"replicas": 1, "selector": "a=b"}})
+        scale = await server.get(f"{WIDGETS}/w/scale")
+        assert (scale["spec"], scale["status"]) == (
+            {"replicas": 2},
+            {"replicas": 1, "selector": "a=b"},
+        )
+        await server.patch(f"{WIDGETS}/w/scale", {"spec": {"replicas": 7}})
+        assert (await server.get(f"{WIDGETS}/w"))["spec"]["replicas"] == 7
+
+
+@pytest.mark.parametrize(
+    ("spec", "text"),
+    [
+        (
+            {"size": "big"},
+            'spec.size: Invalid value: "string": spec.size in body must be of type integer: '
+            '"string"',
+        ),
+        (
+            {"size": 0},
+            "spec.size: Invalid value: 0: spec.size in body should be greater than or equal to 1",
+        ),
+        (
+            {"size": 11},
+            "spec.size: Invalid value: 11: spec.size in body should be less than or equal to 10",
+        ),
+        (
+            {"color": "blue"},
+            'spec.color: Unsupported value: "blue": supported values: "red", "green"',
+        ),
+        (
+            {"code": "A"},
+            "spec.code: Invalid value: \"A\": spec.code in body should match '^[a-z]+$'",
+        ),
+        ({"code": "abcdef"}, "spec.code: Too long: may not be more than 5 bytes"),
+        (
+            {"port": True},
+            'spec.port: Invalid value: "boolean": spec.port in body must be of type '
+            'integer,string: "boolean"',
+        ),
+        ({"parts": [{"count": 1}]}, "spec.parts[0].name: Required value"),
+        (
+            {"parts": [{"name": "a"}, {"name": "a"}]},
+            'spec.parts[1]: Duplicate value: {"name":"a"}',
+        ),
+        ({"tags": ["a", "a"]}, 'spec.tags[1]: Duplicate value: "a"'),
+        (
+            {"code": None},
+            'spec.code: Invalid value: "null": spec.code in body must be of type string: "null"',
+        ),
+        (
+            {"template": {"apiVersion": "v1"}},
+            "spec.template.kind: Required value: must not be empty",
+        ),
+    ],
+)  # fmt: skip
+async def test_object_that_breaks_its_schema_is_refused_in_the_usual_words(spec, text):
+    async with serving() as server:
+        await server.post(CRDS, definition())
+        refused = await server.post(WIDGETS, widget(**spec), 422)
+        assert refused["message"] == f'Widget.example.com "w" is invalid: {text}'
+        assert refused["details"]["causes"][0]["field"] == text.partition(":")[0]
+
+
+async def test_missing_required_field_is_refused():
+    async with serving() as server:
+        await server.post(CRDS, definition())
+        tree = widget()
+        del tree["spec"]["size"]
+        refused = await server.post(WIDGETS, tree, 422)
+        assert refused["message"].endswith("spec.size: Required value")
+
+
+async def test_unknown_fields_are_dropped_but_for_what_is_to_be_kept():
+    async with serving() as server:
+        await server.post(CRDS, definition())
+        inner = {"any": {"thing": [1, None]}}
+        template = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "p"}, "spec": {"a": 1}}
+        tree = widget(free=inner, template=template, nonsense=1, port="http")
+        answer = await server.raw("POST", WIDGETS, tree)
+        assert 'unknown field \\"spec.nonsense\\"' in answer.headers["warning"]
+        made = answer.json()["spec"]
+        assert (made["free"], made["template"], made["port"]) == (inner, template, "http")
+        assert "nonsense" not in made
+        refused = await server.post(
+            f"{WIDGETS}?fieldValidation=Strict", widget("x", nonsense=1), 400
+        )
+        assert refused["message"] == (
+            'Widget in version "v1" cannot be handled as a Widget: strict decoding error: '
+            'unknown field "spec.nonsense"'
+        )
+
+
+async def test_old_mistakes_are_let_pass_while_they_stay_as_they_are():
+    loose = version(
+        spec={**SPEC, "properties": {**SPEC["properties"], "size": {"type": "integer"}}}
+    )
+    async with serving() as server:
+        await server.post(CRDS, definition(loose))
+        await server.post(WIDGETS, widget(size=99))
+        held = await server.get(f"{CRDS}/widgets.example.com")
+        held["spec"]["versions"] = [version()]
+        await server.put(f"{CRDS}/widgets.example.com", held)
+        await server.patch(f"{WIDGETS}/w", {"metadata": {"labels": {"a": "b"}}})
+        await server.patch(f"{WIDGETS}/w", {"spec": {"size": 98}}, 422)
+
+
+async def test_table_has_the_declared_columns():
+    async with serving() as server:
+        await server.post(CRDS, definition())
+        await server.post(WIDGETS, widget())
+        table = await server.get(WIDGETS, accept=TABLE)
+        assert [column["name"] for column in table["columnDefinitions"]] == [
+            "Name", "Size", "Phase", "Color", "Age",
+        ]  # fmt: skip
+        assert [column["priority"] for column in table["columnDefinitions"]] == [0, 0, 0, 1, 0]
+        name, size, phase, color, age = table["rows"][0]["cells"]
+        assert (name, size, phase, color) == ("w", 3, None, "red")
+        assert age.endswith("s")
+
+
+async def test_table_without_columns_shows_the_age():
+    async with serving() as server:
+        await server.post(CRDS, definition(version(additionalPrinterColumns=[])))
+        table = await server.get(WIDGETS, accept=TABLE)
+        assert [(c["name"], c["type"]) for c in table["columnDefinitions"]] == [
+            ("Name", "string"),
+            ("Age", "date"),
+        ]
+
+
+async def test_other_patches_and_protobuf_are_unsupported_media():
+    async with serving() as server:
+        await server.post(CRDS, definition())
+        await server.post(WIDGETS, widget())
+        refused = await server.patch(f"{WIDGETS}/w", {}, 415, kind="strategic-merge-patch+json")
+        assert refused["reason"] == "UnsupportedMediaType"
+        assert refused["message"].endswith(
+            "application/json-patch+json, application/merge-patch+json, "
+            "application/apply-patch+yaml"
+        )
+        answer = await server.raw(
+            "POST", WIDGETS, b"k8s\x00", content_type="application/vnd.kubernetes.protobuf"
+        )
+        assert answer.status_code == 415
+
+
+async def test_apply_merges_by_the_list_types_of_the_schema():
+    async with serving() as server:
+        await server.post(CRDS, definition())
+        place = f"{WIDGETS}/w?fieldManager="
+        one = widget(parts=[{"name": "a", "count": 1}], tags=["x"], free={"q": {"r": 1}})
+        made = await server.patch(f"{place}one", one, 201, kind="apply-patch+yaml")
+        assert made["spec"]["color"] == "red"
+        owned = made["metadata"]["managedFields"][0]["fieldsV1"]["f:spec"]
+        assert 'k:{"name":"a"}' in owned["f:parts"]
+        assert owned["f:free"] == {"f:q": {".": {}, "f:r": {}}} or "f:q" in owned["f:free"]
+        two = widget(parts=[{"name": "b", "count": 2}], tags=["y"])
+        both = await server.patch(f"{place}two", two, kind="apply-patch+yaml")
+        assert [part["name"] for part in both["spec"]["parts"]] == ["a", "b"]
+        assert both["spec"]["tags"] == ["x", "y"]
+        refused = await server.patch(f"{place}two", widget(size=5), 409, kind="apply-patch+yaml")
+        assert refused["message"] == (
+            'Apply failed with 1 conflict: conflict with "one": .spec.size'
+        )
+
+
+async def test_watch_tells_of_custom_objects():
+    async with serving() as server:
+        await server.post(CRDS, definition())
+        async with server.watch(
+            f"{WIDGETS}?watch=true&allowWatchBookmarks=true"
+            "&sendInitialEvents=true&resourceVersionMatch=NotOlderThan"
+        ) as watch:
+            assert (await watch.line())["type"] == "BOOKMARK"
+            await server.post(WIDGETS, widget())
+            line = await watch.line()
+            assert (line["type"], line["object"]["kind"]) == ("ADDED", "Widget")
+
+
+async def test_versions_differ_only_in_their_api_version():
+    async with serving() as server:
+        await server.post(CRDS, definition(version(), version("v1beta1", storage=False)))
+        await server.post(WIDGETS, widget())
+        beta = await server.get(WIDGETS.replace("v1", "v1beta1") + "/w")
+        assert (beta["apiVersion"], beta["spec"]["size"]) == ("example.com/v1beta1", 3)
+        beta["spec"]["size"] = 6
+        await server.put(WIDGETS.replace("v1", "v1beta1") + "/w", beta)
+        stored = await server.get(f"{WIDGETS}/w")
+        assert (stored["apiVersion"], stored["spec"]["size"]) == ("example.com/v1", 6)
+
+
+async def test_moved_storage_version_shows_old_objects_in_the_version_asked_for():
+    first = definition(version("v1alpha1"), version("v1", storage=False))
+    async with serving() as server:
+        await server.post(CRDS, first)
+        await server.post(WIDGETS, widget())
+        held = await server.get(f"{CRDS}/widgets.example.com")
+        held["spec"]["versions"] = [version("v1alpha1", storage=False), version("v1")]
+        moved = await server.put(f"{CRDS}/widgets.example.com", held)
+        assert moved["status"]["storedVersions"] == ["v1alpha1", "v1"]
+        assert (await server.get(f"{WIDGETS}/w"))["apiVersion"] == "example.com/v1"
+        assert (await server.get(WIDGETS))["items"][0]["apiVersion"] == "example.com/v1"
+        moved["spec"]["versions"] = [version("v1")]
+        refused = await server.put(f"{CRDS}/widgets.example.com", moved, 422)
+        assert "status.storedVersions[0]" in refused["message"]
+
+
+async def test_new_defaults_show_on_old_objects():
+    async with serving() as server:
+        await server.post(CRDS, definition())
+        await server.post(WIDGETS, widget())
+        held = await server.get(f"{CRDS}/widgets.example.com")
+        properties = held["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"]
+        properties["spec"]["properties"]["replicas"]["default"] = 5
+        await server.put(f"{CRDS}/widgets.example.com", held)
+        assert (await server.get(f"{WIDGETS}/w"))["spec"]["replicas"] == 5
+
+
+async def test_unserved_and_deprecated_versions():
+    old = version("v1beta1", storage=False, deprecated=True)
+    hidden = version("v1alpha1", storage=False, served=False)
+    async with serving() as server:
+        await server.post(CRDS, definition(version(), old, hidden))
+        answer = await server.raw("GET", WIDGETS.replace("v1", "v1beta1"))
+        assert answer.headers["warning"] == (
+            '299 - "example.com/v1beta1 Widget is deprecated; use example.com/v1 Widget"'
+        )
+        await server.get(WIDGETS.replace("v1", "v1alpha1"), 404)
+
+
+async def test_taken_names_are_told_and_not_served():
+    async with serving() as server:
+        await server.post(CRDS, definition())
+        other = await server.post(CRDS, definition(kind="Widget", plural="widgets2"))
+        assert conditions(other) == {"NamesAccepted": "False", "Established": "False"}
+        told = {c["type"]: (c["reason"], c["message"]) for c in other["status"]["conditions"]}
+        assert told["NamesAccepted"] == (
+            "ListKindConflict",
+            '"WidgetList" is already in use',
+        )
+        assert told["Established"] == ("NotAccepted", "not all names are accepted")
+        await server.get("/apis/example.com/v1/widgets2", 404)
+
+
+@pytest.mark.parametrize(
+    ("change", "text"),
+    [
+        (
+            {"metadata": {"name": "other.example.com"}},
+            'metadata.name: Invalid value: "other.example.com": must be '
+            'spec.names.plural+"."+spec.group',
+        ),
+        ({"spec": {"scope": "World"}}, 'spec.scope: Unsupported value: "World"'),
+        ({"spec": {"versions": []}}, "spec.versions: Required value"),
+    ],
+)
+async def test_definition_that_is_wrong_is_refused(change, text):
+    tree = definition()
+    for part, fields in change.items():
+        tree[part] |= fields
+    async with serving() as server:
+        refused = await server.post(CRDS, tree, 422)
+        assert text in refused["message"]
+
+
+async def test_each_moment_has_the_kinds_of_then():
+    async with serving() as server:
+        before = (await server.get(CRDS))["metadata"]["resourceVersion"]
+        await server.post(CRDS, definition())
+        made = await server.post(WIDGETS, widget())
+        revision = made["metadata"]["resourceVersion"]
+        assert "example.com" not in str(await server.get(f"/h/default@{before}/apis"))
+        await server.get(f"/h/default@{before}{WIDGETS}", 404)
+        await server.delete(f"{WIDGETS}/w")
+        assert (await server.get(f"/h/default@{revision}{WIDGETS}/w"))["spec"]["size"] == 3
+
+
+async def test_unevaluated_rules_are_told():
+    ruled = {**SPEC, "x-kubernetes-validations": [{"rule": "self.size > 0"}]}
+    async with serving() as server:
+        answer = await server.raw("POST", CRDS, definition(version(spec=ruled)))
+        assert answer.status_code == 201
+        assert "x-kubernetes-validations" in answer.headers["warning"]
+
+
+async def test_create_is_refused_while_the_definition_ends():
+    async with serving() as server:
+        await server.post(CRDS, definition())
+        await server.post(WIDGETS, widget())
+        ending = await server.delete(f"{CRDS}/widgets.example.com")
+        assert ending["metadata"]["finalizers"] == ["customresourcecleanup.apiextensions.k8s.io"]
+        assert conditions(ending)["Terminating"] == "True"
+        refused = await server.post(WIDGETS, widget("x"), 405)
+        assert refused["message"] == (
+            "create not allowed while custom resource definition is terminating"
+        )
