@@ -11,6 +11,7 @@ from dataclasses import dataclass, fields, replace
 from app.domain.allocation import Features, Quirks
 from app.domain.allocation.quirks import NOT_SWITCHES
 from app.domain.controllers.claims import ClaimsReconciler
+from app.domain.controllers.definitions import DefinitionReconciler
 from app.domain.controllers.eviction import EvictionReconciler
 from app.domain.controllers.garbage import (
     GarbageReconciler,
@@ -79,6 +80,7 @@ def _scheduling(setting: _Setting) -> Reconciler:
 
 _MAKERS: Mapping[str, Callable[[_Setting], Reconciler]] = {
     "namespaces": lambda _: NamespaceReconciler(),
+    "definitions": lambda _: DefinitionReconciler(),
     "node-lifecycle": lambda _: NodeReconciler(),
     "pod-gc": lambda _: PodGcReconciler(),
     "claims": lambda s: ClaimsReconciler(s.profile, s.options.quirks),
@@ -101,7 +103,16 @@ NAMES = tuple(_MAKERS)
 """The names of all controllers, in order; for leases, options and the command line."""
 
 LEFT_TO_RECORDINGS = frozenset(
-    {"deployments", "replica-sets", "stateful-sets", "daemon-sets", "jobs", "quotas", "kubelet"}
+    {
+        "daemon-sets",
+        "definitions",
+        "deployments",
+        "jobs",
+        "kubelet",
+        "quotas",
+        "replica-sets",
+        "stateful-sets",
+    }
 )
 """Controllers that a decide replay takes from the recording: they decide nothing about devices."""
 
@@ -136,6 +147,9 @@ _KUBELET = Actor(
     user="system:node:redra",
     groups=("system:nodes", "system:authenticated"),
     agent="kubelet/redra",
+)
+_API_SERVER = Actor(
+    user="system:apiserver", groups=("system:masters",), agent="kube-apiserver/redra"
 )
 _GROUPS = ("system:serviceaccounts", "system:serviceaccounts:kube-system", "system:authenticated")
 
@@ -200,6 +214,8 @@ def actor_of(name: str) -> Actor:
     """Under which name a controller's writes stand in the log."""
     if name == "kubelet":
         return _KUBELET
+    if name == "definitions":
+        return _API_SERVER
     account = _ACCOUNTS.get(name)
     if account is None:
         return Actor(

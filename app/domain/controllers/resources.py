@@ -12,6 +12,7 @@ CLAIMS = (RESOURCE_GROUP, "resourceclaims")
 TEMPLATES = (RESOURCE_GROUP, "resourceclaimtemplates")
 SLICES = (RESOURCE_GROUP, "resourceslices")
 CLASSES = (RESOURCE_GROUP, "deviceclasses")
+DEFINITIONS = ("apiextensions.k8s.io", "customresourcedefinitions")
 RULES = (RESOURCE_GROUP, "devicetaintrules")
 
 PROTECTION_FINALIZER = "resource.kubernetes.io/delete-protection"

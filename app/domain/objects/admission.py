@@ -24,6 +24,8 @@ from app.domain.values.timestamps import Instant
 def find_kind(reader: ObjectsReader, key: ObjectKey, version: str, rules: Rules) -> Kind:
     """The kind that a command is about. Raises NotFound when it is not served."""
     kind = kinds.find(reader, key.group, key.resource)
+    if kind is not None and kind.custom is not None and version == kind.storage_version:
+        return kind  # also when it is not served: controllers go on, the API refuses by itself
     if kind is None or not registry.is_served(kind, key.group, version, rules.profile):
         raise rejections.unknown_resource()
     return kind

@@ -12,7 +12,7 @@ from app.domain.controllers.event_objects import MANAGER
 from app.domain.controllers.plan import Plan, Views
 from app.domain.controllers.work_queue import WorkQueue
 from app.domain.log import Event, EventType, ObjectKey, Revision
-from app.domain.objects import registry
+from app.domain.objects import kinds, registry
 from app.domain.objects.commands import (
     Command,
     DeleteObject,
@@ -123,6 +123,7 @@ def _commands(objects: ObjectsReader, key: ObjectKey, tree: JsonObject) -> Itera
         return
     yield DeleteObject(
         key=key,
+        version=_version_of(tree),
         uid=json_tree.text(tree, "metadata", "uid"),
         propagation=_propagation(tree),
         options=MANAGER,
@@ -163,6 +164,7 @@ def _delete_dependents(
         else:
             yield DeleteObject(
                 key=dependent,
+                version=_version_of(found),
                 uid=json_tree.text(found, "metadata", "uid"),
                 propagation=Propagation.FOREGROUND,
                 options=MANAGER,
@@ -174,7 +176,7 @@ def _delete_dependents(
 def _is_dangling(objects: ObjectsReader, owner: JsonView) -> bool:
     """True when the owner cannot exist any more. Kinds that are not served may live elsewhere."""
     group, version = registry.split_api_version(json_tree.text(owner, "apiVersion"))
-    if registry.find_kind(group, version, json_tree.text(owner, "kind")) is None:
+    if kinds.find_kind(objects, group, version, json_tree.text(owner, "kind")) is None:
         return False
     return objects.by_uid(json_tree.text(owner, "uid")) is None
 
@@ -200,7 +202,7 @@ def _propagation(tree: JsonView) -> Propagation:
 def _owners_patch(key: ObjectKey, tree: JsonView, owners: list[JsonObject]) -> PatchObject:
     return PatchObject(
         key=key,
-        version=_version_of(key),
+        version=_version_of(tree),
         type=PatchType.MERGE,
         body={
             "metadata": {
@@ -219,9 +221,9 @@ def _without_finalizer(key: ObjectKey, tree: JsonObject, finalizer: str) -> Upda
         changed["metadata"]["finalizers"] = left
     else:
         changed["metadata"].pop("finalizers", None)
-    return UpdateObject(key=key, version=_version_of(key), tree=changed, options=MANAGER)
+    return UpdateObject(key=key, version=_version_of(tree), tree=changed, options=MANAGER)
 
 
-def _version_of(key: ObjectKey) -> str:
-    kind = registry.find(key.group, key.resource)
-    return "v1" if kind is None else kind.storage_version
+def _version_of(tree: JsonView) -> str:
+    """The version in which the object is stored."""
+    return registry.split_api_version(json_tree.text(tree, "apiVersion"))[1]

@@ -12,7 +12,7 @@ from app.domain.controllers.plan import Plan, Views
 from app.domain.controllers.resources import NAMESPACES, PODS, is_of
 from app.domain.controllers.work_queue import WorkQueue
 from app.domain.log import Event, EventType, ObjectKey
-from app.domain.objects import registry
+from app.domain.objects import kinds
 from app.domain.objects.commands import Command, DeleteObject, Propagation, UpdateObject
 from app.domain.objects.reader import ObjectsReader
 from app.domain.values import json_tree, timestamps
@@ -61,6 +61,7 @@ class NamespaceReconciler:
             if event.type is EventType.OBJECT_DELETED:
                 self._ending.discard(key.name)
                 self._started.discard(key.name)
+                self._queue.drop((key.name,), event.revision)
             elif "deletionTimestamp" in event.object["metadata"] and key.name not in self._ending:
                 self._ending.add(key.name)
                 self._queue.add_at((key.name,), Instant(event.stamp.time + GRACE), event.revision)
@@ -72,7 +73,8 @@ class NamespaceReconciler:
         while found := self._queue.take(now):
             (name,), cause = found
             namespace = views.objects.get(ObjectKey(*NAMESPACES, "", name))
-            if namespace is None:
+            if namespace is None or "deletionTimestamp" not in namespace["metadata"]:
+                # It is gone, and one of the same name may have come: that one is not ours.
                 continue
             self._started.add(name)
             commands = tuple(_commands(views.objects, namespace, name, now))
@@ -105,9 +107,9 @@ class NamespaceReconciler:
 
 def contents(objects: ObjectsReader, namespace: str) -> Iterator[ObjectKey]:
     """Everything in the namespace, in the order in which upstream deletes it."""
-    kinds = [(kind.group, kind.plural) for kind in registry.kinds() if kind.namespaced]
-    first = [place for place in _ORDER if place in kinds]
-    for group, resource in (*first, *(place for place in kinds if place not in _ORDER)):
+    places = [(kind.group, kind.plural) for kind in kinds.all_kinds(objects) if kind.namespaced]
+    first = [place for place in _ORDER if place in places]
+    for group, resource in (*first, *(place for place in places if place not in _ORDER)):
         yield from objects.keys(group, resource, namespace)
 
 
@@ -124,7 +126,7 @@ def _commands(
     if any(is_of(key, PODS) for key in remaining):
         doomed = [key for key in doomed if is_of(key, PODS)]
     for key in doomed[:DELETED_MAX]:
-        kind = registry.find(key.group, key.resource)
+        kind = kinds.find(objects, key.group, key.resource)
         yield DeleteObject(
             key=key,
             version="v1" if kind is None else kind.storage_version,
