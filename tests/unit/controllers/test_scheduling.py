@@ -3,7 +3,7 @@
 import pytest
 
 from app.domain.controllers.registry import Options
-from app.domain.controllers.scheduling import scoring
+from app.domain.controllers.scheduling import messages, scoring
 from app.domain.controllers.scheduling.attempt import nodes_to_find
 from app.domain.objects.profile import Profile
 from app.domain.values import json_tree
@@ -472,6 +472,50 @@ def test_the_257th_consumer_fails_at_the_write_c14():
         'running PreBind plugin "DynamicResources": add reservation to claim default/claim: '
     )
     assert "status.reservedFor: Too many: 257: must have at most 256 items" in condition["message"]
+
+
+def test_failed_write_names_the_claim_that_was_refused():
+    """controllers.md 3.7: the prefix is that of the claim being written, not of the first one."""
+    cluster = fleet(options=Options(off=frozenset({"claims"})))
+    cluster.patch(
+        "nodes", "n1", {"status": {"allocatable": {"pods": "1000"}}}, subresource="status"
+    )
+    cluster.claim("crowded")
+    for number in range(256):
+        cluster.pod(f"pod-{number:03}", claim="crowded")
+    cluster.claim("fresh")
+    cluster.settle()
+    cluster.pod(
+        "both",
+        resourceClaims=[
+            {"name": "a", "resourceClaimName": "fresh"},
+            {"name": "b", "resourceClaimName": "crowded"},
+        ],
+    )
+    cluster.settle()
+    assert cluster.pod_condition("both")["message"].startswith(
+        'running PreBind plugin "DynamicResources": add reservation to claim default/crowded: '
+    )
+
+
+CLAIM_SUMMARY = (
+    {"claim": "default/fresh", "fresh": True},
+    {"claim": "default/held", "fresh": False},
+)
+
+
+@pytest.mark.parametrize(
+    ("problem", "prefix"),
+    [
+        ('X "fresh" is invalid: metadata.finalizers: no', "add finalizer to claim default/fresh: "),
+        ('X "fresh" is invalid: a', "add allocation and reservation to claim default/fresh: "),
+        ('X "held" is invalid: a', "add reservation to claim default/held: "),
+        ("no name", "add allocation and reservation to claim default/fresh: "),
+    ],
+)
+def test_prefix_of_a_refused_write(problem, prefix):
+    told = messages.prebind_error(CLAIM_SUMMARY, problem)
+    assert told == f'running PreBind plugin "DynamicResources": {prefix}{problem}'
 
 
 # Scores

@@ -59,11 +59,26 @@ def assigned(namespace: str, name: str, node: str) -> str:
 
 
 def prebind_error(claims: Sequence[JsonView], problem: str) -> str:
-    """The message of an attempt whose claims could not be written; `claims` is its summary."""
-    name = json_tree.text(claims[0], "claim") if claims else ""
-    fresh = bool(claims) and json_tree.flag(claims[0], "fresh")
-    what = "allocation and reservation" if fresh else "reservation"
-    return prebind_failure(f"add {what} to claim {name}: {problem}")
+    """The message of an attempt whose claims could not be written; `claims` is its summary.
+
+    The refusal names its object in quotes, so the prefix is that of the claim whose write failed;
+    a refusal that names none is put on the first claim. Parity: controllers.md 3.7.
+    """
+    found = _refused_claim(claims, problem)
+    name = json_tree.text(found, "claim")
+    what = "add reservation to"
+    if json_tree.flag(found, "fresh"):
+        is_finalizer = "metadata.finalizers" in problem
+        what = "add finalizer to" if is_finalizer else "add allocation and reservation to"
+    return prebind_failure(f"{what} claim {name}: {problem}")
+
+
+def _refused_claim(claims: Sequence[JsonView], problem: str) -> JsonView:
+    for claim in claims:
+        _, _, name = json_tree.text(claim, "claim").partition("/")
+        if f'"{name}"' in problem:
+            return claim
+    return claims[0] if claims else {}
 
 
 def prebind_failure(text: str) -> str:
