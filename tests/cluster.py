@@ -63,6 +63,13 @@ class Cluster:
         features = features_of(self.profile)
         return registry.controllers(self.profile, features, CelCompiler(), self._options)
 
+    def restart(self) -> None:
+        """Other controllers go on: all they know comes from the log."""
+        self.line.controllers = self.fresh_controllers()
+        for event in self.line.events:
+            for controller in self.line.controllers:
+                controller.fold(event, self.line.views)
+
     # what exists
 
     def get(self, resource: str, name: str, namespace: str = "default") -> JsonObject | None:
@@ -341,6 +348,7 @@ _RESOURCES = {
     "Lease": "leases",
     "ResourceQuota": "resourcequotas",
     "ResourcePoolStatusRequest": "resourcepoolstatusrequests",
+    "ResourceSlicePatch": "resourceslicepatches",
 }
 _GROUPS = {
     "deviceclasses": "resource.k8s.io",
@@ -349,11 +357,13 @@ _GROUPS = {
     "resourceslices": "resource.k8s.io",
     "devicetaintrules": "resource.k8s.io",
     "resourcepoolstatusrequests": "resource.k8s.io",
+    "resourceslicepatches": "resource.k8s.io",
     "deployments": "apps",
     "replicasets": "apps",
     "statefulsets": "apps",
     "daemonsets": "apps",
     "jobs": "batch",
+    "priorityclasses": "scheduling.k8s.io",
     "leases": "coordination.k8s.io",
 }
 _NAMESPACED = frozenset(

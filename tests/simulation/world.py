@@ -144,11 +144,7 @@ class World:
     def crash(self) -> None:
         """A process dies and another begins: all that controllers know comes from the log."""
         self.crashes += 1
-        line = self.cluster.line
-        line.controllers = self.cluster.fresh_controllers()
-        for event in line.events:
-            for controller in line.controllers:
-                controller.fold(event, line.views)
+        self.cluster.restart()
 
     def check(self) -> None:
         """Invariants at rest, and nobody evicted or placed twice."""

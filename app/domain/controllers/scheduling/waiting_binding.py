@@ -57,16 +57,20 @@ class BindingWaits:
         return self._waits.pop(place, None) is not None
 
     def take(self, now: Instant) -> Wait | None:
-        """The next wait to look at; its following look is on the grid of five seconds."""
-        due = self.due()
-        if due is None or due > now:
-            return None
-        _, place = heapq.heappop(self._heap)
-        found = self._waits[place]
-        passed = (now - found.started) // POLL + 1
-        found.next_look = Instant(found.started + passed * POLL)
-        heapq.heappush(self._heap, (found.next_look, place))
-        return found
+        """The next wait to look at; its following look is on the grid of five seconds.
+
+        A scheduler that begins anew has missed looks: it goes on with the grid, so that a restart
+        changes no instant.
+        """
+        while (due := self.due()) is not None and due <= now:
+            _, place = heapq.heappop(self._heap)
+            found = self._waits[place]
+            passed, rest = divmod(now - found.started, POLL)
+            found.next_look = Instant(found.started + (passed + 1) * POLL)
+            heapq.heappush(self._heap, (found.next_look, place))
+            if now - due < POLL or rest == 0:
+                return found
+        return None
 
     def due(self) -> Instant | None:
         """When the next look is due."""

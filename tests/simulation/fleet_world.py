@@ -1,0 +1,258 @@
+"""A seeded world with everything in it: mixed hardware, emulated kubelets, workloads, quotas,
+taints, rules, patches, lost drivers and nodes, over months of virtual time.
+
+Everything random comes from one generator: the seed is the story. `Soundness` looks at every event;
+`end` asks what must be true of the whole.
+"""
+
+import random
+from collections.abc import Callable, Mapping
+
+from app.domain.controllers.registry import Options
+from app.domain.errors import Rejected
+from app.domain.objects.profile import Profile
+from app.domain.values import json_tree
+from app.domain.values.json_tree import JsonObject
+from tests.cluster import Cluster, check_decisions, group_of
+from tests.simulation import hardware
+from tests.simulation.soundness import Soundness, Unsound
+from tests.simulation.telling import check_folds
+
+RESOURCE = "resource.k8s.io/v1"
+NAMESPACES = ("default", "team")
+WAITS = (0, 0.001, 0.5, 1, 7, 30, 120, 600, 3600)
+WAIT_WEIGHTS = (4, 2, 4, 4, 6, 8, 6, 6, 3)
+"""Seconds between two acts: bursts, and long quiet times."""
+
+WHOLE_EVERY = 25
+"""Acts from one full look to the next."""
+
+
+Act = Callable[["FleetWorld"], None]
+
+
+class FleetWorld:
+    """A cluster that many use and much happens to."""
+
+    def __init__(self, seed: int) -> None:
+        self.seed = seed
+        self.random = random.Random(seed)
+        self.fate = random.Random(f"fate {seed}")
+        profile = Profile(
+            version=self.random.choice(["1.36", "1.37", "1.37"]),
+            gates={"DRADeviceTaintRules": True, "DRAResourcePoolStatus": True},
+        )
+        self.cluster = Cluster(profile=profile, options=Options(), seed=seed, kubelet=True)
+        self.sound = Soundness(self.cluster.line.views)
+        for event in self.cluster.line.events:
+            self.sound.fold(event)
+        self.cluster.line.followers.append(self.sound.fold)
+        self.names = 0
+        self.steps = 0
+        self.crashes = 0
+        self.refusals = 0
+        self.kinds: dict[str, str] = {}
+        self.generations: dict[tuple[str, str], int] = {}
+        self._begin()
+
+    # What acts are made of
+
+    def name(self, kind: str) -> str:
+        """A name that nobody had."""
+        self.names += 1
+        return f"{kind}-{self.names}"
+
+    def find(self, resource: str) -> list[JsonObject]:
+        """All objects of a resource, sorted by key."""
+        objects = self.cluster.line.views.objects
+        keys = objects.keys(group_of(resource), resource)
+        found = (objects.get(key) for key in keys)
+        return [tree for tree in found if tree is not None]
+
+    def any_of(self, resource: str) -> JsonObject | None:
+        """One of them."""
+        found = self.find(resource)
+        return self.random.choice(found) if found else None
+
+    def publish(self, node: str, *, without: int = 0, only_first: bool = False) -> None:
+        """What the drivers of a node do when they start or find a change: a new generation.
+
+        `without` leaves devices of the last slice out, `only_first` stops after one slice.
+        """
+        owner = self.cluster.get("nodes", node)
+        if owner is None:
+            return
+        specs = hardware.slices_of(self.kinds[node], node)
+        for driver in sorted({driver for driver, _ in specs}):
+            self.generations[driver, node] = self.generations.get((driver, node), 0) + 1
+        for index, (driver, spec) in enumerate(specs):
+            if without:
+                spec["devices"] = spec["devices"][:-without]
+            count = sum(found == driver for found, _ in specs)
+            self._put_slice(f"{node}-{index}", driver, node, spec, count=count, owner=owner)
+            if only_first:
+                return
+
+    def publish_network(self) -> None:
+        """The pool that belongs to no node."""
+        driver = hardware.NET
+        self.generations[driver, "lines"] = self.generations.get((driver, "lines"), 0) + 1
+        self._put_slice("lines", driver, "lines", hardware.network(), count=1, owner=None)
+
+    def add_node(self, name: str) -> None:
+        """A node comes, or comes back, and its drivers publish."""
+        kind = self.kinds.setdefault(name, self.random.choice(hardware.KINDS))
+        self.cluster.node(name, pods=12, kind=kind)
+        self.publish(name)
+
+    # How it runs
+
+    def step(self, acts: Mapping[Act, int], *, crash: float = 0.0) -> None:
+        """One act, then time passes; with some chance a controller loses its memory before."""
+        act = self.random.choices(tuple(acts), tuple(acts.values()))[0]
+        wait = self.random.choices(WAITS, WAIT_WEIGHTS)[0]
+        if crash and self.fate.random() < crash:
+            self.crash()
+        try:
+            act(self)
+        except Rejected:
+            self.refusals += 1  # people are refused now and then; the world goes on
+        self.cluster.wait(wait)
+        self.steps += 1
+        if self.steps % WHOLE_EVERY == 0:
+            self.sound.check_whole()
+
+    def crash(self) -> None:
+        """The controllers of another process go on: all they know comes from the log."""
+        self.crashes += 1
+        self.cluster.restart()
+
+    def end(self) -> None:
+        """Rest, and see that nothing was forgotten; then tell the log again."""
+        self.cluster.wait(900)
+        self.sound.check_whole()
+        self._check_nothing_forgotten()
+        self._check_told_again()
+
+    def state(self) -> dict[str, object]:
+        """What exists, without versions, times and Event objects."""
+        objects = self.cluster.line.views.objects
+        found: dict[str, object] = {}
+        for group, resource in objects.resources():
+            if resource == "events":
+                continue
+            for key in objects.keys(group, resource):
+                tree = json_tree.copy(objects.get(key))
+                for volatile in ("resourceVersion", "managedFields"):
+                    tree["metadata"].pop(volatile, None)
+                found[str(key)] = tree
+        return found
+
+    def _check_nothing_forgotten(self) -> None:
+        """Controllers that begin anew place no pod and evict none that the old ones left."""
+        before = len(self.cluster.line.events)
+        self.crash()
+        self.cluster.wait(900)
+        late = [
+            f"{event.object['outcome']} {event.key}"
+            for event in self.cluster.line.events[before:]
+            if event.type == "DecisionRecorded"
+            and event.object["outcome"] in ("Scheduled", "Evicted", "Removed")
+        ]
+        if late:
+            raise Unsound(f"only fresh controllers did this: {', '.join(late)}")
+        self.sound.check_whole()
+
+    def _check_told_again(self) -> None:
+        """Folding the log again gives the same bytes; deciding again gives the same events."""
+        check_folds(self.cluster)
+        for compared in check_decisions(self.cluster):
+            if compared.differences:
+                raise Unsound(f"decided otherwise: {compared.differences[0]}")
+
+    def _begin(self) -> None:
+        cluster = self.cluster
+        cluster.create("v1", "Namespace", "team")
+        cluster.apply(
+            {
+                "apiVersion": "v1",
+                "kind": "Namespace",
+                "metadata": {
+                    "name": "watchers",
+                    "labels": {"resource.kubernetes.io/admin-access": "true"},
+                },
+            }
+        )
+        for name, spec in hardware.classes().items():
+            cluster.create(RESOURCE, "DeviceClass", name, spec=spec)
+        for name, spec in hardware.templates().items():
+            for namespace in ("watchers",) if name == "watch" else NAMESPACES:
+                self.put_template(name, spec, namespace)
+        cluster.create("scheduling.k8s.io/v1", "PriorityClass", "urgent", value=1000)
+        self.put_quota(8)
+        self.publish_network()
+        kinds = [*hardware.KINDS, *self.random.choices(hardware.KINDS, k=self.random.randrange(5))]
+        for number, kind in enumerate(kinds):
+            self.kinds[f"n{number}"] = kind
+            self.add_node(f"n{number}")
+        cluster.settle()
+
+    def put_template(self, name: str, spec: JsonObject, namespace: str) -> None:
+        """A template for claims."""
+        self.cluster.apply(
+            {
+                "apiVersion": RESOURCE,
+                "kind": "ResourceClaimTemplate",
+                "metadata": {"name": name, "namespace": namespace},
+                "spec": {"spec": spec},
+            }
+        )
+
+    def put_quota(self, devices: int) -> None:
+        """How many devices of the class `gpu` the team may ask for."""
+        tree = self.cluster.get("resourcequotas", "devices", "team")
+        hard = {"gpu.deviceclass.resource.k8s.io/devices": str(devices)}
+        if tree is None:
+            self.cluster.apply(
+                {
+                    "apiVersion": "v1",
+                    "kind": "ResourceQuota",
+                    "metadata": {"name": "devices", "namespace": "team"},
+                    "spec": {"hard": hard},
+                }
+            )
+        else:
+            self.cluster.patch(
+                "resourcequotas", "devices", {"spec": {"hard": hard}}, namespace="team"
+            )
+
+    def _put_slice(
+        self,
+        name: str,
+        driver: str,
+        pool: str,
+        spec: JsonObject,
+        *,
+        count: int,
+        owner: JsonObject | None,
+    ) -> None:
+        generation = self.generations[driver, pool]
+        body: JsonObject = {
+            "driver": driver,
+            "pool": {"name": pool, "generation": generation, "resourceSliceCount": count},
+            **spec,
+        }
+        tree = self.cluster.get("resourceslices", name)
+        if tree is not None:
+            new = json_tree.copy(tree)
+            new["spec"] = body
+            self.cluster.update("resourceslices", new)
+            return
+        metadata: JsonObject = {"name": name}
+        if owner is not None:
+            reference = {"apiVersion": "v1", "kind": "Node", "name": owner["metadata"]["name"]}
+            reference["uid"] = owner["metadata"]["uid"]
+            metadata["ownerReferences"] = [reference]
+        self.cluster.apply(
+            {"apiVersion": RESOURCE, "kind": "ResourceSlice", "metadata": metadata, "spec": body}
+        )

@@ -1,0 +1,52 @@
+"""Worlds with everything in them, a few hours each; `make simulate` runs many for long."""
+
+import os
+
+import pytest
+
+from tests.cluster import Cluster
+from tests.simulation.__main__ import run_world
+from tests.simulation.fleet_acts import ACTS
+from tests.simulation.fleet_world import FleetWorld
+from tests.simulation.soundness import Soundness, Unsound
+
+SEEDS = [int(text) for text in os.environ.get("REDRA_SEEDS", "1 2 3 4").split()]
+HOURS = float(os.environ.get("REDRA_HOURS", "8"))
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_fleet_world_stays_sound(seed):
+    world = run_world(seed, HOURS)
+    assert world.sound.events > 0
+
+
+def test_loss_of_memory_changes_no_fleet():
+    whole, broken = FleetWorld(5), FleetWorld(5)
+    for number in range(60):
+        whole.step(ACTS)
+        broken.step(ACTS, crash=0.3)
+        assert whole.state() == broken.state(), f"act {number}"
+    assert broken.crashes > 0
+
+
+def test_double_allocation_is_noticed_at_its_event():
+    cluster = Cluster()
+    sound = Soundness(cluster.line.views)
+    cluster.line.followers.append(sound.fold)
+    cluster.device_class()
+    cluster.node()
+    cluster.slice(devices=1)
+    cluster.claim("first")
+    cluster.claim("second")
+    give(cluster, "first")
+    with pytest.raises(Unsound, match="n1/gpu-0 is allocated 2 times"):
+        give(cluster, "second")
+
+
+def give(cluster: Cluster, name: str) -> None:
+    """Allocate by hand, as a broken scheduler would."""
+    body = {"metadata": {"finalizers": ["resource.kubernetes.io/delete-protection"]}}
+    cluster.patch("resourceclaims", name, body)
+    result = {"driver": "gpu.example.com", "pool": "n1", "device": "gpu-0", "request": "gpu"}
+    status = {"allocation": {"devices": {"results": [result]}}}
+    cluster.patch("resourceclaims", name, {"status": status}, subresource="status")
