@@ -86,3 +86,12 @@ class Settings(BaseSettings):
     # Allocation and explanation
     search_steps_max: int = Field(5_000_000, ge=1, description="Steps of one node's search")
     summary_bytes_max: int = Field(16_384, ge=1024, description="Size of a decision's summary")
+    explain_steps_max: int = Field(
+        4_000, ge=0, description="Steps of a search that are followed to tell what it tried"
+    )
+    explain_followed_nodes_max: int = Field(
+        8, ge=0, description="Nodes of one question on which a search is followed"
+    )
+    help_nodes_max: int = Field(20, ge=1, description="Nodes on which helpful changes are tried")
+    help_changes_max: int = Field(2, ge=1, le=4, description="Changes that are tried together")
+    help_tries_max: int = Field(300, ge=1, description="Changes tried on one node")

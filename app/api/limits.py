@@ -20,6 +20,8 @@ class ApiLimits:
     """
 
     body_bytes_max: int = 3 * 1024 * 1024
+    `blasts_at_once_max` questions about changes are answered at a time, each within `blast`.
+    `explain` bounds the work for one question why.
     body_seconds_max: float = 60.0
     depth_max: int = 100
     patch_operations_max: int = 10_000
@@ -34,3 +36,6 @@ class ApiLimits:
     compress_from_bytes: int = 128 * 1024
     log_page_max: int = 5_000
     send_seconds_max: float = 30.0
+    blasts_at_once_max: int = 1
+    blast: BlastBounds = BlastBounds()
+    explain: ExplainBounds = ExplainBounds()

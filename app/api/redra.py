@@ -165,8 +165,15 @@ class RedraApi:
             node=request.parameter("node"),
         )
         explainer = Explainer(
-            runtime.log, runtime.info, views, self._compiler, runtime.rules.profile
+            runtime.log,
+            runtime.info,
+            views,
+            self._compiler,
+            runtime.rules.profile,
+            views_at=lambda revision: self._histories.at(runtime.info.name, revision),
+            bounds=self._limits.explain,
         )
+            help=request.flag("help"),
         found = await explainer.why(question)
         return Answer(msgspec.json.encode(found.to_json()))
 

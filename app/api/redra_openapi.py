@@ -65,6 +65,7 @@ _OPERATIONS: tuple[tuple[str, str, str, tuple[Any, ...], Any, Any], ...] = (
             ("name", "string", "Name of the object."),
             ("namespace", "string", "Its namespace; absent: default."),
             ("node", "string", "Only the reasons of this node."),
+            ("help", "boolean", "Look for the smallest changes that would help."),
             _AT,
         ),
         None,

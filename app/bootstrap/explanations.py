@@ -5,6 +5,7 @@ from app.bootstrap.stores import Store, find_history
 from app.domain.devices.cel_selectors import CelCompiler
 from app.domain.objects import profile as profiles
 from app.service.explaining import Answer, Explainer, Question
+from app.service.pod_reasons import ExplainBounds
 from app.service.views import LiveViews
 from app.settings import Settings
 
@@ -14,9 +15,31 @@ async def why(
 ) -> Answer:
     """The answer as of `moment` (empty: now). Raises NotFound, InputError."""
     info = await find_history(store, name)
-    views = await views_at(store, settings, name, moment)
     profile = profiles.from_settings(info.settings)
-    return await Explainer(store.log, info, views, CelCompiler(), profile).why(question)
+    async with open_histories(store, settings) as histories:
+        if not moment:
+            moment = str((await store.log.head(info.id)).revision)
+        explainer = Explainer(
+            store.log,
+            info,
+            await histories.at(name, moment),
+            CelCompiler(),
+            profile,
+            views_at=lambda revision: histories.at(name, revision),
+            bounds=explain_bounds(settings),
+        )
+        return await explainer.why(question)
+
+
+def explain_bounds(settings: Settings) -> ExplainBounds:
+    """How much is looked at for one question."""
+    return ExplainBounds(
+        steps_max=settings.explain_steps_max,
+        followed_nodes_max=settings.explain_followed_nodes_max,
+        help_nodes_max=settings.help_nodes_max,
+        help_changes_max=settings.help_changes_max,
+        help_tries_max=settings.help_tries_max,
+    )
 
 
 async def views_at(store: Store, settings: Settings, name: str, moment: str) -> LiveViews:

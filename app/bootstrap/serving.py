@@ -20,6 +20,8 @@ from app.api.connections import ConnectionBounds, connection_class
 from app.api.limits import ApiLimits
 from app.bootstrap import collecting, kubeconfigs
 from app.bootstrap.access import Door, open_door
+from app.bootstrap.blasts import bounds_of
+from app.bootstrap.explanations import explain_bounds
 from app.bootstrap.histories import (
     default_history,
     folding_bounds,
@@ -237,3 +239,6 @@ def _api_limits(settings: Settings) -> ApiLimits:
         watchers_max=settings.watchers_max,
         watch_seconds_max=settings.watch_seconds_max,
     )
+        blasts_at_once_max=settings.blasts_at_once_max,
+        blast=bounds_of(settings),
+        explain=explain_bounds(settings),

@@ -1,6 +1,7 @@
 """How commands write: text or JSON to standard output, the rest to standard error."""
 
 import os
+import shutil
 import sys
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from enum import StrEnum
@@ -57,6 +58,11 @@ def table(headings: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
         say(
             "   ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip()
         )
+
+
+def width() -> int:
+    """Columns of the terminal; 100 where standard output is none."""
+    return shutil.get_terminal_size((100, 24)).columns if sys.stdout.isatty() else 100
 
 
 def silence() -> None:

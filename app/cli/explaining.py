@@ -8,11 +8,8 @@ from app.cli import console
 from app.cli.console import Output, OutputOption
 from app.cli.serving import DataOption
 from app.domain.errors import InputError
+from app.service import reason_pages
 from app.service.explaining import Answer, Question
-from app.service.reason_trees import Reason
-
-LINES_MAX = 200
-"""Lines of a printed tree; what is cut is counted, `-o json` has all of it."""
 
 
 def register(root: typer.Typer) -> None:
@@ -54,18 +51,11 @@ def why(
     if output is Output.JSON:
         console.say_json(answer.to_json())
         return
-    console.say(f"{answer.subject}: {answer.outcome}" + (f", {answer.text}" if answer.text else ""))
-    lines = list(_lines(answer.reason.children, ""))
-    for line in lines[:LINES_MAX]:
+    for line in page(answer, console.width()):
         console.say(line)
-    if len(lines) > LINES_MAX:
-        console.say(f"… {len(lines) - LINES_MAX} more lines; -o json has all of them")
 
 
-def _lines(reasons: tuple[Reason, ...], indent: str) -> list[str]:
-    found: list[str] = []
-    for number, reason in enumerate(reasons, 1):
-        is_last = number == len(reasons)
-        found.append(f"{indent}{'└─ ' if is_last else '├─ '}{reason.text}")
-        found += _lines(reason.children, indent + ("   " if is_last else "│  "))
-    return found
+def page(answer: Answer, width: int) -> list[str]:
+    """The answer as it is printed."""
+    head = f"{answer.subject}: {answer.outcome}" + (f", {answer.text}" if answer.text else "")
+    return reason_pages.page(head, answer.reason.children, width=width)

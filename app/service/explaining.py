@@ -5,13 +5,14 @@ revision that the decision observed (or at the moment asked for), which is exact
 is deterministic. The answer is one tree of texts, ready for a terminal or as JSON.
 """
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TypeVar
+
+import anyio.lowlevel
 
 from app.domain.controllers import registry
-from app.domain.controllers.scheduling import reasons
 from app.domain.controllers.scheduling.attempt import Rules as SchedulingRules
-from app.domain.controllers.scheduling.reasons import NodeAnswer
 from app.domain.devices.device_selectors import SelectorCompiler
 from app.domain.errors import InputError, NotFound
 from app.domain.log import DECISION, Event, EventType, HistoryInfo, ObjectKey, Revision
@@ -21,14 +22,17 @@ from app.domain.values import json_tree, timestamps
 from app.domain.values.json_tree import JsonObject
 from app.domain.values.timestamps import Instant
 from app.ports import EventLog
-from app.service.reason_trees import Reason, merge_nodes, node_reason
+from app.service import choice_reasons, device_reasons, pod_reasons
+from app.service.choice_reasons import Choice
+from app.service.pod_reasons import ExplainBounds, PodFindings, Steps
+from app.service.reasons import Reason
 from app.service.views import LiveViews, features_of
 
-HELP_NODES_MAX = 20
-"""Nodes on which helpful changes are looked for."""
+EVENTS_MAX = 50
+"""Decisions and changes of one subject that are looked through, newest first."""
 
-DECISIONS_MAX = 50
-"""Decisions about one subject that are looked through, newest first."""
+Found = TypeVar("Found")
+ViewsAt = Callable[[Revision], Awaitable[LiveViews]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -74,7 +78,12 @@ class Answer:
 
 
 class Explainer:
-    """Answers questions about one history. `views_at` gives the views of any revision."""
+    """Answers one question about one history.
+
+    `views_at` gives the views of any revision. Long work gives way after each small step, so that
+    whoever runs the loop goes on answering; if the given views move meanwhile, those of the
+    revision at the beginning are taken instead.
+    """
 
     def __init__(
         self,
@@ -83,10 +92,15 @@ class Explainer:
         views: LiveViews,
         compiler: SelectorCompiler,
         profile: Profile,
+        *,
+        views_at: ViewsAt,
+        bounds: ExplainBounds = ExplainBounds(),
     ) -> None:
         self._log = log
         self._info = info
         self._views = views
+        self._views_at = views_at
+        self._bounds = bounds
         options = registry.options_from(info.settings)
         self._rules = SchedulingRules(
             gates=profile,
@@ -101,158 +115,176 @@ class Explainer:
         kind = _find_kind(question.kind)
         namespace = question.namespace if kind.namespaced else ""
         key = ObjectKey(kind.group, kind.plural, namespace, question.name)
-        match kind.plural:
-            case "pods":
-                return await self._pod(key, question)
-            case "resourceclaims":
-                return await self._claim(key, question)
-            case "devicetaintrules":
-                return await self._rule(key)
-            case _:
-                return await self._other(key)
-
-    async def _pod(self, key: ObjectKey, question: Question) -> Answer:
-        tree = self._views.objects.get(key)
         decision = await self._last_decision(key)
+        tree = self._views.objects.get(key)
         if tree is None:
             return await self._gone(key, decision)
+        match kind.plural:
+            case "pods":
+                return await self._pod(key, tree, decision, question)
+            case "resourceclaims":
+                return await self._claim(key, tree, decision, question)
+            case "devicetaintrules":
+                return await self._rule(key, tree, decision)
+            case _:
+                return self._other(key, decision)
+
+    async def _pod(
+        self, key: ObjectKey, tree: JsonObject, decision: Event | None, question: Question
+    ) -> Answer:
         subject = f"pod {key.namespace}/{key.name}"
-        node = json_tree.text(tree, "spec", "nodeName")
         said = [] if decision is None else [_decision_reason(decision)]
+        node = json_tree.text(tree, "spec", "nodeName")
+        body = _body(decision)
         if node and not question.node:
-            holdings = self._claims_of(tree)
+            holdings = await self._run(lambda views: device_reasons.claims_of(views, tree))
             return Answer(
                 subject=subject,
                 outcome="Scheduled",
                 revision=self._views.revision,
                 text=f"runs on node {node}",
                 reason=Reason(text=subject, children=(*said, *holdings)),
-                decision=_body(decision),
+                decision=body,
             )
-        early = reasons.before_nodes(self._views, tree, self._rules)
-        if early:
-            children: tuple[Reason, ...] = (Reason(text=early),)
-            text = early
-        else:
-            now = Instant(decision.stamp.time if decision is not None else 0)
-            answers = list(
-                reasons.ask_nodes(self._rules, self._views, tree, now=now, node=question.node)
-            )
-            if question.node and not answers:
-                raise NotFound(f'node "{question.node}" not found', resource="nodes")
-            children = merge_nodes([node_reason(answer) for answer in answers])
-            if question.help:
-                children = (_help_reason(answers), *children)
-            fits = [answer.node for answer in answers if not answer.text]
-            text = _fit_text(len(fits), len(answers))
-        body = _body(decision)
+        found = await self._findings(tree, decision, question)
         outcome = json_tree.text(body or {}, "outcome") or "Pending"
         return Answer(
             subject=subject,
-            outcome=outcome,
+            outcome="Scheduled" if node else outcome,
             revision=self._views.revision,
-            text=text,
-            reason=Reason(text=subject, children=(*said, *children)),
+            text=found.text,
+            reason=Reason(text=subject, children=(*said, *found.children)),
             decision=body,
+            details=found.to_json(),
         )
 
-    async def _claim(self, key: ObjectKey, question: Question) -> Answer:
-        tree = self._views.objects.get(key)
-        decision = await self._last_decision(key)
-        if tree is None:
-            return await self._gone(key, decision)
+    async def _findings(
+        self, tree: JsonObject, decision: Event | None, question: Question
+    ) -> PodFindings:
+        now = Instant(decision.stamp.time if decision is not None else 0)
+        return await self._run(
+            lambda views: pod_reasons.waiting(
+                self._rules,
+                views,
+                tree,
+                self._bounds,
+                now=now,
+                node=question.node,
+                help=question.help,
+            )
+        )
+
+    async def _claim(
+        self, key: ObjectKey, tree: JsonObject, decision: Event | None, question: Question
+    ) -> Answer:
         subject = f"resourceclaim {key.namespace}/{key.name}"
-        said = [] if decision is None else [_decision_reason(decision)]
-        results = json_tree.objects(tree, "status", "allocation", "devices", "results")
-        children = [*said, *(_result_reason(result) for result in results)]
+        children = [] if decision is None else [_decision_reason(decision)]
+        results = device_reasons.results_of(tree)
         consumers = json_tree.objects(tree, "status", "reservedFor")
         pods = [json_tree.text(item, "name") for item in consumers]
+        details: JsonObject = {}
+        if results:
+            children += device_reasons.allocated(results)
         if pods:
             children.append(Reason(text=f"reserved for {', '.join(pods)}"))
-        owner = json_tree.objects(tree, "metadata", "ownerReferences")
-        users = pods or [json_tree.text(item, "name") for item in owner[:1]]
-        if not results and users:
-            asked = Question(kind="pod", namespace=key.namespace, name=users[0], node=question.node)
-            try:
-                found = await self.why(asked)
-            except NotFound:
-                found = None
-            if found is not None:
-                children.append(found.reason)
-        outcome = "Allocated" if results else "Pending"
+        if results:
+            chosen = await self._choice(key, tree, pods)
+            children += chosen.children
+            details = chosen.details
+        else:
+            owner = json_tree.objects(tree, "metadata", "ownerReferences")
+            users = pods or [json_tree.text(item, "name") for item in owner[:1]]
+            users = users or _users_of(self._views, key)
+            if not users:
+                children.append(Reason(text="no pod uses the claim, so nobody asks for devices"))
+            for user in users[:1]:
+                found = await self._of_user(replace(question, kind="pod", name=user))
+                if found is not None:
+                    children.append(Reason(text=found.subject, children=found.reason.children))
+                    details = found.details
         return Answer(
             subject=subject,
-            outcome=outcome,
+            outcome="Allocated" if results else "Pending",
             revision=self._views.revision,
-            text=f"{len(results)} devices" if results else "no device is allocated",
+            text=_has(len(results)) if results else "no device is allocated",
             reason=Reason(text=subject, children=tuple(children)),
             decision=_body(decision),
+            details=details,
         )
 
-    async def _rule(self, key: ObjectKey) -> Answer:
-        tree = self._views.objects.get(key)
-        decision = await self._last_decision(key)
-        if tree is None:
-            return await self._gone(key, decision)
-        selector = json_tree.get(tree, "spec", "deviceSelector")
-        effect = json_tree.text(tree, "spec", "taint", "effect")
-        matched: list[str] = []
-        for item in self._views.inventory.slices():
-            for device in item.devices:
-                place = device.id
-                if _selects(selector, place):
-                    matched.append("/".join(place))
-        claims = self._claims_hit(selector)
-        condition = json_tree.objects(tree, "status", "conditions")
-        said = [
-            Reason(
-                text=f"{json_tree.text(item, 'reason')}: {json_tree.text(item, 'message')}".rstrip(
-                    ": "
-                )
-            )
-            for item in condition
-        ]
-        children = (
-            *said,
-            Reason(text=f"effect {effect}, {len(matched)} published devices", count=len(matched)),
-            *(Reason(text=text) for text in claims),
+    async def _of_user(self, question: Question) -> Answer | None:
+        try:
+            return await self.why(question)
+        except NotFound:
+            return None
+
+    async def _choice(self, key: ObjectKey, tree: JsonObject, pods: Sequence[str]) -> Choice:
+        """Why these devices and not those: the allocation made again where it was made."""
+        events = await self._log.read_object(
+            self._info.id, key, until=self._views.revision, limit=EVENTS_MAX
         )
+        moment = choice_reasons.moment_of(events, tree)
+        if moment is None or not pods:
+            return Choice(children=(Reason(text="who chose these devices is not in the history"),))
+        place = DECISION._replace(namespace=key.namespace, name=pods[0])
+        decisions = await self._log.read_object(
+            self._info.id, place, until=moment, limit=EVENTS_MAX
+        )
+        before = choice_reasons.revision_before(decisions, moment)
+        node = choice_reasons.node_of(self._views, key.namespace, pods[0], tree)
+        views = await self._views_at(before)
+        pod = views.objects.get(ObjectKey("", "pods", key.namespace, pods[0]))
+        if pod is None or not node:
+            text = "the pod or its node is not known from then, so the choice is not made again"
+            return Choice(children=(Reason(text=text),))
+        asked = pod_reasons.waiting(
+            self._rules, views, pod, self._bounds, now=Instant(0), node=node, help=False
+        )
+        try:
+            found = await _drive(asked)
+        except NotFound:
+            text = f"node {node} is not known from then, so the choice is not made again"
+            return Choice(children=(Reason(text=text),))
+        return choice_reasons.compared(found, key, tree, before)
+
+    async def _rule(self, key: ObjectKey, tree: JsonObject, decision: Event | None) -> Answer:
+        children, devices, claims = await self._run(lambda views: device_reasons.rule(views, tree))
+        condition = json_tree.objects(tree, "status", "conditions")
         return Answer(
             subject=f"devicetaintrule {key.name}",
             outcome=json_tree.text(condition[0], "reason") if condition else "NotProcessed",
             revision=self._views.revision,
-            text=f"selects {len(matched)} devices, {len(claims)} allocated claims",
+            text=f"selects {_has(len(devices))}, {len(claims)} allocated "
+            f"{'claim' if len(claims) == 1 else 'claims'}",
             reason=Reason(text=f"devicetaintrule {key.name}", children=children),
             decision=_body(decision),
-            details={"devices": matched, "claims": claims},
+            details={"devices": devices, "claims": claims},
         )
 
-    async def _other(self, key: ObjectKey) -> Answer:
-        tree = self._views.objects.get(key)
-        decision = await self._last_decision(key)
-        subject = str(key)
-        if tree is None:
-            return await self._gone(key, decision)
+    def _other(self, key: ObjectKey, decision: Event | None) -> Answer:
         if decision is None:
             raise InputError(
-                f"no controller has decided about {subject}",
+                f"no controller has decided about {_named(key)}",
                 cure="ask about a pod, resourceclaim or devicetaintrule",
             )
         return Answer(
-            subject=subject,
+            subject=_named(key),
             outcome=json_tree.text(decision.object, "outcome"),
             revision=self._views.revision,
             text="",
-            reason=Reason(text=subject, children=(_decision_reason(decision),)),
+            reason=Reason(text=_named(key), children=(_decision_reason(decision),)),
             decision=_body(decision),
         )
 
     async def _gone(self, key: ObjectKey, decision: Event | None) -> Answer:
-        events = await self._log.read_object(
-            self._info.id, key, until=self._views.revision, limit=1
-        )
+        revision = self._views.revision
+        events = await self._log.read_object(self._info.id, key, until=revision, limit=1)
         if not events:
-            raise NotFound(f'{key.resource} "{key.name}" not found', resource=key.resource)
+            where = f" in namespace {key.namespace}" if key.namespace else ""
+            raise NotFound(
+                f'{key.resource} "{key.name}" not found{where} up to revision {revision}',
+                resource=key.resource,
+            )
         last = events[0]
         when = timestamps.micro_text(last.stamp.time)
         actor = last.stamp.actor.user
@@ -265,18 +297,18 @@ class Explainer:
                 children.append(Reason(text=f"{json_tree.text(condition, 'reason')}: {message}"))
         outcome = json_tree.text(decision.object, "outcome") if decision is not None else "Deleted"
         return Answer(
-            subject=str(key),
+            subject=_named(key),
             outcome=outcome,
-            revision=self._views.revision,
+            revision=revision,
             text="is gone",
-            reason=Reason(text=str(key), children=tuple(children)),
+            reason=Reason(text=_named(key), children=tuple(children)),
             decision=_body(decision),
         )
 
     async def _last_decision(self, key: ObjectKey) -> Event | None:
         place = DECISION._replace(namespace=key.namespace, name=key.name)
         events = await self._log.read_object(
-            self._info.id, place, until=self._views.revision, limit=DECISIONS_MAX
+            self._info.id, place, until=self._views.revision, limit=EVENTS_MAX
         )
         for event in events:
             if (
@@ -286,39 +318,53 @@ class Explainer:
                 return event
         return None
 
-    def _claims_of(self, pod: JsonObject) -> list[Reason]:
-        uid = json_tree.text(pod, "metadata", "uid")
-        namespace = json_tree.text(pod, "metadata", "namespace")
-        found: list[Reason] = []
-        for key in self._views.objects.keys("resource.k8s.io", "resourceclaims", namespace):
-            tree = self._views.objects.get(key) or {}
-            consumers = json_tree.objects(tree, "status", "reservedFor")
-            if not any(consumer.get("uid") == uid for consumer in consumers):
-                continue
-            results = json_tree.objects(tree, "status", "allocation", "devices", "results")
-            found.append(
-                Reason(
-                    text=f"claim {key.name}",
-                    children=tuple(_result_reason(result) for result in results),
-                )
-            )
-        return found
+    async def _run(self, work: Callable[[LiveViews], Steps[Found]]) -> Found:
+        """Do the work step by step on views that stay as they are."""
+        views = self._views
+        revision = views.revision
+        steps = work(views)
+        try:
+            while views.revision == revision:
+                next(steps)
+                await anyio.lowlevel.checkpoint()
+        except StopIteration as done:
+            result: Found = done.value
+            return result
+        # The history went on: begin again on the views of then, which nobody changes.
+        self._views = await self._views_at(revision)
+        return await _drive(work(self._views))
 
-    def _claims_hit(self, selector: object) -> list[str]:
-        found: list[str] = []
-        for key in self._views.objects.keys("resource.k8s.io", "resourceclaims"):
-            tree = self._views.objects.get(key) or {}
-            results = json_tree.objects(tree, "status", "allocation", "devices", "results")
-            hit = [result for result in results if _selects(selector, _place(result))]
-            if not hit:
-                continue
-            pods = ", ".join(
-                json_tree.text(consumer, "name")
-                for consumer in json_tree.objects(tree, "status", "reservedFor")
-            )
-            devices = ", ".join("/".join(_place(result)) for result in hit)
-            found.append(f"claim {key.namespace}/{key.name} of {pods or 'no pod'}: {devices}")
-        return found
+
+async def _drive(steps: Steps[Found]) -> Found:
+    """Do all steps, giving way after each."""
+    try:
+        while True:
+            next(steps)
+            await anyio.lowlevel.checkpoint()
+    except StopIteration as done:
+        result: Found = done.value
+        return result
+
+
+def _users_of(views: LiveViews, claim: ObjectKey) -> list[str]:
+    """Pods of the namespace that name the claim; the first one is enough."""
+    for key in views.objects.keys("", "pods", claim.namespace):
+        tree = views.objects.get(key) or {}
+        for entry in json_tree.objects(tree, "spec", "resourceClaims"):
+            if entry.get("resourceClaimName") == claim.name:
+                return [key.name]
+    return []
+
+
+def _named(key: ObjectKey) -> str:
+    """`pod default/web`, as people name it."""
+    kind = next((one for one in kinds.kinds() if one.plural == key.resource), None)
+    noun = kind.singular if kind is not None and kind.singular else key.resource
+    return f"{noun} {key.namespace}/{key.name}" if key.namespace else f"{noun} {key.name}"
+
+
+def _has(count: int) -> str:
+    return f"{count} device" if count == 1 else f"{count} devices"
 
 
 def _find_kind(text: str) -> kinds.Kind:
@@ -330,30 +376,6 @@ def _find_kind(text: str) -> kinds.Kind:
     raise InputError(
         f"there is no kind {text!r}", cure="write it as pod/NAME, resourceclaim/NAME, …"
     )
-
-
-def _selects(selector: object, place: tuple[str, str, str]) -> bool:
-    """As eviction reads a selector: an absent one selects nothing (controllers.md C1)."""
-    if not isinstance(selector, dict):
-        return False
-    wanted = zip(("driver", "pool", "device"), place, strict=True)
-    return all(selector.get(name) in (None, part) for name, part in wanted)
-
-
-def _place(result: JsonObject) -> tuple[str, str, str]:
-    return (
-        json_tree.text(result, "driver"),
-        json_tree.text(result, "pool"),
-        json_tree.text(result, "device"),
-    )
-
-
-def _result_reason(result: JsonObject) -> Reason:
-    text = f"request {json_tree.text(result, 'request')} has {'/'.join(_place(result))}"
-    consumed = json_tree.mapping(result, "consumedCapacity")
-    if consumed:
-        text += " with " + ", ".join(f"{name} {value}" for name, value in sorted(consumed.items()))
-    return Reason(text=text)
 
 
 def _decision_reason(event: Event) -> Reason:
@@ -380,31 +402,6 @@ def _short(value: object) -> str:
     if isinstance(value, list):
         return ", ".join(_short(item) for item in value)
     return str(value)
-
-
-def _help_reason(answers: Sequence[NodeAnswer]) -> Reason:
-    """The smallest proven changes over the nodes that were asked, cheapest first."""
-    refused = [answer for answer in answers if answer.text and answer.answer is not None]
-    helps = [found for answer in refused[:HELP_NODES_MAX] for found in answer.helps()]
-    fewest = min((len(found.changes) for found in helps), default=0)
-    texts: dict[str, list[str]] = {}
-    for found in helps:
-        if len(found.changes) == fewest:
-            texts.setdefault(found.text, []).append(found.node)
-    children = tuple(
-        Reason(text=f"{text} (node {', '.join(nodes[:3])})", count=len(nodes))
-        for text, nodes in texts.items()
-    )
-    if not children:
-        asked = min(len(refused), HELP_NODES_MAX)
-        return Reason(text=f"nothing that was tried on {asked} nodes would help")
-    return Reason(text="what would help, each proved by allocating again:", children=children)
-
-
-def _fit_text(fits: int, asked: int) -> str:
-    if asked == 1:
-        return "it would fit there" if fits else "it does not fit there"
-    return f"{fits} of {asked} nodes would take it"
 
 
 def _body(event: Event | None) -> JsonObject | None:

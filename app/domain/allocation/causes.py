@@ -143,10 +143,9 @@ def _short_of_counters(problem: Problem, usage: Usage, device: int) -> Cause | N
         if (name, counter) == (shortage.counter_set, shortage.counter)
     )
     free = shortage.available - shortage.booked + own
-    about = (
-        f"counter {shortage.counter} of set {shortage.counter_set} in {view.usable[position].text}"
-    )
-    text = f"{about}: needs {capacity.shown(own)}, {capacity.shown(free)} is left"
+    about = f"counter {shortage.counter} of set {shortage.counter_set}"
+    pool = view.usable[position].text
+    text = f"{about} in {pool}: needs {capacity.shown(own)}, {capacity.shown(free)} is left"
     holders = _holders_of(problem, position, (shortage.counter_set, shortage.counter))
     if holders:
         text += f", held by {holders}"

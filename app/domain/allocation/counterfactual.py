@@ -6,24 +6,31 @@ prefer another alternative. Every answer is proven by really allocating on the c
 changes are tried before pairs, pairs before triples, within a bound of tries.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import Protocol
+from collections.abc import Generator, Iterable, Iterator, Sequence
+from dataclasses import dataclass
 
-from app.domain.allocation import capacity, causes
+from app.domain.allocation import causes
 from app.domain.allocation.allocator import Allocation, Allocator, Answer
 from app.domain.allocation.causes import Kind
+from app.domain.allocation.changes import (
+    Change,
+    DropConstraint,
+    EditRequest,
+    EnlargeCounter,
+    Frozen,
+    PreferAlternative,
+    ReleaseClaim,
+    RemoveRule,
+    World,
+    with_nanos,
+)
 from app.domain.allocation.problem import Problem, Row
 from app.domain.allocation.requests import AttemptAborted
-from app.domain.allocation.state import AllocatedState
 from app.domain.allocation.usage import Usage
 from app.domain.devices import taints
-from app.domain.devices.inventory import Inventory
 from app.domain.devices.model import DeviceId, Taint
 from app.domain.devices.pools import Pool
-from app.domain.values import json_tree, quantity
-from app.domain.values.json_tree import JsonObject, JsonView
-from app.domain.values.quantity import Quantity
+from app.domain.values.json_tree import JsonObject
 
 CHANGES_MAX = 2
 """Changes made together at most."""
@@ -33,167 +40,6 @@ TRIES_MAX = 300
 
 CANDIDATES_MAX = 48
 """Candidate changes per node; the causes of most devices come first."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class World:
-    """What an attempt looks at; changes make a new one."""
-
-    claims: tuple[JsonView, ...]
-    classes: Mapping[str, JsonView]
-    state: AllocatedState
-    inventory: Inventory
-
-
-class Change(Protocol):
-    """One change of the world."""
-
-    @property
-    def text(self) -> str:
-        """The change in the imperative."""
-        ...
-
-    def apply(self, world: World) -> World:
-        """The changed world; the given one stays as it is."""
-        ...
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ReleaseClaim:
-    """Release a claim that holds devices."""
-
-    claim: str
-
-    @property
-    def text(self) -> str:
-        """The change in the imperative."""
-        return f"release claim {self.claim}"
-
-    def apply(self, world: World) -> World:
-        """The world without what the claim holds."""
-        state = world.state.copy()
-        state.release(self.claim)
-        return replace(world, state=state)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class EditRequest:
-    """Change one field of a request or alternative; `number` is that of the claim."""
-
-    number: int
-    claim: str
-    result_name: str
-    what: str
-    field: str
-    value: object
-
-    @property
-    def text(self) -> str:
-        """The change in the imperative."""
-        return f"{self.what} in request {self.result_name} of claim {self.claim}"
-
-    def apply(self, world: World) -> World:
-        """The world in which the claim asks otherwise."""
-
-        def edit(claim: JsonObject) -> None:
-            found = _wish_of(claim, self.result_name)
-            if self.field == "tolerations":
-                found["tolerations"] = [*json_tree.objects(found, "tolerations"), self.value]
-            elif self.field == "selectors":
-                kept = json_tree.objects(found, "selectors")
-                found["selectors"] = [one for one in kept if one != self.value]
-            elif self.field == "capacity":
-                assert isinstance(self.value, tuple)
-                name, amount = self.value
-                found["capacity"]["requests"][name] = amount
-            else:
-                found[self.field] = self.value
-
-        return _with_claim(world, self.number, edit)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DropConstraint:
-    """Drop a constraint of a claim."""
-
-    number: int
-    claim: str
-    index: int
-    attribute: str
-
-    @property
-    def text(self) -> str:
-        """The change in the imperative."""
-        return f"drop constraint #{self.index} ({self.attribute}) of claim {self.claim}"
-
-    def apply(self, world: World) -> World:
-        """The world in which the claim has no such constraint."""
-
-        def edit(claim: JsonObject) -> None:
-            # An empty list of nobody's requests would mean all requests, so the place is kept by a
-            # constraint that concerns none: further drops refer to the same numbers.
-            listed = claim["spec"]["devices"]["constraints"]
-            listed[self.index] = {**listed[self.index], "requests": [""]}
-
-        return _with_claim(world, self.number, edit)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PreferAlternative:
-    """Move an alternative of a prioritized list to the front."""
-
-    number: int
-    claim: str
-    main: str
-    name: str
-
-    @property
-    def text(self) -> str:
-        """The change in the imperative."""
-        return f"put alternative {self.main}/{self.name} of claim {self.claim} first"
-
-    def apply(self, world: World) -> World:
-        """The world in which the alternative is tried first."""
-
-        def edit(claim: JsonObject) -> None:
-            for request in claim["spec"]["devices"]["requests"]:
-                if request["name"] == self.main:
-                    request["firstAvailable"].sort(key=lambda one: one["name"] != self.name)
-
-        return _with_claim(world, self.number, edit)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class EnlargeCounter:
-    """Add to a shared counter of a pool; `by` is in nanos."""
-
-    pool: tuple[str, str]
-    counter_set: str
-    counter: str
-    by: int
-
-    @property
-    def text(self) -> str:
-        """The change in the imperative."""
-        return (
-            f"add {capacity.shown(self.by)} to counter {self.counter} of set {self.counter_set} "
-            f"in pool {'/'.join(self.pool)}"
-        )
-
-    def apply(self, world: World) -> World:
-        """The world in which the pool has more of the counter."""
-        inventory = world.inventory.copy()
-        for found in world.inventory.slices_of(self.pool):
-            if any(name == self.counter_set for name, _ in found.counter_sets):
-                tree = json_tree.copy(found.tree)
-                for listed in tree["spec"]["sharedCounters"]:
-                    counters = listed.get("counters", {})
-                    if listed.get("name") == self.counter_set and self.counter in counters:
-                        old = quantity.from_json(counters[self.counter].get("value"))
-                        more = _with_nanos(old, old.nanos + self.by)
-                        counters[self.counter]["value"] = str(more)
-                inventory.put_slice(tree, key=found.key)
-        return replace(world, inventory=inventory)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -207,6 +53,20 @@ class Help:
     def text(self) -> str:
         """All changes in the imperative, joined."""
         return " and ".join(change.text for change in self.changes)
+
+    @property
+    def kinds(self) -> frozenset[object]:
+        """What helps of other amounts or on other nodes have in common with this one."""
+        return frozenset(_kind(change) for change in self.changes)
+
+    @property
+    def amount(self) -> int:
+        """Of helps of equal kinds that with more is the smaller change: counts that are kept."""
+        return sum(
+            change.value
+            for change in self.changes
+            if isinstance(change, EditRequest) and isinstance(change.value, int)
+        )
 
     def tree(self) -> JsonObject:
         """The help as JSON."""
@@ -225,6 +85,19 @@ def what_would_help(
     Only sets of the smallest size that helps are given, and of lowered counts the highest. Nothing
     is claimed about what was not tried.
     """
+    steps = looking(allocator, answer, changes_max=changes_max, tries_max=tries_max)
+    while True:
+        try:
+            next(steps)
+        except StopIteration as done:
+            found: list[Help] = done.value
+            return found
+
+
+def looking(
+    allocator: Allocator, answer: Answer, *, changes_max: int, tries_max: int
+) -> Generator[None, None, list[Help]]:
+    """The same in steps of one try, for callers that have others waiting."""
     if answer.case is None or isinstance(answer, Allocation):
         return []
     world = World(
@@ -249,6 +122,7 @@ def what_would_help(
                 if tries >= tries_max:
                     return found
                 tries += 1
+                yield
                 seen.add(frozenset(changes))
                 made = tried.with_change(allocator, change)
                 if isinstance(made.answer, Allocation):
@@ -326,12 +200,14 @@ def _against(problem: Problem, usage: Usage, row: Row, device: int, kind: Kind) 
                 yield ReleaseClaim(claim=holder)
         case Kind.TAINT:
             for taint in _blocking(row, found.taints):
+                if taint.rule:
+                    yield RemoveRule(rule=taint.rule)
                 yield _edit(
                     problem,
                     row,
                     f"tolerate taint {taint.key}={taint.value}:{taint.effect}",
                     "tolerations",
-                    _Frozen.of(_toleration(taint)),
+                    Frozen.of(_toleration(taint)),
                 )
         case Kind.SELECTOR | Kind.SELECTOR_ERROR:
             refusal, fault = row.refused.get(device), row.faults.get(device)
@@ -344,7 +220,7 @@ def _against(problem: Problem, usage: Usage, row: Row, device: int, kind: Kind) 
                     row,
                     f"drop selector #{number} ({own[number]})",
                     "selectors",
-                    _Frozen.of({"cel": {"expression": own[number]}}),
+                    Frozen.of({"cel": {"expression": own[number]}}),
                 )
         case Kind.COUNTERS:
             yield from _counter_changes(problem, usage, device)
@@ -394,7 +270,7 @@ def _capacity_changes(problem: Problem, row: Row, device: DeviceId) -> Iterator[
         value = found.capacity[name].value
         left = value.nanos - held.get(name, 0)
         if 0 < left < asked.nanos:
-            text = str(_with_nanos(value, left))
+            text = str(with_nanos(value, left))
             yield _edit(problem, row, f"ask for {text} of {name}", "capacity", (name, text))
 
 
@@ -430,18 +306,6 @@ def _edit(problem: Problem, row: Row, what: str, field: str, value: object) -> E
     )
 
 
-class _Frozen(dict[str, object]):
-    """An API object as a value of a change: compared and hashed by content, never changed."""
-
-    @classmethod
-    def of(cls, tree: JsonObject) -> "_Frozen":
-        """The object as such a value."""
-        return cls(tree)
-
-    def __hash__(self) -> int:  # type: ignore[override]  # dict is unhashable; this one is constant
-        return hash(repr(sorted(self.items())))
-
-
 def _blocking(row: Row, found: Iterable[Taint]) -> Iterator[Taint]:
     for taint in found:
         if taints.untolerated((taint,), row.request.tolerations) is not None:
@@ -455,37 +319,6 @@ def _toleration(taint: Taint) -> JsonObject:
         "value": taint.value,
         "effect": taint.effect,
     }
-
-
-def _wish_of(claim: JsonObject, result_name: str) -> JsonObject:
-    """The exact request or the alternative that results call `result_name`."""
-    for request in claim["spec"]["devices"]["requests"]:
-        if request["name"] == result_name:
-            found: JsonObject = request["exactly"]
-            return found
-        for alternative in request.get("firstAvailable") or ():
-            if f"{request['name']}/{alternative['name']}" == result_name:
-                inner: JsonObject = alternative
-                return inner
-    raise AssertionError(f"no request is called {result_name}")
-
-
-def _with_claim(world: World, number: int, edit: "Edit") -> World:
-    claim = json_tree.copy(world.claims[number])
-    edit(claim)
-    claims = (*world.claims[:number], claim, *world.claims[number + 1 :])
-    return replace(world, claims=claims)
-
-
-class Edit(Protocol):
-    """Changes a claim in place."""
-
-    def __call__(self, claim: JsonObject) -> None: ...
-
-
-def _with_nanos(like: Quantity, nanos: int) -> Quantity:
-    """A quantity of another amount in the same format."""
-    return Quantity(nanos=nanos, mantissa=nanos, exponent=-9, format=like.format, compact=False)
 
 
 def shown(found: Sequence[Help]) -> list[str]:

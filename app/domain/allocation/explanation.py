@@ -8,16 +8,14 @@ and the devices before each chosen one say why they were passed over.
 """
 
 from collections.abc import Iterator, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field
 
-from app.domain.allocation import causes, search
+from app.domain.allocation import causes, dead_ends
 from app.domain.allocation.allocator import Allocation, Allocator, Answer, Failure, Refusal
 from app.domain.allocation.causes import Cause
+from app.domain.allocation.dead_ends import DeadEnd, DeadEnds, Takes
 from app.domain.allocation.problem import Problem, Row
 from app.domain.allocation.quirks import MARKS, NUMBERS
-from app.domain.allocation.requests import AttemptAborted
-from app.domain.allocation.search import StepsExhausted
 from app.domain.allocation.usage import Usage
 from app.domain.values.json_tree import JsonObject
 
@@ -84,12 +82,25 @@ class ClaimReason:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Tried:
+    """What the search took in vain, and the request for which no device was left then."""
+
+    taken: tuple[str, ...]
+    reason: RequestReason
+
+    def tree(self) -> JsonObject:
+        """The same as JSON."""
+        return {"taken": list(self.taken), "text": self.reason.text}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Explanation:
     """Why the answer is as it is, for one node.
 
     `pools` names pools that cannot be used, with the reason. `deepest` is how far the search got
-    and what stopped it there, for refusals in which no request alone is at fault. `quirks` are
-    defects of upstream whose repair would change the answer.
+    and what stopped it there, for refusals in which no request alone is at fault; `tried` are the
+    first things it tried in vain of `given_up` in all (within the effort). `quirks` are defects of
+    upstream whose repair would change the answer.
     """
 
     node: str
@@ -99,6 +110,8 @@ class Explanation:
     claims: tuple[ClaimReason, ...] = ()
     deepest: RequestReason | None = None
     taken: tuple[str, ...] = ()
+    tried: tuple[Tried, ...] = ()
+    given_up: int = 0
     quirks: tuple[str, ...] = ()
 
     def tree(self) -> JsonObject:
@@ -110,6 +123,9 @@ class Explanation:
             found["claims"] = [claim.tree() for claim in self.claims]
         if self.deepest is not None:
             found["deepest"] = {"taken": list(self.taken), **self.deepest.tree()}
+        if self.tried:
+            found["tried"] = [one.tree() for one in self.tried]
+            found["givenUp"] = self.given_up
         if self.quirks:
             found["quirks"] = list(self.quirks)
         return found
@@ -119,7 +135,7 @@ def explain(answer: Answer, *, effort_steps: int = EFFORT_STEPS) -> Explanation:
     """The reasons for an answer."""
     match answer:
         case Allocation():
-            return _of_allocation(answer)
+            return _of_allocation(answer, effort_steps)
         case Refusal():
             return _of_refusal(answer, CANNOT_ALLOCATE, effort_steps)
         case Failure():
@@ -192,31 +208,37 @@ def _of_refusal(answer: Refusal | Failure, text: str, effort_steps: int) -> Expl
         for plan, rows in zip(problem.plans, problem.rows, strict=True)
     )
     short = _short(problem, claims)
-    deepest: RequestReason | None = None
-    taken: tuple[str, ...] = ()
+    tried: tuple[Tried, ...] = ()
+    deepest: Tried | None = None
+    given_up = 0
     if short:
         detail = short
     elif not problem.view.devices:
         detail = "the node has no usable device"
     else:
-        deepest, taken = _deepest(problem, effort_steps)
+        found = dead_ends.find(problem, effort_steps)
+        given_up = found.count
+        tried = tuple(_tried(problem, one) for one in found.first)
         detail = "each request could be satisfied alone, but not all together"
-        if deepest is not None:
-            detail += f"; after {_devices(len(taken))}, {deepest.text}"
+        if found.deepest is not None:
+            deepest = _tried(problem, found.deepest)
+            detail += f"; after {_devices(len(deepest.taken))}, {deepest.reason.text}"
     return Explanation(
         node=answer.node.name,
         outcome="refused",
         text=f"{text}: {detail}",
         pools=_unusable(answer),
         claims=claims,
-        deepest=deepest,
-        taken=taken,
+        deepest=None if deepest is None else deepest.reason,
+        taken=() if deepest is None else deepest.taken,
+        tried=tried,
+        given_up=given_up,
     )
 
 
-def _of_allocation(answer: Allocation) -> Explanation:
+def _of_allocation(answer: Allocation, effort_steps: int) -> Explanation:
     problem = answer.problem
-    usage = Usage(problem)
+    replay = _Replay(problem=problem, usage=Usage(problem), effort_steps=effort_steps)
     claims = []
     for plan, takes, rows in zip(problem.plans, answer.results, problem.rows, strict=True):
         requests: list[RequestReason] = []
@@ -224,23 +246,14 @@ def _of_allocation(answer: Allocation) -> Explanation:
             chosen = [found for found in takes if found.row.request.main == _main(alternatives)]
             selected = chosen[0].row if chosen else alternatives[0]
             for row in alternatives[: alternatives.index(selected)]:
-                requests.append(_request_reason(problem, usage, row))
-            reasons: list[DeviceReason] = []
-            start = 0
-            for found in chosen:
-                reasons += _passed_over(problem, usage, found.row, start, found.device)
-                name = problem.view.devices[found.device].text
-                reasons.append(DeviceReason(device=name, cause=None, chosen=True))
-                start = found.device + 1
-                if usage.take(found.row, found.device, must=False) is None:
-                    break
+                requests.append(_request_reason(problem, replay.usage, row))
             requests.append(
                 RequestReason(
                     request=selected.request.result_name,
                     wants=_wants(selected),
                     needs=selected.count,
                     suitable=len(chosen),
-                    devices=tuple(reasons),
+                    devices=tuple(replay.choices(selected, [found.device for found in chosen])),
                     text=f"request {selected.request.result_name} got {_devices(len(chosen))}",
                 )
             )
@@ -255,14 +268,52 @@ def _of_allocation(answer: Allocation) -> Explanation:
     )
 
 
-def _passed_over(
-    problem: Problem, usage: Usage, row: Row, start: int, chosen: int
-) -> Iterator[DeviceReason]:
-    """The devices between two choices, with what was against them at that moment."""
-    for device in range(start, chosen):
-        cause = causes.of(problem, usage, row, device)
-        note = "" if cause else "fits here, but the rest of the pod did not fit with it"
-        yield DeviceReason(device=problem.view.devices[device].text, cause=cause, note=note)
+@dataclass(slots=True, kw_only=True, eq=False)
+class _Replay:
+    """The takes of an allocation made once more, to ask on the way why others were passed over."""
+
+    problem: Problem
+    usage: Usage
+    effort_steps: int
+    takes: list[tuple[int, int]] = field(default_factory=list)
+    _found: DeadEnds | None = None
+
+    def choices(self, row: Row, chosen: Sequence[int]) -> Iterator[DeviceReason]:
+        """All devices for one request: why those before a choice were not taken, and the choices.
+
+        A list of mode All has no order to speak of: it takes what matches.
+        """
+        devices = self.problem.view.devices
+        start = 0
+        for device in chosen:
+            if row.takes_all or device < start:
+                start = device
+            for other in range(start, device):
+                yield self._passed_over(row, other)
+            yield DeviceReason(device=devices[device].text, cause=None, chosen=True)
+            start = device + 1
+            self.takes.append((row.index, device))
+            if self.usage.take(row, device, must=row.takes_all) is None:
+                break
+        last = f"not reached: {devices[chosen[-1]].id[2]} was the first fit" if chosen else ""
+        for other in range(start, len(devices)) if last and not row.takes_all else ():
+            if other not in chosen:
+                yield DeviceReason(device=devices[other].text, cause=None, note=last)
+
+    def _passed_over(self, row: Row, device: int) -> DeviceReason:
+        cause = causes.of(self.problem, self.usage, row, device)
+        note = "" if cause else self._in_vain(row, device)
+        return DeviceReason(device=self.problem.view.devices[device].text, cause=cause, note=note)
+
+    def _in_vain(self, row: Row, device: int) -> str:
+        """What became of a device that could be taken."""
+        note = "fits here, but the rest of the pod did not fit with it"
+        if self._found is None:
+            self._found = dead_ends.find(self.problem, self.effort_steps)
+        stuck = self._found.behind((*self.takes, (row.index, device)))
+        if stuck is None:
+            return note
+        return f"{note}: {_tried(self.problem, stuck).reason.text}"
 
 
 def _request_reason(problem: Problem, usage: Usage, row: Row) -> RequestReason:
@@ -316,40 +367,24 @@ def _is_short(row: Row, reason: RequestReason) -> bool:
     return reason.suitable < row.count
 
 
-@dataclass(slots=True, kw_only=True, eq=False)
-class _Deepest:
-    """Remembers the state with the most devices taken in which the search had no choice left."""
+def _tried(problem: Problem, found: DeadEnd) -> Tried:
+    usage = dead_ends.usage_after(problem, found.takes)
+    return Tried(
+        taken=_taken_names(problem, found.takes), reason=_request_reason(problem, usage, found.row)
+    )
 
-    problem: Problem
-    depth: int = -1
-    reason: RequestReason | None = None
-    taken: tuple[str, ...] = field(default=())
 
-    def stuck(self, row: Row, number: int, usage: Usage) -> None:
-        """Look at the state if it is deeper than any before."""
-        depth = sum(len(claim) for claim in usage.results)
-        if depth <= self.depth:
-            return
-        self.depth = depth
-        self.reason = _request_reason(self.problem, usage, row)
-        devices = self.problem.view.devices
-        self.taken = tuple(
-            f"{found.row.request.result_name} of claim "
-            f"{self.problem.plans[found.row.claim].key}: {devices[found.device].text}"
-            for claim in usage.results
-            for found in claim
+def _taken_names(problem: Problem, takes: Takes) -> tuple[str, ...]:
+    """`device for request`, of the pod's claims the first without its name."""
+    rows = {row.index: row for claim in problem.rows for request in claim for row in request}
+    names = []
+    for number, device in takes:
+        row = rows[number]
+        claim = f" of claim {problem.plans[row.claim].key}" if len(problem.plans) > 1 else ""
+        names.append(
+            f"{problem.view.devices[device].text} for request {row.request.result_name}{claim}"
         )
-
-
-def _deepest(problem: Problem, effort_steps: int) -> tuple[RequestReason | None, tuple[str, ...]]:
-    """How far the search gets within the effort; nothing where asking again would leave traces."""
-    grows = any(row.grows for claim in problem.rows for request in claim for row in request)
-    if grows or not problem.plain_counters:
-        return None, ()
-    observer = _Deepest(problem=problem)
-    with suppress(StepsExhausted, AttemptAborted):
-        search.run(problem, prune=False, steps_max=effort_steps, observer=observer)
-    return observer.reason, observer.taken
+    return tuple(names)
 
 
 def _unusable(answer: Answer) -> tuple[tuple[str, str], ...]:

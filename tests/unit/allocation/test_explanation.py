@@ -83,7 +83,7 @@ def test_combination_that_fails_tells_how_far_the_search_got() -> None:
     slices = [resource_slice("s", device("d0", numa=0), device("d1", numa=1))]
     found = reasons(slices, [claim(request("a"), request("b"), constraints=[match()])])
     assert "not all together" in found.text
-    assert found.taken == ("a of claim ns/claim: gpu.example.com/pool/d0",)
+    assert found.taken == ("gpu.example.com/pool/d0 for request a",)
     assert found.deepest is not None
     assert [reason.cause.text for reason in found.deepest.devices if reason.cause] == [
         "taken by request a of claim ns/claim",
@@ -107,10 +107,45 @@ def test_allocation_tells_why_earlier_devices_were_passed_over() -> None:
     ]
     assert shown == [
         ("d0", False, "taint"),
-        ("d1", False, "fits here, but the rest of the pod did not fit with it"),
+        (
+            "d1",
+            False,
+            "fits here, but the rest of the pod did not fit with it: request r0 wants 2 devices, "
+            "0 of 4 can be taken: 2 constraint (gpu.example.com/numa does not match what is "
+            "taken), 1 taint (k=v:NoSchedule), 1 taken-by-this-pod (request r0 of claim ns/claim)",
+        ),
         ("d2", True, ""),
         ("d3", True, ""),
     ]
+
+
+def test_devices_behind_the_first_fit_were_not_reached() -> None:
+    devices = [device(f"d{number}") for number in range(3)]
+    found = reasons([resource_slice("s", *devices)], [claim(request())])
+    assert [reason.note for reason in found.claims[0].requests[0].devices] == [
+        "",
+        "not reached: d0 was the first fit",
+        "not reached: d0 was the first fit",
+    ]
+
+
+def test_refused_combination_tells_what_was_tried_first() -> None:
+    devices = [device(f"d{number}", numa=number) for number in range(3)]
+    given = [claim(request("a"), request("b"), constraints=[match()])]
+    found = reasons([resource_slice("s", *devices)], given)
+    assert [one.taken for one in found.tried] == [
+        (f"gpu.example.com/pool/d{number} for request a",) for number in range(3)
+    ]
+    assert "2 constraint (gpu.example.com/numa does not match" in found.tried[0].reason.text
+    # Each device for a, and at last nothing for a.
+    assert found.given_up == 4
+
+
+def test_without_effort_nothing_is_followed() -> None:
+    slices = [resource_slice("s", device("d0", numa=0), device("d1", numa=1))]
+    given = [claim(request("a"), request("b"), constraints=[match()])]
+    found = explanation.explain(allocator(*slices).allocate(node(), given), effort_steps=0)
+    assert (found.deepest, found.tried, found.given_up) == (None, (), 0)
 
 
 def test_pools_that_cannot_be_used_are_named_with_their_problem() -> None:

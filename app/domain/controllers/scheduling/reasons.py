@@ -3,7 +3,7 @@
 Made when somebody asks, from the views of any revision; the plain attempt stops at what it needs.
 """
 
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from dataclasses import dataclass
 from typing import cast
 
@@ -22,6 +22,9 @@ from app.domain.controllers.scheduling.verdicts import Verdicts
 from app.domain.values.json_tree import JsonObject
 from app.domain.values.timestamps import Instant
 
+STEP_MAX = 256
+"""Events folded before others may run."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NodeAnswer:
@@ -35,24 +38,41 @@ class NodeAnswer:
     answer: Answer | None = None
     allocator: Allocator | None = None
 
-    def helps(self) -> list[Help]:
-        """The smallest proven changes with which the claims would fit here; may be none."""
+    def looking_for_help(
+        self,
+        *,
+        changes_max: int = counterfactual.CHANGES_MAX,
+        tries_max: int = counterfactual.TRIES_MAX,
+    ) -> Generator[None, None, list[Help]]:
+        """The smallest proven changes with which the claims would fit here; gives way per try."""
         if self.answer is None or self.allocator is None:
             return []
-        return counterfactual.what_would_help(self.allocator, self.answer)
+        return (
+            yield from counterfactual.looking(
+                self.allocator, self.answer, changes_max=changes_max, tries_max=tries_max
+            )
+        )
 
-    def explain(self) -> Explanation | None:
-        """The reasons down to the device, when devices were asked."""
-        return None if self.answer is None else explanation.explain(self.answer)
+    def explain(self, *, effort_steps: int = explanation.EFFORT_STEPS) -> Explanation | None:
+        """The reasons down to the device, when devices were asked.
+
+        `effort_steps` bound the search for what was tried in vain; 0 leaves that out.
+        """
+        if self.answer is None:
+            return None
+        return explanation.explain(self.answer, effort_steps=effort_steps)
 
 
-def node_index(rules: Rules, views: Views) -> NodeIndex:
+def _indexing(rules: Rules, views: Views) -> Generator[None, None, NodeIndex]:
     """The nodes with what is bound to them, as the scheduler sees them at the views' revision."""
     reconciler = SchedulingReconciler(rules)
     objects = views.objects
     found = [objects.event(key) for place in (NODES, PODS) for key in objects.keys(*place)]
-    for event in sorted((event for event in found if event), key=lambda event: event.revision):
+    ordered = sorted((event for event in found if event), key=lambda event: event.revision)
+    for number, event in enumerate(ordered, 1):
         reconciler.fold(event, views)
+        if number % STEP_MAX == 0:
+            yield
     return reconciler.nodes
 
 
@@ -68,10 +88,19 @@ def before_nodes(views: Views, tree: JsonObject, rules: Rules) -> str:
 
 def ask_nodes(
     rules: Rules, views: Views, tree: JsonObject, *, now: Instant, node: str = ""
-) -> Iterator[NodeAnswer]:
-    """The answer of each node in the scheduler's order, or of the one named."""
+) -> Iterator[NodeAnswer | None]:
+    """The answer of each node in the scheduler's order, or of the one named.
+
+    None stands for a step of preparation: whoever asks may let others run.
+    """
     found = cast(SchedulingViews, views)
-    nodes = node_index(rules, views)
+    indexing = _indexing(rules, views)
+    nodes: NodeIndex | None = None
+    while nodes is None:
+        try:
+            yield next(indexing)
+        except StopIteration as done:
+            nodes = done.value
     pod = pod_spec.read(tree)
     claims = pod_claims.resolve(found.objects, pod.facts)
     cycle = attempt.begin(rules, found, nodes, Verdicts(), pod, claims, now)

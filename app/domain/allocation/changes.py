@@ -1,0 +1,234 @@
+"""Changes of what an allocation looks at: each makes a new world and leaves the given one alone."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Protocol
+
+from app.domain.allocation import capacity
+from app.domain.allocation.state import AllocatedState
+from app.domain.devices.inventory import Inventory
+from app.domain.values import json_tree, quantity
+from app.domain.values.json_tree import JsonObject, JsonView
+from app.domain.values.quantity import Quantity
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class World:
+    """What an attempt looks at; changes make a new one."""
+
+    claims: tuple[JsonView, ...]
+    classes: Mapping[str, JsonView]
+    state: AllocatedState
+    inventory: Inventory
+
+
+class Change(Protocol):
+    """One change of the world."""
+
+    @property
+    def text(self) -> str:
+        """The change in the imperative."""
+        ...
+
+    def apply(self, world: World) -> World:
+        """The changed world; the given one stays as it is."""
+        ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReleaseClaim:
+    """Release a claim that holds devices."""
+
+    claim: str
+
+    @property
+    def text(self) -> str:
+        """The change in the imperative."""
+        return f"release claim {self.claim}"
+
+    def apply(self, world: World) -> World:
+        """The world without what the claim holds."""
+        state = world.state.copy()
+        state.release(self.claim)
+        return replace(world, state=state)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RemoveRule:
+    """Remove a DeviceTaintRule."""
+
+    rule: str
+
+    @property
+    def text(self) -> str:
+        """The change in the imperative."""
+        return f"remove devicetaintrule {self.rule}"
+
+    def apply(self, world: World) -> World:
+        """The world without the rule's taints."""
+        inventory = world.inventory.copy()
+        inventory.remove_rule(self.rule)
+        return replace(world, inventory=inventory)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EditRequest:
+    """Change one field of a request or alternative; `number` is that of the claim."""
+
+    number: int
+    claim: str
+    result_name: str
+    what: str
+    field: str
+    value: object
+
+    @property
+    def text(self) -> str:
+        """The change in the imperative."""
+        return f"{self.what} in request {self.result_name} of claim {self.claim}"
+
+    def apply(self, world: World) -> World:
+        """The world in which the claim asks otherwise."""
+
+        def edit(claim: JsonObject) -> None:
+            found = _wish_of(claim, self.result_name)
+            if self.field == "tolerations":
+                found["tolerations"] = [*json_tree.objects(found, "tolerations"), self.value]
+            elif self.field == "selectors":
+                kept = json_tree.objects(found, "selectors")
+                found["selectors"] = [one for one in kept if one != self.value]
+            elif self.field == "capacity":
+                assert isinstance(self.value, tuple)
+                name, amount = self.value
+                found["capacity"]["requests"][name] = amount
+            else:
+                found[self.field] = self.value
+
+        return _with_claim(world, self.number, edit)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DropConstraint:
+    """Drop a constraint of a claim."""
+
+    number: int
+    claim: str
+    index: int
+    attribute: str
+
+    @property
+    def text(self) -> str:
+        """The change in the imperative."""
+        return f"drop constraint #{self.index} ({self.attribute}) of claim {self.claim}"
+
+    def apply(self, world: World) -> World:
+        """The world in which the claim has no such constraint."""
+
+        def edit(claim: JsonObject) -> None:
+            # An empty list of nobody's requests would mean all requests, so the place is kept by a
+            # constraint that concerns none: further drops refer to the same numbers.
+            listed = claim["spec"]["devices"]["constraints"]
+            listed[self.index] = {**listed[self.index], "requests": [""]}
+
+        return _with_claim(world, self.number, edit)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PreferAlternative:
+    """Move an alternative of a prioritized list to the front."""
+
+    number: int
+    claim: str
+    main: str
+    name: str
+
+    @property
+    def text(self) -> str:
+        """The change in the imperative."""
+        return f"put alternative {self.main}/{self.name} of claim {self.claim} first"
+
+    def apply(self, world: World) -> World:
+        """The world in which the alternative is tried first."""
+
+        def edit(claim: JsonObject) -> None:
+            for request in claim["spec"]["devices"]["requests"]:
+                if request["name"] == self.main:
+                    request["firstAvailable"].sort(key=lambda one: one["name"] != self.name)
+
+        return _with_claim(world, self.number, edit)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EnlargeCounter:
+    """Add to a shared counter of a pool; `by` is in nanos."""
+
+    pool: tuple[str, str]
+    counter_set: str
+    counter: str
+    by: int
+
+    @property
+    def text(self) -> str:
+        """The change in the imperative."""
+        return (
+            f"add {capacity.shown(self.by)} to counter {self.counter} of set {self.counter_set} "
+            f"in pool {'/'.join(self.pool)}"
+        )
+
+    def apply(self, world: World) -> World:
+        """The world in which the pool has more of the counter."""
+        inventory = world.inventory.copy()
+        for found in world.inventory.slices_of(self.pool):
+            if any(name == self.counter_set for name, _ in found.counter_sets):
+                tree = json_tree.copy(found.tree)
+                for listed in tree["spec"]["sharedCounters"]:
+                    counters = listed.get("counters", {})
+                    if listed.get("name") == self.counter_set and self.counter in counters:
+                        old = quantity.from_json(counters[self.counter].get("value"))
+                        more = with_nanos(old, old.nanos + self.by)
+                        counters[self.counter]["value"] = str(more)
+                inventory.put_slice(tree, key=found.key)
+        return replace(world, inventory=inventory)
+
+
+class Frozen(dict[str, object]):
+    """An API object as a value of a change: compared and hashed by content, never changed."""
+
+    @classmethod
+    def of(cls, tree: JsonObject) -> "Frozen":
+        """The object as such a value."""
+        return cls(tree)
+
+    def __hash__(self) -> int:  # type: ignore[override]  # dict is unhashable; this one is constant
+        return hash(repr(sorted(self.items())))
+
+
+def _wish_of(claim: JsonObject, result_name: str) -> JsonObject:
+    """The exact request or the alternative that results call `result_name`."""
+    for request in claim["spec"]["devices"]["requests"]:
+        if request["name"] == result_name:
+            found: JsonObject = request["exactly"]
+            return found
+        for alternative in request.get("firstAvailable") or ():
+            if f"{request['name']}/{alternative['name']}" == result_name:
+                inner: JsonObject = alternative
+                return inner
+    raise AssertionError(f"no request is called {result_name}")
+
+
+def _with_claim(world: World, number: int, edit: "Edit") -> World:
+    claim = json_tree.copy(world.claims[number])
+    edit(claim)
+    claims = (*world.claims[:number], claim, *world.claims[number + 1 :])
+    return replace(world, claims=claims)
+
+
+class Edit(Protocol):
+    """Changes a claim in place."""
+
+    def __call__(self, claim: JsonObject) -> None: ...
+
+
+def with_nanos(like: Quantity, nanos: int) -> Quantity:
+    """A quantity of another amount in the same format."""
+    return Quantity(nanos=nanos, mantissa=nanos, exponent=-9, format=like.format, compact=False)

@@ -1,0 +1,89 @@
+"""What a search tried in vain: the takes that stood each time no device was left for a request.
+
+The plain search keeps nothing of that. When somebody asks, it is run again for a bounded number of
+steps with an observer; the states are then made again by taking the same devices. Nothing is told
+where asking again would leave traces that the first search did not (grown requests, quirk q20, and
+counters that depend on who asks first).
+"""
+
+from contextlib import suppress
+from dataclasses import dataclass, field
+from typing import TypeAlias
+
+from app.domain.allocation import search
+from app.domain.allocation.problem import Problem, Row
+from app.domain.allocation.requests import AttemptAborted
+from app.domain.allocation.search import StepsExhausted
+from app.domain.allocation.usage import Usage
+
+FIRST_MAX = 3
+"""Dead ends kept from the beginning of a search, as examples."""
+
+PREFIXES_MAX = 1_024
+"""States remembered with the first dead end behind them."""
+
+Takes: TypeAlias = tuple[tuple[int, int], ...]
+"""Number of the row and of the device of each take, in the order of the search."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DeadEnd:
+    """The takes that stood when no device was left for a row."""
+
+    takes: Takes
+    row: Row
+
+
+@dataclass(slots=True, kw_only=True, eq=False)
+class DeadEnds:
+    """Where a search got stuck: how often, where first, and with the most devices taken."""
+
+    count: int = 0
+    first: list[DeadEnd] = field(default_factory=list)
+    deepest: DeadEnd | None = None
+    is_whole: bool = False
+    _behind: dict[Takes, DeadEnd] = field(default_factory=dict)
+
+    def stuck(self, row: Row, number: int, usage: Usage) -> None:
+        """Take note of a dead end."""
+        self.count += 1
+        depth = sum(map(len, usage.results))
+        is_deeper = self.deepest is None or depth > len(self.deepest.takes)
+        if not is_deeper and self.count > PREFIXES_MAX:
+            return
+        takes = tuple((found.row.index, found.device) for claim in usage.results for found in claim)
+        made = DeadEnd(takes=takes, row=row)
+        if is_deeper:
+            self.deepest = made
+        if len(self.first) < FIRST_MAX:
+            self.first.append(made)
+        for length in range(depth, 0, -1):
+            prefix = takes[:length]
+            if prefix in self._behind or len(self._behind) >= PREFIXES_MAX:
+                break
+            self._behind[prefix] = made
+
+    def behind(self, takes: Takes) -> DeadEnd | None:
+        """The first dead end that the search met after these takes."""
+        return self._behind.get(takes)
+
+
+def find(problem: Problem, effort_steps: int) -> DeadEnds:
+    """The dead ends within the effort; none where asking again would leave traces."""
+    found = DeadEnds()
+    grows = any(row.grows for claim in problem.rows for request in claim for row in request)
+    if grows or not problem.plain_counters or effort_steps <= 0:
+        return found
+    with suppress(StepsExhausted, AttemptAborted):
+        search.run(problem, prune=False, steps_max=effort_steps, observer=found)
+        found.is_whole = True
+    return found
+
+
+def usage_after(problem: Problem, takes: Takes) -> Usage:
+    """The books after these takes."""
+    usage = Usage(problem)
+    rows = {row.index: row for claim in problem.rows for request in claim for row in request}
+    for number, device in takes:
+        usage.take(rows[number], device, must=rows[number].takes_all)
+    return usage

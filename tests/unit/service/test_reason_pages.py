@@ -1,0 +1,143 @@
+"""A question about many nodes is answered on one page, with exact counts."""
+
+import random
+from collections.abc import Iterator
+
+import pytest
+
+from app.domain.allocation import explanation
+from app.domain.controllers.scheduling.reasons import NodeAnswer
+from app.service import reason_pages
+from app.service.reason_trees import NodeReason, merge_nodes, node_reason
+from app.service.reasons import Reason
+from tests.worlds.builders import (
+    allocator,
+    claim,
+    device,
+    holding,
+    node,
+    request,
+    resource_slice,
+    result,
+    taint,
+)
+
+DEVICES = 128
+MODEL = 'device.attributes["gpu.example.com"].model == "h100"'
+INDEX = 'device.attributes["gpu.example.com"].index > 3'
+
+
+def refused(nodes: int, *, mixed: bool) -> list[NodeReason]:
+    """Nodes that refuse a claim: devices in use, not selected, tainted."""
+    drawn = random.Random(7)
+    slices, held = [], []
+    for number in range(nodes):
+        name = f"node-{number:03}"
+        devices = []
+        for index in range(DEVICES):
+            taints = []
+            if mixed and drawn.random() < 0.2:
+                taints = [taint(key=drawn.choice(["xid", "ecc", "maintenance"]))]
+            model = drawn.choice(["a100", "h100", "l4"]) if mixed else "h100"
+            devices.append(device(f"gpu-{index}", index=index, model=model, taints=taints))
+        slices.append(resource_slice(f"s-{name}", *devices, pool=name, node=name))
+        used = drawn.sample(range(DEVICES), 60) if mixed else range(DEVICES)
+        held.append(
+            holding(*(result(f"gpu-{index}", pool=name) for index in used), name=f"held-{name}")
+        )
+    asked = allocator(*slices, held=held)
+    wanted = [claim(request("r0", 31, MODEL, INDEX))]
+    found = []
+    for number in range(nodes):
+        answer = asked.allocate(node(f"node-{number:03}"), wanted)
+        said = NodeAnswer(
+            node=answer.node.name, text=explanation.event_reason(answer), answer=answer
+        )
+        found.append(node_reason(said, effort_steps=100))
+    return found
+
+
+@pytest.fixture(scope="module")
+def worst() -> list[NodeReason]:
+    return refused(500, mixed=True)
+
+
+def leaves(reason: Reason) -> Iterator[Reason]:
+    if not reason.children:
+        yield reason
+    for child in reason.children:
+        yield from leaves(child)
+
+
+@pytest.mark.parametrize("width", [100, 80, 60])
+def test_worst_case_fits_a_page(worst: list[NodeReason], width: int) -> None:
+    lines = reason_pages.page("pod default/p", merge_nodes(worst), width=width)
+    assert len(lines) <= 50
+    assert not any("more lines" in line for line in lines)
+    # Only a word that is wider than the terminal stands out.
+    assert all(len(line) <= width or " " not in line.lstrip("│ └├─") for line in lines)
+
+
+def test_counts_of_the_worst_case_are_those_of_all_devices(worst: list[NodeReason]) -> None:
+    (group,) = merge_nodes(worst)
+    assert group.count == 500
+    assert sum(leaf.count for leaf in leaves(group)) == 500 * DEVICES
+    held = next(leaf for leaf in leaves(group) if "allocated to" in leaf.text)
+    assert held.count == 500 * 60
+
+
+def test_complete_answer_names_every_device_once(worst: list[NodeReason]) -> None:
+    for reason in worst[:20]:
+        (asked,) = reason.to_json()["claims"][0]["requests"]
+        names = [
+            f"{pool}/{name}"
+            for group in asked["devices"]
+            for pool, names in group["devices"].items()
+            for name in names
+        ]
+        assert sorted(names) == sorted(
+            f"gpu.example.com/{reason.node}/gpu-{index}" for index in range(DEVICES)
+        )
+        assert sum(group["count"] for group in asked["devices"]) == DEVICES
+
+
+def test_equal_nodes_are_told_once() -> None:
+    (group,) = merge_nodes(refused(20, mixed=False))
+    assert group.text == (
+        "20 nodes (node-000, node-001, node-002 and 17 more): cannot allocate all claims"
+    )
+    (asked,) = group.children
+    assert [child.count for child in asked.children] == [20 * DEVICES]
+    assert asked.children[0].text == (
+        "2560 devices on 20 nodes, such as gpu-0, gpu-1, gpu-2 of node-000: allocated to "
+        "other/held-node-000, other/held-node-001, other/held-node-002 and 17 more claims"
+    )
+
+
+def test_ids_of_one_pool_are_not_repeated() -> None:
+    (group,) = merge_nodes(refused(1, mixed=False))
+    (asked,) = group.children
+    assert asked.text.endswith("(devices of gpu.example.com/node-000)")
+    assert asked.children[0].text.startswith("128 devices, such as gpu-0, gpu-1, gpu-2: allocated")
+
+
+def test_long_text_is_cut_between_words_before_branches_are() -> None:
+    words = " ".join(f"word{number}" for number in range(60))
+    reasons = [Reason(text=words) for _ in range(20)]
+    lines = reason_pages.page("head", reasons, width=100, lines_max=50)
+    assert len(lines) <= 50
+    assert sum(line.startswith(("├─ ", "└─ ")) for line in lines) == 20
+    assert all(line.rstrip(" …").rpartition(" ")[2][:4] == "word" for line in lines[1:])
+
+
+def test_branches_that_do_not_fit_are_counted() -> None:
+    reasons = [Reason(text=f"reason {number}") for number in range(500)]
+    lines = reason_pages.page("head", reasons, width=100, lines_max=50)
+    assert len(lines) <= 50
+    assert lines[-1] == "└─ … 460 more; -o json has all of them"
+
+
+def test_word_longer_than_the_line_is_not_broken() -> None:
+    name = "a-very-long-name." * 10
+    lines = reason_pages.page("head", [Reason(text=f"claim {name} waits")], width=60)
+    assert sum(name in line for line in lines) == 1
