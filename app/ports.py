@@ -110,6 +110,11 @@ class WakeUp(Protocol):
 class Listener(Protocol):
     """One subscription to the hints of one history."""
 
+    @property
+    def named(self) -> Revision:
+        """The highest revision that the hints before the last `wait` named; 0: look yourself."""
+        ...
+
     async def wait(self, timeout_seconds: float) -> bool:
         """True when a hint came since the last call, False when the time was up."""
         ...

@@ -64,6 +64,11 @@ class Settings(BaseSettings):
     # Workers
     lease_seconds: float = Field(15.0, gt=0, description="Term of a controller's lease")
     steps_max: int = Field(64, ge=1, description="Steps a controller takes before others may run")
+    projector: Literal["process", "task", "off"] = Field(
+        "process",
+        description="Where `redra up` writes the view tables: in a process beside it, as a task "
+        "of its own process, or not at all",
+    )
     projector_batch_max: int = Field(5_000, ge=1, description="Events folded per written batch")
 
     # The API
@@ -82,6 +87,13 @@ class Settings(BaseSettings):
     import_bytes_max: int = Field(4 * 1024**3, description="Unpacked size of one source")
     import_ratio_max: int = Field(100, description="Unpacked to packed size of a source")
     import_entries_max: int = Field(200_000, description="Files in a folder or archive")
+
+    # Blast radius
+    blast_bytes_max: int = Field(64 * 1024 * 1024, ge=1024, description="Largest proposal file")
+    blast_changes_max: int = Field(1_000, ge=1, description="Changes in one proposal")
+    blast_listed_max: int = Field(10_000, ge=1, description="Entries in a list of a blast answer")
+    blast_examples_max: int = Field(5, ge=1, description="Examples of a kind on a printed page")
+    blasts_at_once_max: int = Field(1, ge=1, description="Blast questions answered at a time")
 
     # Allocation and explanation
     search_steps_max: int = Field(5_000_000, ge=1, description="Steps of one node's search")

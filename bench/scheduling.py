@@ -124,7 +124,7 @@ async def history() -> AsyncIterator[tuple[Store, Settings, HistoryRuntime]]:
     with temporary_data() as folder:
         chosen = settings(data=folder)
         async with open_store(chosen, migrate=True) as store, open_histories(store, chosen) as all_:
-            supervise(all_, store, chosen, only=())
+            supervise(all_, store, chosen, only=(), with_projector=False)
             yield store, chosen, await all_.create("bench")
 
 

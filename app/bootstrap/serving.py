@@ -28,6 +28,7 @@ from app.bootstrap.histories import (
     open_histories,
     views_of,
 )
+from app.bootstrap.projecting import keep_process
 from app.bootstrap.stores import Store, open_store
 from app.domain.devices.cel_selectors import CelCompiler
 from app.domain.errors import InputError
@@ -40,9 +41,14 @@ from app.workers.supervisor import WorkerSetting
 
 
 def supervise(
-    histories: Histories, store: Store, settings: Settings, *, only: tuple[str, ...]
+    histories: Histories,
+    store: Store,
+    settings: Settings,
+    *,
+    only: tuple[str, ...],
+    with_projector: bool,
 ) -> None:
-    """Start the controllers and the projector of every history that is opened from now on.
+    """Start the controllers, and perhaps the projector, of histories opened from now on.
 
     An imported recording is not worked on: its controllers have decided already.
     """
@@ -61,7 +67,7 @@ def supervise(
     def start(runtime: HistoryRuntime, tasks: TaskGroup) -> None:
         if not runtime.info.settings.get("recorded"):
             tasks.start_soon(supervisor.run, runtime, setting)
-        if not only:
+        if with_projector:
             make = views_of(runtime.rules.profile)
             tasks.start_soon(
                 partial(
@@ -87,7 +93,8 @@ async def serve(settings: Settings, *, workers: bool, ready: Callable[[str, Path
         telemetry = Telemetry()
         histories = await stack.enter_async_context(open_histories(store, settings))
         if workers:
-            supervise(histories, store, settings, only=())
+            is_task = settings.projector == "task"
+            supervise(histories, store, settings, only=(), with_projector=is_task)
         await default_history(histories, settings)
         for info in await store.log.histories():
             await histories.open(info.name)
@@ -112,10 +119,20 @@ async def serve(settings: Settings, *, workers: bool, ready: Callable[[str, Path
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(_stop_on_signal, server, application.end_watches)
             tasks.start_soon(_tell_when_started, server, lambda: ready(url, kubeconfig))
+            if workers and settings.projector == "process":
+                tasks.start_soon(keep_process, store, settings, partial(_note_trouble, histories))
             await server.serve(sockets=[listener])
             for runtime in histories.open_runtimes():
                 await runtime.save_snapshot()
             tasks.cancel_scope.cancel()
+
+
+def _note_trouble(histories: Histories, trouble: str | None) -> None:
+    for runtime in histories.open_runtimes():
+        if trouble is None:
+            runtime.troubles.pop("projector", None)
+        else:
+            runtime.troubles["projector"] = trouble
 
 
 async def work(
@@ -130,7 +147,7 @@ async def work(
     async with AsyncExitStack() as stack:
         store = await stack.enter_async_context(open_store(settings))
         histories = await stack.enter_async_context(open_histories(store, settings))
-        supervise(histories, store, settings, only=only)
+        supervise(histories, store, settings, only=only, with_projector=not only)
         wanted = names or tuple(info.name for info in await store.log.histories())
         for name in wanted:
             await histories.open(name)
@@ -238,7 +255,7 @@ def _api_limits(settings: Settings) -> ApiLimits:
         patch_operations_max=settings.patch_operations_max,
         watchers_max=settings.watchers_max,
         watch_seconds_max=settings.watch_seconds_max,
-    )
         blasts_at_once_max=settings.blasts_at_once_max,
         blast=bounds_of(settings),
         explain=explain_bounds(settings),
+    )

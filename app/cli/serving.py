@@ -27,6 +27,7 @@ def register(root: typer.Typer) -> None:
     """Add the commands of this module."""
     root.command("up")(up)
     root.command("work")(work)
+    root.command("project")(project)
 
 
 def up(
@@ -107,6 +108,34 @@ def work(
             only=tuple(only or ()),
             names=tuple(history or ()),
             ready=lambda text: console.note(text),
+        )
+
+    console.run(run)
+
+
+def project(
+    history: Annotated[
+        list[str] | None, typer.Option(help="Just this history; may be repeated.")
+    ] = None,
+    data: DataOption = None,
+    until_input_ends: Annotated[
+        bool, typer.Option(hidden=True, help="Stop when standard input ends, not by a signal.")
+    ] = False,
+) -> None:
+    """Keep the view tables, which SQL users read, beside an API server on the same database.
+
+    `redra up` starts such a process by itself; set REDRA_PROJECTOR to do without.
+    """
+    from app.bootstrap import choices, projecting
+
+    settings = choices.settings(data=data)
+
+    async def run() -> None:
+        await projecting.project(
+            settings,
+            names=tuple(history or ()),
+            until_input_ends=until_input_ends,
+            ready=lambda text: None if until_input_ends else console.note(text),
         )
 
     console.run(run)

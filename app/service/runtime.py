@@ -245,7 +245,9 @@ class HistoryRuntime:
                 await listener.wait(self._bounds.poll_seconds)
                 try:
                     async with self._writer.lock:
-                        await self._writer.catch_up()
+                        # Most hints are about our own appends: those are folded already.
+                        if not 0 < listener.named <= self._writer.head.revision:
+                            await self._writer.catch_up()
                     self.problem = None
                     if self.views.revision - self._snapshot_at >= self._bounds.snapshot_every:
                         await self.save_snapshot()

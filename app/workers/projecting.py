@@ -1,8 +1,10 @@
 """The projector: keeps the view tables of one history at its head.
 
-It follows the same events as everybody (so their bytes are shared, not read twice) and writes what
-changed in batches: many small writes of the log become one write of a table. It has no lease: the
-checkpoint is compared when rows are written, so two projectors do each other no harm.
+It writes what changed in batches: many small writes of the log become one write of a table. It has
+no lease: the checkpoint is compared when rows are written, so two projectors do each other no harm.
+
+`run` follows a history that is open in this process, and shares the events with everybody there.
+`follow_log` needs the log alone: for a process that does nothing else, beside one that is busy.
 """
 
 from collections.abc import Callable, Sequence
@@ -10,9 +12,9 @@ from collections.abc import Callable, Sequence
 import anyio
 
 from app.domain.errors import Expired, LogUnavailable
-from app.domain.log import Revision
+from app.domain.log import HistoryId, Revision
 from app.domain.log.projection import Projection
-from app.ports import ViewStore
+from app.ports import EventLog, ViewStore, WakeUp
 from app.service.folding import FoldingBounds, Projector, parts_of
 from app.service.runtime import HistoryRuntime
 
@@ -65,3 +67,30 @@ async def _follow(
                 await projector.take(page, at_head=True)
             if len(events) < bounds.page_max:
                 await anyio.sleep(PAUSE_SECONDS)
+
+
+async def follow_log(
+    history: HistoryId,
+    *,
+    log: EventLog,
+    wake_up: WakeUp,
+    views: ViewStore,
+    make: Callable[[], Sequence[Projection]],
+    bounds: FoldingBounds,
+) -> None:
+    """Materialise a history from its log until cancelled; starts again after a fault."""
+    while True:
+        try:
+            async with wake_up.listen(history) as listener:
+                projector = Projector(
+                    log=log, views=views, history=history, make=make, bounds=bounds
+                )
+                await projector.open()
+                while True:
+                    count = await projector.step()
+                    if count == 0 and not await listener.wait(POLL_SECONDS):
+                        await projector.rest()
+                    elif 0 < count < bounds.page_max:
+                        await anyio.sleep(PAUSE_SECONDS)
+        except LogUnavailable:
+            await anyio.sleep(TROUBLE_SECONDS)

@@ -61,6 +61,17 @@ class ServerProcess:
         self.end(how)
         self.start()
 
+    @property
+    def pid(self):
+        """The process, while it runs."""
+        return self._process.pid
+
+    def peak_memory(self):
+        """KiB that the process has used at most, its database not counted; 0 where nobody says."""
+        status = Path("/proc", str(self._process.pid), "status")
+        found = re.search(r"VmHWM:\s+(\d+)", status.read_text() if status.exists() else "")
+        return int(found.group(1)) if found else 0
+
     def client(self, **options):
         """A plain HTTP client."""
         return httpx.Client(base_url=self.url, timeout=30, **options)

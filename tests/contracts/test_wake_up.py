@@ -72,3 +72,14 @@ async def test_listening_again_after_leaving_works(open_stores: OpenStores):
         async with stores.wake_up.listen(history) as listener:
             await stores.log.append(history, expected=Head(), events=claims(Head(), 1))
             assert await listener.wait(SOON) is True
+
+
+async def test_hint_names_how_far_the_history_grew(open_stores: OpenStores):
+    async with open_stores() as stores:
+        history = await stores.history()
+        async with stores.wake_up.listen(history) as listener:
+            head = await stores.log.append(history, expected=Head(), events=claims(Head(), 3))
+            assert await listener.wait(SOON) is True
+            assert listener.named == head.revision == 3
+            assert await listener.wait(0) is False
+            assert listener.named == 0

@@ -23,7 +23,7 @@ class MemoryLog:
     """An EventLog. `grown` is told of each history that got events, after the fact."""
 
     def __init__(
-        self, store: MemoryStore, grown: Callable[[HistoryId], None] | None = None
+        self, store: MemoryStore, grown: Callable[[HistoryId, Revision], None] | None = None
     ) -> None:
         self._store = store
         self._grown = grown
@@ -103,7 +103,7 @@ class MemoryLog:
         last = events[-1]
         found.head = Head(revision=last.revision, epoch=head.epoch, hash=last.hash, time=clock)
         if self._grown is not None:
-            self._grown(history)
+            self._grown(history, last.revision)
         return found.head
 
     async def read(

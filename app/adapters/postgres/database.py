@@ -1,7 +1,7 @@
 """Connections to one database: a bounded pool whose sessions have bounds of their own."""
 
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 
 import anyio
@@ -11,7 +11,7 @@ from asyncpg.pool import PoolConnectionProxy
 
 from app.adapters.postgres import schema
 from app.adapters.postgres.names import APPLICATION_NAME
-from app.adapters.postgres.problems import translated
+from app.adapters.postgres.problems import Unreachable, translated
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,8 +52,18 @@ class Database:
     @asynccontextmanager
     async def transaction(self) -> AsyncIterator[PoolConnectionProxy]:
         """A transaction: committed on leaving, rolled back by an error."""
-        async with self.connection() as connection, connection.transaction():
-            yield connection
+        async with self.connection() as connection:
+            transaction = connection.transaction()
+            await transaction.start()
+            try:
+                yield connection
+            except BaseException:
+                # Also when cancelled: a connection goes back to the pool without a transaction.
+                seconds = self.bounds.close_seconds
+                with anyio.move_on_after(seconds, shield=True), suppress(*Unreachable):
+                    await transaction.rollback()
+                raise
+            await transaction.commit()
 
 
 @asynccontextmanager

@@ -15,10 +15,11 @@ import anyio
 import asyncpg
 from anyio import CancelScope
 
+from app.adapters.hints import HintListener
 from app.adapters.postgres.names import APPLICATION_NAME, channel
 from app.adapters.postgres.problems import Unreachable, translated
 from app.domain.errors import LogError
-from app.domain.log import HistoryId
+from app.domain.log import HistoryId, Revision
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,43 +34,23 @@ class WakeUpBounds:
     close_seconds: float = 2.0
 
 
-class PostgresListener:
-    """One subscription; several hints between two waits count as one."""
-
-    def __init__(self) -> None:
-        self._hinted = anyio.Event()
-
-    def hint(self) -> None:
-        """Say that the history grew, or may have."""
-        self._hinted.set()
-
-    async def wait(self, timeout_seconds: float) -> bool:
-        """True when a hint came since the last call, False when the time was up."""
-        with anyio.move_on_after(timeout_seconds):
-            await self._hinted.wait()
-        hinted = self._hinted.is_set()
-        if hinted:
-            self._hinted = anyio.Event()
-        return hinted
-
-
 class PostgresWakeUp:
     """A WakeUp. Made by `open_wake_up`."""
 
     def __init__(self, url: str, bounds: WakeUpBounds) -> None:
         self._url = url
         self._bounds = bounds
-        self._listeners: dict[str, set[PostgresListener]] = {}
+        self._listeners: dict[str, set[HintListener]] = {}
         self._connection: asyncpg.Connection | None = None
         self._broken = anyio.Event()
         self._talking = anyio.Lock()
         self.connections = 0
 
     @asynccontextmanager
-    async def listen(self, history: HistoryId) -> AsyncIterator[PostgresListener]:
+    async def listen(self, history: HistoryId) -> AsyncIterator[HintListener]:
         """Hints from the moment of entering until leaving, also across lost connections."""
         name = channel(history)
-        listener = PostgresListener()
+        listener = HintListener()
         listeners = self._listeners.setdefault(name, set())
         listeners.add(listener)
         try:
@@ -168,8 +149,9 @@ class PostgresWakeUp:
                 listener.hint()
 
     def _note_hint(self, connection: object, pid: int, name: str, payload: object) -> None:
+        revision = Revision(int(payload)) if isinstance(payload, str) else Revision(0)
         for listener in self._listeners.get(name, ()):
-            listener.hint()
+            listener.hint(revision)
 
     def _note_end(self, connection: object) -> None:
         if connection is self._connection:

@@ -1,0 +1,37 @@
+"""A listener's side of wake-ups: hints that came between two waits count as one."""
+
+import anyio
+
+from app.domain.log import Revision
+
+
+class HintListener:
+    """One subscription to the hints of one history."""
+
+    def __init__(self) -> None:
+        self._hinted = anyio.Event()
+        self._highest = Revision(0)
+        self._is_vague = False
+        self._named = Revision(0)
+
+    @property
+    def named(self) -> Revision:
+        """The highest revision that the hints before the last `wait` named; 0: look yourself."""
+        return self._named
+
+    def hint(self, revision: Revision = Revision(0)) -> None:
+        """Say that the history grew to a revision; 0 when nobody knows how far."""
+        self._highest = max(self._highest, revision)
+        self._is_vague = self._is_vague or revision == 0
+        self._hinted.set()
+
+    async def wait(self, timeout_seconds: float) -> bool:
+        """True when a hint came since the last call, False when the time was up."""
+        with anyio.move_on_after(timeout_seconds):
+            await self._hinted.wait()
+        hinted = self._hinted.is_set()
+        self._named = self._highest if hinted and not self._is_vague else Revision(0)
+        self._highest, self._is_vague = Revision(0), False
+        if hinted:
+            self._hinted = anyio.Event()
+        return hinted

@@ -1,0 +1,144 @@
+"""`redra project`: a process that keeps the view tables, and the keeper that `redra up` has for it.
+
+Writing the tables costs about a fifth of what a write costs in all, and nobody who waits for an
+answer needs them. In a process of its own this happens on another core.
+"""
+
+import logging
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Callable
+from contextlib import AsyncExitStack
+from functools import partial
+
+import anyio
+from anyio.abc import Process, TaskGroup
+
+from app.bootstrap import collecting
+from app.bootstrap.histories import folding_bounds, views_of
+from app.bootstrap.stores import Store, find_history, open_store
+from app.domain.errors import LogUnavailable
+from app.domain.log import HistoryId
+from app.domain.objects import profile as profiles
+from app.settings import Settings
+from app.workers import projecting
+
+END_SECONDS = 5.0
+"""How long the process may take to end before it is killed."""
+
+RESTART_SECONDS = 1.0
+"""The pause before a process that ended by mistake is started again."""
+
+CALM_SECONDS = 60.0
+"""How long it must have run for an earlier mistake to be forgotten."""
+
+_log = logging.getLogger("redra")
+
+
+async def project(
+    settings: Settings,
+    *,
+    names: tuple[str, ...],
+    until_input_ends: bool,
+    ready: Callable[[str], None],
+) -> None:
+    """Keep the tables of some or all histories until a signal to stop.
+
+    Without names also those that are made later. With `until_input_ends` the end of standard input
+    is the signal: a process that was started so ends with the one that started it, however that
+    ended.
+    """
+    collecting.expect_large_heap()
+    async with AsyncExitStack() as stack:
+        store = await stack.enter_async_context(open_store(settings))
+        for name in names:
+            await find_history(store, name)
+        tasks = await stack.enter_async_context(anyio.create_task_group())
+        tasks.start_soon(_start_each, store, settings, names, tasks)
+        ready(f"projecting {', '.join(names) or 'every history'}")
+        if until_input_ends:
+            await anyio.to_thread.run_sync(sys.stdin.buffer.read, abandon_on_cancel=True)
+        else:
+            with anyio.open_signal_receiver(signal.SIGTERM, signal.SIGINT) as signals:
+                async for _ in signals:
+                    break
+        tasks.cancel_scope.cancel()
+
+
+async def _start_each(
+    store: Store, settings: Settings, names: tuple[str, ...], tasks: TaskGroup
+) -> None:
+    started: set[HistoryId] = set()
+    while True:
+        try:
+            found = await store.log.histories()
+        except LogUnavailable:
+            found = []
+        for info in found:
+            if info.id in started or (names and info.name not in names):
+                continue
+            started.add(info.id)
+            follow = partial(
+                projecting.follow_log,
+                info.id,
+                log=store.log,
+                wake_up=store.ports.wake_up,
+                views=store.views,
+                make=views_of(profiles.from_settings(info.settings)),
+                bounds=folding_bounds(settings),
+            )
+            tasks.start_soon(follow)
+        if not started:
+            collecting.keep_loaded()
+        await anyio.sleep(settings.poll_seconds)
+
+
+async def keep_process(
+    store: Store, settings: Settings, tell: Callable[[str | None], None]
+) -> None:
+    """Run `redra project` on the store beside this process until cancelled.
+
+    `tell` hears why it ended when it should not have, and None when it has run well again for a
+    while. It is started again each time.
+    """
+    command = [sys.executable, "-m", "app.cli", "project", "--until-input-ends"]
+    surroundings = {
+        **os.environ,
+        "REDRA_DATABASE_URL": store.url,
+        "REDRA_PROJECTOR_BATCH_MAX": str(settings.projector_batch_max),
+        "REDRA_SNAPSHOT_EVERY": str(settings.snapshot_every),
+        "REDRA_POLL_SECONDS": str(settings.poll_seconds),
+    }
+    while True:
+        process = await anyio.open_process(
+            command,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.DEVNULL,
+            stderr=None,
+            env=surroundings,
+            start_new_session=True,
+        )
+        try:
+            with anyio.move_on_after(CALM_SECONDS):
+                await process.wait()
+            if process.returncode is None:
+                tell(None)
+            status = await process.wait()
+        finally:
+            with anyio.CancelScope(shield=True):
+                await _end(process)
+        _log.error("the process that writes the view tables ended with status %d", status)
+        tell(f"the process ended with status {status}")
+        await anyio.sleep(RESTART_SECONDS)
+
+
+async def _end(process: Process) -> None:
+    if process.stdin is not None:
+        await process.stdin.aclose()
+    with anyio.move_on_after(END_SECONDS):
+        await process.wait()
+    if process.returncode is None:
+        process.kill()
+        await process.wait()
