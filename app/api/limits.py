@@ -2,13 +2,19 @@
 
 from dataclasses import dataclass
 
+from app.domain.objects.decode import Bounds
+
+from app.service.blasting import BlastBounds
+from app.service.pod_reasons import ExplainBounds
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ApiLimits:
     """Bounds of one server. Sizes in bytes, times in seconds.
 
     `body_bytes_max`, `body_seconds_max` and `depth_max` bound what a client sends,
-    `patch_operations_max` a JSON patch.
+    `values_max` its values after YAML aliases were expanded, `patch_operations_max` a JSON patch.
+    Pages of lists have `list_page_max` objects at most.
     `watchers_max` watches run at once; each ends after a random time between
     `watch_seconds_min` and `watch_seconds_max` unless it asks for less, and gets a bookmark every
     `bookmark_seconds`. A continued list finds its snapshot among the `snapshots_max` newest ones in
@@ -17,19 +23,21 @@ class ApiLimits:
     revision more than `retained_revisions` back is told that it is gone, as etcd would after
     compaction (0: everything is offered, for ever). Answers from
     `compress_from_bytes` on are compressed for clients that accept it (0: never).
+    `blasts_at_once_max` questions about changes are answered at a time, each within `blast`.
+    `explain` bounds the work for one question why.
     """
 
     body_bytes_max: int = 3 * 1024 * 1024
-    `blasts_at_once_max` questions about changes are answered at a time, each within `blast`.
-    `explain` bounds the work for one question why.
     body_seconds_max: float = 60.0
     depth_max: int = 100
+    values_max: int = 2_000_000
     patch_operations_max: int = 10_000
     watchers_max: int = 5_000
     watch_seconds_min: float = 1_800.0
     watch_seconds_max: float = 3_600.0
     bookmark_seconds: float = 60.0
     snapshots_max: int = 32
+    list_page_max: int = 10_000
     frames_max: int = 8_192
     revision_wait_seconds: float = 3.0
     retained_revisions: int = 0
@@ -39,3 +47,10 @@ class ApiLimits:
     blasts_at_once_max: int = 1
     blast: BlastBounds = BlastBounds()
     explain: ExplainBounds = ExplainBounds()
+
+    @property
+    def body(self) -> Bounds:
+        """What decoding one body may cost."""
+        return Bounds(
+            bytes_max=self.body_bytes_max, depth_max=self.depth_max, values_max=self.values_max
+        )

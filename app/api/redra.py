@@ -11,6 +11,7 @@ from app.api import redra_models as models
 from app.api import redra_openapi, redra_views, status
 from app.api.limits import ApiLimits
 from app.api.messages import Answer, Request, Stream
+from app.api.redra_blast import BlastApi
 from app.domain.devices.cel_selectors import CelCompiler
 from app.domain.errors import BadRequest, NotFound, RevisionTooLarge
 from app.domain.log import Event, HistoryInfo, Revision
@@ -31,6 +32,7 @@ class RedraApi:
     def __init__(self, histories: Histories, limits: ApiLimits) -> None:
         self._histories = histories
         self._limits = limits
+        self._blasts = BlastApi(histories, limits)
         self._compiler = CelCompiler()
         self._views = redra_views.ViewTables(kept_max=_KEPT_VIEWS_MAX)
 
@@ -52,6 +54,8 @@ class RedraApi:
                 return await self._create(request)
             case "GET", ["histories", name]:
                 return _answer(_history(await self._histories.open(name)))
+            case "POST", ["histories", name, "blast"]:
+                return await self._blasts.of_proposal(request, await self._histories.open(name))
             case "GET", ["histories", name, part, *rest] if len(rest) <= 1:
                 read = _PARTS.get((part, len(rest)))
                 if read is not None:
@@ -86,7 +90,7 @@ class RedraApi:
         try:
             wanted = models.NewHistory.model_validate_json(text)
         except ValidationError as problem:
-            raise BadRequest(_problems(problem)) from problem
+            raise BadRequest(models.problem_text(problem)) from problem
         profile = profiles.Profile(
             version=wanted.profile or profiles.DEFAULT_VERSION, gates=wanted.gates
         )
@@ -163,6 +167,7 @@ class RedraApi:
             namespace=request.parameter("namespace") or "default",
             name=_required(request, "name"),
             node=request.parameter("node"),
+            help=request.flag("help"),
         )
         explainer = Explainer(
             runtime.log,
@@ -173,9 +178,11 @@ class RedraApi:
             views_at=lambda revision: self._histories.at(runtime.info.name, revision),
             bounds=self._limits.explain,
         )
-            help=request.flag("help"),
         found = await explainer.why(question)
         return Answer(msgspec.json.encode(found.to_json()))
+
+    async def _blast(self, request: Request, runtime: HistoryRuntime, _: str) -> Answer:
+        return await self._blasts.of_rule(request, runtime)
 
     async def _until(self, request: Request, runtime: HistoryRuntime) -> Revision:
         """The revision that `at` means; the present when it is absent."""
@@ -196,6 +203,7 @@ _PARTS: dict[tuple[str, int], _Read] = {
     ("views", 0): RedraApi._view_list,
     ("views", 1): RedraApi._view,
     ("why", 0): RedraApi._why,
+    ("blast", 0): RedraApi._blast,
 }
 
 
@@ -280,9 +288,3 @@ def _integer(request: Request, name: str, default: int) -> int:
     if not text.isascii() or not text.isdigit() or len(text) > 18:
         raise BadRequest(f'{name} must be a number, not "{text[:64]}"')
     return int(text)
-
-
-def _problems(problem: ValidationError) -> str:
-    found = problem.errors()[0]
-    place = ".".join(str(step) for step in found["loc"])
-    return f"{place}: {found['msg']}" if place else found["msg"]

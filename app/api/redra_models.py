@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 
 class Model(BaseModel):
@@ -122,6 +122,32 @@ class Why(Model):
     decision: dict[str, Any] | None
 
 
+class Proposal(Model):
+    """Body of `POST …/blast`: objects to create or replace, and `KIND/NAME` texts to delete."""
+
+    objects: list[dict[str, Any]] = Field(default_factory=list)
+    delete: list[str] = Field(default_factory=list)
+
+
+class Blast(Model):
+    """What a change does. Counts in `totals` are exact; `left_out` counts what lists lack."""
+
+    revision: int
+    time: str
+    effects: list[dict[str, Any]] = Field(description="What becomes of each proposed object")
+    preview: bool = Field(description="A rule with effect None was seen as NoExecute")
+    notes: list[str]
+    totals: dict[str, int]
+    pods: list[dict[str, Any]] = Field(description="Pods with their fate, instant and reasons")
+    claims: list[dict[str, Any]] = Field(description="Allocated claims with their troubles")
+    namespaces: list[dict[str, Any]]
+    owners: list[dict[str, Any]]
+    devices: list[dict[str, Any]]
+    pools: list[dict[str, Any]] = Field(description="State, counts, capacity and counters")
+    classes: list[dict[str, Any]]
+    left_out: dict[str, int]
+
+
 class RuntimeHealth(Model):
     """How one history runs in this process."""
 
@@ -136,3 +162,10 @@ class WorkerList(Model):
     """The histories that run in this process."""
 
     items: list[RuntimeHealth]
+
+
+def problem_text(problem: ValidationError) -> str:
+    """The first thing that is wrong with a body, and where."""
+    found = problem.errors()[0]
+    place = ".".join(str(step) for step in found["loc"])
+    return f"{place}: {found['msg']}" if place else found["msg"]

@@ -71,6 +71,26 @@ _OPERATIONS: tuple[tuple[str, str, str, tuple[Any, ...], Any, Any], ...] = (
         None,
         models.Why,
     ),
+    (
+        "/histories/{history}/blast",
+        "get",
+        "What a DeviceTaintRule that is there does, against a state without it",
+        (
+            ("kind", "string", "devicetaintrule"),
+            ("name", "string", "Name of the rule."),
+            _AT,
+        ),
+        None,
+        models.Blast,
+    ),
+    (
+        "/histories/{history}/blast",
+        "post",
+        "What proposed changes would do; nothing is written",
+        (_AT,),
+        models.Proposal,
+        models.Blast,
+    ),
     ("/workers", "get", "The histories of this process", (), None, models.WorkerList),
 )
 
@@ -120,6 +140,7 @@ def _operation(
     content: dict[str, Any] = {"application/x-ndjson": {"schema": {"type": "string"}}}
     if answer is not None:
         content = {"application/json": {"schema": _ref(answer)}}
+    code = "201" if body is models.NewHistory else "200"
     found: dict[str, Any] = {
         "operationId": "".join([method, *(word.title() for word in words)]),
         "summary": summary,
@@ -131,9 +152,7 @@ def _operation(
             {"name": name, "in": "query", "description": text, "schema": {"type": kind}}
             for name, kind, text in parameters
         ],
-        "responses": {
-            "201" if method == "post" else "200": {"description": summary, "content": content}
-        },
+        "responses": {code: {"description": summary, "content": content}},
     }
     if body is not None:
         found["requestBody"] = {

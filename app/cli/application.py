@@ -7,6 +7,7 @@ import typer
 from app.cli import (
     access,
     allocating,
+    blasting,
     console,
     demonstrating,
     explaining,
@@ -35,6 +36,7 @@ for _module in (
     importing,
     replaying,
     explaining,
+    blasting,
     allocating,
     demonstrating,
     fleet,

@@ -36,7 +36,6 @@ from app.service.blast_radius import (
     NamespaceFate,
     OwnerFate,
     PodFate,
-    PoolFate,
 )
 from app.service.blasting_world import Frozen, Side, World
 
@@ -277,8 +276,17 @@ def _compare(
         effects=cut("effects", effects),
         preview=is_preview,
         notes=_notes(frozen),
-        totals=_totals(pods, claims, devices, pool_fates, sides)
-        | {"namespaces": len(namespaces), "owners": len(owners)},
+        totals=_totals(pods, devices, sides)
+        | {
+            "effects": len(effects),
+            "pods": len(pods),
+            "claims": len(claims),
+            "namespaces": sum(item.pods > 0 for item in namespaces),
+            "owners": len(owners),
+            "devices": len(devices),
+            "pools": len(pool_fates),
+            "classes": len(classes),
+        },
         pods=cut("pods", pods),
         claims=cut("claims", claims),
         namespaces=cut("namespaces", namespaces),
@@ -308,9 +316,7 @@ class _Cut:
 
 def _totals(
     pods: Sequence[PodFate],
-    claims: Sequence[ClaimFate],
     devices: Sequence[DeviceFate],
-    pool_fates: Sequence[PoolFate],
     sides: Mapping[PoolId, tuple[blasting_devices.PoolSide, blasting_devices.PoolSide]],
 ) -> dict[str, int]:
     fates = Counter(pod.fate for pod in pods)
@@ -318,7 +324,6 @@ def _totals(
     return {
         **{f"pods_{fate.value}": fates[fate] for fate in Fate},
         "pods_evicted": sum(fates[fate] for fate in LOST),
-        "claims": len(claims),
         "devices_tainted": changes["tainted"],
         "devices_untainted": changes["untainted"],
         "devices_gone": changes["gone"],
@@ -330,7 +335,6 @@ def _totals(
         "devices_allocatable": sum(
             device.allocatable_after and not device.allocatable_before for device in devices
         ),
-        "pools": len(pool_fates),
         "pools_broken": sum(
             old.state == "usable" and new.state in ("incomplete", "invalid")
             for old, new in sides.values()

@@ -9,69 +9,8 @@ from app.service import blasting, blasting_world
 from app.service.blast_radius import BlastRadius, Fate
 from app.service.blasting import BlastBounds, Delete, Put
 from tests.cluster import DRIVER, Cluster, claim_spec
-
-INFO = HistoryInfo(id=1, name="default")
-CARELESS = [{"operator": "Exists", "effect": "NoExecute"}]
-PATIENT = [{"operator": "Exists", "effect": "NoExecute", "tolerationSeconds": 60}]
-
-
-def frozen(cluster: Cluster) -> blasting_world.Frozen:
-    line = cluster.line
-    return blasting_world.freeze(line.views, INFO, line.rules, line.now)
-
-
-def check(cluster: Cluster, *changes: blasting.Change, **bounds: int) -> BlastRadius:
-    before = cluster.line.head
-    found = blasting.blast(frozen(cluster), changes, BlastBounds(**bounds))
-    assert cluster.line.head == before, "a question writes nothing"
-    return found
-
-
-def rule(
-    name: str = "rule", effect: str = "NoExecute", *, key: str = "bad", **selector: str
-) -> Put:
-    spec = {
-        "deviceSelector": selector or {"driver": DRIVER},
-        "taint": {"key": f"example.com/{key}", "effect": effect},
-    }
-    return put("DeviceTaintRule", name, spec)
-
-
-def put(kind: str, name: str, spec: dict, place: str = "") -> Put:
-    tree = {
-        "apiVersion": "resource.k8s.io/v1alpha3"
-        if kind == "ResourceSlicePatch"
-        else "resource.k8s.io/v1",
-        "kind": kind,
-        "metadata": {"name": name},
-        "spec": spec,
-    }
-    return Put(tree=tree, place=place)
-
-
-def slice_spec(devices: list[dict], node: str = "n1", generation: int = 1, slices: int = 1) -> dict:
-    return {
-        "driver": DRIVER,
-        "nodeName": node,
-        "pool": {"name": node, "generation": generation, "resourceSliceCount": slices},
-        "devices": devices,
-    }
-
-
-def running(**profile: object) -> Cluster:
-    """Three pods on two nodes: one that is evicted at once, one that waits, one that never goes."""
-    cluster = Cluster(**profile)
-    cluster.device_class()
-    for node in ("n1", "n2"):
-        cluster.node(node)
-        cluster.slice(node)
-    cluster.template()
-    cluster.template("patient", tolerations=PATIENT)
-    cluster.template("careless", tolerations=CARELESS)
-    cluster.pod("plain", template="gpu")
-    cluster.pod("patient", template="patient")
-    cluster.pod("careless", template="careless")
-    return cluster.settle()
+from tests.unit.blasting.worlds import ask as check
+from tests.unit.blasting.worlds import frozen, put, rule, running, slice_spec
 
 
 def fates(found: BlastRadius) -> dict[str, str]:

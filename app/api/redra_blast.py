@@ -1,0 +1,74 @@
+"""`/redra/v1/histories/<history>/blast`: what a proposed change, or a rule that is there, does.
+
+The state is frozen on the event loop, which is quick; the answer is computed in a thread.
+"""
+
+from collections.abc import Callable
+
+import anyio
+import anyio.to_thread
+import msgspec
+from pydantic import ValidationError
+
+from app.api import redra_models as models
+from app.api.limits import ApiLimits
+from app.api.messages import Answer, Request
+from app.domain.errors import BadRequest, NotFound, RevisionTooLarge
+from app.domain.values.timestamps import Instant
+from app.service import blasting, blasting_world
+from app.service.blast_radius import BlastRadius
+from app.service.blasting_world import Frozen
+from app.service.histories import Histories, parse_moment
+from app.service.runtime import HistoryRuntime
+
+
+class BlastApi:
+    """Answers the questions, a bounded number at a time; others wait for their turn."""
+
+    def __init__(self, histories: Histories, limits: ApiLimits) -> None:
+        self._histories = histories
+        self._limits = limits
+        self._turns = anyio.CapacityLimiter(limits.blasts_at_once_max)
+
+    async def of_rule(self, request: Request, runtime: HistoryRuntime) -> Answer:
+        """What an existing DeviceTaintRule does. Raises NotFound, BadRequest."""
+        kind, name = request.parameter("kind"), request.parameter("name")
+        if kind.lower() not in ("devicetaintrule", "devicetaintrules") or not name:
+            raise BadRequest("give kind=devicetaintrule and the name of a rule that is there")
+        frozen = await self._frozen(request, runtime)
+        bounds = self._limits.blast
+        return await self._answer(lambda: blasting.blast_of_rule(frozen, name, bounds))
+
+    async def of_proposal(self, request: Request, runtime: HistoryRuntime) -> Answer:
+        """What the changes in the body would do together. Raises Rejected as their write would."""
+        limits = self._limits
+        text = await request.body(
+            bytes_max=limits.body_bytes_max, seconds_max=limits.body_seconds_max
+        )
+        try:
+            wanted = models.Proposal.model_validate_json(text)
+        except ValidationError as problem:
+            raise BadRequest(models.problem_text(problem)) from problem
+        changes = blasting.read_changes([("", tree) for tree in wanted.objects], wanted.delete)
+        frozen = await self._frozen(request, runtime)
+        return await self._answer(lambda: blasting.blast(frozen, changes, limits.blast))
+
+    async def _frozen(self, request: Request, runtime: HistoryRuntime) -> Frozen:
+        moment = request.parameter("at")
+        if not moment:
+            return blasting_world.freeze(
+                runtime.views, runtime.info, runtime.rules, runtime.head.time
+            )
+        try:
+            views = await self._histories.at(runtime.info.name, moment)
+        except RevisionTooLarge as problem:
+            raise NotFound(str(problem)) from problem
+        if moment.isdigit():
+            now = await blasting_world.time_of(runtime.log, runtime.info, views.revision)
+        else:
+            now = Instant(parse_moment(moment))
+        return blasting_world.freeze(views, runtime.info, runtime.rules, now)
+
+    async def _answer(self, question: Callable[[], BlastRadius]) -> Answer:
+        found = await anyio.to_thread.run_sync(question, limiter=self._turns)
+        return Answer(msgspec.json.encode(found))

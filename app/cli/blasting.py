@@ -1,0 +1,58 @@
+"""`redra blast`: what a change would do, before it is made."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from app.cli import console
+from app.cli.console import Output, OutputOption
+from app.cli.serving import DataOption
+from app.domain.errors import InputError
+
+
+def register(root: typer.Typer) -> None:
+    """Add the commands of this module."""
+    root.command("blast")(blast)
+
+
+def blast(
+    file: Annotated[
+        list[Path] | None,
+        typer.Option("--file", "-f", help="Proposed objects, YAML or JSON; - reads stdin."),
+    ] = None,
+    delete: Annotated[
+        list[str] | None,
+        typer.Option(metavar="KIND/NAME", help="An object that would be deleted; repeatable."),
+    ] = None,
+    history: Annotated[str, typer.Option(help="Name of the history.")] = "default",
+    at: Annotated[
+        str, typer.Option(help="Revision or instant, such as 42 or 2026-01-02T03:04:05Z.")
+    ] = "",
+    data: DataOption = None,
+    output: OutputOption = Output.TEXT,
+) -> None:
+    """Tell what a change would do: pods evicted, claims, devices, pools and classes concerned.
+
+    DeviceTaintRules, DeviceClasses, ResourceSlices and ResourceSlicePatches can be proposed.
+    Nothing is written. A proposal that the API would refuse ends with exit code 2.
+    """
+    from app.bootstrap import blasts, choices, stores
+    from app.service import blasting_text
+    from app.service.blast_radius import BlastRadius
+
+    settings = choices.settings(data=data)
+    changes = blasts.read_changes(settings, file or [], delete or [])
+    if not changes:
+        raise InputError("nothing is proposed", cure="give -f FILE or --delete KIND/NAME")
+
+    async def ask() -> BlastRadius:
+        async with stores.open_store(settings) as store:
+            return await blasts.blast(store, settings, history, at, changes)
+
+    found = console.run(ask)
+    if output is Output.JSON:
+        console.say_json(found)
+        return
+    for line in blasting_text.lines(found, settings.blast_examples_max):
+        console.say(line)

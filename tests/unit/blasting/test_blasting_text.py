@@ -1,0 +1,68 @@
+"""The page that `redra blast` prints."""
+
+from app.service import blasting_text
+from tests.cluster import Cluster
+from tests.unit.blasting.worlds import PATIENT, ask, put, rule, running, slice_spec
+
+
+def page(*changes, cluster: Cluster | None = None, examples: int = 5) -> list[str]:
+    return list(blasting_text.lines(ask(cluster or running(), *changes), examples))
+
+
+def test_rule_is_told_on_a_page():
+    assert page(rule(), examples=2) == [
+        "DeviceTaintRule rule: would be created",
+        "  its status would say PodsPendingEviction: 2 pods need to be evicted in 1 namespace.",
+        "as of revision 44, 2026-01-02T03:00:00.000000Z",
+        "pods: 2 would be evicted in 1 namespace (1 at once, 1 later, 1 tolerating it for ever)",
+        "  default/plain on n1, at once: rule rule",
+        "  default/patient on n1, after 60 s: rule rule",
+        "  … 1 more; -o json has them",
+        "claims: 3 concerned: 3 hold a tainted device",
+        "devices: 4 tainted, 4 can no longer be allocated",
+        "  gpu.example.com/n1/gpu-0 tainted example.com/bad:NoExecute (rule rule), "
+        "held by default/plain-gpu-lc9hx",
+        "  gpu.example.com/n1/gpu-1 tainted example.com/bad:NoExecute (rule rule), "
+        "held by default/patient-gpu-rt4dq",
+        "  … 2 more; -o json has them",
+        "pools: 2 change",
+        "  gpu.example.com/n1: 2 → 0 allocatable, 0 free",
+        "  gpu.example.com/n2: 2 → 0 allocatable, 1 → 0 free",
+        "classes: 1 changes",
+        "  gpu: 4 devices, 4 → 0 allocatable, 1 → 0 free",
+    ]
+
+
+def test_page_is_short_however_much_there_is():
+    cluster = Cluster()
+    cluster.device_class()
+    cluster.template("patient", tolerations=PATIENT)
+    for number in range(12):
+        cluster.node(f"n{number:02}")
+        cluster.slice(f"n{number:02}", devices=4)
+        for pod in range(3):
+            cluster.pod(f"pod-{number}-{pod}", template="patient")
+    cluster.settle()
+    told = page(rule(), cluster=cluster, examples=2)
+    assert len(told) < 25
+    assert "  … 34 more; -o json has them" in told
+    assert "  … 10 more; -o json has them" in told
+
+
+def test_pool_that_breaks_is_told_with_its_problem():
+    devices = [{"name": "gpu-0"}, {"name": "gpu-1"}]
+    told = page(put("ResourceSlice", "n1-slice", slice_spec(devices, slices=2)))
+    assert (
+        "  gpu.example.com/n1: usable → incomplete (1 of 2 slices are there), "
+        "2 → 0 allocatable, 0 free"
+    ) in told
+
+
+def test_proposal_that_changes_nothing_says_so():
+    cluster = running()
+    cluster.rule()
+    cluster.settle()
+    told = page(rule(), cluster=cluster)
+    assert told[0] == "DeviceTaintRule rule: would stay as it is"
+    assert "pods: 0 would be evicted in 0 namespaces" in told
+    assert "claims: no allocated claim is concerned" in told
