@@ -3,7 +3,6 @@
 from dataclasses import dataclass
 
 from app.domain.objects.decode import Bounds
-
 from app.service.blasting import BlastBounds
 from app.service.pod_reasons import ExplainBounds
 
