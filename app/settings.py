@@ -80,7 +80,25 @@ class Settings(BaseSettings):
     yaml_nodes_max: int = Field(
         1_000_000, ge=1, description="Nodes of a YAML document, aliases expanded"
     )
+    watch_seconds_min: int = Field(1_800, ge=1, description="Shortest watch without a time-out")
     watch_seconds_max: int = Field(3_600, ge=1, description="Longest watch without a time-out")
+    bookmark_seconds: float = Field(60.0, gt=0, description="Time between bookmarks of a watch")
+    watch_frames_max: int = Field(8_192, ge=1, description="Encoded events that watchers share")
+    revision_wait_seconds: float = Field(
+        3.0, ge=0, description="Longest wait for a revision that is still to come"
+    )
+    list_snapshots_max: int = Field(32, ge=1, description="Paged lists kept for their next page")
+    send_seconds_max: float = Field(30.0, gt=0, description="Longest wait for a client to read")
+    compress_from_bytes: int = Field(
+        128 * 1024, ge=0, description="Size from which answers are compressed; 0: never"
+    )
+    log_page_max: int = Field(5_000, ge=1, description="Events in one page of redra's own API")
+    compact_like_etcd: bool = Field(
+        False, description="Answer 410 for old revisions as etcd would after compaction"
+    )
+    retained_revisions: int = Field(
+        1_000, ge=1, description="Revisions that are still offered with REDRA_COMPACT_LIKE_ETCD"
+    )
 
     # Import
     import_object_bytes_max: int = Field(3 * 1024 * 1024, description="Largest recorded object")

@@ -251,6 +251,7 @@ def _watch_bounds(limits: ApiLimits) -> WatchBounds:
 def _list_bounds(limits: ApiLimits) -> ListBounds:
     return ListBounds(
         snapshots_max=limits.snapshots_max,
+        page_max=limits.list_page_max,
         revision_wait_seconds=limits.revision_wait_seconds,
         retained_revisions=limits.retained_revisions,
     )

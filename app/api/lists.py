@@ -28,6 +28,19 @@ _TOKEN_VERSION = "meta.k8s.io/v1"  # noqa: S105 - a format name, no secret
 _PORTION = 500
 
 
+INCONSISTENT = -1
+"""In a token instead of a revision: go on with what there is now."""
+
+_LIST_TOO_OLD = "The resourceVersion for the provided list is too old."
+_TOO_OLD_TO_GO_ON = (
+    "The provided continue parameter is too old to display a consistent list result. You can start "
+    "a new list without the continue parameter, or use the continue token in this response to "
+    "retrieve the remainder of the results. Continuing with the provided token results in an "
+    "inconsistent list - objects that were created, modified, or deleted between the time the "
+    "first chunk was returned and now may show up in the list."
+)
+
+
 _Place: TypeAlias = tuple[int, int, str, str, Selection]
 
 
@@ -43,10 +56,12 @@ class _Token(msgspec.Struct, frozen=True):
 class ListBounds:
     """`snapshots_max` lists are kept for their next page; older ones are read from the log.
 
-    `retained_revisions` imitates compaction for tests of clients (0: everything is offered).
+    `page_max` objects are in a page at most. `retained_revisions` imitates compaction for tests of
+    clients (0: everything is offered).
     """
 
     snapshots_max: int
+    page_max: int
     revision_wait_seconds: float
     retained_revisions: int = 0
 
@@ -68,38 +83,35 @@ class Lists:
             if options.resource_version not in ("", "0"):
                 raise BadRequest("specifying resource version is not allowed when using continue")
             token = _parse_token(options.continue_token)
-            revision = token.rv
+            revision = timeline.revision if token.rv == INCONSISTENT else token.rv
             kind = target.kind
             after = ObjectKey(kind.group, kind.plural, *token.after)
         else:
             revision = await self._revision(timeline, options)
-        self.check_retained(timeline, revision, options.continue_token != "")
+        self._check_retained(timeline, revision, after)
+        limit = min(options.limit, self._bounds.page_max)
         events = await self._snapshot(timeline, target, selection, revision)
         metadata: JsonObject = {"resourceVersion": str(revision)}
         if after is not None:
             events = [event for event in events if event.key > after]
-        if options.limit and len(events) > options.limit:
-            rest = len(events) - options.limit
+        if limit and len(events) > limit:
+            rest = len(events) - limit
             kept = _place(timeline, target, revision, selection)
             self._keep(kept, events)
-            events = events[: options.limit]
+            events = events[:limit]
             metadata["continue"] = _token(revision, events[-1].key)
             if not selection.selects_by_content:
                 metadata["remainingItemCount"] = rest
         return await self._encode(events, target, timeline, metadata)
 
-    def check_retained(self, timeline: Timeline, revision: int, continued: bool) -> None:
+    def _check_retained(self, timeline: Timeline, revision: int, after: ObjectKey | None) -> None:
         """Raise Expired when compaction is imitated and the revision is too old."""
         kept = self._bounds.retained_revisions
-        oldest = timeline.revision - kept
-        if not kept or revision >= oldest:
+        if not kept or timeline.past is not None or revision >= timeline.revision - kept:
             return
-        if continued:
-            raise Expired(
-                "The provided continue parameter is too old to display a consistent list result. "
-                "You can start a new list without the continue parameter."
-            )
-        raise Expired(f"too old resource version: {revision} ({oldest})")
+        if after is None:
+            raise Expired(_LIST_TOO_OLD)
+        raise Expired(_TOO_OLD_TO_GO_ON, continue_token=_token(INCONSISTENT, after))
 
     async def _revision(self, timeline: Timeline, options: ListOptions) -> int:
         """The revision that a first page shows."""
@@ -165,6 +177,6 @@ def _parse_token(text: str) -> _Token:
         token = msgspec.json.decode(raw, type=_Token)
     except (ValueError, msgspec.DecodeError) as problem:
         raise BadRequest("continue key is not valid: it cannot be read") from problem
-    if token.v != _TOKEN_VERSION or token.rv < 0:
+    if token.v != _TOKEN_VERSION or token.rv < INCONSISTENT:
         raise BadRequest("continue key is not valid: incorrect encoded start resourceVersion")
     return token

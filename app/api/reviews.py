@@ -17,7 +17,6 @@ from app.domain.errors import BadRequest
 from app.domain.log import Actor
 from app.domain.objects import field_errors
 from app.domain.objects.access import Question
-from app.domain.objects.decode import Bounds
 from app.domain.values import json_tree
 from app.domain.values.json_tree import JsonObject, JsonView
 from app.service.runtime import HistoryRuntime
@@ -45,7 +44,7 @@ async def answer(
     """The review with its status filled in. Raises BadRequest, Invalid."""
     limits = by.limits
     text = await request.body(bytes_max=limits.body_bytes_max, seconds_max=limits.body_seconds_max)
-    bounds = Bounds(bytes_max=limits.body_bytes_max, depth_max=limits.depth_max)
+    bounds = limits.body
     tree: JsonObject = {}
     if text:
         decoded = bodies.decode_object(text, bodies.media_type(request), bounds, kind=review.kind)

@@ -8,7 +8,7 @@ import logging
 import msgspec
 
 from app.api.messages import Answer, Header
-from app.domain.errors import InputError, LogError, LogUnavailable, RedraError, Rejected
+from app.domain.errors import Expired, InputError, LogError, LogUnavailable, RedraError, Rejected
 from app.domain.values.json_tree import JsonObject
 
 _encode = msgspec.json.Encoder().encode
@@ -53,6 +53,9 @@ def success(*, name: str, group: str, resource: str, uid: str) -> JsonObject:
 def status_of(problem: RedraError) -> JsonObject:
     """The Status for an error of ours."""
     match problem:
+        case Expired(continue_token=token) if token:
+            tree = failure(problem.code, problem.reason, problem.message)
+            return tree | {"metadata": {"continue": token}}
         case Rejected():
             return failure(problem.code, problem.reason, problem.message, details=_details(problem))
         case InputError():

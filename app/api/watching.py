@@ -179,7 +179,8 @@ class _Watch:
         after = options.revision
         starts_now = after == 0 or options.send_initial_events is not None
         oldest = self._timeline.revision - self._bounds.retained_revisions
-        if not starts_now and self._bounds.retained_revisions and after < oldest:
+        is_live = self._timeline.past is None
+        if is_live and not starts_now and self._bounds.retained_revisions and after < oldest:
             problem = Expired(f"too old resource version: {after} ({oldest})")
             yield line(b"ERROR", encode(status.status_of(problem)))
             return

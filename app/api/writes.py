@@ -26,7 +26,6 @@ from app.domain.objects.commands import (
     UpdateObject,
     WriteOptions,
 )
-from app.domain.objects.decode import Bounds
 from app.domain.objects.registry import RESOURCE, Kind
 from app.domain.values import json_tree
 from app.domain.values.json_tree import JsonObject
@@ -55,7 +54,7 @@ class Writes:
     def __init__(self, representations: Representations, limits: ApiLimits) -> None:
         self._representations = representations
         self._limits = limits
-        self._bounds = Bounds(bytes_max=limits.body_bytes_max, depth_max=limits.depth_max)
+        self._bounds = limits.body
 
     async def create(self, call: Call) -> Answer:
         """POST to a collection."""

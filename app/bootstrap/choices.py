@@ -23,6 +23,7 @@ def settings(
     tls: bool | None = None,
     authorization: str | None = None,
     policy: Path | None = None,
+    compact: bool | None = None,
 ) -> Settings:
     """The settings; what is None is left to the environment. Raises InputError naming a bad one."""
     given: dict[str, Any] = {
@@ -34,6 +35,7 @@ def settings(
         "tls": tls,
         "authorization": authorization,
         "policy_file": policy,
+        "compact_like_etcd": compact,
     }
     try:
         return Settings(**{name: value for name, value in given.items() if value is not None})

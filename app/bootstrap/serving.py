@@ -102,7 +102,7 @@ async def serve(settings: Settings, *, workers: bool, ready: Callable[[str, Path
             histories,
             schemas=schemas.load,
             meter=telemetry,
-            limits=_api_limits(settings),
+            limits=api_limits(settings),
             credentials=door.credentials,
             authorization=door.authorization,
             render_metrics=telemetry.render,
@@ -247,14 +247,26 @@ def _bind(host: str, port: int) -> socket.socket:
     return listener
 
 
-def _api_limits(settings: Settings) -> ApiLimits:
+def api_limits(settings: Settings) -> ApiLimits:
+    """The bounds of the HTTP edge, as the settings say."""
     return ApiLimits(
         body_bytes_max=settings.body_bytes_max,
         body_seconds_max=settings.body_seconds_max,
         depth_max=settings.yaml_depth_max,
         patch_operations_max=settings.patch_operations_max,
         watchers_max=settings.watchers_max,
+        values_max=settings.yaml_nodes_max,
+        list_page_max=settings.list_page_max,
+        snapshots_max=settings.list_snapshots_max,
+        watch_seconds_min=min(settings.watch_seconds_min, settings.watch_seconds_max),
         watch_seconds_max=settings.watch_seconds_max,
+        bookmark_seconds=settings.bookmark_seconds,
+        frames_max=settings.watch_frames_max,
+        revision_wait_seconds=settings.revision_wait_seconds,
+        retained_revisions=settings.retained_revisions if settings.compact_like_etcd else 0,
+        compress_from_bytes=settings.compress_from_bytes,
+        log_page_max=settings.log_page_max,
+        send_seconds_max=settings.send_seconds_max,
         blasts_at_once_max=settings.blasts_at_once_max,
         blast=bounds_of(settings),
         explain=explain_bounds(settings),

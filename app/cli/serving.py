@@ -52,6 +52,12 @@ def up(
     policy: Annotated[
         Path | None, typer.Option(help="File of rules for users and groups, instead of roles.")
     ] = None,
+    compact: Annotated[
+        bool | None,
+        typer.Option(
+            "--compact-like-etcd", help="Answer 410 for old revisions, to test clients with it."
+        ),
+    ] = None,
 ) -> None:
     """Serve: embedded database, migrations, API and controllers in one process.
 
@@ -69,6 +75,7 @@ def up(
         tls=tls,
         authorization=authorization,
         policy=policy,
+        compact=compact,
     )
 
     def ready(url: str, kubeconfig: Path) -> None:

@@ -140,7 +140,22 @@ class Conflict(Rejected):
 
 
 class Expired(Rejected):
-    """A revision that is no longer offered; only with the switch that imitates compaction."""
+    """A revision that is no longer offered; only with the switch that imitates compaction.
+
+    `continue_token` lets a paged list go on at the present, as an inconsistent list.
+    """
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        group: str = "",
+        resource: str = "",
+        name: str = "",
+        continue_token: str = "",
+    ) -> None:
+        super().__init__(message, group=group, resource=resource, name=name)
+        self.continue_token = continue_token
 
     code = 410
     reason = "Expired"

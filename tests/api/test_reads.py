@@ -188,6 +188,37 @@ async def test_compaction_is_imitated_when_asked_for():
         path = f"{CONFIG_MAPS}?resourceVersion=1&resourceVersionMatch=Exact"
         status = await server.get(path, code=410)
         assert status["reason"] == "Expired"
+        assert status["message"] == "The resourceVersion for the provided list is too old."
+
+
+async def test_paged_list_that_is_too_old_can_go_on_inconsistently():
+    async with serving(limits=ApiLimits(retained_revisions=2)) as server:
+        await fill(server, "a", "b", "c")
+        page = await server.get(f"{CONFIG_MAPS}?limit=1")
+        await fill(server, "b1", "d", "e", "f")
+        token = page["metadata"]["continue"]
+        status = await server.get(f"{CONFIG_MAPS}?limit=1&continue={token}", code=410)
+        assert status["reason"] == "Expired"
+        assert "use the continue token in this response" in status["message"]
+        token = status["metadata"]["continue"]
+        rest = await server.get(f"{CONFIG_MAPS}?continue={token}")
+        assert [item["metadata"]["name"] for item in rest["items"]] == [
+            "b", "b1", "c", "d", "e", "f",
+        ]  # fmt: skip
+
+
+async def test_past_moments_are_offered_whatever_is_compacted():
+    async with serving(limits=ApiLimits(retained_revisions=1)) as server:
+        await fill(server, "a", "b", "c", "d")
+        then = await server.get(f"/h/default@3{CONFIG_MAPS}?limit=1")
+        assert [item["metadata"]["name"] for item in then["items"]] == ["a"]
+
+
+async def test_pages_have_a_largest_size():
+    async with serving(limits=ApiLimits(list_page_max=2)) as server:
+        await fill(server, "a", "b", "c")
+        page = await server.get(f"{CONFIG_MAPS}?limit=500")
+        assert (len(page["items"]), page["metadata"]["remainingItemCount"]) == (2, 1)
 
 
 async def test_table_has_columns_cells_and_metadata():

@@ -1,0 +1,46 @@
+"""The bounds of the API come from the settings."""
+
+from dataclasses import fields
+
+from app.api.limits import ApiLimits
+from app.bootstrap import serving
+from app.settings import Settings
+
+CHANGED = {
+    "body_bytes_max": 2048,
+    "body_seconds_max": 1.5,
+    "yaml_depth_max": 7,
+    "yaml_nodes_max": 77,
+    "patch_operations_max": 8,
+    "watchers_max": 9,
+    "watch_seconds_min": 10,
+    "watch_seconds_max": 11,
+    "bookmark_seconds": 12.5,
+    "list_snapshots_max": 13,
+    "list_page_max": 14,
+    "watch_frames_max": 15,
+    "revision_wait_seconds": 16.5,
+    "compact_like_etcd": True,
+    "retained_revisions": 17,
+    "compress_from_bytes": 18,
+    "log_page_max": 19,
+    "send_seconds_max": 20.5,
+    "blasts_at_once_max": 3,
+    "blast_listed_max": 4,
+    "explain_steps_max": 5,
+}
+
+
+def test_every_bound_of_the_api_can_be_set():
+    made = serving.api_limits(Settings(**CHANGED))
+    usual = ApiLimits()
+    same = [
+        field.name
+        for field in fields(ApiLimits)
+        if getattr(made, field.name) == getattr(usual, field.name)
+    ]
+    assert same == []
+
+
+def test_nothing_is_compacted_unless_asked_for():
+    assert serving.api_limits(Settings(retained_revisions=17)).retained_revisions == 0
