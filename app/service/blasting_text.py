@@ -13,6 +13,7 @@ from app.service.blast_radius import (
     PodFate,
     PoolFate,
 )
+from app.service.reasons import Reason
 
 _Entry = TypeVar("_Entry")
 
@@ -35,6 +36,21 @@ def lines(found: BlastRadius, examples_max: int) -> Iterator[str]:
         for warning in effect.warnings[:examples_max]:
             yield f"  warning: {warning}"
     yield from _more(found.totals["effects"], min(len(found.effects), examples_max))
+    yield from _consequences(found, examples_max)
+
+
+def reasons(found: BlastRadius, examples_max: int) -> tuple[Reason, ...]:
+    """The same without the changes themselves, as a tree."""
+    branches: list[tuple[str, list[Reason]]] = []
+    for line in _consequences(found, examples_max):
+        if line.startswith("  "):
+            branches[-1][1].append(Reason(text=line.strip()))
+        else:
+            branches.append((line, []))
+    return tuple(Reason(text=text, children=tuple(children)) for text, children in branches)
+
+
+def _consequences(found: BlastRadius, examples_max: int) -> Iterator[str]:
     yield f"as of revision {found.revision}, {found.time}"
     for note in found.notes:
         yield f"note: {note}"

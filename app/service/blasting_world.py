@@ -35,6 +35,7 @@ from app.domain.log.chain import seal
 from app.domain.objects import lifecycle
 from app.domain.objects.commands import Command
 from app.domain.objects.decided import Decided
+from app.domain.objects.profile import Profile
 from app.domain.objects.rules import Rules
 from app.domain.values.json_tree import JsonObject
 from app.domain.values.timestamps import Instant
@@ -50,9 +51,13 @@ _OWNING_GROUPS = ("apps", "batch")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Frozen:
-    """The state of one moment. `events` are the last ones of the objects that take part."""
+    """The state of one moment. `events` are the last ones of the objects that take part.
 
-    rules: Rules
+    Without `rules` nothing can be proposed; what is there can be asked about.
+    """
+
+    profile: Profile
+    rules: Rules | None
     quirks: ControllerQuirks
     evicts: bool
     now: Instant
@@ -81,16 +86,17 @@ class Touched:
     classes: set[str] = field(default_factory=set)
 
 
-def freeze(views: LiveViews, info: HistoryInfo, rules: Rules, now: Instant) -> Frozen:
+def freeze(views: LiveViews, info: HistoryInfo, rules: Rules | None, now: Instant) -> Frozen:
     """The state that the views show now."""
     options = controllers.options_from(info.settings)
     objects = views.objects
     places = [PODS, CLAIMS, SLICES, RULES, CLASSES, PATCHES]
     places += [place for place in objects.resources() if place[0] in _OWNING_GROUPS]
     return Frozen(
+        profile=views.profile,
         rules=rules,
         quirks=options.quirks,
-        evicts=EvictionReconciler.name in controllers.running(rules.profile, options),
+        evicts=EvictionReconciler.name in controllers.running(views.profile, options),
         now=now,
         revision=views.revision,
         inventory=views.inventory.copy(),
@@ -110,7 +116,7 @@ class World:
 
     def __init__(self, frozen: Frozen) -> None:
         self._frozen = frozen
-        self._compiler: SelectorCompiler = compiler_of(frozen.rules.profile)
+        self._compiler: SelectorCompiler = compiler_of(frozen.profile)
         self._count = 0
         self.objects = ObjectsProjection()
         self.inventory = frozen.inventory.copy()
@@ -134,11 +140,13 @@ class World:
 
     def apply(self, command: Command, verb: str) -> Decided:
         """Decide the command and show what it does. Raises Rejected, InputError."""
+        rules = self._frozen.rules
+        assert rules is not None, "proposals need the rules of the history"
         self._count += 1
         stamp = Stamp(
             time=self.now, actor=_ASKER, verb=verb, uid=f"00000000-0000-0000-0000-{self._count:012}"
         )
-        decided = lifecycle.decide(self.objects, command, stamp, self._frozen.rules)
+        decided = lifecycle.decide(self.objects, command, stamp, rules)
         for draft in decided.drafts:
             self.fold(seal(draft, Revision(self.objects.revision + 1), b""))
         return decided

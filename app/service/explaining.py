@@ -10,6 +10,8 @@ from dataclasses import dataclass, field, replace
 from typing import TypeVar
 
 import anyio.lowlevel
+import anyio.to_thread
+import msgspec
 
 from app.domain.controllers import registry
 from app.domain.controllers.scheduling.attempt import Rules as SchedulingRules
@@ -22,10 +24,18 @@ from app.domain.values import json_tree, timestamps
 from app.domain.values.json_tree import JsonObject
 from app.domain.values.timestamps import Instant
 from app.ports import EventLog
-from app.service import choice_reasons, device_reasons, pod_reasons
+from app.service import (
+    blasting,
+    blasting_text,
+    blasting_world,
+    choice_reasons,
+    device_reasons,
+    pod_reasons,
+)
+from app.service.blast_radius import BlastRadius
 from app.service.choice_reasons import Choice
 from app.service.pod_reasons import ExplainBounds, PodFindings, Steps
-from app.service.reasons import Reason
+from app.service.reasons import NAMES_MAX, Reason
 from app.service.views import LiveViews, features_of
 
 EVENTS_MAX = 50
@@ -249,6 +259,11 @@ class Explainer:
 
     async def _rule(self, key: ObjectKey, tree: JsonObject, decision: Event | None) -> Answer:
         children, devices, claims = await self._run(lambda views: device_reasons.rule(views, tree))
+        blast = await self._blast(key.name)
+        radius = Reason(
+            text="what it does, against a state without it:",
+            children=blasting_text.reasons(blast, NAMES_MAX),
+        )
         condition = json_tree.objects(tree, "status", "conditions")
         return Answer(
             subject=f"devicetaintrule {key.name}",
@@ -256,10 +271,20 @@ class Explainer:
             revision=self._views.revision,
             text=f"selects {_has(len(devices))}, {len(claims)} allocated "
             f"{'claim' if len(claims) == 1 else 'claims'}",
-            reason=Reason(text=f"devicetaintrule {key.name}", children=children),
+            reason=Reason(text=f"devicetaintrule {key.name}", children=(*children, radius)),
             decision=_body(decision),
-            details={"devices": devices, "claims": claims},
+            details={
+                "devices": devices,
+                "claims": claims,
+                "blast": msgspec.to_builtins(blast),
+            },
         )
+
+    async def _blast(self, rule: str) -> BlastRadius:
+        """The blast radius of a rule that is there, computed in a thread."""
+        now = await blasting_world.time_of(self._log, self._info, self._views.revision)
+        frozen = blasting_world.freeze(self._views, self._info, None, now)
+        return await anyio.to_thread.run_sync(blasting.blast_of_rule, frozen, rule)
 
     def _other(self, key: ObjectKey, decision: Event | None) -> Answer:
         if decision is None:

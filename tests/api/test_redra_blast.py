@@ -96,3 +96,15 @@ async def test_rule_or_moment_that_is_not_there_is_not_found():
     async with serving() as server:
         await server.get(f"{PATH}?kind=devicetaintrule&name=nope", code=404)
         await server.post(f"{PATH}?at=99", {"objects": [rule()]}, code=404)
+
+
+async def test_why_of_a_rule_tells_its_blast_radius():
+    async with serving() as server:
+        await server.post(SLICES, slice_of("a"))
+        await server.post(RULES, rule())
+        found = await server.get("/redra/v1/histories/default/why?kind=devicetaintrule&name=rule")
+        assert found["blast"]["totals"]["devices_unallocatable"] == 1
+        radius = found["reasons"]["children"][-1]
+        assert radius["text"] == "what it does, against a state without it:"
+        texts = [child["text"] for child in radius["children"]]
+        assert "devices: 1 tainted, 1 can no longer be allocated" in texts
