@@ -1,6 +1,7 @@
 # Two commands do all the set-up: `make demo` and `make test`. They need Python 3.11 or newer.
 PYTHON ?= python3
 VENV ?= .venv
+FUZZ_SEED ?= 0
 BIN := $(VENV)/bin
 export UV_PYTHON_DOWNLOADS := never
 .DEFAULT_GOAL := help
@@ -37,6 +38,12 @@ format: install ## Put all code into the one format
 	@$(BIN)/ruff format --quiet .
 	@$(BIN)/ruff check --quiet --fix .
 
+fuzz: install ## Send and build what nobody meant; each fuzzer with FUZZ_SEED
+	@$(BIN)/python -m tests.fuzz bodies --cases 12000 --seed $(FUZZ_SEED)
+	@$(BIN)/python -m tests.fuzz api --cases 9000 --seed $(FUZZ_SEED)
+	@$(BIN)/python -m tests.fuzz live --cases 1500 --seed $(FUZZ_SEED)
+	@$(BIN)/python -m tests.fuzz worlds --cases 2000 --seed $(FUZZ_SEED)
+
 conformance: install ## Compare with the vectors of the reference, a table by gate and theme
 	@$(BIN)/python -m tests.conformance.report
 	@$(BIN)/python -m pytest -q -n 2 tests/conformance -k "not histories and not decide"
@@ -50,4 +57,4 @@ docs: install ## Make the generated reference pages
 clean: ## Remove the virtual environment and every cache
 	@rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis .cache .redra build dist
 
-.PHONY: help install demo test test-fast check format conformance bench docs clean
+.PHONY: help install demo test test-fast check format fuzz conformance bench docs clean

@@ -343,6 +343,15 @@ async def test_delete_of_a_collection_takes_what_the_selector_selects():
         assert [item["metadata"]["name"] for item in left["items"]] == ["b"]
 
 
+async def test_delete_of_a_collection_with_preconditions_is_a_conflict():
+    async with serving() as server:
+        for name in ("a", "b"):
+            await server.post(CONFIG_MAPS, config_map(name))
+        status = await server.delete(CONFIG_MAPS, {"preconditions": {"uid": "u"}}, code=409)
+        assert status["reason"] == "Conflict"
+        assert len((await server.get(CONFIG_MAPS))["items"]) == 2
+
+
 async def test_delete_of_a_collection_over_all_namespaces_is_not_allowed():
     async with serving() as server:
         await server.delete("/api/v1/configmaps", code=405)
@@ -452,6 +461,8 @@ async def test_workload_is_scaled_through_its_subresource():
         patched = await server.patch(f"{path}/d/scale", {"spec": {"replicas": 2}})
         assert patched["spec"] == {"replicas": 2}
         assert (await server.get(f"{path}/d"))["spec"]["replicas"] == 2
+        for absurd in (-1, 2**31, "3", True):
+            await server.patch(f"{path}/d/scale", {"spec": {"replicas": absurd}}, code=400)
 
 
 async def test_event_is_written_through_both_groups():

@@ -13,6 +13,9 @@ from app.domain.values.json_tree import JsonObject, JsonView
 
 SCALE = "scale"
 
+REPLICAS_MAX = 2**31 - 1
+"""Replicas are numbers of 32 bits."""
+
 _SPEC_FIELDS = {
     "ephemeralcontainers": ("ephemeralContainers",),
     "resize": ("containers", "initContainers"),
@@ -80,7 +83,7 @@ def scale_of(kind: Kind, tree: JsonView) -> JsonObject:
 def with_scale(kind: Kind, old: JsonObject, scale: JsonView) -> JsonObject:
     """The workload with the number of replicas that a Scale asks for.
 
-    Raises BadRequest for a number below 0 or no number at all.
+    Raises BadRequest for no number at all, or one that is not in 0 to REPLICAS_MAX.
     """
     if SCALE not in kind.subresources:
         raise BadRequest(f"{kind.kind} has no scale")
@@ -88,6 +91,8 @@ def with_scale(kind: Kind, old: JsonObject, scale: JsonView) -> JsonObject:
     replicas = 0 if replicas is None else replicas
     if not isinstance(replicas, int) or isinstance(replicas, bool) or replicas < 0:
         raise BadRequest("spec.replicas of a Scale must be a number of at least 0")
+    if replicas > REPLICAS_MAX:
+        raise BadRequest(f"spec.replicas of a Scale must be at most {REPLICAS_MAX}")
     found = json_tree.copy(old)
     place = found
     *above, last = _scale(kind).spec_replicas

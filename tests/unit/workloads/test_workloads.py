@@ -4,6 +4,7 @@ import itertools
 
 import pytest
 
+from app.domain.controllers.workloads import jobs
 from app.domain.values import json_tree
 from tests.cluster import Cluster, writes
 
@@ -470,3 +471,26 @@ def test_restart_in_the_middle_changes_nothing(seconds):
         return status(cluster, "jobs"), cluster.names("pods")
 
     assert run(seconds) == run(None)
+
+
+class TestAbsurdNumbers:
+    """A workload that wants billions of pods costs a step no more than one that wants a few."""
+
+    def test_ordered_set_of_billions_makes_its_first_pod(self):
+        cluster = cluster_of(kubelet=False)
+        workload(cluster, "StatefulSet", replicas=2**31 - 1)
+        cluster.settle()
+        assert cluster.names("pods") == ["web-0"]
+
+    def test_indexed_job_of_billions_makes_what_runs_at_once(self):
+        cluster = cluster_of(kubelet=False)
+        pod = template(restartPolicy="Never")
+        workload(
+            cluster, "Job", pod=pod, completions=2**31 - 1, parallelism=2, completionMode="Indexed"
+        )
+        cluster.settle()
+        assert len(cluster.names("pods")) == 2
+
+    @pytest.mark.parametrize("text", ["0-2147483646", "0-" + "9" * 30, "x-y,,-,5-", "\u0663-4"])
+    def test_completed_indexes_are_read_as_far_as_they_can_be(self, text):
+        assert len(jobs._indexes(text)) <= jobs.INDEXES_MAX

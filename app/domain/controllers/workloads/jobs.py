@@ -19,6 +19,10 @@ _REACHED = ("CompletionsReached", "Reached expected number of succeeded pods")
 _BACKOFF = ("BackoffLimitExceeded", "Job has reached the specified backoff limit")
 _DEADLINE = ("DeadlineExceeded", "Job was active longer than specified deadline")
 
+INDEXES_MAX = 100_000
+"""Indexes of an indexed Job that are looked at; upstream allows no more completions either."""
+_INDEX_DIGITS_MAX = 10
+
 
 @dataclass(slots=True, kw_only=True)
 class _Job:
@@ -209,14 +213,14 @@ def _missing(job: _Job) -> list[int | None]:
     occupied = list(job.pods.active)
     if json_tree.text(job.spec, "podReplacementPolicy") == "Failed":
         occupied = [pod for pod in job.pods.all if not pods_of.is_finished(pod)]
-    room = wanted - len(occupied)
+    room = min(wanted - len(occupied), job.situation.pods_max)
     if room <= 0:
         return []
     if not job.is_indexed:
         return [None] * room
     taken = job.done | {index for pod in occupied if (index := job_pods.index_of(pod)) is not None}
     found: list[int | None] = []
-    for index in range(completions or 0):
+    for index in range(min(completions or 0, INDEXES_MAX)):
         if len(found) >= room:
             break
         if index not in taken:
@@ -281,13 +285,18 @@ def _instant(text: str) -> Instant | None:
 
 
 def _indexes(text: str) -> list[int]:
-    """`0-2,5` means 0, 1, 2 and 5."""
+    """`0-2,5` means 0, 1, 2 and 5; what is no number, or beyond INDEXES_MAX, is passed over."""
     found: list[int] = []
-    for part in text.split(","):
+    for part in text.split(",", INDEXES_MAX):
         first, _, last = part.partition("-")
-        if first.isdecimal():
-            found.extend(range(int(first), int(last or first) + 1))
+        last = last or first
+        if _is_index(first) and _is_index(last):
+            found.extend(range(int(first), min(int(last) + 1, INDEXES_MAX)))
     return found
+
+
+def _is_index(text: str) -> bool:
+    return text.isascii() and text.isdecimal() and len(text) <= _INDEX_DIGITS_MAX
 
 
 def _ranges(indexes: set[int]) -> str:

@@ -44,7 +44,7 @@ def sync(situation: Situation) -> Answer:
     if not situation.is_ending:
         if found.revision.create is not None:
             steps.append(found.revision.create)
-        steps += _present(found)[: 3 * situation.pods_max]
+        steps += _present(found)
         if not steps:
             steps = _surplus(found) or _outdated(found)
         if steps:
@@ -75,9 +75,15 @@ def _read(situation: Situation) -> _Set:
 
 
 def _present(found: _Set) -> list[Step]:
-    """Pods that must exist: missing ones are made, finished ones are replaced."""
+    """Pods that must exist: missing ones are made, finished ones are replaced.
+
+    Bounded, because a set may want billions of pods.
+    """
     steps: list[Step] = []
+    steps_max = 3 * found.situation.pods_max
     for ordinal in found.ordinals:
+        if len(steps) >= steps_max:
+            break
         pod = found.pods.get(ordinal)
         if pod is None:
             steps += _create(found, ordinal)
@@ -88,8 +94,8 @@ def _present(found: _Set) -> list[Step]:
         elif pods_of.ready_since(pod) is not None:
             continue
         if found.is_ordered:
-            return steps
-    return steps
+            break
+    return steps[:steps_max]
 
 
 def _create(found: _Set, ordinal: int) -> list[Step]:
@@ -164,7 +170,8 @@ def _recreate(found: _Set, pod: JsonObject) -> list[Step]:
 
 def _surplus(found: _Set) -> list[Step]:
     """Pods beyond the wanted number, highest ordinal first."""
-    extra = sorted(set(found.pods) - set(found.ordinals), reverse=True)
+    wanted = found.ordinals
+    extra = sorted((ordinal for ordinal in found.pods if ordinal not in wanted), reverse=True)
     if found.is_ordered:
         if any(pods_of.is_leaving(pod) for pod in found.pods.values()):
             return []
@@ -180,7 +187,7 @@ def _outdated(found: _Set) -> list[Step]:
     """The highest pod of an old revision, when all above it are ready."""
     if json_tree.text(found.situation.tree, "spec", "updateStrategy", "type") == "OnDelete":
         return []
-    for ordinal in sorted(found.ordinals, reverse=True):
+    for ordinal in reversed(found.ordinals):
         pod = found.pods.get(ordinal)
         if ordinal < found.partition or pod is None or pods_of.is_leaving(pod):
             return []

@@ -1,0 +1,29 @@
+"""A small part of the API fuzzers with a fixed seed; `make fuzz` runs the large one.
+
+A finding is raised by the fuzzer itself. What is looked at here is that the cases were worth it:
+that some were stored and some refused, for several reasons.
+"""
+
+import pytest
+
+from tests.fuzz import api, bodies, live
+
+WORTHWHILE = {200, 201, 400, 404, 409, 422}
+
+
+def test_damaged_bodies_are_taken_or_refused():
+    codes = bodies.run(cases=500, seed=2026)
+    assert set(codes) > WORTHWHILE
+
+
+def test_requests_of_the_served_documents_are_taken_or_refused():
+    codes = api.run(cases=100, seed=2026, places=("apis/resource.k8s.io/v1alpha3",))
+    assert set(codes) >= WORTHWHILE
+
+
+@pytest.mark.database
+@pytest.mark.slow
+@pytest.mark.timeout(180)
+def test_damaged_bodies_leave_a_real_server_and_its_log_whole():
+    codes = live.run(cases=150, seed=2026)
+    assert set(codes) >= WORTHWHILE
