@@ -1,0 +1,193 @@
+"""Rows of the scheduler plug-in's table (controllers.md 8.3) that no other test shows by its name.
+
+Elsewhere: allocated claims and deallocation, errors of selectors, shared claims and binding
+conditions in `test_scheduling`; both kinds of extended resources in `test_extended_resources`.
+"""
+
+import pytest
+
+from app.domain.controllers import pods
+from app.domain.controllers.registry import Options
+from app.domain.controllers.scheduling import pod_claims
+from app.domain.controllers.scheduling.pod_claims import ClaimsNotReady
+from tests.cluster import Cluster, claim_spec
+
+STILL = (
+    "0/1 nodes are available: 1 cannot allocate all claims. still not schedulable, "
+    "preemption: 0/1 nodes are available: 1 Preemption is not helpful for scheduling."
+)
+TAINT = {"key": "bad", "effect": "NoSchedule"}
+
+
+def cluster() -> Cluster:
+    made = Cluster(options=Options(off=frozenset({"claims", "garbage"})))
+    made.node()
+    made.device_class()
+    return made
+
+
+def refusal(made: Cluster, name: str = "pod") -> str:
+    """Why the plug-in does not admit the pod."""
+    with pytest.raises(ClaimsNotReady) as caught:
+        pod_claims.resolve(made.line.views.objects, pods.facts(made.must("pods", name)))
+    return str(caught.value)
+
+
+def name_claim(made: Cluster, claim: str) -> None:
+    body = {"status": {"resourceClaimStatuses": [{"name": "gpu", "resourceClaimName": claim}]}}
+    made.patch("pods", "pod", body, subresource="status")
+
+
+def test_template_claim_without_status():
+    made = cluster()
+    made.pod(template="gpu")
+    assert refusal(made) == 'pod "default/pod": ResourceClaim not created yet'
+
+
+def test_claim_that_is_missing():
+    made = cluster()
+    made.pod(claim="lost")
+    assert refusal(made) == 'could not find ResourceClaim "default/lost"'
+
+
+def test_template_claim_that_is_missing():
+    made = cluster()
+    made.pod(template="gpu")
+    name_claim(made, "lost")
+    assert refusal(made) == 'could not find ResourceClaim "default/lost"'
+
+
+def test_template_claim_of_another_owner():
+    made = cluster()
+    made.claim("foreign")
+    made.pod(template="gpu")
+    name_claim(made, "foreign")
+    assert refusal(made) == (
+        "ResourceClaim default/foreign was not created for Pod default/pod (Pod is not owner)"
+    )
+
+
+def test_claim_that_terminates():
+    made = cluster()
+    spec = claim_spec()
+    made.apply(
+        {
+            "apiVersion": "resource.k8s.io/v1",
+            "kind": "ResourceClaim",
+            "metadata": {"name": "going", "finalizers": ["example.com/wait"]},
+            "spec": spec,
+        }
+    )
+    made.delete("resourceclaims", "going")
+    made.pod(claim="going")
+    assert refusal(made) == 'resourceclaim "going" is being deleted'
+
+
+def alternatives(*classes: str) -> dict[str, object]:
+    listed = [{"name": f"a{n}", "deviceClassName": found} for n, found in enumerate(classes)]
+    return {"devices": {"requests": [{"name": "gpu", "firstAvailable": listed}]}}
+
+
+@pytest.mark.parametrize(
+    ("spec", "text"),
+    [
+        (claim_spec(class_name="none"), "request gpu: device class none does not exist"),
+        (alternatives("gpu", "none"), "request gpu/a1: device class none does not exist"),
+    ],
+    ids=["plain", "alternative"],
+)
+def test_missing_class(spec, text):
+    made = cluster()
+    made.slice()
+    made.create("resource.k8s.io/v1", "ResourceClaim", "claim", spec=spec)
+    made.pod(claim="claim")
+    made.settle()
+    condition = made.pod_condition("pod")
+    assert condition["reason"] == "Unschedulable"
+    assert condition["message"].startswith(f"0/1 nodes are available: {text}. no new claims to")
+
+
+@pytest.mark.parametrize(
+    "request_of_claim",
+    [
+        {"count": 3},
+        {"selectors": [{"cel": {"expression": "device.driver == 'other.example.com'"}}]},
+    ],
+    ids=["not enough devices", "selectors not matching"],
+)
+def test_nothing_fits(request_of_claim):
+    made = cluster()
+    made.slice(devices=2)
+    made.claim(**request_of_claim)
+    made.pod(claim="claim")
+    made.settle()
+    assert made.pod_condition("pod")["message"] == STILL
+
+
+@pytest.mark.parametrize(
+    ("taint", "tolerations", "is_bound"),
+    [
+        (TAINT, [], False),
+        (TAINT, [{"key": "bad", "operator": "Exists"}], True),
+        ({**TAINT, "effect": "None"}, [], True),
+    ],
+    ids=["not tolerated", "tolerated", "None"],
+)
+def test_tainted_device(taint, tolerations, is_bound):
+    made = cluster()
+    made.slice(devices=[{"name": "d", "taints": [taint]}])
+    made.claim(tolerations=tolerations)
+    made.pod(claim="claim")
+    made.settle()
+    if is_bound:
+        assert made.devices_of("claim") == ["n1/d"]
+    else:
+        assert made.pod_condition("pod")["message"] == STILL
+
+
+def test_list_of_alternatives_takes_the_first_that_fits():
+    made = cluster()
+    made.device_class("big", selector="device.driver == 'none.example.com'")
+    made.device_class("other")
+    made.slice(devices=1)
+    made.create(
+        "resource.k8s.io/v1", "ResourceClaim", "claim", spec=alternatives("big", "gpu", "other")
+    )
+    made.pod(claim="claim")
+    made.settle()
+    results = made.must("resourceclaims", "claim")["status"]["allocation"]["devices"]["results"]
+    assert [found["request"] for found in results] == ["gpu/a1"]
+
+
+def test_failed_write_leaves_devices_free_and_the_claim_as_it_was():
+    """Upstream keeps the finalizer of the failed write; here an attempt is one append."""
+    made = cluster()
+    made.slice(devices=2)
+    made.claim("fine")
+    made.claim("taken")
+    made.pod("first", claim="taken")
+    made.settle()
+    body = {"status": {"reservedFor": [dict(found) for found in crowd()]}}
+    made.patch("resourceclaims", "taken", body, subresource="status")
+    assert len(made.must("resourceclaims", "taken")["status"]["reservedFor"]) == 256
+    made.pod(
+        resourceClaims=[
+            {"name": "a", "resourceClaimName": "fine"},
+            {"name": "b", "resourceClaimName": "taken"},
+        ]
+    )
+    made.settle()
+    assert made.pod_condition("pod")["reason"] == "SchedulerError"
+    fine = made.must("resourceclaims", "fine")
+    assert "status" not in fine or fine["status"] == {}
+    assert "finalizers" not in fine["metadata"]
+    assert made.devices_of("taken") == ["n1/gpu-0"]
+    made.claim("other")
+    made.pod("next", claim="other")
+    made.settle()
+    assert made.devices_of("other") == ["n1/gpu-1"]
+
+
+def crowd() -> list[dict[str, str]]:
+    """As many consumers as a claim may have."""
+    return [{"resource": "pods", "name": f"p{n}", "uid": f"u{n}"} for n in range(256)]
