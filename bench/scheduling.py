@@ -13,6 +13,7 @@ import anyio.lowlevel
 from app.bootstrap import collecting
 from app.bootstrap.choices import settings
 from app.bootstrap.histories import open_histories
+from app.bootstrap.projecting import keep_process
 from app.bootstrap.serving import supervise
 from app.bootstrap.stores import Store, open_store
 from app.domain.log import ObjectKey
@@ -65,6 +66,17 @@ def pod(name: str) -> Any:
     return create("", "pods", "Pod", "default", name, {"spec": spec})
 
 
+async def until_nodes_are_ready(runtime: HistoryRuntime) -> None:
+    """Wait until the node controller has taken its taint off every node."""
+    objects = runtime.views.objects
+    with runtime.subscribe(after=runtime.head.revision, resource="nodes") as followed:
+        while any(
+            (objects.get(key) or {}).get("spec", {}).get("taints")
+            for key in objects.keys("", "nodes")
+        ):
+            await followed.next_batch(60.0)
+
+
 async def prepare(runtime: HistoryRuntime, nodes: int) -> None:
     """What the pods need: namespace, class, template, nodes and their slices."""
     selector = {"cel": {"expression": f'device.driver == "{DRIVER}"'}}
@@ -81,7 +93,7 @@ async def prepare(runtime: HistoryRuntime, nodes: int) -> None:
         names = [f"node-{index:04}" for index in range(number, min(number + 50, nodes))]
         await runtime.submit_all([node(name) for name in names], actor=BENCH)
         await runtime.submit_all([slice_of(name) for name in names], actor=BENCH)
-    await anyio.sleep(2.0)
+    await until_nodes_are_ready(runtime)
 
 
 async def schedule(runtime: HistoryRuntime, pods: int) -> tuple[float, list[float]]:
@@ -125,13 +137,32 @@ async def history() -> AsyncIterator[tuple[Store, Settings, HistoryRuntime]]:
         chosen = settings(data=folder)
         async with open_store(chosen, migrate=True) as store, open_histories(store, chosen) as all_:
             supervise(all_, store, chosen, only=(), with_projector=False)
-            yield store, chosen, await all_.create("bench")
+            async with anyio.create_task_group() as tasks:
+                tasks.start_soon(keep_process, store, chosen, fail)
+                yield store, chosen, await all_.create("bench")
+                tasks.cancel_scope.cancel()
 
 
-def resident_megabytes() -> int:
-    """What this process holds in memory now; the database's processes are not counted."""
-    pages = int(Path("/proc/self/statm").read_text().split()[1])
+def fail(trouble: str | None) -> None:
+    """A projector that ended would make the figures too good."""
+    assert trouble is None, trouble
+
+
+def resident_megabytes(process: int | str = "self") -> int:
+    """What a process holds in memory now."""
+    pages = int(Path(f"/proc/{process}/statm").read_text().split()[1])
     return pages * os.sysconf("SC_PAGE_SIZE") >> 20
+
+
+def projector_megabytes() -> int:
+    """What the process that writes the view tables holds in memory."""
+    children = Path(f"/proc/self/task/{os.getpid()}/children").read_text().split()
+    of_ours = (child for child in children if b"project" in _arguments(child))
+    return sum(resident_megabytes(child) for child in of_ours)
+
+
+def _arguments(process: str) -> list[bytes]:
+    return Path(f"/proc/{process}/cmdline").read_bytes().split(b"\0")
 
 
 async def measure() -> None:
@@ -145,7 +176,7 @@ async def measure() -> None:
             f"{NODES} nodes, {PODS} pods: {PODS / took:.0f} pods/s bound, create to bound p50 "
             f"{waited[PODS // 2]:.2f} s, p99 {waited[PODS * 99 // 100]:.2f} s, "
             f"{runtime.head.revision} events, {spent / PODS * 1e3:.2f} ms CPU a pod, "
-            f"{resident_megabytes()} MiB resident"
+            f"{resident_megabytes()} MiB resident and {projector_megabytes()} in the projector"
         )
 
 

@@ -14,11 +14,11 @@ from app.domain.controllers.pods import PodFacts
 from app.domain.controllers.scheduling import filters, pod_claims
 from app.domain.controllers.scheduling.attempt import DEVICES
 from app.domain.controllers.scheduling.neighbours import NAME as NEIGHBOURS
-from app.domain.controllers.scheduling.nodes import NodeInfo
+from app.domain.controllers.scheduling.nodes import NodeIndex, NodeInfo
 from app.domain.controllers.scheduling.pod_claims import ClaimsNotReady
 from app.domain.controllers.scheduling.queue import QueuedPod, SchedulingQueue, Where
 from app.domain.controllers.scheduling.spreading import NAME as SPREADING
-from app.domain.log import Revision
+from app.domain.log import Event, EventType, Revision
 from app.domain.objects.reader import ObjectsReader
 from app.domain.values.timestamps import Instant
 
@@ -55,6 +55,25 @@ def node_hint(info: NodeInfo, *, for_devices: bool) -> Hint:
     """A node came, or changed in a way that may matter."""
     extra = {NEIGHBOURS, SPREADING, DEVICES} if for_devices else {NEIGHBOURS, SPREADING}
     return Hint(plugins=NODE_PLUGINS | extra, node=info)
+
+
+def fold_node(nodes: NodeIndex, event: Event) -> Hint | None:
+    """Follow a node; the hint when it may help pods that wait."""
+    name = event.key.name
+    if event.type is EventType.OBJECT_DELETED:
+        nodes.remove(name)
+        return None
+    before = nodes.get(name)
+    nodes.put(event.object)
+    info = nodes.get(name)
+    assert info is not None, "the node has just been put in"
+    room = before is None or before.allocatable != info.allocatable
+    labels = before is None or before.labels != info.labels
+    taints = before is None or (before.taints, before.is_unschedulable) != (
+        info.taints,
+        info.is_unschedulable,
+    )
+    return node_hint(info, for_devices=room or labels) if room or labels or taints else None
 
 
 class Waker:
@@ -109,12 +128,14 @@ class Waker:
 
     def replay(self, pod: QueuedPod, objects: ObjectsReader, after: Revision, now: Instant) -> None:
         """Play what happened since revision `after` against a pod that has just failed."""
-        if not self._recent or self._recent[-1][0] <= after:
-            return
-        for cause, hint in tuple(self._recent):
-            if cause > after and (
-                hint.claim is None or hint.claim in self._claims.get(pod.place, ())
-            ):
+        missed: list[tuple[Revision, Hint]] = []
+        for cause, hint in reversed(self._recent):  # as a rule few of many
+            if cause <= after:
+                break
+            missed.append((cause, hint))
+        claims = self._claims.get(pod.place, ())
+        for cause, hint in reversed(missed):
+            if hint.claim is None or hint.claim in claims:
                 self.wake_one(pod, hint, objects, now, cause)
 
     def wake_one(
