@@ -28,6 +28,9 @@ class PlainSelector:
     def judge(self, devices):
         return [self.verdict(device) for device in devices]
 
+    def judge_like(self, device):
+        return None
+
     def verdict(self, device: Device) -> Verdict:
         for part in self.parts:
             found = DRIVER.fullmatch(part)

@@ -91,7 +91,8 @@ def tainted(view: NodeView, tolerations: Sequence[Toleration]) -> int:
     known = view.memory.get(key)
     if known is None:
         known = 0
-        for index, device in enumerate(view.devices):
+        anywhere = any(found.taints for found in view.traits())
+        for index, device in enumerate(view.devices if anywhere else ()):
             if device.taints and taints.untolerated(device.taints, tolerations) is not None:
                 known |= 1 << index
         remember(view, key, known)
@@ -112,27 +113,39 @@ def _select(
     devices = view.devices
     faults: dict[int, Fault] = {}
     refused: dict[int, Refusal] = {}
-    alive: list[int] = []
-    for index, device in enumerate(devices):
-        if device.binding_conditions and not binding_conditions:
-            refused[index] = Refusal(reason="binding conditions are not enabled", binding=True)
-        else:
-            alive.append(index)
+    alive = list(range(len(devices)))
+    if not binding_conditions and any(found.binding for found in view.traits()):
+        bound = Refusal(reason="binding conditions are not enabled", binding=True)
+        refused = {index: bound for index in alive if devices[index].binding_conditions}
+        alive = [index for index in alive if index not in refused]
     for of_class, expressions in ((True, selectors.of_class), (False, selectors.own)):
         for number, expression in enumerate(expressions):
             alive = _apply(view, alive, expression, compiler, (of_class, number), faults, refused)
-    matching = 0
+    if any(found.per_device for pool in view.usable for found in pool.slices):
+        alive = _for_node(view, alive, faults, refused)
+    matching = (1 << len(devices)) - 1 if len(alive) == len(devices) else 0
+    if not matching:
+        for index in alive:
+            matching |= 1 << index
+    return Selection(matching=matching, faults=faults, refused=refused)
+
+
+def _for_node(
+    view: NodeView, alive: list[int], faults: dict[int, Fault], refused: dict[int, Refusal]
+) -> list[int]:
+    """The devices that are for the node; the others are entered in faults or refused."""
+    left = []
     for index in alive:
         if view.slices[index].per_device:
             try:
-                if not devices[index].node.matches(view.node):
+                if not view.devices[index].node.matches(view.node):
                     refused[index] = Refusal(reason="the device is for other nodes")
                     continue
             except NodeSelectionError as problem:
                 faults[index] = Fault(of_class=False, number=-1, on_device="", detail=str(problem))
                 continue
-        matching |= 1 << index
-    return Selection(matching=matching, faults=faults, refused=refused)
+        left.append(index)
+    return left
 
 
 def _apply(
@@ -163,6 +176,13 @@ def _apply(
     refusal = Refusal(
         reason="the selector is false", expression=expression, of_class=of_class, number=number
     )
+    if view.is_uniform:
+        common = selector.judge_like(view.devices[alive[0]])
+        if common is not None and not common.error:
+            if common.match:
+                return alive
+            refused.update(dict.fromkeys(alive, refusal))
+            return left
     verdicts = selector.judge([view.devices[index] for index in alive])
     for index, verdict in zip(alive, verdicts, strict=True):
         if verdict.error:

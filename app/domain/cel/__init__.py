@@ -12,7 +12,7 @@ Beside it: `estimate` and `charges` for costs, `functions` for what functions do
 """
 
 from app.domain.cel.admission import AdmissionProblem, check_admission
-from app.domain.cel.device import DeviceInput
+from app.domain.cel.device import DeviceInput, is_plain
 from app.domain.cel.environment import STORED, Environment, new_environment
 from app.domain.cel.issues import CompileError
 from app.domain.cel.limits import COST_LIMIT, EXPRESSION_BYTES_MAX
@@ -37,6 +37,7 @@ __all__ = [
     "TraceStep",
     "check_admission",
     "compile_expression",
+    "is_plain",
     "mask",
     "new_environment",
     "trace",

@@ -7,6 +7,7 @@ order in which the object lists its entries; loops go through them in that order
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Final
 
 from app.domain.cel.values import CelError, DefaultingMap, QuantityValue, Value, register_type
@@ -118,6 +119,34 @@ def _attribute(key: str, raw: JsonView) -> Value:
     except SemverError as error:
         return CelError(f"attribute {key}: parse semantic version: {error}")
     return CelError(f"attribute {key}: unsupported attribute value")
+
+
+_PLAIN: Final = {"int": int, "bool": bool, "string": str}
+
+
+def is_plain(attributes: Mapping[str, JsonView]) -> bool:
+    """Whether every attribute is exactly one scalar, so that its conversion cannot fail.
+
+    Much cheaper than converting; False says nothing.
+    """
+    for raw in attributes.values():
+        if raw.__class__ is not dict or len(raw) != 1:
+            return False
+        for name, value in raw.items():
+            if _PLAIN.get(name) is not value.__class__ and not (
+                name == "version" and value.__class__ is str and _is_version(value)
+            ):
+                return False
+    return True
+
+
+@lru_cache(maxsize=4_096)
+def _is_version(text: str) -> bool:
+    try:
+        semver.parse(text)
+    except SemverError:
+        return False
+    return True
 
 
 def _is_list_of(items: object, kind: type) -> bool:

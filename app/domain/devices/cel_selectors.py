@@ -1,13 +1,16 @@
 """The real selector compiler: CEL over devices.
 
 A selector remembers its verdicts by what the expression reads of a device, so that devices which
-agree there (most devices of a cluster) are judged once. Parity: allocator.md 5.1, 11.1.
+agree there (most devices of a cluster) are judged once. Devices of plain scalars, which surely can
+be converted for CEL, are compared as they were published and not even converted. Parity:
+allocator.md 5.1, 11.1.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from app.domain import cel
 from app.domain.cel import reads
+from app.domain.cel.reads import Read
 from app.domain.devices.device_selectors import SelectorCompileError, Verdict
 from app.domain.devices.model import Device
 
@@ -21,7 +24,7 @@ SELECTORS_MAX = 4_096
 class CelSelector:
     """A compiled expression, asked about devices."""
 
-    __slots__ = ("_detailed", "_parts", "_verdicts", "program")
+    __slots__ = ("_as_published", "_detailed", "_parts", "_plain", "_verdicts", "program")
 
     def __init__(self, program: cel.Program, *, detailed_errors: bool = True) -> None:
         self.program = program
@@ -29,35 +32,108 @@ class CelSelector:
         # An expression that reads nothing still fails on a device that cannot be converted.
         self._parts = sorted(program.reads) or [("driver",)]
         self._verdicts: dict[object, Verdict] = {}
+        self._as_published = _key_of(self._parts)
+        self._plain: dict[object, Verdict] = {}
 
     def judge(self, devices: Sequence[Device]) -> Sequence[Verdict]:
         """The verdict for each device, in order."""
-        parts = self._parts
-        known = self._verdicts
-        single = parts[0] if len(parts) == 1 else None
+        key_of, known = self._as_published, self._plain
+        if key_of is None:
+            return [self._converted(device) for device in devices]
         found = []
         for device in devices:
-            given = device.cel_input
-            value = given.value
-            key: object = (
-                reads.key(value, single)
-                if single is not None
-                else tuple([reads.key(value, part) for part in parts])
-            )
+            if not device.is_plain:
+                found.append(self._converted(device))
+                continue
+            key = key_of(device)
             verdict = known.get(key)
             if verdict is None:
-                verdict = self._evaluate(given)
+                verdict = self._converted(device)
                 if len(known) >= VERDICTS_MAX:
                     known.clear()
                 known[key] = verdict
             found.append(verdict)
         return found
 
+    def judge_like(self, device: Device) -> Verdict | None:
+        """The verdict for all plain devices of the driver, if that is all the expression reads."""
+        return self.judge((device,))[0] if self._as_published is _driver else None
+
+    def _converted(self, device: Device) -> Verdict:
+        """The verdict by the CEL values of what the expression reads."""
+        given = device.cel_input
+        value = given.value
+        known = self._verdicts
+        key = tuple([reads.key(value, part) for part in self._parts])
+        verdict = known.get(key)
+        if verdict is None:
+            verdict = self._evaluate(given)
+            if len(known) >= VERDICTS_MAX:
+                known.clear()
+            known[key] = verdict
+        return verdict
+
     def _evaluate(self, device: cel.DeviceInput) -> Verdict:
         outcome = self.program.evaluate(device, hint=self._detailed)
         if outcome.error is not None:
             return Verdict(match=False, error=outcome.error, names_device=self._detailed)
         return Verdict(match=outcome.match is True)
+
+
+KeyOf = Callable[[Device], object]
+
+
+def _key_of(parts: Sequence[Read]) -> KeyOf | None:
+    """What plain devices have in the parts, as published; None when it takes conversion to say.
+
+    Plain devices with equal keys have equal CEL values there. The driver is part of the key where
+    names are looked up, because those without a domain belong to it.
+    """
+    names: list[tuple[bool, str, str, str]] = []
+    flagged = False
+    for part in parts:
+        match part:
+            case ("driver",):
+                continue
+            case ("allowMultipleAllocations",):
+                flagged = True
+            case (("attributes" | "capacity") as kind, domain, name) if "/" not in domain + name:
+                names.append((kind == "attributes", domain, f"{domain}/{name}", name))
+            case _:
+                return None
+    if not names and not flagged:
+        return _driver
+    if len(names) == 1 and names[0][0] and not flagged:
+        _, domain, qualified, bare = names[0]
+
+        def one(device: Device) -> object:
+            driver = device.id[0]
+            found = device.attributes.get(qualified)
+            if found is None and domain == driver:
+                found = device.attributes.get(bare)
+            return driver, None if found is None else tuple(found.items())
+
+        return one
+
+    def many(device: Device) -> object:
+        driver = device.id[0]
+        key: list[object] = [driver, device.allow_multiple]
+        for is_attribute, domain, qualified, bare in names:
+            tree = device.attributes if is_attribute else device.capacity_tree
+            found = tree.get(qualified)
+            if found is None and domain == driver:
+                found = tree.get(bare)
+            if found is None:
+                key.append(None)
+            else:
+                key.append(tuple(found.items()) if is_attribute else str(found.get("value")))
+        return tuple(key)
+
+    return many
+
+
+def _driver(device: Device) -> object:
+    return device.id[0]
 
 
 class CelCompiler:

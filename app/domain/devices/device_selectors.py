@@ -35,6 +35,10 @@ class DeviceSelector(Protocol):
         """The verdict for each device, in order. Pure; may remember by device."""
         ...
 
+    def judge_like(self, device: Device) -> Verdict | None:
+        """The verdict for all plain devices of the device's driver; None if it depends on more."""
+        ...
+
 
 class SelectorCompiler(Protocol):
     """Turns expressions into selectors; compiling the same text again is cheap."""

@@ -15,7 +15,7 @@ from enum import StrEnum
 
 from app.domain.devices import compiling, patches, pools, taints
 from app.domain.devices.device_selectors import SelectorCompiler
-from app.domain.devices.model import Device, PatchProblem, PoolId, Slice, Taint
+from app.domain.devices.model import Device, PatchProblem, PoolId, Slice, Taint, Traits
 from app.domain.devices.nodes import Node
 from app.domain.devices.patches import ClassFilter, SlicePatch
 from app.domain.devices.pools import Pool, Reading
@@ -48,6 +48,7 @@ class SliceChange:
 class NodeView:
     """The pools of one node in search order, and its devices flattened in the same order.
 
+    `is_uniform` tells that all devices are of one driver and can be read by CEL for certain.
     `pool_index[i]` is the position in `usable` of the pool of device i, `slices[i]` its slice.
     Compared by identity: the inventory returns the same view until something in it changes.
     """
@@ -58,7 +59,15 @@ class NodeView:
     devices: tuple[Device, ...]
     slices: tuple[Slice, ...]
     pool_index: tuple[int, ...]
+    is_uniform: bool = False
     memory: dict[object, object] = field(default_factory=dict)
+
+    def traits(self) -> Iterator[Traits]:
+        """What the slices have, those without devices left out."""
+        for pool in self.usable:
+            for found in pool.slices:
+                if found.devices:
+                    yield found.traits
 
 
 @dataclass(slots=True, kw_only=True)
@@ -322,7 +331,7 @@ class Inventory:
 
     def _count_consuming(self, found: Slice, sign: int) -> None:
         """Keep, per pool name, the pools that have devices with counters."""
-        if not any(device.consumes for device in found.devices):
+        if not found.traits.consuming:
             return
         pools_of_name = self._counting.setdefault(found.pool[1], {})
         count = pools_of_name.get(found.pool, 0) + sign
@@ -460,11 +469,16 @@ def _view(node: Node, gathered: tuple[Pool, ...]) -> NodeView:
     devices: list[Device] = []
     slices: list[Slice] = []
     pool_index: list[int] = []
+    drivers: set[str] = set()
+    plain = True
     for index, pool in enumerate(usable):
-        for found, device in pool.devices():
-            devices.append(device)
-            slices.append(found)
-            pool_index.append(index)
+        for found in pool.slices:
+            size = len(found.devices)
+            devices.extend(found.devices)
+            slices.extend([found] * size)
+            pool_index.extend([index] * size)
+            drivers.add(found.pool[0])
+            plain = plain and found.traits.plain
     return NodeView(
         node=node,
         pools=gathered,
@@ -472,4 +486,5 @@ def _view(node: Node, gathered: tuple[Pool, ...]) -> NodeView:
         devices=tuple(devices),
         slices=tuple(slices),
         pool_index=tuple(pool_index),
+        is_uniform=plain and len(drivers) == 1,
     )

@@ -4,11 +4,11 @@ The published object stays at hand (`tree`) and is never changed; what rules and
 the compiled value. Amounts of counters are integers in units of 10**-9 (`Quantity.nanos`).
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
-from app.domain.cel import DeviceInput
+from app.domain.cel import DeviceInput, is_plain
 from app.domain.devices.nodes import NodeChoice
 from app.domain.values.json_tree import JsonObject, JsonView
 from app.domain.values.quantity import Quantity
@@ -113,6 +113,7 @@ class Device:
     tree: JsonView
     patches: tuple[AppliedPatch, ...] = ()
     _cel: DeviceInput | None = field(default=None, init=False, repr=False)
+    _is_plain: bool | None = field(default=None, init=False, repr=False)
 
     @property
     def cel_input(self) -> DeviceInput:
@@ -129,9 +130,58 @@ class Device:
         return found
 
     @property
+    def is_plain(self) -> bool:
+        """Whether CEL can read the device for certain, as every attribute is one scalar.
+
+        Capacities were read when the device was compiled.
+        """
+        found = self._is_plain
+        if found is None:
+            found = is_plain(self.attributes)
+            object.__setattr__(self, "_is_plain", found)
+        return found
+
+    @property
     def text(self) -> str:
         """`driver/pool/device`, as error texts name it."""
         return "/".join(self.id)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Traits:
+    """What some device of a slice has, so that nobody looks for it where nothing is.
+
+    `unique` tells that no two devices have the same name, `plain` that CEL can read all of them for
+    certain.
+    """
+
+    unique: bool
+    plain: bool
+    consuming: bool
+    multiple: bool
+    capacity: bool
+    taints: bool
+    binding: bool
+
+
+def traits_of(devices: Sequence[Device]) -> Traits:
+    """The traits of a slice with these devices."""
+    consuming = multiple = capacity = tainted = binding = False
+    for device in devices:
+        consuming = consuming or bool(device.consumes)
+        multiple = multiple or device.allow_multiple
+        capacity = capacity or bool(device.capacity)
+        tainted = tainted or bool(device.taints)
+        binding = binding or bool(device.binding_conditions)
+    return Traits(
+        unique=len({device.id[2] for device in devices}) == len(devices),
+        plain=all(device.is_plain for device in devices),
+        consuming=consuming,
+        multiple=multiple,
+        capacity=capacity,
+        taints=tainted,
+        binding=binding,
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -155,3 +205,13 @@ class Slice:
     counter_sets: tuple[tuple[str, Mapping[str, int]], ...]
     tree: JsonObject
     patch_problems: tuple[PatchProblem, ...] = ()
+    _traits: Traits | None = field(default=None, init=False, repr=False)
+
+    @property
+    def traits(self) -> Traits:
+        """What some of the devices have; found out when it is first asked for."""
+        found = self._traits
+        if found is None:
+            found = traits_of(self.devices)
+            object.__setattr__(self, "_traits", found)
+        return found

@@ -177,9 +177,7 @@ def build(
         slices=tuple(slices),
         others=tuple(others),
         counters={name: counters for s in counter_slices for name, counters in s.counter_sets},
-        has_binding_conditions=any(
-            device.binding_conditions for found in slices for device in found.devices
-        ),
+        has_binding_conditions=any(found.traits.binding for found in slices),
     )
 
 
@@ -200,9 +198,10 @@ def invalidity(
     reading: Reading,
 ) -> str:
     """Why a complete pool is invalid, empty when it is valid. Parity: allocator.md 2.5."""
-    names: set[str] = set()
     targeting = tuple(slices)
-    for found in targeting:
+    alone = len(targeting) == 1 and targeting[0].traits.unique
+    names: set[str] = set()
+    for found in () if alone else targeting:
         for device in found.devices:
             if device.id[2] in names:
                 return f"duplicate device name {device.id[2]}"
@@ -218,7 +217,7 @@ def invalidity(
             sets[name] = counters
             known[name] = set(counters)
     for found in (*targeting, *others):
-        for device in found.devices:
+        for device in found.devices if found.traits.consuming else ():
             for name, counters_used in device.consumes:
                 if name not in known:
                     return f"counter set {name} not found"
