@@ -269,7 +269,11 @@ class Usage:
             self._taken |= bit
 
     def _unmark(self, row: Row, bit: int) -> None:
-        self._taken_by[row.claim] &= ~bit
+        # Without quirk q9 a claim may hold a device twice: by admin access and as its own.
+        if self._quirks.q9 or not any(
+            taken.device == bit.bit_length() - 1 for taken in self.results[row.claim]
+        ):
+            self._taken_by[row.claim] &= ~bit
         if row.admin and any(mask & bit for mask in self._taken_by):
             return
         if not row.admin or self._quirks.q9:
