@@ -7,7 +7,7 @@ somebody else owns it too. Fields of others that would change are conflicts; `fo
 from dataclasses import replace
 
 from app.domain.errors import BadRequest, Cause, Conflict, Invalid
-from app.domain.log import ObjectKey, Stamp
+from app.domain.log import Stamp
 from app.domain.objects import (
     admission,
     conversion,
@@ -21,6 +21,7 @@ from app.domain.objects import (
     registry,
     rejections,
     schema,
+    typed_patch,
     updating,
 )
 from app.domain.objects.commands import PatchObject
@@ -74,7 +75,7 @@ def decide_apply(
             warnings=warnings, group=command.key.group, version=command.version,
             managers=[writer],
         )  # fmt: skip
-    merged, managers = _merge(kind, key, old, config, node, writer, force=command.options.force)
+    merged, managers = _merge(kind, old, config, node, writer, force=command.options.force)
     tree = _completed(kind, merged, node, command, stamp)
     for name in ("resourceVersion", "uid"):
         tree["metadata"][name] = config["metadata"].get(name, "")
@@ -101,6 +102,7 @@ def _config(kind: Kind, command: PatchObject, rules: Rules) -> tuple[JsonObject,
     if isinstance(written, dict) and written.get("managedFields"):
         raise BadRequest("metadata.managedFields must be nil")
     node = rules.schemas.node(kind, command.key.group, command.version)
+    typed_patch.check(kind, command.key, command.version, body, node)
     try:
         if kind.custom is not None:
             config, problems = admission.clean_custom(
@@ -139,7 +141,6 @@ def _completed(
 
 def _merge(
     kind: Kind,
-    key: ObjectKey,
     old: JsonObject,
     config: JsonObject,
     node: Node,
@@ -167,7 +168,7 @@ def _merge(
         (row, both) for row in others if (both := field_sets.intersection(row.fields, changed))
     ]
     if conflicts and not force:
-        raise _conflict(kind, key, conflicts)
+        raise _conflict(conflicts)
     kept = [
         replace(
             row, fields=field_sets.difference(field_sets.difference(row.fields, changed), removed)
@@ -202,7 +203,7 @@ def _before_first_apply(kind: Kind, old: JsonObject, node: Node, writer: Manager
     )
 
 
-def _conflict(kind: Kind, key: ObjectKey, conflicts: list[tuple[Manager, FieldSet]]) -> Conflict:
+def _conflict(conflicts: list[tuple[Manager, FieldSet]]) -> Conflict:
     """One cause per field; the message lists the fields by manager."""
     by_manager = {_manager_text(row): sorted(field_sets.paths(fields)) for row, fields in conflicts}
     causes = [
@@ -219,9 +220,7 @@ def _conflict(kind: Kind, key: ObjectKey, conflicts: list[tuple[Manager, FieldSe
             for line in (f"conflicts with {name}:", *(f"- {path}" for path in by_manager[name]))
         ]
         message = f"Apply failed with {len(causes)} conflicts: " + "\n".join(lines)
-    return Conflict(
-        message, group=kind.group, resource=kind.plural, name=key.name, causes=tuple(causes)
-    )
+    return Conflict(message, causes=tuple(causes))
 
 
 def _manager_text(manager: Manager) -> str:

@@ -150,6 +150,11 @@ def paths(fields: FieldSet, prefix: str = "") -> Iterator[str]:
             yield from paths(fields[element], prefix + _path_text(element))
 
 
+def item_text(item: Any, node: Node) -> str:
+    """How messages name an item of a keyed list or of a set, such as `[name="v"]`."""
+    return _path_text(_element(item, node))
+
+
 def merged(live: Any, config: Any, node: Node | None) -> Any:
     """`config` laid over `live`: granular maps by field, keyed lists by key, sets united.
 

@@ -78,7 +78,8 @@ class Node:
 
     `list_type` is atomic, set or map (for LIST), `list_keys` the keys of a map list; `merge_key`
     and `strategies` belong to strategic merge patches; `is_atomic` marks objects and maps that
-    server-side apply treats as one value; `is_granular` says that it looks into the value.
+    server-side apply treats as one value; `is_granular` says that it looks into the value;
+    `is_open` objects may have fields that the schema does not name.
     `omits_zero` tells that the API leaves the field out
     when it is false, 0 or empty; `always` are fields that it always shows, with their zero value.
     `fields` is filled for OBJECT, `items` for LIST and MAP. The cleaners are what `prune` compiled
@@ -99,6 +100,7 @@ class Node:
         "format",
         "is_atomic",
         "is_granular",
+        "is_open",
         "list_keys",
         "list_type",
         "merge_key",
@@ -133,6 +135,7 @@ class Node:
             if self.shape is Shape.LIST
             else self.shape in (Shape.OBJECT, Shape.MAP) and not self.is_atomic
         )
+        self.is_open = raw.get(structure.PRESERVE) is True or definition == schema_corrections.LOOSE
         self.required = frozenset(cast(list[str], body.get("required") or ()))
         self.enum: tuple[Any, ...] = tuple(raw.get("enum") or body.get("enum") or ())
         self.default: Any = schema_corrections.DEFAULTS.get(definition) or raw.get("default")

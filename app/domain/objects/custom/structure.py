@@ -23,6 +23,7 @@ _KEPT_KEYS = (
     "enum",
     "format",
     "type",
+    PRESERVE,
     "x-kubernetes-list-map-keys",
     "x-kubernetes-list-type",
     "x-kubernetes-map-type",

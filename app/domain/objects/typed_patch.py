@@ -1,0 +1,62 @@
+"""Whether an applied configuration fits its schema: server-side apply knows no unknown fields.
+
+Other writes drop what the schema does not have; an apply would then claim what is not there, so it
+is refused, and so are lists that hold the same key twice. Parity: the typed converter of the API
+server, whose words these are; it answers 500, redra 400.
+"""
+
+from collections.abc import Iterator
+from typing import Any
+
+from app.domain.errors import BadRequest
+from app.domain.log import ObjectKey
+from app.domain.objects import field_sets
+from app.domain.objects.registry import Kind
+from app.domain.objects.schema import Node, Shape
+from app.domain.values.json_tree import JsonObject
+
+ERRORS_MAX = 50
+
+
+def check(kind: Kind, key: ObjectKey, version: str, config: JsonObject, node: Node) -> None:
+    """Raise BadRequest naming every field that the schema does not declare."""
+    found = []
+    for text in _errors(config, node, ""):
+        found.append(text)
+        if len(found) >= ERRORS_MAX:
+            break
+    if not found:
+        return
+    told = found[0] if len(found) == 1 else "errors:\n  " + "\n  ".join(found)
+    raise BadRequest(
+        f"failed to create typed patch object ({key.namespace}/{key.name}; "
+        f"{key.group}/{version}, Kind={kind.kind}): {told}"
+    )
+
+
+def _errors(value: Any, node: Node, path: str) -> Iterator[str]:
+    if isinstance(value, dict) and node.shape is Shape.OBJECT:
+        fields = node.fields
+        for name, item in value.items():
+            child = fields.get(name)
+            if child is not None:
+                yield from _errors(item, child, f"{path}.{name}")
+            elif not node.is_open:
+                yield f"{path}.{name}: field not declared in schema"
+    elif isinstance(value, dict) and node.shape is Shape.MAP:
+        for name, item in value.items():
+            yield from _errors(item, node.items, f"{path}.{name}")
+    elif isinstance(value, list) and node.shape is Shape.LIST:
+        yield from _list_errors(value, node, path)
+
+
+def _list_errors(value: list[Any], node: Node, path: str) -> Iterator[str]:
+    seen: set[str] = set()
+    for index, item in enumerate(value):
+        place = f"{path}[{index}]"
+        if node.is_granular:
+            place = f"{path}{field_sets.item_text(item, node)}"
+            if place in seen:
+                yield f"{path}: duplicate entries for key {place[len(path) :]}"
+            seen.add(place)
+        yield from _errors(item, node.items, place)
