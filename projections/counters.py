@@ -14,7 +14,7 @@ from app.domain.log import Event, EventType, Revision
 from app.domain.log.projection import Column, Row, RowKey, Table
 from app.domain.values.json_tree import JsonObject
 from projections import outlines
-from projections.row_changes import RowChanges
+from projections.row_changes import LateRows, RowChanges
 
 GROUP = "resource.k8s.io"
 
@@ -40,7 +40,7 @@ _Place = tuple[str, str, int]
 """Driver, pool and the pool's generation, as a slice says."""
 
 
-class CountersProjection:
+class CountersProjection(LateRows):
     """Folds ResourceSlices and the allocations of ResourceClaims.
 
     Example: set `gpu-0` has 80 units; claim `a` holds a partition of 40: capacity 80, used 40, free
@@ -81,21 +81,6 @@ class CountersProjection:
     def tables(self) -> tuple[Table, ...]:
         """Counters."""
         return (COUNTERS,)
-
-    def take_changed(self) -> dict[str, set[RowKey]]:
-        """Keys of rows that changed since the last call."""
-        self._catch_up()
-        return self._changes.take()
-
-    def row(self, table: str, key: RowKey) -> Row | None:
-        """The row of one counter."""
-        self._catch_up()
-        return self._changes.row(table, key)
-
-    def state_hash(self) -> str:
-        """The hash over all rows."""
-        self._catch_up()
-        return self._changes.state_hash()
 
     def dump(self) -> bytes:
         """Slices with counters, where all slices belong, what claims hold; each sorted."""

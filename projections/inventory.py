@@ -20,7 +20,7 @@ from app.domain.log import Event, EventType, Revision
 from app.domain.log.projection import Column, Row, RowKey, Table
 from app.domain.values import json_tree
 from app.domain.values.json_tree import JsonObject
-from projections.row_changes import RowChanges
+from projections.row_changes import LateRows, RowChanges
 
 GROUP = "resource.k8s.io"
 
@@ -79,7 +79,7 @@ _Placed = dict[str, tuple[Slice, Device]]
 """Device name to the slice that holds it and the device."""
 
 
-class InventoryProjection:
+class InventoryProjection(LateRows):
     """Folds ResourceSlices, DeviceTaintRules, ResourceSlicePatches and DeviceClasses.
 
     `compiler` reads the CEL of patches; without one patches are passed over. Example: slice `a` of
@@ -132,21 +132,6 @@ class InventoryProjection:
     def tables(self) -> tuple[Table, ...]:
         """Pools and devices."""
         return (POOLS, DEVICES)
-
-    def take_changed(self) -> dict[str, set[RowKey]]:
-        """Keys of rows touched since the last call."""
-        self._catch_up()
-        return self._changes.take()
-
-    def row(self, table: str, key: RowKey) -> Row | None:
-        """The row of a pool or of a device."""
-        self._catch_up()
-        return self._changes.row(table, key)
-
-    def state_hash(self) -> str:
-        """The hash over all rows."""
-        self._catch_up()
-        return self._changes.state_hash()
 
     def dump(self) -> bytes:
         """The present objects, sorted; everything else follows from them."""

@@ -4,6 +4,7 @@ Not a view itself. A view marks the keys that an event touches; rows are compute
 takes them, so that a row touched a hundred times between two takes is computed once.
 """
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 
 from app.domain.log.projection import Row, RowKey, RowSetHash, Table, hash_rows
@@ -56,6 +57,35 @@ class RowChanges:
                 self._hash.put(table, key, self._compute(table, key))
             waiting.clear()
         return self._hash.text()
+
+
+class LateRows(ABC):
+    """A view that only notes events when it folds, and works out what follows when it is asked.
+
+    Such a view sets `_changes` and fills `_catch_up`; the questions of every projection are then
+    answered here, never before what was noted is worked out.
+    """
+
+    _changes: RowChanges
+
+    @abstractmethod
+    def _catch_up(self) -> None:
+        """Work out what follows from the events noted, and touch the rows that changed."""
+
+    def take_changed(self) -> dict[str, set[RowKey]]:
+        """Keys of rows touched since the last call."""
+        self._catch_up()
+        return self._changes.take()
+
+    def row(self, table: str, key: RowKey) -> Row | None:
+        """The present row; None when it is gone."""
+        self._catch_up()
+        return self._changes.row(table, key)
+
+    def state_hash(self) -> str:
+        """The hash over all rows."""
+        self._catch_up()
+        return self._changes.state_hash()
 
 
 class AppendedRows:

@@ -19,7 +19,7 @@ from app.domain.log.projection import Column, Row, RowKey, Table
 from app.domain.values import json_tree
 from app.domain.values.json_tree import JsonObject
 from projections import outlines
-from projections.row_changes import RowChanges
+from projections.row_changes import LateRows, RowChanges
 
 GROUP = "resource.k8s.io"
 
@@ -98,7 +98,7 @@ _Merged = dict[str, tuple[JsonObject, ...]]
 """Device name to its own taints, for one pool."""
 
 
-class TaintsProjection:
+class TaintsProjection(LateRows):
     """Folds ResourceSlices, DeviceTaintRules and the allocations of ResourceClaims.
 
     Example: rule `r` with effect NoExecute on pool `d/p` of two devices, claim `a` holds one of
@@ -143,21 +143,6 @@ class TaintsProjection:
     def tables(self) -> tuple[Table, ...]:
         """Taints and rules."""
         return (TAINTS, RULES)
-
-    def take_changed(self) -> dict[str, set[RowKey]]:
-        """Keys of rows touched since the last call."""
-        self._catch_up()
-        return self._changes.take()
-
-    def row(self, table: str, key: RowKey) -> Row | None:
-        """The row of a taint or of a rule."""
-        self._catch_up()
-        return self._changes.row(table, key)
-
-    def state_hash(self) -> str:
-        """The hash over all rows."""
-        self._catch_up()
-        return self._changes.state_hash()
 
     def dump(self) -> bytes:
         """Slices, rules and claims with allocations, sorted."""
