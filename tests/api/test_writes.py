@@ -213,6 +213,18 @@ async def test_apply_by_another_manager_names_the_conflict():
         assert forced["data"] == {"a": "c"}
 
 
+@pytest.mark.parametrize("fields", [5, "x", [], {"f:data": 5}, {"f:data": {"x": []}}])
+async def test_managers_whose_fields_cannot_be_read_own_nothing(fields):
+    async with serving() as server:
+        await server.post(CONFIG_MAPS, config_map("m"))
+        manager = {"manager": "m", "operation": "Update", "apiVersion": "v1", "fieldsV1": fields}
+        tree = {"metadata": {"managedFields": [manager]}, "data": {"a": "b"}}
+        assert (await server.patch(f"{CONFIG_MAPS}/m", tree))["data"] == {"a": "b"}
+        await server.patch(
+            f"{CONFIG_MAPS}/m?fieldManager=f", config_map("m", a="c"), 409, "apply-patch+yaml"
+        )
+
+
 async def test_dry_run_stores_nothing():
     async with serving() as server:
         made = await server.post(f"{CONFIG_MAPS}?dryRun=All", config_map())

@@ -94,7 +94,8 @@ def load(metadata: JsonView) -> list[Manager]:
 
 
 def _loaded(entry: JsonObject) -> Manager:
-    known = _known_fields(canonical_json(entry.get("fieldsV1") or {}))
+    written = entry.get("fieldsV1")
+    known = _known_fields(canonical_json(written if isinstance(written, dict) else {}))
     return Manager(
         name=entry.get("manager", ""),
         operation=entry.get("operation", UPDATE),
