@@ -213,11 +213,9 @@ def _counters(side: PoolSide) -> dict[str, Quantity]:
 
 def _of_nanos(nanos: int) -> Quantity:
     """Counters are kept as numbers only; large ones that are whole in 2**20 read best in binary."""
-    whole, rest = divmod(nanos, 10**9)
-    if rest:
-        return quantity.parse(f"{nanos}n")
-    form = quantity.Format.BINARY_SI if whole and whole % 2**20 == 0 else quantity.Format.DECIMAL_SI
-    return quantity.from_integer(whole, form)
+    is_binary = nanos and nanos % (2**20 * 10**9) == 0
+    form = quantity.Format.BINARY_SI if is_binary else quantity.Format.DECIMAL_SI
+    return quantity.from_nanos(nanos, form)
 
 
 def _amounts(before: Mapping[str, Quantity], after: Mapping[str, Quantity]) -> dict[str, Amount]:

@@ -1,8 +1,9 @@
 """Warnings on writes of ResourceSlices: what makes the pool invalid as it stands now.
 
 The API server does not look at other slices, and the scheduler says nothing until a pod fails. Here
-a driver's author is told at once: a device name that another slice of the same generation uses, or
-a counter set that no slice of the complete pool declares. Beyond upstream; never a refusal.
+a driver's author is told at once: a device name or counter set that another slice of the same
+generation has, a counter that no slice of the complete pool declares, more slices than are
+announced, a generation that is out of date. Beyond upstream; never a refusal.
 """
 
 from collections.abc import Iterable
@@ -27,16 +28,30 @@ def of_write(reader: ObjectsReader, key: ObjectKey, tree: JsonObject) -> tuple[s
     count = json_tree.integer(pool, "resourceSliceCount") or 1
     if count < 2:
         return ()
-    others = [
+    known = [
         found
         for place in _candidates(reader, tree)
-        if place != key and (found := reader.get(place)) is not None and _is_same(tree, found)
+        if place != key and (found := reader.get(place)) is not None and _is_same_pool(tree, found)
     ]
+    generation = _generation(tree)
+    newer = max((found for found in map(_generation, known) if found > generation), default=None)
+    if newer is not None:
+        return (
+            f"spec.pool.generation: {generation} is out of date, the pool has generation {newer}: "
+            "none of the devices of this slice will be allocated",
+        )
+    others = [found for found in known if _generation(found) == generation]
     if not others:
         return ()
-    warnings = _duplicates(tree, others)
+    warnings = _duplicates(tree, others) + _duplicate_sets(tree, others)
     if len(others) + 1 == count:
-        warnings += _missing_sets([tree, *others])
+        warnings += _missing_counters([tree, *others])
+    elif len(others) >= count:
+        warnings.append(
+            f"spec.pool.resourceSliceCount: {len(others) + 1} slices of generation {generation} "
+            f"are there and {count} are announced: the pool is incomplete and none of its devices "
+            "will be allocated"
+        )
     return tuple(warnings[:WARNINGS_MAX])
 
 
@@ -52,12 +67,15 @@ def _candidates(reader: ObjectsReader, tree: JsonObject) -> Iterable[ObjectKey]:
     return found if len(found) <= SEARCHED_MAX else []
 
 
-def _is_same(tree: JsonView, other: JsonView) -> bool:
-    """Whether both belong to the same generation of one pool."""
-    return json_tree.get(tree, "spec", "driver") == json_tree.get(other, "spec", "driver") and all(
-        json_tree.get(tree, "spec", "pool", field) == json_tree.get(other, "spec", "pool", field)
-        for field in ("name", "generation")
+def _is_same_pool(tree: JsonView, other: JsonView) -> bool:
+    return all(
+        json_tree.get(tree, "spec", *path) == json_tree.get(other, "spec", *path)
+        for path in (("driver",), ("pool", "name"))
     )
+
+
+def _generation(tree: JsonView) -> int:
+    return json_tree.integer(tree, "spec", "pool", "generation") or 0
 
 
 def _duplicates(tree: JsonView, others: list[JsonObject]) -> list[str]:
@@ -74,9 +92,23 @@ def _duplicates(tree: JsonView, others: list[JsonObject]) -> list[str]:
     ]
 
 
-def _missing_sets(trees: list[JsonObject]) -> list[str]:
+def _duplicate_sets(tree: JsonView, others: list[JsonObject]) -> list[str]:
+    taken = {
+        json_tree.text(counters, "name"): json_tree.text(other, "metadata", "name")
+        for other in others
+        for counters in json_tree.objects(other, "spec", "sharedCounters")
+    }
+    return [
+        f"spec.sharedCounters[{index}].name: {name} is also a counter set of ResourceSlice "
+        f"{taken[name]}: the pool is invalid and none of its devices will be allocated"
+        for index, counters in enumerate(json_tree.objects(tree, "spec", "sharedCounters"))
+        if (name := json_tree.text(counters, "name")) in taken
+    ]
+
+
+def _missing_counters(trees: list[JsonObject]) -> list[str]:
     known = {
-        json_tree.text(counters, "name")
+        json_tree.text(counters, "name"): json_tree.mapping(counters, "counters")
         for tree in trees
         for counters in json_tree.objects(tree, "spec", "sharedCounters")
     }
@@ -85,10 +117,19 @@ def _missing_sets(trees: list[JsonObject]) -> list[str]:
         for device in json_tree.objects(tree, "spec", "devices"):
             for used in json_tree.objects(device, "consumesCounters"):
                 name = json_tree.text(used, "counterSet")
-                if name not in known:
-                    missing.setdefault(name, json_tree.text(device, "name"))
+                lacking = (
+                    [
+                        f"counter {counter} of set {name}"
+                        for counter in used.get("counters") or ()
+                        if counter not in known[name]
+                    ]
+                    if name in known
+                    else [f"counter set {name}"]
+                )
+                for what in lacking:
+                    missing.setdefault(what, json_tree.text(device, "name"))
     return [
-        f"spec: device {device} consumes counter set {name}, which no slice of the complete pool "
+        f"spec: device {device} consumes {what}, which no slice of the complete pool "
         "declares: the pool is invalid and none of its devices will be allocated"
-        for name, device in sorted(missing.items())
+        for what, device in sorted(missing.items())
     ]

@@ -162,6 +162,11 @@ def from_integer(value: int, form: Format = Format.DECIMAL_SI) -> Quantity:
     return _compact(value, 0, form)
 
 
+def from_nanos(nanos: int, form: Format = Format.DECIMAL_SI) -> Quantity:
+    """The quantity of so many units of 10**-9."""
+    return _decimal(nanos, form)
+
+
 def compare(left: Quantity, right: Quantity) -> int:
     """-1, 0 or 1: the numbers compared, whatever their formats."""
     return (left.nanos > right.nanos) - (left.nanos < right.nanos)

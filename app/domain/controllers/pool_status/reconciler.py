@@ -1,15 +1,17 @@
 """Answers each request once, as soon as it is made.
 
 Release 1.36 gives no answer, not even later, when a pool that matches is incomplete (recorded);
-from 1.37 on such a pool is named with a validation error and without numbers. The summaries of
-partitions and of shared capacity are left out. Parity: objects.md 15.
+from 1.37 on such a pool is named with a validation error and without numbers, and pools with
+partitions or shared devices are summed up (summaries). Parity: objects.md 15.
 """
 
 from collections.abc import Iterable
 from typing import Protocol, cast
 
+from app.domain.allocation import AllocatedState
 from app.domain.controllers.event_objects import MANAGER
 from app.domain.controllers.plan import Plan, Views
+from app.domain.controllers.pool_status import summaries
 from app.domain.controllers.resources import CLAIMS, RESOURCE_GROUP, is_of
 from app.domain.controllers.work_queue import WorkQueue
 from app.domain.devices.inventory import Inventory
@@ -34,14 +36,17 @@ class PoolViews(Views, Protocol):
     @property
     def inventory(self) -> Inventory: ...
 
+    @property
+    def allocated(self) -> AllocatedState: ...
+
 
 class PoolStatusReconciler:
-    """Answers requests for the status of pools. `names_incomplete`: as from 1.37 on."""
+    """Answers requests for the status of pools. `sums_up`: as from 1.37 on."""
 
     name = NAME
 
-    def __init__(self, *, names_incomplete: bool) -> None:
-        self._names_incomplete = names_incomplete
+    def __init__(self, *, sums_up: bool) -> None:
+        self._sums_up = sums_up
         self._queue: WorkQueue[ObjectKey] = WorkQueue()
 
     def fold(self, event: Event, views: Views) -> None:
@@ -57,7 +62,7 @@ class PoolStatusReconciler:
             tree = views.objects.get(key)
             if tree is None or tree.get("status"):
                 continue
-            status = _status(found_views, tree, now, names_incomplete=self._names_incomplete)
+            status = _status(found_views, tree, now, sums_up=self._sums_up)
             if status is None:
                 continue
             patch = PatchObject(
@@ -95,7 +100,7 @@ class PoolStatusReconciler:
 
 
 def _status(
-    views: PoolViews, request: JsonView, now: Instant, *, names_incomplete: bool
+    views: PoolViews, request: JsonView, now: Instant, *, sums_up: bool
 ) -> JsonObject | None:
     spec = json_tree.mapping(request, "spec")
     driver, wanted = json_tree.text(spec, "driver"), json_tree.text(spec, "poolName")
@@ -104,7 +109,12 @@ def _status(
     ]
     allocated = _allocated(views.objects, driver)
     answers = [_pool(views.inventory, pool, allocated.get(pool, set())) for pool in matching]
-    if not names_incomplete and any("validationError" in answer for answer in answers):
+    limit = json_tree.integer(spec, "limit") or LIMIT_DEFAULT
+    if sums_up:
+        attribute = json_tree.text(spec, "defaultPartitionTypeAttribute")
+        for pool, answer in zip(matching[:limit], answers, strict=False):
+            answer.update(summaries.of_pool(views.inventory, views.allocated, pool, attribute))
+    elif any("validationError" in answer for answer in answers):
         return None
     status: JsonObject = {
         "poolCount": len(matching),
@@ -118,7 +128,6 @@ def _status(
             }
         ],
     }
-    limit = json_tree.integer(spec, "limit") or LIMIT_DEFAULT
     if answers:
         status["pools"] = answers[:limit]
     return status
