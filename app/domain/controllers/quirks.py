@@ -35,8 +35,23 @@ class ControllerQuirks:
     c16: bool = True
     """An allocator error of one node ends the attempt for all nodes."""
     c17: bool = True
-    """Equal totals are decided by the order of a heap, not at random."""
+    """Equal totals are decided by the order of a heap; off: drawn, the pod's uid being the seed."""
     c22: bool = False
     """A finished pod gets a second claim for a deleted one."""
     c24: bool = False
-    """The released 1.36 schedulers do not see device taint rules."""
+    """The released 1.36 schedulers do not see device taint rules; the profile acts on it."""
+
+
+NO_SWITCH = {
+    "c6": "the status of a rule has no periodic item; a repair would need writes upstream lacks",
+    "c10": "nobody owns an allocation without reservations; a repair would be a new controller",
+    "c11": "PreEnqueue writes nothing; `redra why` tells what the pod waits for",
+    "c13": "the refusal is that of the API, which holds allocations immutable",
+    "c14": "the limit is that of the API, which refuses the 257th entry",
+    "c18": "the refusal is that of the API, which wants each uid once",
+    "c19": "defaulting is the API's; a driver keeps the time by sending `timeAdded`",
+    "c20": "the order of two looks at one pod decides; every order is a real one",
+    "c21": "informers may compress a deletion and a creation; the log never does",
+    "c23": "the refusal is that of the API; it is met with c8=on only",
+}
+"""Quirks that are not switches, with the reason; c23 is seen when c8 is on."""

@@ -273,5 +273,11 @@ def _tie_break(setting: _Setting) -> TieBreak | None:
     return setting.options.tie_break
 
 
+def _tie_break(setting: _Setting) -> TieBreak | None:
+    if setting.options.tie_break is None and not setting.options.quirks.c17:
+        return tie_breaks.drawn
+    return setting.options.tie_break
+
+
 def _rule_version(setting: _Setting) -> str:
     return "v1" if setting.profile.version >= "1.37" else "v1beta2"

@@ -2,9 +2,11 @@
 
 import pytest
 
+from app.domain.controllers import registry
 from app.domain.controllers.claims import templates
-from app.domain.controllers.quirks import ControllerQuirks
+from app.domain.controllers.quirks import NO_SWITCH, ControllerQuirks
 from app.domain.controllers.registry import Options
+from app.domain.errors import InputError
 from app.domain.values import json_tree
 from tests.cluster import Cluster, claim_spec
 
@@ -320,3 +322,26 @@ def test_claim_is_not_touched_twice_for_one_release():
     releases = cluster.decisions("claims")
     assert len(releases) == 1
     assert releases[0][1] == "Deleted"
+
+
+def test_with_quirk_c8_a_finished_pod_of_a_shared_claim_is_reserved_again_and_comes_to_rest():
+    cluster = ready_cluster(options=Options(quirks=ControllerQuirks(c8=True)))
+    cluster.claim()
+    cluster.pod("a", claim="claim")
+    cluster.pod("b", claim="claim")
+    cluster.settle()
+    first = len(cluster.line.events)
+    cluster.finish("a")
+    cluster.wait(60)
+    users = [
+        [ref["name"] for ref in event.object["status"]["reservedFor"]]
+        for event in cluster.line.events[first:]
+        if event.key.resource == "resourceclaims"
+    ]
+    assert users == [["b"], ["b", "a"], ["b"], ["b", "a"], ["b"]]
+
+
+@pytest.mark.parametrize("name", sorted(NO_SWITCH))
+def test_quirk_without_a_switch_is_refused_with_its_reason(name):
+    with pytest.raises(InputError, match=f"quirk {name} has no switch: "):
+        registry.options_from({"quirks": {name: True}})

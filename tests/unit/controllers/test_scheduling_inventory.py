@@ -7,10 +7,11 @@ conditions in `test_scheduling`; both kinds of extended resources in `test_exten
 import pytest
 
 from app.domain.controllers import pods
+from app.domain.controllers.quirks import ControllerQuirks
 from app.domain.controllers.registry import Options
 from app.domain.controllers.scheduling import pod_claims
 from app.domain.controllers.scheduling.pod_claims import ClaimsNotReady
-from tests.cluster import Cluster, claim_spec
+from tests.cluster import Cluster, check_decisions, claim_spec
 
 STILL = (
     "0/1 nodes are available: 1 cannot allocate all claims. still not schedulable, "
@@ -191,3 +192,22 @@ def test_failed_write_leaves_devices_free_and_the_claim_as_it_was():
 def crowd() -> list[dict[str, str]]:
     """As many consumers as a claim may have."""
     return [{"resource": "pods", "name": f"p{n}", "uid": f"u{n}"} for n in range(256)]
+
+
+def test_quirk_c17_ties_go_to_the_first_node_or_are_drawn():
+    def nodes_used(*, c17: bool) -> set[str]:
+        made = Cluster(options=Options(quirks=ControllerQuirks(c17=c17)))
+        for number in range(4):
+            made.node(f"n{number}")
+        found = set()
+        for number in range(12):
+            made.pod(f"pod-{number}")
+            made.settle()
+            found.add(made.must("pods", f"pod-{number}")["spec"]["nodeName"])
+            made.delete("pods", f"pod-{number}", grace_seconds=0)
+        decisions, effects = check_decisions(made)
+        assert (decisions.differences, effects.differences) == ((), ())
+        return found
+
+    assert nodes_used(c17=True) == {"n0"}
+    assert len(nodes_used(c17=False)) > 1
