@@ -13,6 +13,7 @@ install: $(VENV)/.installed ## Make the virtual environment with everything in i
 
 $(VENV)/.installed: pyproject.toml uv.lock
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	@$(BIN)/python -m pip --version >/dev/null 2>&1 || $(BIN)/python -m ensurepip >/dev/null
 	@test -x $(BIN)/uv || $(BIN)/python -m pip install --quiet "uv>=0.8,<1"
 	@VIRTUAL_ENV=$(abspath $(VENV)) UV_PROJECT_ENVIRONMENT=$(abspath $(VENV)) \
 		$(BIN)/uv sync --frozen --quiet --inexact --python $(BIN)/python
@@ -42,7 +43,7 @@ fuzz: install ## Send and build what nobody meant; each fuzzer with FUZZ_SEED
 	@$(BIN)/python -m tests.fuzz bodies --cases 12000 --seed $(FUZZ_SEED)
 	@$(BIN)/python -m tests.fuzz api --cases 9000 --seed $(FUZZ_SEED)
 	@$(BIN)/python -m tests.fuzz live --cases 1500 --seed $(FUZZ_SEED)
-	@$(BIN)/python -m tests.fuzz worlds --cases 2000 --seed $(FUZZ_SEED)
+	@$(BIN)/python -m tests.fuzz worlds --cases 20000 --seed $(FUZZ_SEED)
 
 conformance: install ## Compare with the vectors of the reference, a table by gate and theme
 	@$(BIN)/python -m tests.conformance.report
