@@ -1,60 +1,58 @@
-"""The pruned search answers as the literal transcription of the specification does.
+"""The product answers as the literal allocator does, whatever the shortcuts, variant and repairs.
 
-REDRA_FUZZ_WORLDS sets how many worlds are tried (20,000 take about a minute); a failure names the
-world's seed, and `random_worlds.world(seed)` gives it again.
+REDRA_FUZZ_WORLDS sets how many worlds are tried (20,000 take about two minutes); a failure names
+the seed, and `python -m tests.fuzz worlds --cases 1 --seed SEED` shows it again, made small.
 """
 
 import os
 
 import pytest
 
-from app.domain.allocation import Quirks, Variant, pruning
-from tests.worlds import differences, random_worlds
+from app.domain.allocation import Quirks, Variant
+from app.domain.allocation.quirks import NUMBERS
+from tests.fuzz import worlds as fuzzing
+from tests.worlds import differences, random_worlds, recombined_worlds, trap_worlds
 
 WORLDS = int(os.environ.get("REDRA_FUZZ_WORLDS", "1200"))
-CHUNKS = 12
-
-
-def check(seeds: range, **how) -> None:
-    unknown = 0
-    for seed in seeds:
-        found = differences.difference(random_worlds.world(seed), **how)
-        if found == "too long":
-            unknown += 1
-            continue
-        assert found is None, f"seed {seed}: {found}"
-    assert unknown <= max(3, len(seeds) // 10), (
-        "too many worlds that the literal search gives up on"
-    )
+CHUNKS = 8
 
 
 @pytest.mark.timeout(900)
 @pytest.mark.parametrize("chunk", range(CHUNKS))
-def test_pruned_search_answers_as_the_literal_one(chunk: int) -> None:
+def test_answers_are_those_of_the_literal_allocator(chunk: int) -> None:
     size = WORLDS // CHUNKS
-    check(range(chunk * size, (chunk + 1) * size))
+    report = fuzzing.compare(range(chunk * size, (chunk + 1) * size))
+    assert report.too_long <= max(3, size // 20), "too many worlds are too long to be compared"
+    assert {"allocated", "none", "fatal"} <= set(report.outcomes), "the worlds are all alike"
 
 
 @pytest.mark.timeout(900)
 @pytest.mark.parametrize("variant", [Variant.STABLE, Variant.INCUBATING])
-def test_other_variants_answer_as_the_literal_search(variant: Variant) -> None:
-    check(range(WORLDS // 6), variant=variant)
+def test_other_variants_answer_as_the_literal_allocator(variant: Variant) -> None:
+    for seed in range(WORLDS // 16):
+        for source in (random_worlds, recombined_worlds, trap_worlds):
+            found = differences.difference(source.world(seed), variant=variant)
+            assert found in (None, differences.TOO_LONG), f"{source.__name__} {seed}: {found}"
 
 
 @pytest.mark.timeout(900)
-@pytest.mark.parametrize("quirk", ["q1", "q2", "q3", "q4", "q5", "q6", "q10", "q20"])
-def test_repaired_quirks_answer_as_the_literal_search(quirk: str) -> None:
-    check(range(WORLDS // 8), quirks=Quirks.named(quirk))
+@pytest.mark.parametrize("quirk", NUMBERS)
+def test_each_repaired_quirk_answers_as_the_literal_allocator(quirk: str) -> None:
+    repaired = Quirks.named(quirk)
+    for seed in range(WORLDS // 20):
+        found = differences.difference(trap_worlds.world(seed), quirks=repaired)
+        assert found in (None, differences.TOO_LONG), f"trap {seed}: {found}"
 
 
-@pytest.mark.timeout(900)
-@pytest.mark.parametrize("theme", ["tight", "lists", "counters", "shares", "mixed"])
-def test_shortcuts_that_wake_at_once_change_nothing(
-    theme: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    for bound in ("TRACED_AFTER", "MATCHING_AFTER", "SPENT_AFTER"):
-        monkeypatch.setattr(pruning, bound, 0)
-    monkeypatch.setattr(pruning, "SPENT_EVERY", 1)
-    for seed in range(WORLDS // 12):
-        found = differences.difference(random_worlds.world(seed, theme=theme))
-        assert found in (None, "too long"), f"seed {seed}: {found}"
+def test_a_difference_is_made_small() -> None:
+    world = recombined_worlds.world(1)
+
+    def differs(made: dict) -> bool:
+        return any(
+            found.get("spec", {}).get("devices") for found in made["input"].get("slices", ())
+        )
+
+    small = fuzzing.smaller(world, differs)["input"]
+    assert list(small) == ["slices"]
+    assert len(small["slices"]) == 1
+    assert len(small["slices"][0]["spec"]["devices"]) == 1

@@ -1,23 +1,30 @@
-"""Ask the product and the literal search the same question and report the first difference."""
+"""Ask the product and the literal allocator the same question and report the first difference."""
 
 from __future__ import annotations
 
+import json
+
 from app.domain.allocation import (
     AllocatedState,
-    Allocation,
     Allocator,
-    Failure,
+    Bounds,
     Features,
     Quirks,
     Variant,
+    scenarios,
 )
-from app.domain.allocation.result import amounts_text
-from app.domain.devices import nodes
+from app.domain.devices.cel_selectors import CelCompiler
 from app.domain.devices.inventory import Inventory
-from tests.worlds.literal_search import Literal, TooLong
+from app.domain.values.json_tree import JsonObject
+from tests.worlds import literal_scenarios
+from tests.worlds.literal_search import TooLong
 from tests.worlds.plain_selectors import PlainCompiler
 
 LITERAL_STEPS_MAX = 3_000
+PLAIN_STEPS_MAX = 30_000
+TOO_LONG = "too long"
+COMPILER = CelCompiler()
+IGNORED = ("steps", "allocateOneInvocations")
 
 
 def inventory_of(given: dict, features: Features) -> Inventory:
@@ -55,58 +62,76 @@ def allocator_of(
     )
 
 
-def shown(answer: object) -> tuple:
-    """An answer in the form in which the literal search gives its own."""
-    if isinstance(answer, Allocation):
-        devices = answer.problem.view.devices
-        takes = [
-            [
-                (
-                    taken.row.request.result_name,
-                    devices[taken.device].id,
-                    None if taken.amounts is None else amounts_text(taken.amounts),
-                )
-                for taken in claim
-            ]
-            for claim in answer.results
-        ]
-        return takes, None, None
-    if isinstance(answer, Failure):
-        return None, answer.text, answer.scope.value
-    return None, None, None
-
-
 def difference(
     world: dict,
     *,
     variant: Variant = Variant.EXPERIMENTAL,
     quirks: Quirks | None = None,
+    steps_max: int = LITERAL_STEPS_MAX,
 ) -> str | None:
-    """The first difference on any node, None when there is none; "too long" when unknown."""
-    given = world["input"]
-    pruned = allocator_of(given, variant=variant, quirks=quirks)
-    plain = allocator_of(given, variant=variant, quirks=quirks, prune=False)
-    literal = Literal(
-        given["claims"],
-        pruned.classes,
-        pruned.state,
-        pruned.features,
-        variant,
-        pruned.quirks,
-        pruned.compiler,
-        LITERAL_STEPS_MAX,
+    """The first difference between the answers, None when there is none.
+
+    A world that the literal search gives up on is answered with and without pruning; TOO_LONG
+    when that takes too long as well.
+    """
+    how = {"variant": variant, "quirks": quirks or Quirks()}
+    pruned = answers(world, prune=True, **how)
+    plain = answers(world, prune=False, **how)
+    try:
+        expected = literal_scenarios.run(world, steps_max=steps_max, **how)
+    except TooLong:
+        if "context deadline exceeded" in json.dumps(plain):
+            return TOO_LONG
+        return _first("pruned", bare(pruned), bare(plain))
+    found = _first("pruned", bare(pruned), bare(expected)) or _first(
+        "plain", bare(plain), bare(expected)
     )
-    for tree in given["nodes"]:
-        node = nodes.node_of(tree)
-        view = pruned.inventory.node_view(node, pruned.reading)
-        try:
-            expected = literal.allocate(view)
-        except TooLong:
-            return "too long"
-        for name, allocator in (("pruned", pruned), ("plain", plain)):
-            answer = allocator.allocate(node, given["claims"])
-            if shown(answer) != expected:
-                return f"{world['name']} {node.name} {name}: {shown(answer)} not {expected}"
-        if not isinstance(answer, Failure) and answer.steps != literal.steps:
-            return f"{world['name']} {node.name}: {answer.steps} steps, not {literal.steps}"
-    return None
+    if found is None and '"errorScope":"fatal"' not in json.dumps(plain, separators=(",", ":")):
+        steps = sum(node["allocateOneInvocations"] for node in nodes_of(expected))
+        if plain["steps"] != steps:
+            return f"{plain['steps']} steps, not {steps}"
+    return found
+
+
+def answers(world: dict, *, prune: bool, variant: Variant, quirks: Quirks) -> JsonObject:
+    """What the product says of a scenario."""
+    settings = scenarios.Settings(
+        compiler=COMPILER,
+        quirks=quirks,
+        variant=variant,
+        prune=prune,
+        bounds=Bounds() if prune else Bounds(steps_max=PLAIN_STEPS_MAX),
+    )
+    return scenarios.run(world, settings)
+
+
+def nodes_of(answer: dict) -> list[dict]:
+    """The answers per node, of all pods."""
+    if "results" in answer:
+        return answer["results"]
+    return [found for pod in answer["pods"] for found in pod["results"]]
+
+
+def bare(tree: object) -> object:
+    """The answer without steps; share ids are reduced to their presence."""
+    if isinstance(tree, dict):
+        return {
+            name: bool(value) if name == "shareID" else bare(value)
+            for name, value in tree.items()
+            if name not in IGNORED
+        }
+    return [bare(item) for item in tree] if isinstance(tree, list) else tree
+
+
+def _first(name: str, found: object, expected: object, place: str = "") -> str | None:
+    """The first place at which two answers differ."""
+    if isinstance(found, dict) and isinstance(expected, dict) and found.keys() == expected.keys():
+        parts = [(f"{place}.{key}", found[key], expected[key]) for key in found]
+    elif isinstance(found, list) and isinstance(expected, list) and len(found) == len(expected):
+        parts = [
+            (f"{place}[{index}]", one, other)
+            for index, (one, other) in enumerate(zip(found, expected, strict=True))
+        ]
+    else:
+        return None if found == expected else f"{name}{place}: {found!r:.400} not {expected!r:.400}"
+    return next((told for part in parts if (told := _first(name, part[1], part[2], part[0]))), None)

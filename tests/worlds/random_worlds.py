@@ -42,7 +42,7 @@ class _Maker:
             {"metadata": {"name": f"n{i}", "labels": {"zone": f"z{i % 2}", "rank": str(i)}}}
             for i in range(rng.choice((1, 1, 2)))
         ]
-        gated = 1.0 if self.likely(0.8) else 0.6
+        gated = 1.0 if self.likely(0.9) else 0.6
         gates = {gate: True for gate in GATES if self.likely(gated)}
         if self.theme not in ("lists", "mixed"):
             gates.pop("DRAListTypeAttributes", None)
