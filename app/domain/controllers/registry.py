@@ -22,10 +22,10 @@ from app.domain.controllers.kubelet import KubeletReconciler
 from app.domain.controllers.nodes import NodeReconciler
 from app.domain.controllers.plan import Reconciler
 from app.domain.controllers.pool_status import PoolStatusReconciler
-from app.domain.controllers.quirks import ControllerQuirks
+from app.domain.controllers.quirks import NO_SWITCH, ControllerQuirks
 from app.domain.controllers.quotas import QuotaReconciler
 from app.domain.controllers.rule_status import RuleStatusReconciler
-from app.domain.controllers.scheduling import SchedulingReconciler
+from app.domain.controllers.scheduling import SchedulingReconciler, tie_breaks
 from app.domain.controllers.scheduling.attempt import Rules, TieBreak
 from app.domain.controllers.slice_patches import PatchWarningReconciler
 from app.domain.controllers.workloads import (
@@ -73,7 +73,7 @@ def _scheduling(setting: _Setting) -> Reconciler:
             compiler=setting.compiler,
             quirks=_scheduler_quirks(setting),
             allocator_quirks=setting.options.allocator_quirks,
-            tie_break=setting.options.tie_break,
+            tie_break=_tie_break(setting),
         )
     )
 
@@ -203,7 +203,7 @@ def options_from(settings: JsonView) -> Options:
             quirks = replace(quirks, **{name: value is True})
         elif name in _ALLOCATOR_QUIRKS:
             allocator = replace(allocator, **{name: value is True})
-        elif reason := NOT_SWITCHES.get(name):
+        elif reason := NOT_SWITCHES.get(name) or NO_SWITCH.get(name):
             raise InputError(f"quirk {name} has no switch: {reason}", place="quirks")
         else:
             raise InputError(f"there is no quirk {name!r}", place="quirks")
@@ -232,6 +232,12 @@ def _scheduler_quirks(setting: _Setting) -> ControllerQuirks:
     quirks = setting.options.quirks
     # Parity: controllers.md 10, the plug-in registers for deleted claims since 1.37.
     return replace(quirks, c15=quirks.c15 and setting.profile.version < "1.37")
+
+
+def _tie_break(setting: _Setting) -> TieBreak | None:
+    if setting.options.tie_break is None and not setting.options.quirks.c17:
+        return tie_breaks.drawn
+    return setting.options.tie_break
 
 
 def _rule_version(setting: _Setting) -> str:
