@@ -24,7 +24,7 @@ from app.domain.values import json_tree, timestamps
 from app.domain.values.json_tree import JsonObject
 from app.domain.values.timestamps import SECOND, Instant
 from app.service.comparing import Compared
-from app.service.reconciling import Timeline
+from app.service.reconciling import LoopBounds, Timeline
 from app.service.redeciding import DecisionChecker
 from app.service.views import LiveViews, features_of
 
@@ -43,6 +43,7 @@ class Cluster:
         seed: int = 1,
         *,
         kubelet: bool = False,
+        bounds: LoopBounds = LoopBounds(),
     ) -> None:
         """`kubelet`: bound pods start by themselves; without it tests play the kubelet."""
         self.profile = profile
@@ -55,6 +56,7 @@ class Cluster:
             uids=DerivedUids(seed),
             controllers=self.controllers,
             start=T0,
+            bounds=bounds,
         )
         self.create("v1", "Namespace", "default")
 

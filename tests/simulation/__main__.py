@@ -33,6 +33,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--seed", type=int, default=1, help="seed of the first world")
     parser.add_argument("--world-hours", type=float, default=25.0, help="hours of each world")
     parser.add_argument("--keep-going", action="store_true", help="do not end at the first failure")
+    parser.add_argument("--verbose", action="store_true", help="a line for each world")
     chosen = parser.parse_args(arguments)
     began = time.monotonic()
     lived = 0.0
@@ -60,6 +61,8 @@ def main(arguments: list[str] | None = None) -> int:
             acts += world.steps
             crashes += world.crashes
             lived += world.cluster.seconds / 3600
+            if chosen.verbose:
+                print(f"seed {seed}: {world.sound.events} events", flush=True)
         seed += 1
     minutes = (time.monotonic() - began) / 60
     print(

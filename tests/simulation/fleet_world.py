@@ -13,6 +13,7 @@ from app.domain.errors import Rejected
 from app.domain.objects.profile import Profile
 from app.domain.values import json_tree
 from app.domain.values.json_tree import JsonObject
+from app.service.reconciling import LoopBounds
 from tests.cluster import Cluster, check_decisions, group_of
 from tests.simulation import hardware
 from tests.simulation.soundness import Soundness, Unsound
@@ -23,6 +24,12 @@ NAMESPACES = ("default", "team")
 WAITS = (0, 0.001, 0.5, 1, 7, 30, 120, 600, 3600)
 WAIT_WEIGHTS = (4, 2, 4, 4, 6, 8, 6, 6, 3)
 """Seconds between two acts: bursts, and long quiet times."""
+
+PLANS_MAX = 3_000
+"""Plans at one instant; more mean that controllers undo each other's work."""
+
+JUMPS_MAX = 20_000
+"""Due instants between two acts."""
 
 WHOLE_EVERY = 25
 """Acts from one full look to the next."""
@@ -42,7 +49,10 @@ class FleetWorld:
             version=self.random.choice(["1.36", "1.37", "1.37"]),
             gates={"DRADeviceTaintRules": True, "DRAResourcePoolStatus": True},
         )
-        self.cluster = Cluster(profile=profile, options=Options(), seed=seed, kubelet=True)
+        bounds = LoopBounds(steps_max=PLANS_MAX, jumps_max=JUMPS_MAX)
+        self.cluster = Cluster(
+            profile=profile, options=Options(), seed=seed, kubelet=True, bounds=bounds
+        )
         self.sound = Soundness(self.cluster.line.views)
         for event in self.cluster.line.events:
             self.sound.fold(event)

@@ -34,13 +34,15 @@ def classes() -> dict[str, JsonObject]:
 def templates() -> dict[str, JsonObject]:
     """The specs of claims that pods ask for, by the name of their template."""
     patient = {"operator": "Exists", "effect": "NoExecute", "tolerationSeconds": 60}
-    stoic = {"operator": "Exists"}
+    # A toleration without an effect is none for eviction (C2): such a pod would be placed and
+    # evicted for ever, in no time at all.
+    stoic = [{"operator": "Exists", "effect": effect} for effect in ("NoExecute", "NoSchedule")]
     new = f"device.attributes['{GPU}'].model == 'new'"
     return {
         "one": _claim(_exactly("gpu")),
         "two": _claim(_exactly("gpu", count=2)),
         "patient": _claim(_exactly("gpu", tolerations=[patient])),
-        "stoic": _claim(_exactly("gpu", tolerations=[stoic])),
+        "stoic": _claim(_exactly("gpu", tolerations=stoic)),
         "new": _claim(_exactly("gpu", selectors=[{"cel": {"expression": new}}])),
         "every": _claim(_exactly("gpu", count=0, allocationMode="All")),
         "aligned": _claim(

@@ -53,6 +53,19 @@ class Batcher:
                 break
         return together(parts) if parts else last
 
+    def with_record(self, plan: Plan, record: Plan, put_back: Callable[[Plan], None]) -> Plan:
+        """A collected plan and what is recorded beside it.
+
+        After a refusal the plan goes alone: it may be refused again, and the record with it, for
+        ever. The record is made again when the plans to blame are through.
+        """
+        if plan.is_empty:
+            return record
+        if self._single:
+            put_back(record)
+            return plan
+        return together([*(plan.parts or (plan,)), record])
+
     def passed(self) -> None:
         """The last plan was carried out."""
         self._single = max(0, self._single - 1)

@@ -8,7 +8,7 @@ leave no trace, as upstream's do, and only count in memory.
 from dataclasses import replace
 from typing import cast
 
-from app.domain.controllers import batching, pods
+from app.domain.controllers import pods
 from app.domain.controllers.batching import Batcher
 from app.domain.controllers.plan import Decision, Plan, Views
 from app.domain.controllers.resources import (
@@ -138,8 +138,7 @@ class SchedulingReconciler:
             cause=found.objects.revision,
             observed=found.objects.revision,
         )
-        parts = [] if plan.is_empty else list(plan.parts or (plan,))
-        return batching.together([*parts, record])
+        return self._batcher.with_record(plan, record, self._put_back)
 
     def settled(self, plan: Plan, problem: str | None, now: Instant) -> None:
         """A refused plan is reported with the next step, or repeated when the version had moved."""
