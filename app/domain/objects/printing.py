@@ -4,9 +4,15 @@ Pure: the present is a parameter, ages are computed from it. Parity: api-surface
 Pods and nodes have modules of their own beside this one.
 """
 
-from app.domain.objects import printing_nodes, printing_pods
+from app.domain.objects import (
+    cells,
+    printing_batch,
+    printing_nodes,
+    printing_pods,
+    printing_stored,
+)
 from app.domain.objects.custom import columns
-from app.domain.objects.durations import age_of, age_text
+from app.domain.objects.durations import age_text
 from app.domain.objects.registry import Kind
 from app.domain.objects.tables import NONE, Cells, Printer, TableColumn
 from app.domain.values import json_tree
@@ -21,17 +27,20 @@ def printer(kind: Kind, version: str) -> Printer:
     return _PRINTERS.get((kind.group, kind.plural), _NAME_AND_AGE)
 
 
+_TYPES = {"#": "integer", "?": "boolean"}
+
+
 def _columns(text: str) -> tuple[TableColumn, ...]:
-    """Columns from `Name, Age [Wide, #Count]`: brackets hold the wide ones, `#` is a number."""
+    """Columns from `Name, Age [Wide, #Count, ?Flag]`: brackets hold the wide ones."""
     shown, _, wide = text.partition("[")
     found: list[TableColumn] = []
     for priority, part in ((0, shown), (1, wide.rstrip("]"))):
         for name in filter(None, (piece.strip() for piece in part.split(","))):
-            bare = name.removeprefix("#")
+            bare = name.lstrip("#?")
             found.append(
                 TableColumn(
                     name=bare,
-                    type="integer" if name.startswith("#") else "string",
+                    type=_TYPES.get(name[0], "string"),
                     format="name" if bare == "Name" and not found else "",
                     description=_DESCRIPTIONS.get(bare, ""),
                     priority=priority,
@@ -40,16 +49,8 @@ def _columns(text: str) -> tuple[TableColumn, ...]:
     return tuple(found)
 
 
-def _name(tree: JsonObject) -> str:
-    return json_tree.text(tree, "metadata", "name")
-
-
-def _age(tree: JsonObject, now: Instant) -> str:
-    return age_of(tree, now, "metadata", "creationTimestamp")
-
-
 def _name_and_age(tree: JsonObject, now: Instant) -> Cells:
-    return [_name(tree), _age(tree, now)]
+    return [cells.name(tree), cells.age(tree, now)]
 
 
 def _resource_claim(tree: JsonObject, now: Instant) -> Cells:
@@ -63,17 +64,17 @@ def _resource_claim(tree: JsonObject, now: Instant) -> Cells:
         states.append("allocated")
         if json_tree.get(tree, "status", "reservedFor"):
             states.append("reserved")
-    return [_name(tree), ",".join(states), _age(tree, now)]
+    return [cells.name(tree), ",".join(states), cells.age(tree, now)]
 
 
 def _resource_slice(tree: JsonObject, now: Instant) -> Cells:
     spec = json_tree.mapping(tree, "spec")
     return [
-        _name(tree),
+        cells.name(tree),
         json_tree.text(spec, "nodeName"),
         json_tree.text(spec, "driver"),
         json_tree.text(spec, "pool", "name"),
-        _age(tree, now),
+        cells.age(tree, now),
     ]
 
 
@@ -81,17 +82,17 @@ def _taint_rule(tree: JsonObject, now: Instant) -> Cells:
     taint = json_tree.mapping(tree, "spec", "taint")
     added = json_tree.text(taint, "timeAdded")
     return [
-        _name(tree),
+        cells.name(tree),
         json_tree.text(taint, "key"),
         json_tree.text(taint, "value"),
         json_tree.text(taint, "effect"),
         age_text(added, now) if added else "",
-        _age(tree, now),
+        cells.age(tree, now),
     ]
 
 
 def _namespace(tree: JsonObject, now: Instant) -> Cells:
-    return [_name(tree), json_tree.text(tree, "status", "phase"), _age(tree, now)]
+    return [cells.name(tree), json_tree.text(tree, "status", "phase"), cells.age(tree, now)]
 
 
 def _event(tree: JsonObject, now: Instant) -> Cells:
@@ -119,18 +120,18 @@ def _event(tree: JsonObject, now: Instant) -> Cells:
         json_tree.text(tree, "message").strip(),
         age_text(first, now),
         count or 1,
-        _name(tree),
+        cells.name(tree),
     ]
 
 
 def _config_map(tree: JsonObject, now: Instant) -> Cells:
     size = len(json_tree.mapping(tree, "data")) + len(json_tree.mapping(tree, "binaryData"))
-    return [_name(tree), size, _age(tree, now)]
+    return [cells.name(tree), size, cells.age(tree, now)]
 
 
 def _secret(tree: JsonObject, now: Instant) -> Cells:
     size = len(json_tree.mapping(tree, "data"))
-    return [_name(tree), json_tree.text(tree, "type"), size, _age(tree, now)]
+    return [cells.name(tree), json_tree.text(tree, "type"), size, cells.age(tree, now)]
 
 
 def _service(tree: JsonObject, now: Instant) -> Cells:
@@ -141,64 +142,83 @@ def _service(tree: JsonObject, now: Instant) -> Cells:
         protocol = json_tree.text(port, "protocol") or "TCP"
         ports.append(f"{number}:{node_port}/{protocol}" if node_port else f"{number}/{protocol}")
     return [
-        _name(tree),
+        cells.name(tree),
         json_tree.text(spec, "type") or "ClusterIP",
         json_tree.text(spec, "clusterIP") or NONE,
-        ",".join(json_tree.texts(spec, "externalIPs")) or NONE,
+        _external(tree),
         ",".join(ports) or NONE,
-        _age(tree, now),
-        _selector(json_tree.labels(spec, "selector")),
+        cells.age(tree, now),
+        cells.selector(json_tree.labels(spec, "selector")),
     ]
 
 
+def _external(tree: JsonObject) -> str:
+    """Where a service is reached from outside."""
+    spec = json_tree.mapping(tree, "spec")
+    places = json_tree.texts(spec, "externalIPs")
+    match json_tree.text(spec, "type"):
+        case "ExternalName":
+            return json_tree.text(spec, "externalName")
+        case "LoadBalancer":
+            ingress = json_tree.objects(tree, "status", "loadBalancer", "ingress")
+            found = [json_tree.text(i, "ip") or json_tree.text(i, "hostname") for i in ingress]
+            return ",".join([*filter(None, found), *places]) or "<pending>"
+    return ",".join(places) or NONE
+
+
 def _service_account(tree: JsonObject, now: Instant) -> Cells:
-    return [_name(tree), len(json_tree.objects(tree, "secrets")), _age(tree, now)]
+    return [cells.name(tree), len(json_tree.objects(tree, "secrets")), cells.age(tree, now)]
 
 
 def _lease(tree: JsonObject, now: Instant) -> Cells:
-    return [_name(tree), json_tree.text(tree, "spec", "holderIdentity"), _age(tree, now)]
+    return [cells.name(tree), json_tree.text(tree, "spec", "holderIdentity"), cells.age(tree, now)]
 
 
 def _disruption_budget(tree: JsonObject, now: Instant) -> Cells:
     spec = json_tree.mapping(tree, "spec")
     least, most = spec.get("minAvailable"), spec.get("maxUnavailable")
     return [
-        _name(tree),
+        cells.name(tree),
         "N/A" if least is None else str(least),
         "N/A" if most is None else str(most),
         json_tree.integer(tree, "status", "disruptionsAllowed") or 0,
-        _age(tree, now),
+        cells.age(tree, now),
     ]
 
 
 def _deployment(tree: JsonObject, now: Instant) -> Cells:
     ready = json_tree.integer(tree, "status", "readyReplicas") or 0
     return [
-        _name(tree),
-        f"{ready}/{_replicas(tree)}",
+        cells.name(tree),
+        f"{ready}/{cells.replicas(tree)}",
         json_tree.integer(tree, "status", "updatedReplicas") or 0,
         json_tree.integer(tree, "status", "availableReplicas") or 0,
-        _age(tree, now),
-        *_template(tree),
-        _label_selector(tree),
+        cells.age(tree, now),
+        *cells.template(tree),
+        cells.label_selector(tree),
     ]
 
 
 def _replica_set(tree: JsonObject, now: Instant) -> Cells:
     return [
-        _name(tree),
-        _replicas(tree),
+        cells.name(tree),
+        cells.replicas(tree),
         json_tree.integer(tree, "status", "replicas") or 0,
         json_tree.integer(tree, "status", "readyReplicas") or 0,
-        _age(tree, now),
-        *_template(tree),
-        _label_selector(tree),
+        cells.age(tree, now),
+        *cells.template(tree),
+        cells.label_selector(tree),
     ]
 
 
 def _stateful_set(tree: JsonObject, now: Instant) -> Cells:
     ready = json_tree.integer(tree, "status", "readyReplicas") or 0
-    return [_name(tree), f"{ready}/{_replicas(tree)}", _age(tree, now), *_template(tree)]
+    return [
+        cells.name(tree),
+        f"{ready}/{cells.replicas(tree)}",
+        cells.age(tree, now),
+        *cells.template(tree),
+    ]
 
 
 def _daemon_set(tree: JsonObject, now: Instant) -> Cells:
@@ -212,69 +232,13 @@ def _daemon_set(tree: JsonObject, now: Instant) -> Cells:
     )
     node_selector = json_tree.labels(tree, "spec", "template", "spec", "nodeSelector")
     return [
-        _name(tree),
+        cells.name(tree),
         *(json_tree.integer(status, number) or 0 for number in numbers),
-        _selector(node_selector),
-        _age(tree, now),
-        *_template(tree),
-        _label_selector(tree),
+        cells.selector(node_selector),
+        cells.age(tree, now),
+        *cells.template(tree),
+        cells.label_selector(tree),
     ]
-
-
-def _job(tree: JsonObject, now: Instant) -> Cells:
-    status = json_tree.mapping(tree, "status")
-    wanted = json_tree.integer(tree, "spec", "completions")
-    done = json_tree.integer(status, "succeeded") or 0
-    conditions = {
-        json_tree.text(condition, "type")
-        for condition in json_tree.objects(status, "conditions")
-        if json_tree.text(condition, "status") == "True"
-    }
-    phases = (
-        ("Complete", "Complete"),
-        ("Failed", "Failed"),
-        ("Suspended", "Suspended"),
-        ("FailureTarget", "FailureTarget"),
-        ("SuccessCriteriaMet", "SuccessCriteriaMet"),
-    )
-    phase = next((name for kind, name in phases if kind in conditions), "Running")
-    if json_tree.text(tree, "metadata", "deletionTimestamp"):
-        phase = "Terminating"
-    started = json_tree.text(status, "startTime")
-    return [
-        _name(tree),
-        phase,
-        f"{done}/{1 if wanted is None else wanted}",
-        age_text(started, now) if started else "",
-        _age(tree, now),
-        *_template(tree),
-        _label_selector(tree),
-    ]
-
-
-def _custom_resource_definition(tree: JsonObject, now: Instant) -> Cells:
-    return [_name(tree), json_tree.text(tree, "metadata", "creationTimestamp")]
-
-
-def _replicas(tree: JsonObject) -> int:
-    found = json_tree.integer(tree, "spec", "replicas")
-    return 1 if found is None else found
-
-
-def _template(tree: JsonObject) -> tuple[str, str]:
-    """Names and images of the containers in the pod template."""
-    containers = json_tree.objects(tree, "spec", "template", "spec", "containers")
-    names = ",".join(json_tree.text(container, "name") for container in containers)
-    images = ",".join(json_tree.text(container, "image") for container in containers)
-    return names, images
-
-
-def _selector(labels: dict[str, str]) -> str:
-    return ",".join(f"{key}={value}" for key, value in sorted(labels.items())) or NONE
-
-
-def _label_selector(tree: JsonObject) -> str:
-    return _selector(json_tree.labels(tree, "spec", "selector", "matchLabels"))
 
 
 _DESCRIPTIONS = {
@@ -297,8 +261,8 @@ _NAME_AND_AGE = Printer(columns=_columns("Name, Age"), cells=_name_and_age)
 _DRA = "resource.k8s.io"
 
 _PRINTERS: dict[tuple[str, str], Printer] = {
-    (group, resource): Printer(columns=_columns(titles), cells=cells)
-    for group, resource, titles, cells in (
+    (group, resource): Printer(columns=_columns(titles), cells=row)
+    for group, resource, titles, row in (
         (_DRA, "resourceclaims", "Name, State, Age", _resource_claim),
         (_DRA, "resourceslices", "Name, Node, Driver, Pool, Age", _resource_slice),
         (_DRA, "devicetaintrules", "Name, Key, Value, Effect, TimeAdded, Age", _taint_rule),
@@ -341,18 +305,9 @@ _PRINTERS: dict[tuple[str, str], Printer] = {
             "[Containers, Images, Selector]",
             _daemon_set,
         ),
-        (
-            "batch",
-            "jobs",
-            "Name, Status, Completions, Duration, Age [Containers, Images, Selector]",
-            _job,
-        ),
-        (
-            "apiextensions.k8s.io",
-            "customresourcedefinitions",
-            "Name, Created At",
-            _custom_resource_definition,
-        ),
+        ("batch", "jobs", printing_batch.JOB, printing_batch.job),
+        ("batch", "cronjobs", printing_batch.CRON_JOB, printing_batch.cron_job),
+        *printing_stored.ROWS,
     )
 }
 
