@@ -115,7 +115,10 @@ class Settings(BaseSettings):
 
     # Allocation and explanation
     search_steps_max: int = Field(5_000_000, ge=1, description="Steps of one node's search")
-    summary_bytes_max: int = Field(16_384, ge=1024, description="Size of a decision's summary")
+    summary_bytes_max: int = Field(4_096, ge=1024, description="Size of a decision's summary")
+    summary_nodes_max: int = Field(
+        512, ge=0, description="Nodes of a decision whose devices' causes are counted"
+    )
     explain_steps_max: int = Field(
         4_000, ge=0, description="Steps of a search that are followed to tell what it tried"
     )

@@ -32,6 +32,11 @@ TABLE = Table(
         Column(name="plan", type="text", description="digest of the plan's commands"),
         Column(name="inputs", type="json", description="volatile values that took part"),
         Column(name="summary", type="json", description="bounded reasons"),
+        Column(
+            name="causes",
+            type="json",
+            description="why devices were refused: claim, request, cause, nodes, devices, examples",
+        ),
     ),
     description="Every recorded decision of a controller",
 )
@@ -58,7 +63,7 @@ class DecisionsProjection:
     """
 
     name = "decisions"
-    version = 1
+    version = 2
 
     def __init__(self) -> None:
         self.revision = Revision(0)
@@ -150,6 +155,7 @@ class DecisionsProjection:
             "plan": json_tree.text(body, "plan"),
             "inputs": dict(json_tree.mapping(body, "inputs")),
             "summary": dict(json_tree.mapping(body, "summary")),
+            "causes": json_tree.objects(body, "summary", "causes"),
         }
 
 

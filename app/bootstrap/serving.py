@@ -30,6 +30,7 @@ from app.bootstrap.histories import (
 )
 from app.bootstrap.projecting import keep_process
 from app.bootstrap.stores import Store, open_store
+from app.domain.allocation.summary import SummaryBounds
 from app.domain.devices.cel_selectors import CelCompiler
 from app.domain.errors import InputError
 from app.service.histories import Histories
@@ -60,6 +61,9 @@ def supervise(
             poll_seconds=settings.poll_seconds,
             lease_seconds=settings.lease_seconds,
             quiet_steps_max=settings.steps_max,
+        ),
+        summary=SummaryBounds(
+            bytes_max=settings.summary_bytes_max, nodes_max=settings.summary_nodes_max
         ),
         only=supervisor.check_names(only),
     )

@@ -29,6 +29,7 @@ from app.service import (
     blasting_text,
     blasting_world,
     choice_reasons,
+    decision_reasons,
     device_reasons,
     pod_reasons,
 )
@@ -143,7 +144,7 @@ class Explainer:
         self, key: ObjectKey, tree: JsonObject, decision: Event | None, question: Question
     ) -> Answer:
         subject = f"pod {key.namespace}/{key.name}"
-        said = [] if decision is None else [_decision_reason(decision)]
+        said = [] if decision is None else [decision_reasons.reason_of(decision)]
         node = json_tree.text(tree, "spec", "nodeName")
         body = _body(decision)
         if node and not question.node:
@@ -188,7 +189,7 @@ class Explainer:
         self, key: ObjectKey, tree: JsonObject, decision: Event | None, question: Question
     ) -> Answer:
         subject = f"resourceclaim {key.namespace}/{key.name}"
-        children = [] if decision is None else [_decision_reason(decision)]
+        children = [] if decision is None else [decision_reasons.reason_of(decision)]
         results = device_reasons.results_of(tree)
         consumers = json_tree.objects(tree, "status", "reservedFor")
         pods = [json_tree.text(item, "name") for item in consumers]
@@ -297,7 +298,7 @@ class Explainer:
             outcome=json_tree.text(decision.object, "outcome"),
             revision=self._views.revision,
             text="",
-            reason=Reason(text=_named(key), children=(_decision_reason(decision),)),
+            reason=Reason(text=_named(key), children=(decision_reasons.reason_of(decision),)),
             decision=_body(decision),
         )
 
@@ -315,7 +316,7 @@ class Explainer:
         actor = last.stamp.actor.user
         children = [Reason(text=f"deleted at {when} (revision {last.revision}) by {actor}")]
         if decision is not None:
-            children.insert(0, _decision_reason(decision))
+            children.insert(0, decision_reasons.reason_of(decision, with_causes=True))
         for condition in json_tree.objects(last.object, "status", "conditions"):
             if condition.get("type") == "DisruptionTarget":
                 message = json_tree.text(condition, "message")
@@ -401,32 +402,6 @@ def _find_kind(text: str) -> kinds.Kind:
     raise InputError(
         f"there is no kind {text!r}", cure="write it as pod/NAME, resourceclaim/NAME, …"
     )
-
-
-def _decision_reason(event: Event) -> Reason:
-    body = event.object
-    when = timestamps.micro_text(event.stamp.time)
-    summary = json_tree.mapping(body, "summary")
-    lines: Sequence[str] = [
-        f"{name}: {_short(value)}"
-        for name, value in summary.items()
-        if value not in (None, "", [], {}) and not name.endswith("Count")
-    ]
-    return Reason(
-        text=(
-            f"{json_tree.text(body, 'controller')} decided {json_tree.text(body, 'outcome')} at "
-            f"{when} (revision {event.revision}, having seen {event.stamp.observed})"
-        ),
-        children=tuple(Reason(text=line) for line in lines),
-    )
-
-
-def _short(value: object) -> str:
-    if isinstance(value, dict):
-        return ", ".join(f"{name} {_short(item)}" for name, item in value.items())
-    if isinstance(value, list):
-        return ", ".join(_short(item) for item in value)
-    return str(value)
 
 
 def _body(event: Event | None) -> JsonObject | None:

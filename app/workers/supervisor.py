@@ -7,10 +7,11 @@ controller, and a process that dies is followed by another after the life of its
 
 import logging
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import anyio
 
+from app.domain.allocation.summary import SummaryBounds
 from app.domain.controllers import registry
 from app.domain.controllers.plan import Reconciler
 from app.domain.devices.device_selectors import SelectorCompiler
@@ -36,6 +37,7 @@ class WorkerSetting:
     holder: str
     compiler: SelectorCompiler
     bounds: LoopBounds = LoopBounds()
+    summary: SummaryBounds = SummaryBounds()
     only: frozenset[str] = frozenset()
 
 
@@ -53,7 +55,7 @@ def check_names(names: Sequence[str]) -> frozenset[str]:
 
 def loops_of(runtime: HistoryRuntime, setting: WorkerSetting) -> list[ControllerLoop]:
     """The loops that run for this history, in the order of the registry."""
-    options = registry.options_from(runtime.info.settings)
+    options = replace(registry.options_from(runtime.info.settings), summary=setting.summary)
     profile = runtime.rules.profile
 
     def maker(name: str) -> Callable[[], Reconciler]:

@@ -5,12 +5,23 @@ import json
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from app.domain.allocation import Allocation, Variant, checking, explanation, scenarios, summary
+from app.domain.allocation import (
+    Allocation,
+    Refusal,
+    Variant,
+    causes,
+    checking,
+    explanation,
+    scenarios,
+    summary,
+)
+from app.domain.allocation.usage import Usage
 from app.domain.devices import nodes
 from app.domain.devices.cel_selectors import CelCompiler
 from app.domain.devices.inventory import Inventory
 from app.domain.devices.pools import Reading
 from app.domain.errors import InputError
+from app.domain.values import json_tree
 from tests.worlds import differences
 from tests.worlds.plain_selectors import PlainCompiler
 from tests.worlds.strategies import spoilt, worlds
@@ -43,8 +54,39 @@ def test_every_answer_can_be_explained_within_bounds(world: dict, bound: int) ->
         tree = explanation.explain(answer).tree()
         assert tree["text"]
         assert json.loads(json.dumps(tree)) == tree
-    shown = summary.summarise(answers, bytes_max=bound)
+    made = summary.Summary()
+    for answer in answers:
+        if isinstance(answer, Refusal):
+            made.add(answer.node.name, summary.causes_of(answer.case.problem))
+    shown: dict = {}
+    claims = [json_tree.text(one, "metadata", "name") for one in given_input["claims"]]
+    made.write(shown, claims, bound)
     assert len(json.dumps(shown, separators=(",", ":")).encode()) <= bound
+
+
+@given(worlds())
+@settings(max_examples=200, deadline=None)
+def test_summary_counts_what_the_explanation_says_of_every_device(world: dict) -> None:
+    given_input = world["input"]
+    asked = differences.allocator_of(given_input)
+    for tree in given_input["nodes"]:
+        answer = asked.allocate(nodes.node_of(tree), given_input["claims"])
+        if not isinstance(answer, Refusal):
+            continue
+        problem = answer.case.problem
+        counted = {
+            (one.claim, one.request, one.kind, one.about): one.devices
+            for one in summary.causes_of(problem).counted
+        }
+        expected: dict = {}
+        usage = Usage(problem)
+        for row in (row for claim in problem.rows for request in claim for row in request):
+            for device in range(len(problem.view.devices)):
+                cause = causes.of(problem, usage, row, device)
+                kind, about = ("suitable", "") if cause is None else (cause.kind.value, cause.about)
+                key = (row.claim, row.request.result_name, kind, about)
+                expected[key] = expected.get(key, 0) + 1
+        assert counted == expected
 
 
 @given(worlds(), st.randoms(use_true_random=False))

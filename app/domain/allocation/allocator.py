@@ -166,6 +166,12 @@ class Allocator:
         except AttemptAborted as abort:
             return Failure(node=here, scope=Scope.FATAL, text=str(abort), case=case, steps=0)
 
+    def case_of(self, node: Node, claims: Sequence[JsonView]) -> Case:
+        """The question alone, to be asked for reasons. Raises NodeSelectionError."""
+        attempt = self._attempt_for(claims)
+        view = self.inventory.node_view(node, self.reading)
+        return Case(view=view, plans=attempt.plans, builder=attempt.builder)
+
     def repaired(self, *marks: str) -> "Allocator":
         """The same question to an allocator with defects repaired. KeyError for an unknown mark."""
         return self._like(self.inventory, self.classes, self.state, self.quirks.without(*marks))

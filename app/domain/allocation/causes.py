@@ -10,6 +10,7 @@ from enum import StrEnum
 
 from app.domain.allocation import capacity
 from app.domain.allocation.constraints import ConstraintState
+from app.domain.allocation.eligibility import Refusal
 from app.domain.allocation.features import Variant
 from app.domain.allocation.problem import Problem, Row
 from app.domain.allocation.usage import Usage
@@ -92,8 +93,11 @@ def _not_selectable(problem: Problem, row: Row, device: int) -> Cause | None:
         text = fault.text(row.request.class_name, problem.plans[row.claim].key)
         return Cause(kind=Kind.SELECTOR_ERROR, about=fault.detail, text=text)
     refusal = row.refused.get(device)
-    if refusal is None:
-        return None
+    return None if refusal is None else of_refusal(refusal, row)
+
+
+def of_refusal(refusal: Refusal, row: Row) -> Cause:
+    """The cause of a device that a selector or rule excluded."""
     if not refusal.expression:
         kind = Kind.BINDING if refusal.binding else Kind.OTHER_NODE
         return Cause(kind=kind, about="", text=refusal.reason)

@@ -1,193 +1,283 @@
 """Reasons of many nodes in few bytes: equal causes are counted, examples are cut first.
 
-A summary says how many nodes were asked and, per claim, request and cause, how many nodes and
-devices it concerns, with a few names. Counts stay exact when examples or rare causes are cut.
+For the log. A node is counted with masks where the problem has compiled the answer already, and
+with the functions of the explanation where it has not; both give the same first cause for every
+device. What a node says is a value without the names of claims, so that it can be kept as long as
+nothing about the node changes. Counts stay exact when examples or rare causes are cut.
 """
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TypeAlias
 
-from app.domain.allocation import causes, explanation
-from app.domain.allocation.allocator import Allocation, Answer, Failure, Refusal
-from app.domain.allocation.causes import Cause, Kind
+from app.domain.allocation import causes, eligibility
+from app.domain.allocation.causes import Kind
+from app.domain.allocation.eligibility import Refusal
 from app.domain.allocation.problem import Problem, Row
 from app.domain.allocation.usage import Usage
 from app.domain.values.json_tree import JsonObject
 
-BYTES_MAX = 4_096
 EXAMPLES_MAX = 3
-EXAMPLE_TEXT_MAX = 400
 
-_Key: TypeAlias = tuple[str, str, Kind | None, str]
-"""Claim, request, kind of cause, and what the cause is about."""
+SUITABLE = "suitable"
+"""Stands for devices that have nothing against them when each request is looked at alone."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SummaryBounds:
+    """How large a summary may be and how many nodes it may look at; see the settings."""
+
+    bytes_max: int = 4_096
+    nodes_max: int = 512
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Counted:
+    """How many devices of one node have one cause for one request; `example` is the first."""
+
+    claim: int
+    request: str
+    kind: str
+    about: str
+    devices: int
+    example: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NodeCauses:
+    """What one node says: all devices of all requests counted, and whether one is short alone.
+
+    `may_be_kept` is false where asking other nodes first could change the counts (quirks q3, q12).
+    """
+
+    counted: tuple[Counted, ...]
+    pools: tuple[str, ...]
+    is_short: bool
+    may_be_kept: bool
+
+
+def causes_of(problem: Problem) -> NodeCauses:
+    """The first cause of every device of the node for every request, counted."""
+    counted: list[Counted] = []
+    is_short = False
+    for number, rows in enumerate(problem.rows):
+        for alternatives in rows:
+            enough = False
+            for row in alternatives:
+                found = _count(problem, row)
+                counted += [
+                    Counted(
+                        claim=number,
+                        request=row.request.result_name,
+                        kind=kind,
+                        about=about,
+                        devices=mask.bit_count(),
+                        example=_first_name(problem, mask),
+                    )
+                    for (kind, about), mask in found.items()
+                ]
+                suitable = found.get((SUITABLE, ""), 0)
+                enough = enough or _is_enough(row, suitable)
+            is_short = is_short or not enough
+    return NodeCauses(
+        counted=tuple(counted),
+        pools=tuple(
+            f"{pool.state.value}: {pool.problem}" for pool in problem.view.pools if not pool.usable
+        ),
+        is_short=is_short,
+        may_be_kept=problem.plain_counters,
+    )
 
 
 @dataclass(slots=True, kw_only=True, eq=False)
 class _Tally:
     """One cause over all nodes."""
 
-    kind: Kind | None
-    about: str
-    claim: str
-    request: str
     nodes: int = 0
     devices: int = 0
     examples: list[str] = field(default_factory=list)
 
-    def tree(self, examples: int) -> JsonObject:
-        """The tally as JSON."""
-        found: JsonObject = {
-            "claim": self.claim,
-            "request": self.request,
-            "cause": self.kind.value if self.kind else "suitable",
-            "nodes": self.nodes,
-            "devices": self.devices,
-        }
-        if self.about:
-            found["about"] = self.about
-        if self.kind is not None:
-            found["helps"] = causes.suggestion(self.kind)
-        if examples:
-            found["examples"] = self.examples[:examples]
-        return found
+
+_Key = tuple[int, str, str, str]
 
 
-def summarise(answers: Sequence[Answer], *, bytes_max: int = BYTES_MAX) -> JsonObject:
-    """What the nodes said, in at most `bytes_max` bytes of JSON.
+class Summary:
+    """Adds up what nodes say; `left_out` nodes were not asked because of the bound."""
 
-    `causes` are ordered by the number of devices; `causesCut` counts those that did not fit.
-    """
-    summary: JsonObject = {
-        "nodes": len(answers),
-        "fits": sum(isinstance(answer, Allocation) for answer in answers),
-        "event": event_text(answers),
+    def __init__(self) -> None:
+        self.left_out = 0
+        self._nodes = 0
+        self._together = 0
+        self._tallies: dict[_Key, _Tally] = {}
+        self._pools: dict[str, int] = {}
+
+    def add(self, node: str, found: NodeCauses) -> None:
+        """Count one node."""
+        self._nodes += 1
+        self._together += not found.is_short
+        for pool in found.pools:
+            self._pools[pool] = self._pools.get(pool, 0) + 1
+        tallies = self._tallies
+        for one in found.counted:
+            key = (one.claim, one.request, one.kind, one.about)
+            tally = tallies.get(key)
+            if tally is None:
+                tally = tallies[key] = _Tally()
+            tally.nodes += 1
+            tally.devices += one.devices
+            if len(tally.examples) < EXAMPLES_MAX:
+                tally.examples.append(f"{node}: {one.example}")
+
+    def write(self, into: JsonObject, claims: Sequence[str], bytes_max: int) -> None:
+        """Write the causes into a summary, so that it has at most `bytes_max` bytes of JSON.
+
+        `causes` are ordered by their number of devices; `causesCut` and `causesDevicesCut` count
+        what did not fit, `causesNodes` the nodes that were asked, `causesNodesCut` those that were
+        not, `together` those on which each request alone could be satisfied.
+        """
+        if not self._nodes:
+            return
+        into["causesNodes"] = self._nodes
+        if self.left_out:
+            into["causesNodesCut"] = self.left_out
+        if self._together:
+            into["together"] = self._together
+        if self._pools:
+            most = sorted(self._pools.items(), key=lambda item: (-item[1], item[0]))
+            into["pools"] = [{"problem": text, "count": count} for text, count in most[:4]]
+        ordered = sorted(self._tallies.items(), key=lambda item: (-item[1].devices, item[0]))
+        _fit(into, [(key, tally) for key, tally in ordered], claims, bytes_max)
+
+
+def _fit(
+    into: JsonObject,
+    ordered: Sequence[tuple[_Key, _Tally]],
+    claims: Sequence[str],
+    bytes_max: int,
+) -> None:
+    """As many examples, then as many causes, as the bound allows."""
+    trees: list[JsonObject] = []
+    for examples in (EXAMPLES_MAX, 1, 0):
+        trees = [_tree(key, tally, claims, examples) for key, tally in ordered]
+        into["causes"] = trees
+        if _size(into) <= bytes_max:
+            return
+    kept = len(trees)
+    while kept and _size(into) > bytes_max:
+        kept //= 2
+        into["causes"] = trees[:kept]
+        into["causesCut"] = len(trees) - kept
+        into["causesDevicesCut"] = sum(tally.devices for _, tally in ordered[kept:])
+
+
+def _tree(key: _Key, tally: _Tally, claims: Sequence[str], examples: int) -> JsonObject:
+    claim, request, kind, about = key
+    found: JsonObject = {
+        "claim": claims[claim],
+        "request": request,
+        "cause": kind,
+        "nodes": tally.nodes,
+        "devices": tally.devices,
     }
-    errors = _counted(answer.text for answer in answers if isinstance(answer, Failure))
-    if errors:
-        summary["errors"] = [{"text": text, "nodes": count} for text, count in errors]
-    pools = _counted(
-        f"{pool.text} is {pool.state.value}: {pool.problem}"
-        for answer in answers
-        if answer.case is not None and not isinstance(answer, Allocation)
-        for pool in answer.case.view.pools
-        if not pool.usable
-    )
-    if pools:
-        summary["pools"] = [{"text": text, "nodes": count} for text, count in pools]
-    tallies, together = _tallies(answers)
-    if together:
-        example = explanation.explain(together[0]).text
-        length = min(EXAMPLE_TEXT_MAX, bytes_max // 6)
-        summary["notTogether"] = {"nodes": len(together), "example": example[:length]}
-    return _fitted(summary, tallies, bytes_max)
-
-
-def event_text(answers: Sequence[Answer]) -> str:
-    """Upstream's text for nodes that were all refused for their devices.
-
-    `0/N nodes are available: ` and each reason with its number of nodes, sorted by text.
-    """
-    reasons = _counted(
-        reason for reason in (explanation.event_reason(answer) for answer in answers) if reason
-    )
-    shown = ", ".join(sorted(f"{count} {text}" for text, count in reasons))
-    return f"0/{len(answers)} nodes are available: {shown}." if shown else ""
-
-
-def _tallies(answers: Sequence[Answer]) -> tuple[list[_Tally], list[Answer]]:
-    """Causes over all refused nodes, and the nodes where only the combination is at fault."""
-    tallies: dict[_Key, _Tally] = {}
-    together: list[Answer] = []
-    for answer in answers:
-        refused = isinstance(answer, Refusal) or (
-            isinstance(answer, Failure) and answer.scope.value == "node"
-        )
-        if refused and answer.case is not None:
-            problem = answer.case.problem
-            if not _add_node(tallies, problem) and problem.view.devices:
-                together.append(answer)
-    ordered = sorted(
-        tallies.values(),
-        key=lambda found: (-found.devices, found.claim, found.request, found.about),
-    )
-    return ordered, together
-
-
-def _add_node(tallies: dict[_Key, _Tally], problem: Problem) -> bool:
-    """Count the node's causes; true when some request cannot be satisfied even alone."""
-    usage = Usage(problem)
-    seen: set[_Key] = set()
-    short = False
-    for plan, rows in zip(problem.plans, problem.rows, strict=True):
-        for alternatives in rows:
-            enough = False
-            for row in alternatives:
-                suitable = 0
-                for index in range(len(problem.view.devices)):
-                    cause = causes.of(problem, usage, row, index)
-                    suitable += cause is None
-                    key = _count(tallies, problem, (plan.key, row, index), cause)
-                    if key not in seen:
-                        seen.add(key)
-                        tallies[key].nodes += 1
-                enough = enough or suitable >= max(row.count, 1)
-            short = short or not enough
-    return short
-
-
-def _count(
-    tallies: dict[_Key, _Tally],
-    problem: Problem,
-    subject: tuple[str, Row, int],
-    cause: Cause | None,
-) -> _Key:
-    """Count one device of one request; the key of its cause."""
-    claim, row, index = subject
-    kind = None if cause is None else cause.kind
-    about = "" if cause is None else cause.about
-    key = (claim, row.request.result_name, kind, about)
-    tally = tallies.get(key)
-    if tally is None:
-        tally = _Tally(kind=kind, about=about, claim=claim, request=row.request.result_name)
-        tallies[key] = tally
-    tally.devices += 1
-    if len(tally.examples) < EXAMPLES_MAX:
-        device = problem.view.devices[index]
-        text = device.text if cause is None else f"{device.text}: {cause.text}"
-        tally.examples.append(f"{problem.view.node.name}: {text}"[:200])
-    return key
-
-
-def _fitted(summary: JsonObject, tallies: Sequence[_Tally], bytes_max: int) -> JsonObject:
-    """The summary with as many examples, then as many causes, as the bound allows."""
-    for examples in range(EXAMPLES_MAX, -1, -1):
-        summary["causes"] = [tally.tree(examples) for tally in tallies]
-        if _size(summary) <= bytes_max:
-            return summary
-    trees = summary["causes"]
-    for field_name in ("causes", "pools", "errors"):
-        listed = trees if field_name == "causes" else summary.get(field_name, [])
-        kept = len(listed)
-        while kept and _size(summary) > bytes_max:
-            kept //= 2
-            summary[field_name] = listed[:kept]
-            summary[f"{field_name}Cut"] = len(listed) - kept
-    if _size(summary) > bytes_max:
-        summary["event"] = str(summary["event"])[: bytes_max // 6]
-    if _size(summary) > bytes_max:
-        summary.pop("notTogether", None)
-    return summary
+    if about:
+        found["about"] = about
+    if examples:
+        found["examples"] = tally.examples[:examples]
+    return found
 
 
 def _size(tree: JsonObject) -> int:
     return len(json.dumps(tree, ensure_ascii=False, separators=(",", ":")).encode())
 
 
-def _counted(texts: Iterable[str]) -> list[tuple[str, int]]:
-    """Each text with how often it occurs, the most frequent first."""
-    counts: dict[str, int] = {}
-    for text in texts:
-        counts[text] = counts.get(text, 0) + 1
-    return sorted(counts.items(), key=lambda item: (-item[1], item[0]))
+_Masks = dict[tuple[str, str], int]
+"""Kind and subject of a cause to the devices that have it, as bits."""
+
+
+def _count(problem: Problem, row: Row) -> _Masks:
+    """The devices by first cause, in the order of `causes.of`."""
+    found: _Masks = {}
+    left = (1 << len(problem.view.devices)) - 1
+    if not row.admin and (held := problem.dedicated & left):
+        found[Kind.ALLOCATED.value, ""] = held
+        left &= ~held
+    for device, fault in row.faults.items():
+        if left >> device & 1:
+            _add(found, (Kind.SELECTOR_ERROR.value, fault.detail), 1 << device)
+            left &= ~(1 << device)
+    for key, mask in _refused(problem, row):
+        if mask & left:
+            _add(found, key, mask & left)
+            left &= ~mask
+    # Candidates have passed everything but what depends on counters, taints and constraints.
+    plain = row.candidates & left & ~problem.consuming & ~row.tainted
+    if row.grows or row.takes_all or not problem.features.partitionable_devices:
+        plain = 0
+    for number in row.constraints:
+        plain &= ~_without(problem.facts[row.claim][number])
+    if plain:
+        _add(found, (SUITABLE, ""), plain)
+        left &= ~plain
+    if left:
+        usage = Usage(problem)
+        for device in _bits(left):
+            cause = causes.of(problem, usage, row, device)
+            key = (SUITABLE, "") if cause is None else (cause.kind.value, cause.about)
+            _add(found, key, 1 << device)
+    return found
+
+
+def _refused(problem: Problem, row: Row) -> Iterable[tuple[tuple[str, str], int]]:
+    """The devices that selectors refused, by selector; remembered with the view."""
+    key = ("refused by cause", row.request.selectors, row.request.class_name)
+    known = problem.view.memory.get(key)
+    if isinstance(known, _Refused) and known.refused is row.refused:
+        return known.masks.items()
+    masks: _Masks = {}
+    for device, refusal in row.refused.items():
+        cause = causes.of_refusal(refusal, row)
+        _add(masks, (cause.kind.value, cause.about), 1 << device)
+    made = _Refused(refused=row.refused, masks=masks)
+    eligibility.remember(problem.view, key, made)
+    return masks.items()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class _Refused:
+    refused: Mapping[int, Refusal]
+    masks: _Masks
+
+
+def _without(facts: Sequence[object]) -> int:
+    """The devices without the attribute of a constraint."""
+    mask = 0
+    for index, one in enumerate(facts):
+        if one is None:
+            mask |= 1 << index
+    return mask
+
+
+def _is_enough(row: Row, suitable: int) -> bool:
+    if row.takes_all:
+        return bool(row.listed) and all(suitable >> index & 1 for index in row.listed)
+    return suitable.bit_count() >= row.count
+
+
+def _first_name(problem: Problem, mask: int) -> str:
+    _, pool, device = problem.view.devices[(mask & -mask).bit_length() - 1].id
+    return f"{pool}/{device}"
+
+
+def _add(masks: _Masks, key: tuple[str, str], mask: int) -> None:
+    masks[key] = masks.get(key, 0) | mask
+
+
+def _bits(mask: int) -> Iterator[int]:
+    while mask:
+        low = mask & -mask
+        mask ^= low
+        yield low.bit_length() - 1
+
+
+CausesOf = Callable[[SummaryBounds], Summary]
+"""Asks the nodes of an attempt for their causes, within bounds; called only when it is written."""

@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields, replace
 
 from app.domain.allocation import Features, Quirks
+from app.domain.allocation.summary import SummaryBounds
 from app.domain.allocation.quirks import NOT_SWITCHES
 from app.domain.controllers.claims import ClaimsReconciler
 from app.domain.controllers.definitions import DefinitionReconciler
@@ -48,13 +49,15 @@ from app.domain.values.json_tree import JsonView
 class Options:
     """What can be chosen per history. `off` names controllers that do not run.
 
-    `tie_break` is for replays: it chooses among equally good nodes.
+    `tie_break` is for replays: it chooses among equally good nodes. `summary` bounds the causes
+    that the scheduler's decisions keep; it is a choice of the process, decisions record it.
     """
 
     quirks: ControllerQuirks = ControllerQuirks()
     allocator_quirks: Quirks = Quirks()
     off: frozenset[str] = frozenset()
     tie_break: TieBreak | None = None
+    summary: SummaryBounds = SummaryBounds()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -74,6 +77,7 @@ def _scheduling(setting: _Setting) -> Reconciler:
             quirks=_scheduler_quirks(setting),
             allocator_quirks=setting.options.allocator_quirks,
             tie_break=_tie_break(setting),
+            summary=setting.options.summary,
         )
     )
 

@@ -187,32 +187,48 @@ def many(nodes: int, devices: int) -> list:
     return [asked.allocate(node(f"n{i:03}"), [claim(request())]) for i in range(nodes)]
 
 
+def summarised(answers: list, bytes_max: int = 4_096, **into: object) -> dict:
+    made = summary.Summary()
+    for answer in answers:
+        made.add(answer.node.name, summary.causes_of(answer.case.problem))
+    made.write(into, ["ns/claim"], bytes_max)
+    return into
+
+
 def test_summary_counts_equal_causes_of_all_nodes_together() -> None:
-    found = summary.summarise(many(5, 2))
-    assert found["nodes"] == 5
-    assert found["fits"] == 0
-    assert found["event"] == "0/5 nodes are available: 5 cannot allocate all claims."
-    assert [
-        (one["cause"], one["about"], one["nodes"], one["devices"]) for one in found["causes"]
-    ] == [
-        ("taint", "k0=v:NoSchedule", 5, 5),
-        ("taint", "k1=v:NoSchedule", 5, 5),
+    found = summarised(many(5, 2))
+    assert found["causesNodes"] == 5
+    assert "together" not in found
+    assert found["causes"] == [
+        {
+            "claim": "ns/claim",
+            "request": "r0",
+            "cause": "taint",
+            "about": f"k{number}=v:NoSchedule",
+            "nodes": 5,
+            "devices": 5,
+            "examples": [f"n00{node}: n00{node}/d{number}" for node in range(3)],
+        }
+        for number in range(2)
     ]
 
 
 def test_summary_stays_within_its_bound_and_counts_what_it_cuts() -> None:
     answers = many(3, 100)
     for bound in (8_192, 2_048, 512, 200):
-        found = summary.summarise(answers, bytes_max=bound)
+        found = summarised(answers, bound)
         assert len(json.dumps(found, separators=(",", ":")).encode()) <= bound
-    assert found["causesCut"] + len(found["causes"]) == 100
+        shown = sum(cause["devices"] for cause in found["causes"])
+        assert shown + found.get("causesDevicesCut", 0) == 300
+        assert found.get("causesCut", 0) + len(found["causes"]) == 100
 
 
-def test_event_counts_reasons_as_upstream_does() -> None:
-    bad = resource_slice("b", device("d0"), device("d0"), pool="b", node="b")
-    asked = allocator(resource_slice("a", device("d0", taints=[taint()]), node="a"), bad)
-    answers = [asked.allocate(node(name), [claim(request())]) for name in ("a", "b", "c")]
-    assert summary.event_text(answers) == (
-        "0/3 nodes are available: 1 invalid resource pools were encountered, "
-        "2 cannot allocate all claims."
-    )
+def test_summary_tells_nodes_on_which_only_the_combination_fails() -> None:
+    slices = [resource_slice("s", device("d0", numa=0), device("d1", numa=1))]
+    given = [claim(request("a"), request("b"), constraints=[match()])]
+    found = summarised([allocator(*slices).allocate(node(), given)])
+    assert found["together"] == 1
+    assert [(one["request"], one["cause"], one["devices"]) for one in found["causes"]] == [
+        ("a", "suitable", 2),
+        ("b", "suitable", 2),
+    ]

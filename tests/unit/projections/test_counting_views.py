@@ -25,11 +25,13 @@ def test_a_decision_is_a_row(decisions: LogOf) -> None:
         resource="pods",
         outcome="Unschedulable",
         inputs={"attempt": 2},
-        summary={"message": "no"},
+        summary={"message": "no", "causes": [{"cause": "taint", "devices": 2}]},
         plan="sha256:1",
         commands=1,
     )
-    columns = "controller resource namespace name outcome observed inputs summary plan commands"
+    columns = (
+        "controller resource namespace name outcome observed inputs summary causes plan commands"
+    )
     assert decisions.part("view_decisions", revision, columns=columns) == [
         "scheduling",
         "pods",
@@ -38,7 +40,8 @@ def test_a_decision_is_a_row(decisions: LogOf) -> None:
         "Unschedulable",
         1,
         {"attempt": 2},
-        {"message": "no"},
+        {"message": "no", "causes": [{"cause": "taint", "devices": 2}]},
+        [{"cause": "taint", "devices": 2}],
         "sha256:1",
         1,
     ]
@@ -57,8 +60,8 @@ def test_decisions_are_found_by_subject(decisions: LogOf) -> None:
 
 def test_an_odd_decision_is_a_row_with_blanks(decisions: LogOf) -> None:
     revision = decisions.decide("ns/a", controller=7, inputs=[], summary=None, commands="many")
-    columns = "controller inputs summary commands"
-    assert decisions.part("view_decisions", revision, columns=columns) == ["", {}, {}, 0]
+    columns = "controller inputs summary causes commands"
+    assert decisions.part("view_decisions", revision, columns=columns) == ["", {}, {}, [], 0]
 
 
 def test_events_are_counted_by_minute_kind_verb_and_actor(activity: LogOf) -> None:

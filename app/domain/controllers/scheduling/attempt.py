@@ -6,15 +6,20 @@ is `writes`. Parity: controllers.md 3.3 to 3.7 and 4.2 to 4.5.
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import partial
 
+from app.domain.allocation.allocator import INVALID_POOLS
+from app.domain.allocation.summary import CausesOf
 from app.domain.controllers.scheduling import (
     filters,
     messages,
+    node_causes,
     pod_claims,
     scoring,
     share_ids,
 )
 from app.domain.controllers.scheduling.cycle import (
+    CANNOT_ALLOCATE,
     DEVICES,
     NOT_AVAILABLE,
     Aborted,
@@ -58,6 +63,7 @@ class Attempt:
     order, followed by that of `extended`, the claim for extended resources. `plugins` rejected the
     pod. `deallocate` is a claim that the post filter frees, `delete_claim` one for extended
     resources that an earlier attempt left. `next_start` is where the next attempt begins to look.
+    `causes` counts the devices' reasons while the views are as they were.
     """
 
     outcome: str
@@ -73,6 +79,7 @@ class Attempt:
     looked_at: int = 0
     feasible: int = 0
     reasons: Mapping[str, int] = field(default_factory=dict)
+    causes: CausesOf | None = field(default=None, compare=False)
 
 
 @dataclass(slots=True, kw_only=True)
@@ -84,6 +91,7 @@ class _Tally:
     helpless: int = 0
     resolvable: int = 0
     unavailable: set[int] = field(default_factory=set)
+    refusing: list[NodeInfo] = field(default_factory=list)
 
     def add(self, refusal: filters.Refusal) -> None:
         for reason in refusal.reasons:
@@ -220,6 +228,8 @@ def _tally(cycle: Cycle, order: list[NodeInfo]) -> _Tally:
         refusal = cycle.check(info, verdict)
         assert refusal is not None, "called when no node fits"
         tally.add(refusal)
+        if refusal is CANNOT_ALLOCATE or refusal.reasons == (INVALID_POOLS,):
+            tally.refusing.append(info)
         if verdict.devices is not None:
             tally.unavailable.update(verdict.devices.unavailable)
     return tally
@@ -321,6 +331,7 @@ def _no_node(cycle: Cycle, tally: _Tally, start: int) -> Attempt:
         next_start=start,
         looked_at=count,
         reasons=tally.reasons,
+        causes=partial(node_causes.count, cycle, tally.refusing) if tally.refusing else None,
     )
 
 

@@ -18,6 +18,7 @@ from app.domain.allocation import (
     Scope,
 )
 from app.domain.allocation import Allocation as Found
+from app.domain.allocation.summary import SummaryBounds
 from app.domain.controllers.gates import Gates
 from app.domain.controllers.quirks import ControllerQuirks
 from app.domain.controllers.resources import CLASSES, NAMESPACES, pod_key
@@ -84,6 +85,7 @@ class Rules:
     quirks: ControllerQuirks = ControllerQuirks()
     allocator_quirks: Quirks = Quirks()
     tie_break: TieBreak | None = None
+    summary: SummaryBounds = SummaryBounds()
 
 
 class Aborted(Exception):

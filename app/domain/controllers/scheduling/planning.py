@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from app.domain.allocation.summary import SummaryBounds
 from app.domain.controllers.plan import Decision, Plan
 from app.domain.controllers.scheduling import messages, reports, waiting_binding, writes
 from app.domain.controllers.scheduling.attempt import Attempt, Rules
@@ -23,7 +24,8 @@ class Turn:
     """The circumstances of one attempt that the result does not hold.
 
     `start` is the place in the node order, `number` that of the attempt, `batch` the position
-    in the step: plans with a lower one are assumed.
+    in the step: plans with a lower one are assumed. `bounds` are those of the summary of causes;
+    a decision keeps them, one that has none was written without causes.
     """
 
     pod: PodSpec
@@ -33,6 +35,7 @@ class Turn:
     start: int = 0
     number: int = 1
     batch: int = 0
+    bounds: SummaryBounds | None = None
 
     @property
     def key(self) -> str:
@@ -67,7 +70,9 @@ def plan_of(
     }
     if outcome == "Error" and not result.looked_at:
         inputs["refused"] = result.message
-    return _plan(objects, turn, commands, outcome, inputs, summary_of(result))
+    if turn.bounds is not None and result.causes is not None:
+        inputs["summary"] = [turn.bounds.bytes_max, turn.bounds.nodes_max]
+    return _plan(objects, turn, commands, outcome, inputs, summary_of(result, turn.bounds))
 
 
 def skip_plan(objects: ObjectsReader, series: reports.ReportSeries, turn: Turn) -> Plan:

@@ -30,6 +30,7 @@ from app.domain.controllers.scheduling import (
     pod_spec,
     quiet,
     reports,
+    summaries,
     waiting_binding,
     waking,
 )
@@ -181,6 +182,7 @@ class SchedulingReconciler:
             start=json_tree.integer(inputs, "start") or 0,
             number=json_tree.integer(inputs, "attempt") or 1,
             batch=json_tree.integer(inputs, "batch") or 0,
+            bounds=summaries.bounds_of(inputs),
         )
         if "bindingNode" in inputs:
             return waiting_binding.look(
@@ -400,6 +402,7 @@ class SchedulingReconciler:
             start=self._next_start,
             number=pod.unfit + pod.errors + 1,
             batch=len(self._assumed),
+            bounds=self._rules.summary,
         )
         if "deletionTimestamp" in tree["metadata"]:
             plan = planning.skip_plan(views.objects, self._series, turn)

@@ -1,17 +1,30 @@
 """What a decision of the scheduler says about itself in the log, bounded in size."""
 
+from app.domain.allocation.summary import SummaryBounds
 from app.domain.controllers.scheduling import extended
 from app.domain.controllers.scheduling.attempt import Attempt
 from app.domain.values import json_tree
-from app.domain.values.json_tree import JsonObject
+from app.domain.values.json_tree import JsonObject, JsonView
 
 CLAIMS_MAX = 8
 DEVICES_MAX = 8
 REASONS_MAX = 16
 
 
-def summary_of(attempt: Attempt) -> JsonObject:
-    """The reasons of an attempt; examples are cut, counts are not."""
+def bounds_of(inputs: JsonView) -> SummaryBounds | None:
+    """The bounds under which a recorded decision counted causes; None when it has none."""
+    match inputs.get("summary"):
+        case [int(bytes_max), int(nodes_max)]:
+            return SummaryBounds(bytes_max=bytes_max, nodes_max=nodes_max)
+        case _:
+            return None
+
+
+def summary_of(attempt: Attempt, bounds: SummaryBounds | None = None) -> JsonObject:
+    """The reasons of an attempt; examples are cut, counts are not.
+
+    Without `bounds` the causes of devices are left out, as in decisions that have none.
+    """
     if attempt.outcome != "Scheduled":
         found: JsonObject = {"message": attempt.message[:2048], "lookedAt": attempt.looked_at}
         reasons = sorted(attempt.reasons.items(), key=lambda item: (-item[1], item[0]))
@@ -20,6 +33,11 @@ def summary_of(attempt: Attempt) -> JsonObject:
             found["reasonsCount"] = len(reasons)
         if attempt.deallocate is not None:
             found["deallocated"] = attempt.deallocate.name
+        if bounds is not None and attempt.causes is not None:
+            fresh = [claim for claim in attempt.claims if claim.allocation is None]
+            names = [f"{claim.key.namespace}/{claim.key.name}" for claim in fresh]
+            names.append(extended.PSEUDO_NAME)
+            attempt.causes(bounds).write(found, names, bounds.bytes_max)
         return found
     drawn = iter(attempt.allocations)
     claims: list[JsonObject] = []

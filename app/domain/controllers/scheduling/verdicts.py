@@ -10,6 +10,7 @@ from collections import OrderedDict
 from dataclasses import dataclass, field
 
 from app.domain.allocation import Allocation
+from app.domain.allocation.summary import NodeCauses
 from app.domain.controllers.scheduling.extended import ExtendedClaim
 from app.domain.controllers.scheduling.filters import Refusal
 from app.domain.controllers.scheduling.nodes import NodeIndex
@@ -23,6 +24,7 @@ class DeviceVerdict:
     """What the DynamicResources filter says of a node.
 
     `extended` is the claim for extended resources that devices serve on the node.
+    `causes` are the devices' reasons, counted when a decision is written.
     `error` ends the attempt. `unavailable` are the numbers of allocated claims that cannot be used
     from the node. `allocation` is set when unallocated claims fit.
     """
@@ -33,6 +35,7 @@ class DeviceVerdict:
     allocation: Allocation | None = None
     extended: ExtendedClaim | None = None
     score: int = 0
+    causes: NodeCauses | None = None
 
 
 @dataclass(slots=True, kw_only=True, eq=False)
