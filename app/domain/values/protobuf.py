@@ -9,6 +9,7 @@ the zero count is left out because of the `?`.
 
 import base64
 import re
+import struct
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, TypeAlias
@@ -25,14 +26,23 @@ MAGIC = b"k8s\x00"
 DEPTH_MAX = 64
 """Messages nested deeper than this are refused."""
 
-SCALARS = frozenset({"string", "bytes", "bool", "int32", "int64"})
+SCALARS = frozenset({"string", "bytes", "bool", "double", "int32", "int64"})
 
 SPECIAL = frozenset(
-    {"Time", "MicroTime", "Quantity", "IntOrString", "RawExtension", "FieldsV1", "ExtraValue"}
+    {
+        "ExtraValue",
+        "FieldsV1",
+        "IntOrString",
+        "JSON",
+        "MicroTime",
+        "Quantity",
+        "RawExtension",
+        "Time",
+    }
 )
 """Messages with a JSON form of their own."""
 
-_FIELD = re.compile(r"(\d+):([A-Za-z0-9$]+)(?:=([A-Za-z0-9.]+))?(\[\]|\{\}|\+|\*|\?)?")
+_FIELD = re.compile(r"(\d+):([A-Za-z0-9$-]+)(?:=([A-Za-z0-9.]+))?(\[\]|\{\}|\+|\*|\?|\|)?")
 
 _VARINT, _FIXED64, _BYTES, _FIXED32 = 0, 1, 2, 5
 
@@ -43,7 +53,10 @@ class ProtobufError(ValueError):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Field:
-    """How one field number looks in JSON; `type` is a scalar, a special type or a message."""
+    """How one field number looks in JSON; `type` is a scalar, a special type or a message.
+
+    A message whose first field `is_choice` is shown as the last of its parts that is there.
+    """
 
     name: str
     type: str
@@ -51,6 +64,7 @@ class Field:
     is_map: bool = False
     is_inline: bool = False
     omits_zero: bool = False
+    is_choice: bool = False
 
 
 Message: TypeAlias = Mapping[int, Field]
@@ -111,6 +125,7 @@ def parse_table(package: str, text: str) -> dict[str, Message]:
                 is_map=mark == "{}",
                 is_inline=mark == "+",
                 omits_zero=mark == "?",
+                is_choice=mark == "|",
             )
         found[f"{package}.{name}"] = message
     return found
@@ -199,6 +214,10 @@ def _map_entry(messages: Messages, field: Field, raw: bytes, depth: int) -> tupl
 
 def _value(messages: Messages, field: Field, wire: int, value: int | bytes, depth: int) -> Any:
     kind = field.type
+    if kind == "double":
+        if wire != _FIXED64 or isinstance(value, int):
+            raise ProtobufError(f"field {field.name} has another type on the wire")
+        return _number(value)
     if isinstance(value, int):
         if wire != _VARINT or kind not in ("bool", "int32", "int64"):
             raise ProtobufError(f"field {field.name} has another type on the wire")
@@ -213,13 +232,21 @@ def _value(messages: Messages, field: Field, wire: int, value: int | bytes, dept
         return _special(kind, value)
     if kind in SCALARS:
         raise ProtobufError(f"field {field.name} has another type on the wire")
-    return _decode(messages, messages[kind], value, depth + 1)
+    return _shown(messages[kind], _decode(messages, messages[kind], value, depth + 1))
+
+
+def _shown(message: Message, found: JsonObject) -> Any:
+    """What a message looks like in JSON: an object, or the part that was chosen."""
+    if not next(iter(message.values())).is_choice:
+        return found
+    present = [found[field.name] for field in message.values() if field.name in found]
+    return present[-1] if present else None
 
 
 def _special(kind: str, raw: bytes) -> Any:
     if kind == "Quantity":
         return _decode(_BUILT_IN, _TEXT, raw, 0).get("text", "0") or "0"
-    if kind in ("RawExtension", "FieldsV1"):
+    if kind in ("RawExtension", "FieldsV1", "JSON"):
         return _raw_json(raw)
     if kind == "ExtraValue":
         return _decode(_BUILT_IN, _ITEMS, raw, 0).get("items", [])
@@ -298,6 +325,14 @@ def _varint(raw: bytes, at: int) -> tuple[int, int]:
         if byte < 0x80:
             return result & 0xFFFF_FFFF_FFFF_FFFF, at
         shift += 7
+
+
+def _number(raw: bytes) -> float:
+    """A number as JSON writes it: whole ones without a point."""
+    found: float = struct.unpack("<d", raw)[0]
+    if not -(10.0**308) <= found <= 10.0**308:
+        raise ProtobufError("a number has no JSON form")
+    return int(found) if found.is_integer() and abs(found) < 1e15 else found
 
 
 def _utf8(value: bytes) -> str:
