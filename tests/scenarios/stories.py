@@ -13,14 +13,17 @@ from pathlib import Path
 from app.domain.controllers.quirks import ControllerQuirks
 from app.domain.controllers.registry import Options
 from app.domain.errors import Rejected
-from app.domain.log import Event
+from app.domain.log import Event, ObjectKey
+from app.domain.objects.commands import RecordFact
 from app.domain.objects.profile import Profile
 from app.domain.values import json_tree
 from app.domain.values.json_tree import JsonObject
 from app.domain.values.timestamps import SECOND
-from tests.cluster import DRIVER, T0, Cluster, claim_spec
+from tests.cluster import DRIVER, T0, USER, Cluster, claim_spec
 
 SEPARATOR = "----"
+RULES_IN_V1_SINCE = 37
+PROTECTION = "resource.kubernetes.io/delete-protection"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,6 +72,7 @@ class Story:
     def __init__(self) -> None:
         self._cluster: Cluster | None = None
         self._told = 0
+        self._refused = 0
         self._seen: dict[str, dict[str, str]] = {}
 
     @property
@@ -77,6 +81,18 @@ class Story:
         if self._cluster is None:
             self._cluster = Cluster()
         return self._cluster
+
+    def begin(self, cluster: Cluster) -> None:
+        """Go on with another cluster, of which nothing has been told."""
+        self._cluster = cluster
+        self._told = 0
+        self._refused = 0
+        self._seen = {}
+
+    def skip_news(self) -> None:
+        """What has happened needs no telling."""
+        self.cluster.settle()
+        self._news()
 
     def run(self, line: str) -> str:
         """Carry out one command and tell what followed."""
@@ -92,6 +108,13 @@ class Story:
         lines = [] if shown is None else [shown]
         return "\n".join(lines + self._news())
 
+    def _refusals(self) -> list[str]:
+        """What the API has refused to controllers; failed attempts of the scheduler say so."""
+        refusals = self.cluster.line.refusals[self._refused :]
+        self._refused += len(refusals)
+        texts = [f"refused to {p.controller}: {text}" for p, text in refusals]
+        return [text for text in dict.fromkeys(texts) if "to scheduling:" not in text]
+
     def _news(self) -> list[str]:
         events = self.cluster.line.events[self._told :]
         self._told += len(events)
@@ -100,7 +123,7 @@ class Story:
             text = self._text(event)
             if text:
                 found.append(f"{(event.stamp.time - T0) / SECOND:9.3f}  {text}")
-        return found
+        return found + self._refusals()
 
     def _text(self, event: Event) -> str:
         tree = event.object
@@ -170,8 +193,11 @@ def _ending(tree: JsonObject) -> str:
 
 
 def _statuses(tree: JsonObject) -> str:
-    found = json_tree.objects(tree, "status", "resourceClaimStatuses")
-    return ",".join(ref["resourceClaimName"] for ref in found) or "-"
+    found = [
+        *json_tree.objects(tree, "status", "resourceClaimStatuses"),
+        json_tree.mapping(tree, "status", "extendedResourceClaimStatus"),
+    ]
+    return ",".join(ref["resourceClaimName"] for ref in found if ref) or "-"
 
 
 _FACTS: dict[str, dict[str, Callable[[JsonObject], str]]] = {
@@ -210,12 +236,38 @@ _FACTS: dict[str, dict[str, Callable[[JsonObject], str]]] = {
 # Commands
 
 
-def _cluster(story: Story, *, profile: str = "1.37", kubelet: str = "off", **quirks: str) -> None:
+def _cluster(
+    story: Story,
+    *,
+    profile: str = "1.37",
+    kubelet: str = "off",
+    off: str = "",
+    gates: str = "",
+    **quirks: str,
+) -> None:
+    """A new cluster. `off` names controllers that stand still, `gates` those that are on."""
     switches = {name: value == "on" for name, value in quirks.items()}
-    options = Options(quirks=ControllerQuirks(**switches))
-    story._cluster = Cluster(
-        profile=Profile(version=profile), options=options, kubelet=kubelet == "on"
+    stopped = frozenset(off.split(",")) if off else frozenset()
+    options = Options(quirks=ControllerQuirks(**switches), off=stopped)
+    enabled = dict.fromkeys(gates.split(","), True) if gates else {}
+    story.begin(
+        Cluster(
+            profile=Profile(version=profile, gates=enabled),
+            options=options,
+            kubelet=kubelet == "on",
+        )
     )
+
+
+def _world(story: Story, *, nodes: str = "1", devices: str = "1", **request: str) -> str:
+    """Nodes with devices, class `gpu` and template `gpu`, without a word about how they came."""
+    for number in range(1, int(nodes) + 1):
+        _node(story, f"n{number}", devices=devices)
+    if int(devices):
+        _class(story, "gpu")
+        _template(story, "gpu", **request)
+    story.skip_news()
+    return f"{nodes} node(s) with {devices} device(s) each"
 
 
 def _node(story: Story, name: str, **labels: str) -> None:
@@ -225,8 +277,30 @@ def _node(story: Story, name: str, **labels: str) -> None:
         story.cluster.slice(name, devices=devices)
 
 
-def _class(story: Story, name: str, *, cel: str = "") -> None:
-    story.cluster.device_class(name, selector=cel)
+def _class(story: Story, name: str, *, cel: str = "", extended: str = "") -> None:
+    if extended:
+        spec = {"extendedResourceName": extended}
+        story.cluster.create("resource.k8s.io/v1", "DeviceClass", name, spec=spec)
+    else:
+        story.cluster.device_class(name, selector=cel)
+
+
+def _slice(story: Story, node: str, **attributes: str) -> None:
+    """One device with whole numbers as attributes."""
+    told = {name: {"int": int(value)} for name, value in attributes.items()}
+    story.cluster.slice(node, devices=[{"name": "gpu-0", "attributes": told}])
+
+
+def _publish(story: Story, node: str, *, taint: str = "", effect: str = "NoExecute") -> str:
+    """The driver writes its slice again, with a taint on each device that names no time."""
+    tree = json_tree.copy(story.cluster.must("resourceslices", f"{node}-slice"))
+    for device in tree["spec"]["devices"]:
+        device.pop("taints", None)
+        if taint:
+            device["taints"] = [{"key": taint, "effect": effect}]
+    story.cluster.update("resourceslices", tree)
+    stored = story.cluster.must("resourceslices", f"{node}-slice")["spec"]["devices"][0]
+    return f"timeAdded={stored['taints'][0]['timeAdded']}" if taint else "no taints"
 
 
 def _request(options: dict[str, str]) -> dict[str, object]:
@@ -259,8 +333,26 @@ def _claim(story: Story, name: str, **options: str) -> None:
     )
 
 
-def _pod(story: Story, name: str, *, node: str = "", both: str = "", **options: str) -> None:
+def _pod(
+    story: Story,
+    name: str,
+    *,
+    node: str = "",
+    both: str = "",
+    templates: str = "",
+    extended: str = "",
+    **options: str,
+) -> None:
     spec: dict[str, object] = {}
+    if extended:
+        amounts = {extended: "1"}
+        resources = {"requests": amounts, "limits": amounts}
+        spec["containers"] = [{"name": "main", "image": "busybox:1", "resources": resources}]
+    if templates:
+        spec["resourceClaims"] = [
+            {"name": entry, "resourceClaimTemplateName": template}
+            for entry, template in zip("ab", templates.split(","), strict=False)
+        ]
     if node:
         spec["nodeSelector"] = {"kubernetes.io/hostname": node}
     if both:
@@ -281,7 +373,8 @@ def _rule(
     spec: JsonObject = {"taint": {"key": "example.com/bad", "effect": effect}}
     if not all:
         spec["deviceSelector"] = selector
-    story.cluster.create("resource.k8s.io/v1", "DeviceTaintRule", name, spec=spec)
+    version = "v1" if story.cluster.profile.minor >= RULES_IN_V1_SINCE else "v1beta2"
+    story.cluster.create(f"resource.k8s.io/{version}", "DeviceTaintRule", name, spec=spec)
 
 
 def _effect(story: Story, name: str, effect: str) -> None:
@@ -289,7 +382,10 @@ def _effect(story: Story, name: str, effect: str) -> None:
 
 
 def _delete(story: Story, place: str) -> None:
+    """Delete an object; `web-a-*` is the first whose name begins so."""
     resource, _, name = place.partition("/")
+    if name.endswith("*"):
+        name = next(found for found in story.cluster.names(resource) if found.startswith(name[:-1]))
     story.cluster.delete(resource, name)
 
 
@@ -310,6 +406,36 @@ def _unreserve(story: Story, name: str) -> None:
     tree = json_tree.copy(story.cluster.must("resourceclaims", name))
     tree["status"].pop("reservedFor", None)
     story.cluster.update("resourceclaims", tree, "status")
+
+
+def _allocate(story: Story, name: str, device: str) -> None:
+    """Allocate as another allocator does: without a time of allocation."""
+    pool, _, device = device.partition("/")
+    tree = json_tree.copy(story.cluster.must("resourceclaims", name))
+    result = {"request": "gpu", "driver": DRIVER, "pool": pool, "device": device}
+    tree["status"] = {"allocation": {"devices": {"results": [result]}}}
+    story.cluster.patch("resourceclaims", name, {"metadata": {"finalizers": [PROTECTION]}})
+    tree["metadata"].pop("resourceVersion")
+    story.cluster.update("resourceclaims", tree, "status")
+
+
+def _crowd(story: Story, name: str, count: str) -> str:
+    """Fill a claim with consumers that are no pods, which nobody removes."""
+    tree = json_tree.copy(story.cluster.must("resourceclaims", name))
+    jobs = [
+        {"apiGroup": "batch", "resource": "jobs", "name": f"job-{n}", "uid": f"uid-{n}"}
+        for n in range(int(count))
+    ]
+    tree["status"]["reservedFor"] = [*tree["status"]["reservedFor"], *jobs]
+    story.cluster.update("resourceclaims", tree, "status")
+    story.skip_news()
+    return f"{len(tree['status']['reservedFor'])} consumers"
+
+
+def _restart(story: Story) -> None:
+    """The controller manager is started anew; what it only had in memory is gone."""
+    fact = RecordFact(type="ControllerRestarted", key=ObjectKey("redra", "facts", "", ""), body={})
+    story.cluster.line.submit(fact, actor=USER)
 
 
 def _unprotect(story: Story, name: str) -> None:
@@ -363,6 +489,12 @@ _HANDLERS: dict[str, Callable[..., str | None]] = {
     "deployment": _deployment,
     "scale": _scale,
     "rule": _rule,
+    "slice": _slice,
+    "publish": _publish,
+    "allocate": _allocate,
+    "crowd": _crowd,
+    "restart": _restart,
+    "world": _world,
     "effect": _effect,
     "delete": _delete,
     "finish": _finish,

@@ -34,3 +34,34 @@ pod web template=brave
     0.000  says about web: "Marking for deletion"
     0.000  pods/web disrupted=True/DeletionByDeviceTaintManager
     0.000  pods/web terminating=yes
+
+# Switched off: who is let onto the device may stay.
+cluster c2=off
+----
+(nothing)
+
+world tolerate=any
+----
+1 node(s) with 1 device(s) each
+
+rule bad
+----
+    0.000  devicetaintrules/bad effect=NoExecute condition=- message=-
+    0.000  rule-status decides NotStarted for bad
+    0.000  devicetaintrules/bad condition=False/NotStarted message=""
+
+pod web template=gpu
+----
+    0.000  pods/web phase=Pending claims=- nominated=- node=- scheduled=- disrupted=- terminating=-
+    0.000  resourceclaims/web-gpu-pzbmh finalizers=0 devices=- reserved=- terminating=-
+    0.000  pods/web claims=web-gpu-pzbmh
+    0.000  scheduling decides Scheduled for web on n1 n1/gpu-0
+    0.000  pods/web nominated=n1
+    0.000  resourceclaims/web-gpu-pzbmh finalizers=1
+    0.000  resourceclaims/web-gpu-pzbmh devices=n1/gpu-0 reserved=web
+    0.000  pods/web nominated=- node=n1 scheduled=True
+    0.000  says about web: "Successfully assigned default/web to n1"
+
+show pods/web
+----
+pods/web phase=Pending claims=web-gpu-pzbmh nominated=- node=n1 scheduled=True disrupted=- terminating=-

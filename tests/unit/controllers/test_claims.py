@@ -341,6 +341,26 @@ def test_with_quirk_c8_a_finished_pod_of_a_shared_claim_is_reserved_again_and_co
     assert users == [["b"], ["b", "a"], ["b"], ["b", "a"], ["b"]]
 
 
+def test_with_quirk_c9_a_replaced_name_drops_the_other_which_is_put_back():
+    options = Options(quirks=ControllerQuirks(c9=True), off=frozenset({"scheduling", "garbage"}))
+    cluster = ready_cluster(options=options)
+    entries = [{"name": name, "resourceClaimTemplateName": "gpu"} for name in ("a", "b")]
+    cluster.pod(resourceClaims=entries)
+    cluster.settle()
+    first = len(cluster.line.events)
+    lost, kept = cluster.claim_of("pod", "a"), cluster.claim_of("pod", "b")
+    cluster.delete("resourceclaims", lost)
+    cluster.settle()
+    made = cluster.claim_of("pod", "a")
+    named = [
+        [found["resourceClaimName"] for found in event.object["status"]["resourceClaimStatuses"]]
+        for event in cluster.line.events[first:]
+        if event.key.resource == "pods"
+    ]
+    assert named == [[made], [made, kept]]
+    assert made != lost
+
+
 @pytest.mark.parametrize("name", sorted(NO_SWITCH))
 def test_quirk_without_a_switch_is_refused_with_its_reason(name):
     with pytest.raises(InputError, match=f"quirk {name} has no switch: "):

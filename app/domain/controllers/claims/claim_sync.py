@@ -52,7 +52,7 @@ def release(objects: ObjectsReader, namespace: str, name: str) -> Release | None
         return None
     return Release(
         commands=tuple(commands),
-        outcome=_outcome(commands, clears=clears, is_deleting=is_deleting),
+        outcome=_outcome(commands, clears=clears, ends=is_deleting and unfinalizes),
         removed=tuple(removed),
         kept=len(remaining),
     )
@@ -127,8 +127,8 @@ def _owner_is_done(objects: ObjectsReader, claim: JsonView) -> bool:
     return pod.uid != json_tree.text(owner, "uid") or pod.is_done
 
 
-def _outcome(commands: list[Command], *, clears: bool, is_deleting: bool) -> str:
-    if is_deleting or isinstance(commands[-1], DeleteObject):
+def _outcome(commands: list[Command], *, clears: bool, ends: bool) -> str:
+    if ends or isinstance(commands[-1], DeleteObject):
         return "Deleted"
     return "Deallocated" if clears else "Released"
 

@@ -164,9 +164,11 @@ def _apply_names(
     pod: PodFacts, fresh: list[tuple[str, str]], quirks: ControllerQuirks
 ) -> PatchObject:
     # Parity: upstream applies only the new names, which may drop earlier ones (C9). All names of
-    # entries that still exist are sent here, unless the switch asks for the drop.
+    # entries that still exist are sent here, unless the switch asks for the drop. A dropped name is
+    # put back beside the others: dropping those in turn would never end.
     names = dict(fresh)
-    if not quirks.c9:
+    replaces = any(name in names for name, _ in pod.generated)
+    if not (quirks.c9 and replaces):
         known = {name for name, _ in fresh}
         entries = {entry.name for entry in pod.entries}
         kept = [(n, c) for n, c in pod.generated if c and n in entries and n not in known]
