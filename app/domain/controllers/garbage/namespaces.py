@@ -138,7 +138,7 @@ def _commands(
     if update := _status_update(objects, namespace, name, remaining, now):
         yield update
         return
-    if not remaining:
+    if not remaining and json_tree.texts(namespace, "spec", "finalizers"):
         tree = json_tree.copy(namespace)
         tree.setdefault("spec", {})["finalizers"] = []
         yield UpdateObject(
