@@ -13,11 +13,15 @@ import msgspec
 
 from app.domain.log import Event, EventType, ObjectKey, Revision
 from app.domain.log.projection import Column, Row, RowKey, RowSetHash, Table
+from app.domain.objects.quota_usage import Tally
 from app.domain.values.json_tree import JsonObject
 from projections import outlines
 
 DECODED_MAX = 5_000
 """How many decoded trees are kept; older ones are decoded again when somebody asks."""
+
+TALLIES_MAX = 4_096
+"""Namespaces whose sums are kept; beyond it all are counted anew."""
 
 DUMPED_AT_ONCE = 1_000
 """Objects in one part of a dump."""
@@ -62,6 +66,7 @@ class ObjectsProjection:
         self._changed: set[RowKey] = set()
         self._hash = RowSetHash()
         self._unhashed: set[RowKey] = set()
+        self._tallies: dict[str, Tally] = {}
 
     @property
     def revision(self) -> Revision:
@@ -76,10 +81,12 @@ class ObjectsProjection:
         key = event.key
         self._changed.add(tuple(key))
         self._unhashed.add(tuple(key))
+        old = self._events.get(key)
+        if self._tallies:
+            self._count(old, event)
         if event.type is EventType.OBJECT_DELETED:
             self._remove(key)
             return
-        old = self._events.get(key)
         if old is None:
             insort(self._sorted.setdefault((key.group, key.resource), []), key)
             self._created[key] = event.revision
@@ -102,9 +109,7 @@ class ObjectsProjection:
         event = self._events.get(key)
         if event is None:
             return None
-        if event.tree is None:
-            self._remember(event)
-        return event.object
+        return self._read(event)
 
     def event(self, key: ObjectKey) -> Event | None:
         """The last event of an object that exists."""
@@ -139,6 +144,19 @@ class ObjectsProjection:
     def by_uid(self, uid: str) -> ObjectKey | None:
         """The key of the object with that uid, if it exists."""
         return self._uids.get(uid)
+
+    def tally(self, namespace: str) -> Tally:
+        """What the objects of a namespace count for in quotas; kept from the first call on."""
+        found = self._tallies.get(namespace)
+        if found is None:
+            found = Tally()
+            for group, resource in self.resources():
+                for event in self.events(group, resource, namespace):
+                    found.add(group, resource, self._read(event))
+            if len(self._tallies) >= TALLIES_MAX:
+                self._tallies.clear()
+            self._tallies[namespace] = found
+        return found
 
     def tables(self) -> tuple[Table, ...]:
         """One row per object."""
@@ -232,6 +250,22 @@ class ObjectsProjection:
             self._owners[key] = owners
         else:
             self._owners.pop(key, None)
+
+    def _count(self, old: Event | None, event: Event) -> None:
+        """Bring the sums of the namespace up to date, if anybody has asked for them."""
+        key = event.key
+        tally = self._tallies.get(key.namespace)
+        if tally is None:
+            return
+        if old is not None:
+            tally.remove(key.group, key.resource, self._read(old))
+        if event.type is not EventType.OBJECT_DELETED:
+            tally.add(key.group, key.resource, event.object)
+
+    def _read(self, event: Event) -> JsonObject:
+        if event.tree is None:
+            self._remember(event)
+        return event.object
 
     def _remember(self, event: Event) -> None:
         self._decoded.append(event)

@@ -27,7 +27,7 @@ from app.domain.log import (
     Stamp,
 )
 from app.domain.log.chain import seal
-from app.domain.objects import lifecycle
+from app.domain.objects import lifecycle, quota
 from app.domain.objects.commands import (
     BindPod,
     Command,
@@ -41,6 +41,7 @@ from app.domain.objects.commands import (
     UpdateObject,
 )
 from app.domain.objects.decided import Decided
+from app.domain.objects.quota_usage import Tally
 from app.domain.objects.reader import ObjectsReader
 from app.domain.objects.rules import Rules
 from app.domain.values.json_tree import JsonObject
@@ -111,6 +112,7 @@ class StagedObjects:
         self._by_place: dict[tuple[str, str], set[ObjectKey]] = {}
         self._uids: dict[str, ObjectKey] = {}
         self._undo: list[tuple[ObjectKey, object]] = []
+        self._tallies: dict[str, tuple[int, Tally]] = {}
         self._revision = base.revision
 
     @property
@@ -139,6 +141,9 @@ class StagedObjects:
     def restore(self, mark: tuple[int, Revision]) -> None:
         """Forget what was staged after the mark."""
         length, self._revision = mark
+        self._tallies = {
+            namespace: held for namespace, held in self._tallies.items() if held[0] <= length
+        }
         while len(self._undo) > length:
             key, event = self._undo.pop()
             if event is _UNTOUCHED:
@@ -170,6 +175,29 @@ class StagedObjects:
             return self._base.keys(group, resource, namespace)
         found = set(self._base.keys(group, resource, namespace)) - touched
         return sorted(found | {key for key in touched if self._events[key] is not None})
+
+    def tally(self, namespace: str) -> Tally:
+        """What the objects of a namespace count for in quotas, as the batch has left them.
+
+        Kept with the length of the undo list that it covers, so that each staged event is counted
+        once however often somebody asks.
+        """
+        covered, tally = self._tallies.get(namespace) or (
+            0,
+            quota.tally_of(self._base, namespace).copy(),
+        )
+        before: dict[ObjectKey, object] = {}
+        for key, previous in self._undo[covered:]:
+            if key.namespace == namespace:
+                before.setdefault(key, previous)
+        for key, previous in before.items():
+            if previous is _UNTOUCHED:
+                previous = self._base.event(key)
+            for event, count in ((previous, tally.remove), (self._events[key], tally.add)):
+                if isinstance(event, Event):
+                    count(key.group, key.resource, event.object)
+        self._tallies[namespace] = (len(self._undo), tally)
+        return tally
 
     def dependents(self, owner_uid: str) -> Iterable[ObjectKey]:
         """Keys of objects with that owner, sorted; staged objects are looked at one by one."""

@@ -1,123 +1,114 @@
-"""ResourceQuota: what an object uses, what a namespace uses, and whether one more fits.
+"""ResourceQuota: whether one more object fits, and what a namespace uses.
 
-Devices are counted by class (`<class>.deviceclass.resource.k8s.io/devices`). A prioritized list
-counts for every class among its alternatives with the largest number asked of that class, so that
-alternatives cannot be used to get around a quota; mode `All` counts as much as a claim can get.
-Parity: KEP-4816 (resource quota). Objects are counted by `count/<plural>.<group>` and the older
-names of core kinds. Amounts of cpu, memory and storage, and quotas with scopes, are not enforced.
-
-Upstream trusts numbers in the quota's status; here they are counted from the objects at the moment
-of asking, so two creates at once cannot both take the last device.
+Upstream trusts numbers in the quota's status; here they are sums over the objects at the moment of
+asking, so two creates at once cannot both take the last device. Readers that keep such sums hand
+them out (`Tallies`); for others they are made anew. Quotas with scopes and amounts of storage are
+not enforced. Texts are upstream's.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from typing import Protocol, runtime_checkable
 
 from app.domain.errors import Forbidden
 from app.domain.log import ObjectKey
-from app.domain.objects import rejections
+from app.domain.objects import kinds, quota_usage, rejections
+from app.domain.objects.quota_usage import CLAIMS, DEVICES_SUFFIX, IMPLICIT, PODS, REQUESTS, Tally
 from app.domain.objects.reader import ObjectsReader
 from app.domain.objects.registry import CORE, RESOURCE, Kind
 from app.domain.values import json_tree, quantity
 from app.domain.values.json_tree import JsonObject, JsonView
-from app.domain.values.quantity import QuantityError
+from app.domain.values.quantity import Quantity, QuantityError
 
 QUOTAS = (CORE, "resourcequotas")
-CLAIMS = (RESOURCE, "resourceclaims")
+CLASSES = (RESOURCE, "deviceclasses")
 
-DEVICES_SUFFIX = ".deviceclass.resource.k8s.io/devices"
+Place = tuple[str, str]
 
-ALL_DEVICES = 32
-"""What mode All may get: the most results that an allocation can have."""
 
-_COUNTED_BY_NAME = frozenset(
-    {
-        "configmaps",
-        "persistentvolumeclaims",
-        "pods",
-        "replicationcontrollers",
-        "resourcequotas",
-        "secrets",
-        "services",
-    }
-)
+@runtime_checkable
+class Tallies(Protocol):
+    """A reader that keeps the sums of namespaces which have been asked for."""
+
+    def tally(self, namespace: str) -> Tally:
+        """The sums of the namespace; shared, not to be changed."""
+        ...
 
 
 def check_create(reader: ObjectsReader, kind: Kind, key: ObjectKey, tree: JsonObject) -> None:
     """Raise Forbidden when a quota of the namespace has no room for the new object."""
-    asked: dict[str, int] | None = None
+    asked: dict[str, Quantity] | None = None
     for place in reader.keys(*QUOTAS, key.namespace):
         found = reader.get(place)
         if found is None or is_scoped(found):
             continue
-        if asked is None:
-            asked = usage(kind.group, kind.plural, tree)
         limits = hard(found)
-        relevant = {name: amount for name, amount in asked.items() if amount and name in limits}
+        is_pod = (kind.group, kind.plural) == PODS
+        if is_pod and (missing := quota_usage.missing_compute(tree, limits)):
+            text = f"failed quota: {place.name}: must specify {missing}"
+            raise rejections.forbidden(kind, key.name, text)
+        if asked is None:
+            asked = _asked(reader, kind, tree)
+        relevant = {name: asked[name] for name in limits if name in asked and asked[name].nanos}
         if not relevant:
             continue
         present = used(reader, key.namespace, relevant)
-        over = {n for n, amount in relevant.items() if present[n] + amount > limits[n]}
+        over = sorted(
+            name
+            for name, amount in relevant.items()
+            if present[name].nanos + amount.nanos > limits[name].nanos
+        )
         if over:
-            raise _exceeded(kind, key.name, place.name, over, relevant, present, limits)
+            raise _exceeded(kind, key.name, place.name, over, (relevant, present, limits))
 
 
-def usage(group: str, resource: str, tree: JsonView) -> dict[str, int]:
-    """What one object counts for, by the names that quotas use."""
-    counted = f"{resource}.{group}" if group else resource
-    found = {f"count/{counted}": 1}
-    if not group and resource in _COUNTED_BY_NAME:
-        is_over = json_tree.text(tree, "status", "phase") in ("Succeeded", "Failed")
-        found[resource] = 0 if resource == "pods" and is_over else 1
-    if (group, resource) == CLAIMS:
-        found |= _devices(tree)
-    return found
+def used(reader: ObjectsReader, namespace: str, names: Iterable[str]) -> dict[str, Quantity]:
+    """What the namespace uses of each name."""
+    tally = tally_of(reader, namespace)
+    aliases = _aliases(reader, names)
+    return {name: tally.amount(name, aliases.get(name, ())) for name in names}
 
 
-def used(reader: ObjectsReader, namespace: str, names: Iterable[str]) -> dict[str, int]:
-    """What the namespace uses of each name; names that are not counted here are 0."""
-    total = dict.fromkeys(names, 0)
-    for group, resource in sorted({place for name in total if (place := place_of(name))}):
-        keys = reader.keys(group, resource, namespace)
-        counted = f"count/{resource}.{group}" if group else f"count/{resource}"
-        wanted = {name for name in total if place_of(name) == (group, resource)}
-        if counted in wanted:
-            # Every object counts one, whatever it is: no need to look at it.
-            keys = list(keys)
-            total[counted] = len(keys)
-            wanted.discard(counted)
-        if not wanted:
-            continue
-        for key in keys:
+def tally_of(reader: ObjectsReader, namespace: str) -> Tally:
+    """The sums of a namespace, kept by the reader or made now."""
+    if isinstance(reader, Tallies):
+        return reader.tally(namespace)
+    made = Tally()
+    for kind in kinds.all_kinds(reader):
+        for key in reader.keys(kind.group, kind.plural, namespace):
             tree = reader.get(key)
-            if tree is None:
-                continue
-            for name, amount in _remembered(group, resource, tree).items():
-                if name in wanted:
-                    total[name] += amount
-    return total
+            if tree is not None:
+                made.add(key.group, key.resource, tree)
+    return made
 
 
-def hard(quota: JsonView) -> dict[str, int]:
+def hard(quota: JsonView) -> dict[str, Quantity]:
     """The limits of a quota that are counted here."""
-    found: dict[str, int] = {}
+    found: dict[str, Quantity] = {}
     for name, text in json_tree.mapping(quota, "spec", "hard").items():
-        if place_of(name) is None:
+        if not places_of(name):
             continue
         try:
-            found[name] = quantity.round_up(quantity.from_json(text))
+            found[name] = quantity.from_json(text)
         except QuantityError:
             continue
     return found
 
 
-def place_of(name: str) -> tuple[str, str] | None:
-    """Group and plural of the objects that count for a name; None for what is not counted."""
+def places_of(name: str) -> frozenset[Place]:
+    """Group and plural of the objects that count for a name; empty for what is not counted."""
     if name.endswith(DEVICES_SUFFIX):
-        return CLAIMS
+        return frozenset((CLAIMS,))
     if name.startswith("count/"):
         resource, _, group = name.removeprefix("count/").partition(".")
-        return group, resource
-    return (CORE, name) if name in _COUNTED_BY_NAME else None
+        return frozenset(((group, resource),))
+    if name in quota_usage.COUNTED_BY_NAME:
+        return frozenset(((CORE, name),))
+    plain = name.removeprefix(REQUESTS)
+    if plain != name and quota_usage.is_extended(plain):
+        return frozenset((PODS, CLAIMS))
+    plain = plain.removeprefix(quota_usage.LIMITS) if plain == name else plain
+    is_huge = plain.startswith(quota_usage.HUGE_PAGES)
+    return frozenset((PODS,)) if plain in quota_usage.COMPUTE or is_huge else frozenset()
 
 
 def is_scoped(quota: JsonView) -> bool:
@@ -127,61 +118,60 @@ def is_scoped(quota: JsonView) -> bool:
     )
 
 
-_REMEMBERED_MAX = 16_384
-_used_before: dict[int, tuple[JsonView, dict[str, int]]] = {}
+def _asked(reader: ObjectsReader, kind: Kind, tree: JsonObject) -> dict[str, Quantity]:
+    """What the object counts for, its devices also under the names of extended resources."""
+    asked = quota_usage.of_object(kind.group, kind.plural, tree)
+    if (kind.group, kind.plural) != CLAIMS:
+        return asked
+    alone = Tally()
+    alone.add(kind.group, kind.plural, tree)
+    names: set[str] = set()
+    for name in asked:
+        class_name = name.removeprefix(quota_usage.ORDINARY)
+        if class_name == name:
+            continue
+        names.add(f"{REQUESTS}{IMPLICIT}{class_name}")
+        found = reader.get(ObjectKey(*CLASSES, "", class_name)) or json_tree.EMPTY
+        if extended := json_tree.text(found, "spec", "extendedResourceName"):
+            names.add(f"{REQUESTS}{extended}")
+    aliases = _aliases(reader, names)
+    return asked | {name: alone.amount(name, aliases.get(name, ())) for name in names}
 
 
-def _remembered(group: str, resource: str, tree: JsonView) -> dict[str, int]:
-    """The usage of a stored object; stored trees never change, so each is counted once."""
-    known = _used_before.get(id(tree))
-    if known is not None and known[0] is tree:
-        return known[1]
-    if len(_used_before) >= _REMEMBERED_MAX:
-        _used_before.clear()
-    found = usage(group, resource, tree)
-    _used_before[id(tree)] = (tree, found)
+def _aliases(reader: ObjectsReader, names: Iterable[str]) -> Mapping[str, list[str]]:
+    """For names of extended resources: the sums of claims that count for them as well."""
+    wanted = [name for name in names if quota_usage.is_extended(name.removeprefix(REQUESTS))]
+    found: dict[str, list[str]] = {}
+    explicit = set()
+    for name in wanted:
+        plain = name.removeprefix(REQUESTS)
+        if plain == name:
+            continue
+        if plain.startswith(IMPLICIT):
+            found[name] = [f"{quota_usage.ORDINARY}{plain.removeprefix(IMPLICIT)}"]
+        else:
+            explicit.add(plain)
+    if not explicit:
+        return found
+    for key in reader.keys(*CLASSES):
+        extended = json_tree.text(reader.get(key) or {}, "spec", "extendedResourceName")
+        if extended in explicit:
+            found.setdefault(f"{REQUESTS}{extended}", []).append(
+                f"{quota_usage.ORDINARY}{key.name}"
+            )
     return found
 
 
-def _devices(claim: JsonView) -> dict[str, int]:
-    total: dict[str, int] = {}
-    for request in json_tree.objects(claim, "spec", "devices", "requests"):
-        worst: dict[str, int] = {}
-        alternatives = json_tree.objects(request, "firstAvailable")
-        exactly = request.get("exactly")
-        for asked in alternatives or ([exactly] if isinstance(exactly, dict) else []):
-            name = f"{json_tree.text(asked, 'deviceClassName')}{DEVICES_SUFFIX}"
-            worst[name] = max(worst.get(name, 0), _number(asked))
-        for name, amount in worst.items():
-            total[name] = total.get(name, 0) + amount
-    return total
+_Amounts = tuple[Mapping[str, Quantity], Mapping[str, Quantity], Mapping[str, Quantity]]
 
 
-def _number(asked: JsonView) -> int:
-    match asked.get("allocationMode"):
-        case "All":
-            return ALL_DEVICES
-        case "ExactCount":
-            return json_tree.integer(asked, "count") or 0
-        case _:
-            return 0
-
-
-def _exceeded(
-    kind: Kind,
-    name: str,
-    quota: str,
-    over: set[str],
-    asked: dict[str, int],
-    present: dict[str, int],
-    limits: dict[str, int],
-) -> Forbidden:
-    def listed(amounts: dict[str, int]) -> str:
-        return ",".join(f"{found}={amounts[found]}" for found in sorted(over))
-
+def _exceeded(kind: Kind, name: str, quota: str, over: list[str], amounts: _Amounts) -> Forbidden:
+    """Upstream's refusal: requested, used and limited, only of the names without room."""
+    requested, present, limited = (
+        ",".join(f"{found}={listed[found]}" for found in over) for listed in amounts
+    )
     return rejections.forbidden(
         kind,
         name,
-        f"exceeded quota: {quota}, requested: {listed(asked)}, used: {listed(present)}, "
-        f"limited: {listed(limits)}",
+        f"exceeded quota: {quota}, requested: {requested}, used: {present}, limited: {limited}",
     )

@@ -1,10 +1,15 @@
 """ResourceQuota: refusals and counts (KEP-4816)."""
 
+import msgspec
 import pytest
 
 from app.domain.errors import Forbidden
-from app.domain.objects import quota
+from app.domain.log import EventType, ObjectKey
+from app.domain.objects import quota_usage
+from app.domain.values import quantity
+from app.service.writing import StagedObjects
 from tests.cluster import Cluster, claim_spec
+from tests.simulation.world import World
 
 DEVICES = ".deviceclass.resource.k8s.io/devices"
 
@@ -42,7 +47,12 @@ def test_every_alternative_counts(spec, expected):
     for request in spec["devices"]["requests"]:
         for asked in [*request.get("firstAvailable", ()), request.get("exactly", {})]:
             asked.setdefault("allocationMode", "ExactCount")
-    found = quota.usage("resource.k8s.io", "resourceclaims", {"spec": spec})
+    counted = quota_usage.of_object("resource.k8s.io", "resourceclaims", {"spec": spec})
+    found = {
+        name: quantity.as_integer(amount)
+        for name, amount in counted.items()
+        if not name.startswith(quota_usage.ORDINARY)
+    }
     assert found.pop("count/resourceclaims.resource.k8s.io") == 1
     assert found == {f"{name}{DEVICES}": amount for name, amount in expected.items()}
 
@@ -130,3 +140,145 @@ def test_finished_pods_leave_room():
         cluster.pod("two")
     cluster.finish("one")
     cluster.pod("two")
+
+
+def containers(*resources: dict) -> list[dict]:
+    return [
+        {"name": f"c{number}", "image": "busybox:1", "resources": found}
+        for number, found in enumerate(resources)
+    ]
+
+
+def test_compute_of_pods_is_limited_with_upstreams_text():
+    cluster = cluster_with(**{"requests.cpu": "2", "requests.memory": "2Gi", "limits.cpu": "4"})
+    both = {"requests": {"cpu": "500m", "memory": "1Gi"}, "limits": {"cpu": "2"}}
+    cluster.pod(
+        "one", containers=containers(both, {**both, "requests": {"cpu": "1", "memory": "0"}})
+    )
+    cluster.settle()
+    assert used(cluster) == {"requests.cpu": "1500m", "requests.memory": "1Gi", "limits.cpu": "4"}
+    with pytest.raises(Forbidden) as refusal:
+        cluster.pod("two", containers=containers(both))
+    assert str(refusal.value) == (
+        'pods "two" is forbidden: exceeded quota: q, requested: limits.cpu=2, used: limits.cpu=4, '
+        "limited: limits.cpu=4"
+    )
+
+
+def test_init_containers_count_by_their_peak_and_sidecars_add_up():
+    spec = {
+        "containers": containers({"requests": {"cpu": "1"}}),
+        "initContainers": [
+            {"name": "side", "restartPolicy": "Always", "resources": {"requests": {"cpu": "1"}}},
+            {"name": "big", "resources": {"requests": {"cpu": "3"}}},
+        ],
+        "overhead": {"cpu": "250m"},
+    }
+    found = quota_usage.effective(spec, "requests")
+    assert str(found["cpu"]) == "4250m"
+
+
+def test_pod_that_does_not_say_what_is_limited_is_refused():
+    cluster = cluster_with(**{"limits.memory": "2Gi", "requests.cpu": "2"})
+    with pytest.raises(Forbidden) as refusal:
+        cluster.pod("silent", containers=containers({"requests": {"cpu": "1"}}, {}))
+    assert str(refusal.value) == (
+        'pods "silent" is forbidden: failed quota: q: must specify limits.memory for: c0,c1; '
+        "requests.cpu for: c1"
+    )
+
+
+def test_finished_pods_leave_their_compute():
+    cluster = cluster_with(**{"requests.cpu": "1"})
+    asks = containers({"requests": {"cpu": "1"}})
+    cluster.pod("one", containers=asks)
+    with pytest.raises(Forbidden):
+        cluster.pod("two", containers=asks)
+    cluster.finish("one")
+    cluster.pod("two", containers=asks)
+
+
+def test_any_kind_is_counted_by_its_number():
+    cluster = cluster_with(**{"count/deployments.apps": "1", "count/pods": "3"})
+    spec = {
+        "replicas": 0,
+        "selector": {"matchLabels": {"a": "b"}},
+        "template": {"metadata": {"labels": {"a": "b"}}, "spec": {"containers": containers({})}},
+    }
+    cluster.create("apps/v1", "Deployment", "one", spec=spec)
+    with pytest.raises(Forbidden) as refusal:
+        cluster.create("apps/v1", "Deployment", "two", spec=spec)
+    assert "requested: count/deployments.apps=1, used: count/deployments.apps=1" in str(
+        refusal.value
+    )
+
+
+def test_devices_of_claims_count_for_the_extended_resource_of_their_class():
+    implicit = "requests.deviceclass.resource.kubernetes.io/gpu"
+    cluster = cluster_with(**{"requests.example.com/gpu": "2", implicit: "4"})
+    cluster.create(
+        "resource.k8s.io/v1", "DeviceClass", "gpu", spec={"extendedResourceName": "example.com/gpu"}
+    )
+    cluster.claim("one", count=2)
+    cluster.settle()
+    assert used(cluster) == {"requests.example.com/gpu": "2", implicit: "2"}
+    with pytest.raises(Forbidden) as refusal:
+        cluster.claim("two")
+    assert "requested: requests.example.com/gpu=1, used: requests.example.com/gpu=2" in str(
+        refusal.value
+    )
+    with pytest.raises(Forbidden):
+        cluster.pod("asks", requests={"example.com/gpu": "1"})
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_running_sums_are_what_counting_anew_gives(seed):
+    world = World(seed)
+    objects = world.cluster.line.views.objects
+    objects.tally("default")
+    for _ in range(40):
+        world.step()
+        anew = quota_usage.Tally()
+        for group, resource in objects.resources():
+            for event in objects.events(group, resource, "default"):
+                anew.add(group, resource, event.object)
+        assert objects.tally("default").amounts() == anew.amounts(), f"seed {seed}"
+
+
+def test_sums_within_a_batch_follow_what_is_staged_and_taken_back():
+    cluster = cluster_with(gpu__="9")
+    cluster.claim("there", count=2)
+    claim = cluster.must("resourceclaims", "there")
+    staged = StagedObjects(cluster.line.views.objects)
+    event = cluster.line.views.objects.event(
+        ObjectKey("resource.k8s.io", "resourceclaims", "default", "there")
+    )
+    assert event is not None
+    name = f"gpu{DEVICES}"
+
+    def count() -> int:
+        return int(str(staged.tally("default").amount(name)))
+
+    assert count() == 2
+    mark = staged.mark()
+    other = msgspec.structs.replace(event, key=event.key._replace(name="other"), tree=claim)
+    staged.stage([other])
+    assert count() == 4
+    gone = msgspec.structs.replace(event, type=EventType.OBJECT_DELETED)
+    staged.stage([gone])
+    assert count() == 2
+    staged.restore(mark)
+    assert count() == 2
+    staged.stage([gone])
+    assert count() == 0
+
+
+def test_sums_are_kept_from_one_create_to_the_next():
+    cluster = cluster_with(gpu__="1000")
+    objects = cluster.line.views.objects
+    cluster.claim("first")
+    kept = objects.tally("default")
+    for number in range(5):
+        cluster.claim(f"claim-{number}")
+    assert objects.tally("default") is kept
+    assert str(kept.amount(f"gpu{DEVICES}")) == "6"

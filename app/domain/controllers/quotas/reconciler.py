@@ -1,7 +1,7 @@
 """Keeps the status of quotas as the objects say.
 
 Only events on what some quota of the namespace counts queue a quota. Limits that are not counted
-here (cpu, memory, storage) stand in `hard` and not in `used`.
+here (storage) stand in `hard` and not in `used`.
 """
 
 from app.domain.controllers.event_objects import MANAGER
@@ -40,8 +40,8 @@ class QuotaReconciler:
             if event.type is EventType.OBJECT_DELETED:
                 held.pop(key, None)
             else:
-                named = (quota.place_of(name) for name in quota.hard(event.object))
-                held[key] = frozenset(place for place in named if place is not None)
+                named = (quota.places_of(name) for name in quota.hard(event.object))
+                held[key] = frozenset().union(*named)
                 self._queue.add(key, event.revision)
         for found, places in self._counted.get(key.namespace, {}).items():
             if (key.group, key.resource) in places:

@@ -1,0 +1,245 @@
+"""What one object counts for, by the names that ResourceQuotas use, and running sums of it.
+
+Devices are counted by class (`<class>.deviceclass.resource.k8s.io/devices`). A prioritized list
+counts for every class among its alternatives with the largest number asked of that class, so that
+alternatives cannot be used to get around a quota; mode `All` counts as much as a claim can get.
+Devices of ordinary claims count for the extended resource of their class too, under its own and its
+implicit name; a claim that stands for a pod's extended resources does not, because the pod counts.
+Pods count by their effective requests and limits until they have ended. Parity: KEP-4816 (resource
+quota), KEP-5004.
+"""
+
+from collections.abc import Iterable, Mapping
+
+from app.domain.objects.registry import CORE, RESOURCE
+from app.domain.values import json_tree, quantity
+from app.domain.values.json_tree import JsonObject, JsonView
+from app.domain.values.quantity import Format, Quantity, QuantityError
+
+CLAIMS = (RESOURCE, "resourceclaims")
+PODS = (CORE, "pods")
+
+DEVICES_SUFFIX = ".deviceclass.resource.k8s.io/devices"
+REQUESTS = "requests."
+LIMITS = "limits."
+IMPLICIT = "deviceclass.resource.kubernetes.io/"
+HUGE_PAGES = "hugepages-"
+
+ALL_DEVICES = 32
+"""What mode All may get: the most results that an allocation can have."""
+
+COMPUTE = ("cpu", "memory", "ephemeral-storage")
+COUNTED_BY_NAME = frozenset(
+    {
+        "configmaps",
+        "persistentvolumeclaims",
+        "pods",
+        "replicationcontrollers",
+        "resourcequotas",
+        "secrets",
+        "services",
+    }
+)
+
+ORDINARY = "ordinary:"
+"""Before a class: devices of claims that stand for no pod's extended resources. Never in a quota,
+whose names have no colon."""
+
+_EXTENDED_CLAIM = "resource.kubernetes.io/extended-resource-claim"
+_ONE = quantity.from_integer(1)
+
+Usage = Mapping[str, Quantity]
+
+
+def of_object(group: str, resource: str, tree: JsonView) -> dict[str, Quantity]:
+    """What one object counts for."""
+    counted = f"{resource}.{group}" if group else resource
+    found = {f"count/{counted}": _ONE}
+    if (group, resource) == PODS:
+        if json_tree.text(tree, "status", "phase") not in ("Succeeded", "Failed"):
+            found |= _of_pod(json_tree.mapping(tree, "spec"))
+    elif not group and resource in COUNTED_BY_NAME:
+        found[resource] = _ONE
+    elif (group, resource) == CLAIMS:
+        found |= _of_claim(tree)
+    return found
+
+
+class Tally:
+    """The running sums of one namespace. Each change costs what the object counts for."""
+
+    def __init__(self) -> None:
+        self._nanos: dict[str, int] = {}
+        self._formats: dict[str, Format] = {}
+
+    def copy(self) -> "Tally":
+        """Independent sums of the same amounts."""
+        made = Tally()
+        made._nanos = dict(self._nanos)
+        made._formats = dict(self._formats)
+        return made
+
+    def add(self, group: str, resource: str, tree: JsonView) -> None:
+        """Count an object that is there now."""
+        for name, amount in of_object(group, resource, tree).items():
+            self._nanos[name] = self._nanos.get(name, 0) + amount.nanos
+            self._formats.setdefault(name, amount.format)
+
+    def remove(self, group: str, resource: str, tree: JsonView) -> None:
+        """Count an object no more."""
+        for name, amount in of_object(group, resource, tree).items():
+            left = self._nanos.get(name, 0) - amount.nanos
+            if left:
+                self._nanos[name] = left
+            else:
+                self._nanos.pop(name, None)
+                self._formats.pop(name, None)
+
+    def amounts(self) -> Mapping[str, int]:
+        """Every sum that is not zero, in units of 10**-9."""
+        return self._nanos
+
+    def amount(self, name: str, more: Iterable[str] = ()) -> Quantity:
+        """The sum under a name and those that count for it as well."""
+        nanos = self._nanos.get(name, 0) + sum(self._nanos.get(other, 0) for other in more)
+        return quantity.from_nanos(nanos, self._formats.get(name, Format.DECIMAL_SI))
+
+
+def is_extended(name: str) -> bool:
+    """True for resources with a domain that are not of Kubernetes itself, and for implicit ones."""
+    domain, slash, _ = name.partition("/")
+    if not slash:
+        return False
+    is_native = domain == "kubernetes.io" or domain.endswith(".kubernetes.io")
+    return name.startswith(IMPLICIT) or not is_native
+
+
+def effective(spec: JsonView, field: str) -> dict[str, Quantity]:
+    """What a pod needs in all: `requests` or `limits`.
+
+    Containers and sidecars add up; an init container needs its own plus the sidecars before it, and
+    the larger counts. The pod's own resources replace the sums; the overhead comes on top.
+    """
+    total: dict[str, Quantity] = {}
+    for container in json_tree.objects(spec, "containers"):
+        _add(total, _amounts(container, field))
+    sidecars: dict[str, Quantity] = {}
+    for container in json_tree.objects(spec, "initContainers"):
+        own = _amounts(container, field)
+        if container.get("restartPolicy") == "Always":
+            _add(total, own)
+            _add(sidecars, own)
+            continue
+        needed = dict(sidecars)
+        _add(needed, own)
+        for name, amount in needed.items():
+            if name not in total or quantity.compare(total[name], amount) < 0:
+                total[name] = amount
+    total |= _amounts(spec, field)
+    overhead = _read(json_tree.mapping(spec, "overhead"))
+    _add(total, {n: a for n, a in overhead.items() if field == "requests" or n in total})
+    return total
+
+
+def _of_pod(spec: JsonView) -> dict[str, Quantity]:
+    found = {"pods": _ONE}
+    for name, amount in effective(spec, "requests").items():
+        if name in COMPUTE or name.startswith(HUGE_PAGES):
+            found[name] = found[f"{REQUESTS}{name}"] = amount
+        elif is_extended(name):
+            found[f"{REQUESTS}{name}"] = amount
+    for name, amount in effective(spec, "limits").items():
+        if name in COMPUTE:
+            found[f"{LIMITS}{name}"] = amount
+    return found
+
+
+def _of_claim(claim: JsonView) -> dict[str, Quantity]:
+    total: dict[str, int] = {}
+    for request in json_tree.objects(claim, "spec", "devices", "requests"):
+        worst: dict[str, int] = {}
+        alternatives = json_tree.objects(request, "firstAvailable")
+        exactly = request.get("exactly")
+        for asked in alternatives or ([exactly] if isinstance(exactly, dict) else []):
+            name = json_tree.text(asked, "deviceClassName")
+            worst[name] = max(worst.get(name, 0), _number(asked))
+        for name, amount in worst.items():
+            total[name] = total.get(name, 0) + amount
+    annotations = json_tree.mapping(claim, "metadata", "annotations")
+    is_of_pod = annotations.get(_EXTENDED_CLAIM) == "true"
+    found = {}
+    for name, count in total.items():
+        found[f"{name}{DEVICES_SUFFIX}"] = quantity.from_integer(count)
+        if not is_of_pod:
+            found[f"{ORDINARY}{name}"] = quantity.from_integer(count)
+    return found
+
+
+def _number(asked: JsonView) -> int:
+    match asked.get("allocationMode"):
+        case "All":
+            return ALL_DEVICES
+        case "ExactCount":
+            return json_tree.integer(asked, "count") or 0
+        case _:
+            return 0
+
+
+def _amounts(holder: JsonView, field: str) -> dict[str, Quantity]:
+    return _read(json_tree.mapping(holder, "resources", field))
+
+
+def _read(tree: JsonView) -> dict[str, Quantity]:
+    """A resource list; entries that are no quantities count as nothing."""
+    found = {}
+    for name, value in tree.items():
+        try:
+            found[name] = quantity.from_json(value)
+        except QuantityError:
+            continue
+    return found
+
+
+def _add(total: dict[str, Quantity], more: Mapping[str, Quantity]) -> None:
+    for name, amount in more.items():
+        total[name] = quantity.add(total[name], amount) if name in total else amount
+
+
+def missing_compute(pod: JsonObject, names: Iterable[str]) -> str:
+    """What containers must say when a quota limits it, as upstream lists it; empty for nothing.
+
+    A pod with resources of its own is excused. Parity: the constraint on cpu and memory.
+    """
+    spec = json_tree.mapping(pod, "spec")
+    if json_tree.mapping(spec, "resources", "requests") or json_tree.mapping(
+        spec, "resources", "limits"
+    ):
+        return ""
+    required = sorted({name for name in names if name in _REQUIRED})
+    containers = [
+        *json_tree.objects(spec, "containers"),
+        *json_tree.objects(spec, "initContainers"),
+    ]
+    parts = []
+    for name in required:
+        field, resource = _REQUIRED[name]
+        silent = sorted(
+            {
+                json_tree.text(container, "name")
+                for container in containers
+                if resource not in json_tree.mapping(container, "resources", field)
+            }
+        )
+        if silent:
+            parts.append(f"{name} for: {','.join(silent)}")
+    return "; ".join(parts)
+
+
+_REQUIRED = {
+    "cpu": ("requests", "cpu"),
+    "memory": ("requests", "memory"),
+    "requests.cpu": ("requests", "cpu"),
+    "requests.memory": ("requests", "memory"),
+    "limits.cpu": ("limits", "cpu"),
+    "limits.memory": ("limits", "memory"),
+}
