@@ -74,7 +74,11 @@ class Target:
         Custom objects that are older than their definition may have another version or lack
         defaults.
         """
-        return self.is_stored_version and event.revision >= self.definition
+        if self.kind.custom is None:
+            return self.is_stored_version
+        # Bodies are canonical, so the version is what they begin with.
+        begin = b'{"apiVersion":"%s",' % self.api_version.encode()
+        return event.revision >= self.definition and event.body.startswith(begin)
 
 
 def check_include(include: str) -> str:

@@ -69,13 +69,18 @@ def terminating(tree: JsonView, reason: str, message: str, now: Instant) -> Json
 
 def warnings(tree: JsonView) -> tuple[str, ...]:
     """What the writer of a definition should know about it."""
+    found = []
+    if json_tree.text(tree, "spec", "conversion", "strategy") == "Webhook":
+        found.append("conversion webhooks are not called: versions differ in apiVersion alone")
     if any(
         "x-kubernetes-validations" in schema
         for version in json_tree.objects(tree, "spec", "versions")
         for schema in schemas_in(json_tree.mapping(version, "schema", "openAPIV3Schema"))
     ):
-        return ("x-kubernetes-validations are stored and shown, but redra does not evaluate them",)
-    return ()
+        found.append(
+            "x-kubernetes-validations are stored and shown, but redra does not evaluate them"
+        )
+    return tuple(found)
 
 
 def _taken(reader: ObjectsReader, group: str, name: str) -> Mapping[str, set[str]]:
