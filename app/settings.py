@@ -125,6 +125,9 @@ class Settings(BaseSettings):
     explain_followed_nodes_max: int = Field(
         8, ge=0, description="Nodes of one question on which a search is followed"
     )
+    explain_quirk_nodes_max: int = Field(
+        8, ge=0, description="Nodes of one question on which upstream's defects are repaired"
+    )
     help_nodes_max: int = Field(20, ge=1, description="Nodes on which helpful changes are tried")
     help_changes_max: int = Field(2, ge=1, le=4, description="Changes that are tried together")
     help_tries_max: int = Field(300, ge=1, description="Changes tried on one node")

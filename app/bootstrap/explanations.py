@@ -36,6 +36,7 @@ def explain_bounds(settings: Settings) -> ExplainBounds:
     return ExplainBounds(
         steps_max=settings.explain_steps_max,
         followed_nodes_max=settings.explain_followed_nodes_max,
+        quirk_nodes_max=settings.explain_quirk_nodes_max,
         help_nodes_max=settings.help_nodes_max,
         help_changes_max=settings.help_changes_max,
         help_tries_max=settings.help_tries_max,

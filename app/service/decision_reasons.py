@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from app.domain.log import Event
 from app.domain.values import json_tree, timestamps
 from app.domain.values.json_tree import JsonView
-from app.service.reason_tallies import nodes_text
+from app.service.reason_tallies import devices_text, nodes_text
 from app.service.reasons import Reason, listed
 
 _TOLD_ELSEWHERE = frozenset(
@@ -52,7 +52,7 @@ def _lines(summary: JsonView, *, with_causes: bool) -> Iterator[Reason]:
 def _causes(summary: JsonView) -> Iterator[Reason]:
     for cause in json_tree.objects(summary, "causes"):
         devices = json_tree.integer(cause, "devices") or 0
-        text = f"{devices} devices on {nodes_text(json_tree.integer(cause, 'nodes') or 0)}"
+        text = f"{devices_text(devices)} on {nodes_text(json_tree.integer(cause, 'nodes') or 0)}"
         examples = json_tree.texts(cause, "examples")
         if examples:
             text += f", such as {listed(examples, len(examples))}"
@@ -62,7 +62,7 @@ def _causes(summary: JsonView) -> Iterator[Reason]:
         yield Reason(text=f"{request}: {text}: {said}", count=devices)
     if cut := json_tree.integer(summary, "causesCut"):
         devices = json_tree.integer(summary, "causesDevicesCut") or 0
-        yield Reason(text=f"{cut} rarer causes for {devices} devices", count=devices)
+        yield Reason(text=f"{cut} rarer causes for {devices_text(devices)}", count=devices)
     if cut := json_tree.integer(summary, "causesNodesCut"):
         yield Reason(text=f"{nodes_text(cut)} more were refused and not counted here")
 

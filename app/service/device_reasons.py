@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Sequence
 
 from app.domain.controllers.resources import CLAIMS
+from app.domain.devices import taints
 from app.domain.values import json_tree
 from app.domain.values.json_tree import JsonObject, JsonView
 from app.service.pod_reasons import Steps
@@ -60,6 +61,39 @@ def claims_of(views: LiveViews, pod: JsonObject) -> Steps[list[Reason]]:
         if any(consumer.get("uid") == uid for consumer in consumers):
             children = tuple(allocated(results_of(tree)))
             found.append(Reason(text=f"claim {key.name}", children=children))
+    return found
+
+
+def evicting(views: LiveViews, pod: JsonObject) -> Steps[list[Reason]]:
+    """The NoExecute taints of the pod's devices that its claims do not tolerate now."""
+    held: dict[Place, tuple[str, JsonObject]] = {}
+    uid = json_tree.text(pod, "metadata", "uid")
+    for key in list(views.objects.keys(*CLAIMS, json_tree.text(pod, "metadata", "namespace"))):
+        tree = views.objects.get(key) or {}
+        consumers = json_tree.objects(tree, "status", "reservedFor")
+        if any(consumer.get("uid") == uid for consumer in consumers):
+            held.update({place_of(result): (key.name, result) for result in results_of(tree)})
+    found: list[Reason] = []
+    for number, item in enumerate(list(views.inventory.slices())):
+        if number % STEP_MAX == 0:
+            yield
+        for device in item.devices:
+            if device.id not in held:
+                continue
+            name, result = held[device.id]
+            tolerations = [
+                taints.toleration_of(one) for one in json_tree.objects(result, "tolerations")
+            ]
+            for taint in device.taints:
+                if taint.effect != "NoExecute":
+                    continue
+                if taints.untolerated((taint,), tolerations) is None:
+                    continue
+                origin = f"rule {taint.rule}" if taint.rule else f"the driver, slice {item.key}"
+                text = f"{taint.key}={taint.value}:{taint.effect}"
+                found.append(
+                    Reason(text=f"claim {name} has {device.text}, tainted {text} by {origin}")
+                )
     return found
 
 

@@ -42,6 +42,9 @@ from app.service.views import LiveViews, features_of
 EVENTS_MAX = 50
 """Decisions and changes of one subject that are looked through, newest first."""
 
+BY_TAINT = "DeletionByDeviceTaintManager"
+"""Reason of the condition on pods that were evicted for a taint of their device."""
+
 Found = TypeVar("Found")
 ViewsAt = Callable[[Revision], Awaitable[LiveViews]]
 
@@ -149,6 +152,7 @@ class Explainer:
         body = _body(decision)
         if node and not question.node:
             holdings = await self._run(lambda views: device_reasons.claims_of(views, tree))
+            holdings += await self._disruption(key)
             return Answer(
                 subject=subject,
                 outcome="Scheduled",
@@ -317,10 +321,7 @@ class Explainer:
         children = [Reason(text=f"deleted at {when} (revision {last.revision}) by {actor}")]
         if decision is not None:
             children.insert(0, decision_reasons.reason_of(decision, with_causes=True))
-        for condition in json_tree.objects(last.object, "status", "conditions"):
-            if condition.get("type") == "DisruptionTarget":
-                message = json_tree.text(condition, "message")
-                children.append(Reason(text=f"{json_tree.text(condition, 'reason')}: {message}"))
+        children += await self._disruption(key)
         outcome = json_tree.text(decision.object, "outcome") if decision is not None else "Deleted"
         return Answer(
             subject=_named(key),
@@ -330,6 +331,27 @@ class Explainer:
             reason=Reason(text=_named(key), children=tuple(children)),
             decision=_body(decision),
         )
+
+    async def _disruption(self, key: ObjectKey) -> list[Reason]:
+        """What disturbed a pod, with the taints that its devices had then."""
+        events = await self._log.read_object(
+            self._info.id, key, until=self._views.revision, limit=EVENTS_MAX
+        )
+        since: Event | None = None
+        for event in events:
+            if _disturbed_by(event.object) is None:
+                break
+            since = event
+        condition = None if since is None else _disturbed_by(since.object)
+        if since is None or condition is None:
+            return []
+        reason = json_tree.text(condition, "reason")
+        children: list[Reason] = []
+        if reason == BY_TAINT:
+            before = await self._views_at(Revision(since.revision - 1))
+            children = await _drive(device_reasons.evicting(before, since.object))
+        text = f"{reason}: {json_tree.text(condition, 'message')}"
+        return [Reason(text=text, children=tuple(children))]
 
     async def _last_decision(self, key: ObjectKey) -> Event | None:
         place = DECISION._replace(namespace=key.namespace, name=key.name)
@@ -370,6 +392,11 @@ async def _drive(steps: Steps[Found]) -> Found:
     except StopIteration as done:
         result: Found = done.value
         return result
+
+
+def _disturbed_by(pod: JsonObject) -> JsonObject | None:
+    conditions = json_tree.objects(pod, "status", "conditions")
+    return next((one for one in conditions if one.get("type") == "DisruptionTarget"), None)
 
 
 def _users_of(views: LiveViews, claim: ObjectKey) -> list[str]:

@@ -5,9 +5,10 @@ answering, and return what they found at the end. The views must stay as they ar
 """
 
 from collections.abc import Generator, Hashable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TypeAlias, TypeVar
 
+from app.domain.allocation.changes import ReleaseClaim
 from app.domain.allocation.counterfactual import Help
 from app.domain.controllers.plan import Views
 from app.domain.controllers.scheduling import reasons
@@ -40,6 +41,7 @@ class ExplainBounds:
 
     steps_max: int = 4_000
     followed_nodes_max: int = 8
+    quirk_nodes_max: int = 8
     help_nodes_max: int = 20
     help_changes_max: int = 2
     help_tries_max: int = 300
@@ -82,6 +84,7 @@ def waiting(
     found: list[NodeReason] = []
     refused: dict[Hashable, list[NodeAnswer]] = {}
     followed = 0
+    seen: set[Hashable] = set()
     for answer in reasons.ask_nodes(rules, views, tree, now=now, node=node):
         yield
         if answer is None:
@@ -89,9 +92,15 @@ def waiting(
         effort = bounds.steps_max if followed < bounds.followed_nodes_max else 0
         made = node_reason(answer, effort_steps=effort)
         followed += bool(made.explained is not None and made.explained.given_up)
+        said = same_answer(made)
+        if said not in seen and len(seen) < bounds.quirk_nodes_max and made.explained is not None:
+            # Of nodes that say the same one is asked, because each defect is a search of its own.
+            made = replace(made, explained=replace(made.explained, quirks=answer.quirks()))
+            yield
+        seen.add(said)
         found.append(made)
         if help and answer.text and answer.answer is not None:
-            refused.setdefault(same_answer(made), []).append(answer)
+            refused.setdefault(said, []).append(answer)
     if node and not found:
         raise NotFound(f'node "{node}" not found', resource="nodes")
     children = merge_nodes(found)
@@ -145,15 +154,25 @@ def _help(
 def _best(helps: Sequence[tuple[Help, int]]) -> list[Reason]:
     """Each kind of help once, with the smallest change of it, those for most nodes first."""
     kinds: dict[frozenset[object], list[tuple[Help, int]]] = {}
+    releases: dict[str, list[str]] = {}
     for one in helps:
-        kinds.setdefault(one[0].kinds, []).append(one)
+        match one[0].changes:
+            case (ReleaseClaim(claim=claim),):
+                releases.setdefault(one[0].node, []).append(claim)
+            case _:
+                kinds.setdefault(one[0].kinds, []).append(one)
     lines: list[tuple[int, str]] = []
+    for node, claims in releases.items():
+        first = listed(claims, len(claims))
+        which = "claim" if len(claims) == 1 else f"any one of {len(claims)} claims:"
+        lines.append((1, f"release {which} {first}: then it fits on {node}"))
     for found in kinds.values():
         most = max(one.amount for one, _ in found)
         same = [(one, alike) for one, alike in found if one.amount == most]
         names = [one.node for one, _ in same]
         alike = sum(count - 1 for _, count in same)
-        more = f"; {nodes_text(alike)} more look the same" if alike else ""
+        look = "looks" if alike == 1 else "look"
+        more = f"; {alike} more {look} the same" if alike else ""
         text = f"{same[0][0].text}: then it fits on {listed(names, len(names))}{more}"
         lines.append((len(names) + alike, text))
     lines.sort(key=lambda line: -line[0])

@@ -58,7 +58,13 @@ class CauseTally:
             return f"not selected by {self.key[1]}"
         if len(texts) == 1 or not self.key[1]:
             return texts[0]
-        return self.key[1]
+        # What differs are the numbers and places: the first stands for the others.
+        return f"{texts[0]} ({len(texts) - 1} others alike)"
+
+
+def devices_text(count: int) -> str:
+    """`1 device`, `2 devices`."""
+    return "1 device" if count == 1 else f"{count} devices"
 
 
 def nodes_text(count: int) -> str:

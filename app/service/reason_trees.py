@@ -100,7 +100,7 @@ def merge_nodes(
 def claim_reasons(reason: NodeReason, claim: str) -> tuple[Reason, ...]:
     """What one claim got on a node and why, request by request."""
     found = dict(_by_claim([reason])).get(claim, [])
-    return tuple(_request(one) for one in found)
+    return (*(_request(one) for one in found), *_quirks([reason]))
 
 
 _Level = Callable[[NodeReason], Hashable]
@@ -127,7 +127,6 @@ def same_answer(reason: NodeReason) -> Hashable:
     pools: tuple[str, ...] = ()
     if explained is not None:
         pools = tuple(why for _, why in explained.pools)
-        parts.append(explained.quirks)
         if explained.deepest is not None:
             parts.append((len(explained.taken), explained.deepest.request))
     return (reason.text, tuple(parts), pools)
@@ -170,15 +169,25 @@ def _group(nodes: Sequence[NodeReason]) -> Reason:
     if first.explained is not None:
         children += _tried_reasons(first, len(nodes))
     children += _pools(nodes)
-    quirks = dict.fromkeys(
-        quirk for one in nodes if one.explained for quirk in one.explained.quirks
-    )
-    children += [
-        Reason(text=f"upstream quirk {quirk} took part: repaired, the answer would differ")
-        for quirk in quirks
-    ]
+    children += _quirks(nodes)
     text = first.text or "it fits"
     return Reason(text=f"{subject}: {text}", children=tuple(children), count=len(nodes))
+
+
+def _quirks(nodes: Sequence[NodeReason]) -> list[Reason]:
+    """The defects of upstream that decided, as far as nodes were asked about them."""
+    found: dict[str, list[str]] = {}
+    for reason in nodes:
+        for quirk in reason.explained.quirks if reason.explained else ():
+            found.setdefault(quirk, []).append(reason.node)
+    return [
+        Reason(
+            text=f"upstream's defect {quirk} took part on {_names(names)}: "
+            "with it repaired, the answer would be another",
+            count=len(names),
+        )
+        for quirk, names in found.items()
+    ]
 
 
 def _names(names: Sequence[str]) -> str:

@@ -2,6 +2,7 @@
 
 import json
 
+import anyio
 import pytest
 
 from tests.api.serving import CLAIMS, CONFIG_MAPS, claim, config_map, serving
@@ -107,6 +108,27 @@ async def test_reasons_of_a_claim_are_told():
         then = await server.get(f"{HISTORY}/why?kind=resourceclaim&name=c&at=3")
         assert then["revision"] == 3
         await server.get(f"{HISTORY}/why?kind=resourceclaim&name=c&at=2", code=404)
+
+
+async def test_others_are_answered_while_many_nodes_are_explained():
+    async with serving() as server:
+        for number in range(20):
+            node = {"metadata": {"name": f"n{number}"}, "status": {"allocatable": {"pods": "9"}}}
+            await server.post("/api/v1/nodes", node)
+        spec = {"containers": [{"name": "c", "image": "i"}]}
+        await server.post(
+            "/api/v1/namespaces/default/pods", {"metadata": {"name": "p"}, "spec": spec}
+        )
+        ended = []
+
+        async def ask(name, path):
+            await server.get(path)
+            ended.append(name)
+
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(ask, "why", f"{HISTORY}/why?kind=pod&name=p")
+            tasks.start_soon(ask, "version", "/version")
+        assert ended == ["version", "why"]
 
 
 @pytest.mark.parametrize("query", ["", "kind=pod", "name=c", "kind=nonsense&name=c"])

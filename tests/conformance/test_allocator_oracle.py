@@ -52,6 +52,17 @@ def test_scenario_has_the_recorded_answer(scenario: dict | None) -> None:
 
 
 @pytest.mark.parametrize(
+    "scenario", lines(*RANDOM) or [None], ids=lambda found: found["name"] if found else "absent"
+)
+def test_defects_that_decide_are_those_of_the_marks(scenario: dict | None) -> None:
+    if scenario is None:
+        shared_path(*RANDOM)
+    settings = scenarios.Settings(compiler=COMPILER)
+    found = scenarios.marks_that_matter(scenario, settings)
+    assert found == sorted(scenario.get("upstreamQuirks", ()))
+
+
+@pytest.mark.parametrize(
     "row",
     lines(*REPAIRED) or [None],
     ids=lambda found: f"{found['name']}-{found['repaired']}" if found else "absent",

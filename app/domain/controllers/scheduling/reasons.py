@@ -53,6 +53,12 @@ class NodeAnswer:
             )
         )
 
+    def quirks(self) -> tuple[str, ...]:
+        """The defects of upstream whose repair alone would change what the node says of devices."""
+        if self.answer is None or self.allocator is None:
+            return ()
+        return explanation.quirks_in(self.allocator, self.answer)
+
     def explain(self, *, effort_steps: int = explanation.EFFORT_STEPS) -> Explanation | None:
         """The reasons down to the device, when devices were asked.
 
