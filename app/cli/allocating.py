@@ -142,13 +142,7 @@ def _cel_case(case: dict[str, Any]) -> dict[str, Any]:
         return answer | {"compileError": str(problem)}
     answer["maxCost"] = program.max_cost
     found: list[dict[str, Any]] = []
-    for device in case.get("devices") or []:
-        given = language.DeviceInput(
-            driver=case.get("driver", ""),
-            attributes=device.get("attributes") or {},
-            capacity=device.get("capacity") or {},
-            allow_multiple_allocations=device.get("allowMultipleAllocations") is True,
-        )
+    for given in _case_devices(case):
         outcome = program.evaluate(given)
         told: dict[str, Any] = {"cost": outcome.cost}
         if outcome.error is not None:
@@ -157,6 +151,37 @@ def _cel_case(case: dict[str, Any]) -> dict[str, Any]:
             told["match"] = outcome.match
         found.append(told)
     return answer | {"devices": found}
+
+
+def _case_devices(case: dict[str, Any]) -> Iterator[Any]:
+    """The devices of a case. Raises InputError naming the first part of a wrong kind."""
+    from app.domain import cel as language
+
+    driver = case.get("driver", "")
+    if not isinstance(driver, str):
+        raise InputError("must be text", place="driver")
+    for index, device in enumerate(_of_kind(case.get("devices") or [], list, "devices")):
+        place = f"devices[{index}]"
+        _of_kind(device, dict, place)
+        parts = {
+            field: _of_kind(device.get(field) or {}, dict, f"{place}.{field}")
+            for field in ("attributes", "capacity")
+        }
+        for field, values in parts.items():
+            for name, value in values.items():
+                _of_kind(value, dict, f"{place}.{field}[{name}]")
+        yield language.DeviceInput(
+            driver=driver,
+            attributes=parts["attributes"],
+            capacity=parts["capacity"],
+            allow_multiple_allocations=device.get("allowMultipleAllocations") is True,
+        )
+
+
+def _of_kind(found: Any, kind: type, place: str) -> Any:
+    if not isinstance(found, kind):
+        raise InputError("must be a list" if kind is list else "must be an object", place=place)
+    return found
 
 
 def _trace_row(program: Any, name: str, device: Any) -> dict[str, Any]:
@@ -187,7 +212,9 @@ def _devices(
 
         try:
             documents = list(yaml.load_all(slices.read_text(), Loader=yaml.CSafeLoader))
-        except (OSError, yaml.YAMLError) as problem:
+        except OSError as problem:
+            raise InputError(str(problem.strerror), place=str(slices)) from problem
+        except (ValueError, RecursionError, yaml.YAMLError) as problem:
             raise InputError(str(problem), place=str(slices)) from problem
         trees = [item for document in documents for item in _objects(document)]
         inventory = Inventory.of_slices(
@@ -260,6 +287,8 @@ def _each_line(
                 scenario = msgspec.json.decode(line)
             except msgspec.DecodeError as problem:
                 raise InputError(_json_problem(line, problem), place=place) from problem
+            except RecursionError as problem:
+                raise InputError("objects are nested too deeply", place=place) from problem
             if not isinstance(scenario, dict):
                 raise InputError("a line must hold one JSON object", place=place)
             try:
@@ -276,6 +305,9 @@ def _json_problem(line: bytes, problem: msgspec.DecodeError) -> str:
     _, _, position = text.rpartition("(byte ")
     if position[:-1].isdigit():
         return f"column {len(line[: int(position[:-1])].decode(errors='replace')) + 1}: {text}"
+    if "truncated" in text:
+        end = len(line.rstrip().decode(errors="replace")) + 1
+        return f"column {end}: the JSON object ends too early"
     return text
 
 
