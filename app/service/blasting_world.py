@@ -47,6 +47,7 @@ PATCHES = (RESOURCE_GROUP, "resourceslicepatches")
 
 _ASKER = Actor(user="redra:blast", groups=("system:masters",), agent="redra")
 _OWNING_GROUPS = ("apps", "batch")
+_ORDER = (SLICES, RULES, CLAIMS, PODS)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -123,14 +124,12 @@ class World:
         self.allocated = frozen.allocated
         self.taints = TaintState(frozen.quirks)
         self.touched = Touched()
-        # Copies, because the views let go of decoded trees while we read them.
-        events = [msgspec.structs.replace(event) for event in frozen.events]
-        for place in (SLICES, RULES, CLAIMS, PODS):
-            for event in events:
-                if (event.key.group, event.key.resource) == place:
-                    self.taints.fold(event)
-        for event in events:
-            self.objects.fold(event)
+        # Copies, because the views let go of decoded trees while we read them. Each event is read
+        # and then handed to the objects, which let go of its tree in turn.
+        for event in sorted(frozen.events, key=_reading_order):
+            own = msgspec.structs.replace(event)
+            self.taints.fold(own)
+            self.objects.fold(own)
         self.objects.show_as_of(frozen.revision)
 
     @property
@@ -237,3 +236,9 @@ class World:
                     return inventory.remove_class(name)
                 return inventory.put_class(event.object)
         return ()
+
+
+def _reading_order(event: Event) -> int:
+    """Taints first, then claims, then pods, so that each claim's eviction is found at once."""
+    place = (event.key.group, event.key.resource)
+    return _ORDER.index(place) if place in _ORDER else len(_ORDER)
