@@ -1,8 +1,9 @@
 """What the node controller does to nodes, one write at a time.
 
-It says once that it has registered the node. A node whose `Ready` condition is true loses its
-readiness taints, one that is not gets them; a cordoned node gets the taint that says so. Then the
-labels of architecture and system are copied to their old names.
+It says once that it has registered the node, and a second after its end that it is removed. A node
+whose `Ready` condition is true loses its readiness taints, one that is not gets them; a cordoned
+node gets the taint that says so. Then the labels of architecture and system are copied to their
+old names.
 
 Admission puts `node.kubernetes.io/not-ready:NoSchedule` on each new node; it goes once the node
 says that it is ready. Parity: controllers.md 5.5. A node without a `Ready` condition keeps its
@@ -17,7 +18,7 @@ from app.domain.log import DECISION, Event, EventType, ObjectKey, Revision
 from app.domain.objects.commands import Command, PatchObject, PatchType
 from app.domain.values import json_tree, timestamps
 from app.domain.values.json_tree import JsonObject, JsonView
-from app.domain.values.timestamps import Instant
+from app.domain.values.timestamps import SECOND, Instant
 
 NAME = "node-lifecycle"
 
@@ -27,6 +28,10 @@ UNSCHEDULABLE = "node.kubernetes.io/unschedulable"
 
 COMPONENT = "node-controller"
 REGISTERED = "RegisteredNode"
+REMOVING = "RemovingNode"
+
+FAREWELL = SECOND
+"""How long after the end of a node it is said to be removed; about that was recorded."""
 
 _COPIED_LABELS = {
     "beta.kubernetes.io/arch": "kubernetes.io/arch",
@@ -45,23 +50,29 @@ class NodeReconciler:
         self._queue: WorkQueue[tuple[str]] = WorkQueue()
         self._reporter = Reporter(COMPONENT)
         self._registered: set[str] = set()
+        self._gone: WorkQueue[tuple[str, str]] = WorkQueue()
 
     def fold(self, event: Event, views: Views) -> None:
         """Queue every node that changed."""
         key = event.key
         if event.type is EventType.DECISION_RECORDED:
             if key.resource == DECISION.resource and event.object.get("controller") == NAME:
-                self._queue.drop((key.name,), Revision(event.stamp.observed))
+                self._fold_decision(event)
         elif is_of(key, EVENT_OBJECTS):
             self._fold_said(event)
         elif is_of(key, NODES):
             if event.type is EventType.OBJECT_DELETED:
                 self._registered.discard(event.uid)
+                due = Instant(event.stamp.time + FAREWELL)
+                self._gone.add_at((key.name, event.uid), due, event.revision)
             else:
                 self._queue.add((key.name,), event.revision)
 
     def step(self, views: Views, now: Instant) -> Plan | None:
         """The next write for one node."""
+        if gone := self._gone.take(now):
+            (name, uid), cause = gone
+            return self._say_gone(views, name, uid, cause, now)
         while found := self._queue.take(now):
             (name,), cause = found
             plan = self._plan(views, name, cause, now)
@@ -71,21 +82,38 @@ class NodeReconciler:
 
     def settled(self, plan: Plan, problem: str | None, now: Instant) -> None:
         """Try again after a refusal."""
-        if problem is not None:
+        if plan.decision is not None and plan.decision.outcome == "Removed":
+            gone = (plan.key, json_tree.text(plan.decision.inputs, "uid"))
+            if problem is not None:
+                self._gone.retry(gone, now)
+            else:
+                self._gone.forget(gone)
+        elif problem is not None:
             self._queue.retry((plan.key,), now)
         else:
             self._queue.forget((plan.key,))
 
     def due(self) -> Instant | None:
-        """When a refused node is tried again."""
-        return self._queue.due()
+        """When a refused node is tried again, or the end of one is to be told."""
+        found = [due for due in (self._queue.due(), self._gone.due()) if due is not None]
+        return min(found, default=None)
 
     def redecide(self, views: Views, decision: Event) -> Plan | None:
         """The plan again from the node as it was."""
         name = json_tree.text(decision.object, "name")
         cause = Revision(json_tree.integer(decision.object, "cause") or 0)
         now = json_tree.integer(decision.object, "inputs", "now") or decision.stamp.time
+        if json_tree.text(decision.object, "outcome") == "Removed":
+            uid = json_tree.text(decision.object, "inputs", "uid")
+            return self._say_gone(views, name, uid, cause, Instant(now))
         return self._plan(views, name, cause, Instant(now))
+
+    def _fold_decision(self, event: Event) -> None:
+        name, observed = event.key.name, Revision(event.stamp.observed)
+        if event.object.get("outcome") == "Removed":
+            self._gone.drop((name, json_tree.text(event.object, "inputs", "uid")), observed)
+        else:
+            self._queue.drop((name,), observed)
 
     def _fold_said(self, event: Event) -> None:
         self._reporter.fold(event)
@@ -96,6 +124,33 @@ class NodeReconciler:
         if json_tree.text(subject, "kind") == "Node" and uid not in self._registered:
             self._registered.add(uid)
             self._queue.add((json_tree.text(subject, "name"),), event.revision)
+
+    def _say_gone(self, views: Views, name: str, uid: str, cause: Revision, now: Instant) -> Plan:
+        subject = {"kind": "Node", "name": name, "uid": uid, "apiVersion": "v1"}
+        command = self._reporter.report(
+            views.objects,
+            now,
+            subject,
+            kind="Normal",
+            reason=REMOVING,
+            message=f"Node {name} event: Removing Node {name} from Controller",
+        )
+        return Plan(
+            controller=NAME,
+            key=name,
+            commands=(command,),
+            decision=Decision(
+                controller=NAME,
+                resource="nodes",
+                namespace="",
+                name=name,
+                outcome="Removed",
+                inputs={"now": now, "uid": uid},
+                summary={},
+            ),
+            cause=cause,
+            observed=views.objects.revision,
+        )
 
     def _plan(self, views: Views, name: str, cause: Revision, now: Instant) -> Plan | None:
         key = ObjectKey(*NODES, "", name)
