@@ -32,6 +32,11 @@ NOT_DEVICES = {
 }
 """Reasons that no change of claims or devices removes, with what does; not proved."""
 
+ENDS_ATTEMPT = (
+    "an error on any node that is asked ends the scheduler's attempt, even if other nodes would "
+    "take the pod (upstream's c16)"
+)
+
 Steps: TypeAlias = Generator[None, None, Found]
 
 
@@ -104,6 +109,8 @@ def waiting(
     if node and not found:
         raise NotFound(f'node "{node}" not found', resource="nodes")
     children = merge_nodes(found)
+    if rules.quirks.c16 and any(reason.is_error for reason in found):
+        children = (Reason(text=ENDS_ATTEMPT), *children)
     helps: list[JsonObject] = []
     if help and all(reason.text for reason in found):
         helpful, helps = yield from _help(list(refused.values()), found, bounds)

@@ -6,6 +6,7 @@ on which the same requests fail, then those with the same text of the scheduler.
 the counts; what is left out is in the complete JSON.
 """
 
+import re
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
 
@@ -26,6 +27,8 @@ from app.service.reasons import Reason, listed
 ENTRIES_MAX = 32
 """Reasons in a tree of nodes, if grouping can do it."""
 
+_ON_DEVICE = re.compile(r" on device [^\s:]+")
+
 GROUPS_MAX = 8
 CAUSES_MAX = 8
 REQUESTS_MAX = 4
@@ -45,6 +48,11 @@ class NodeReason:
         if self.explained is None:
             return []
         return [(claim.claim, one) for claim in self.explained.claims for one in claim.requests]
+
+    @property
+    def is_error(self) -> bool:
+        """True when the node gave an error rather than a refusal."""
+        return self.explained is not None and self.explained.outcome == "error"
 
     def to_json(self) -> JsonObject:
         """The node with every device."""
@@ -129,7 +137,7 @@ def same_answer(reason: NodeReason) -> Hashable:
         pools = tuple(why for _, why in explained.pools)
         if explained.deepest is not None:
             parts.append((len(explained.taken), explained.deepest.request))
-    return (reason.text, tuple(parts), pools)
+    return (_same_text(reason), tuple(parts), pools)
 
 
 def _same_causes(reason: NodeReason) -> Hashable:
@@ -138,7 +146,7 @@ def _same_causes(reason: NodeReason) -> Hashable:
         (claim, request.request, frozenset(key_of(one, coarse=True) for one in request.devices))
         for claim, request in reason.requests()
     )
-    return (reason.text, causes, bool(reason.explained and reason.explained.pools))
+    return (_same_text(reason), causes, bool(reason.explained and reason.explained.pools))
 
 
 def _same_requests(reason: NodeReason) -> Hashable:
@@ -148,11 +156,12 @@ def _same_requests(reason: NodeReason) -> Hashable:
         for claim, request in reason.requests()
         if request.suitable < request.needs
     )
-    return (reason.text, short)
+    return (_same_text(reason), short)
 
 
 def _same_text(reason: NodeReason) -> Hashable:
-    return reason.text
+    """The scheduler's text, whichever device and node it names."""
+    return _ON_DEVICE.sub(" on device …", reason.text).replace(reason.node, "…")
 
 
 def _group(nodes: Sequence[NodeReason]) -> Reason:
@@ -161,8 +170,10 @@ def _group(nodes: Sequence[NodeReason]) -> Reason:
     names = [reason.node for reason in nodes]
     subject = names[0] if len(names) == 1 else f"{nodes_text(len(names))} ({_names(names)})"
     children: list[Reason] = []
+    # Where the search was followed, that tells more than what is against devices alone.
+    followed = first.explained is not None and bool(first.explained.tried)
     for claim, requests in _by_claim(nodes):
-        found = _requests(requests)
+        found = _requests(requests, brief=followed)
         # The name of the claim is told only where there are several.
         several = first.explained is not None and len(first.explained.claims) > 1
         children += [Reason(text=f"claim {claim}", children=found)] if several else list(found)
@@ -171,6 +182,8 @@ def _group(nodes: Sequence[NodeReason]) -> Reason:
     children += _pools(nodes)
     children += _quirks(nodes)
     text = first.text or "it fits"
+    if any(reason.text != first.text for reason in nodes):
+        text += " (the others alike)"
     return Reason(text=f"{subject}: {text}", children=tuple(children), count=len(nodes))
 
 
@@ -208,14 +221,16 @@ def _by_claim(nodes: Sequence[NodeReason]) -> list[tuple[str, list[_OfNodes]]]:
     return [(claim, list(requests.values())) for claim, requests in found.items()]
 
 
-def _requests(found: Sequence[_OfNodes]) -> tuple[Reason, ...]:
+def _requests(found: Sequence[_OfNodes], *, brief: bool) -> tuple[Reason, ...]:
     """Requests that fail with their causes; those that could be satisfied in a line at most."""
     decisive = [one for one in found if _is_decisive(one)]
     others = [one for one in found if not _is_decisive(one)]
     shown = [_request(one) for one in decisive[:REQUESTS_MAX]]
     if left := decisive[REQUESTS_MAX:]:
         shown.append(Reason(text=f"{len(left)} more requests fail", count=_devices_of(left)))
-    shown += [_request(one, brief=bool(decisive)) for one in others[: REQUESTS_MAX - len(shown)]]
+    shown += [
+        _request(one, brief=brief or bool(decisive)) for one in others[: REQUESTS_MAX - len(shown)]
+    ]
     if left := others[max(0, REQUESTS_MAX - len(decisive)) :]:
         text = f"{len(left)} more requests could be satisfied"
         shown.append(Reason(text=text, count=_devices_of(left)))

@@ -137,6 +137,47 @@ async def test_defect_of_upstream_that_decides_is_named() -> None:
     assert any("upstream's defect distinct-last-only took part" in text for text in claim)
 
 
+async def test_selector_errors_of_many_nodes_are_one_answer() -> None:
+    selectors = [{"cel": {"expression": 'device.attributes["gpu.example.com"].none == 1'}}]
+    cluster = cluster_of(nodes=20, selectors=selectors)
+    cluster.pod("p", template="gpu")
+    async with asking(cluster.settle()) as ask:
+        found = await ask("pod", "p")
+    _, ends, nodes = found.reason.children
+    assert "ends the scheduler's attempt" in ends.text
+    assert nodes.count == 20
+    assert nodes.text.startswith("20 nodes (n0, n1, n2 and 17 more): ")
+    assert "no such key: none" in nodes.text
+    assert nodes.text.endswith("(the others alike)")
+
+
+async def test_requests_that_fail_together_tell_what_was_tried() -> None:
+    cluster = Cluster()
+    cluster.node("n0")
+    numas = [{"name": f"d{n}", "attributes": {"numa": {"int": n}}} for n in range(3)]
+    cluster.slice("n0", numas)
+    cluster.device_class()
+    spec = {
+        "devices": {
+            "requests": [{"name": n, "exactly": {"deviceClassName": "gpu"}} for n in "ab"],
+            "constraints": [{"matchAttribute": "gpu.example.com/numa"}],
+        }
+    }
+    cluster.create("resource.k8s.io/v1", "ResourceClaim", "claim", spec=spec)
+    cluster.pod("pod", claim="claim")
+    async with asking(cluster.settle()) as ask:
+        said = texts((await ask("pod", "pod")).reason)
+    assert "each request could be satisfied alone, but not all together" in said
+    assert any(
+        text.startswith(
+            "tried d0 for request a: then request b wants 1 device, 0 of 3 can be taken"
+        )
+        and "constraint (gpu.example.com/numa does not match what is taken)" in text
+        for text in said
+    )
+    assert "… given up 4 times in all" in said
+
+
 async def test_help_names_the_smallest_change_and_proves_it() -> None:
     cluster = cluster_of(nodes=2, devices=2, count=3)
     cluster.pod("p", template="gpu")
