@@ -8,7 +8,7 @@ from pathlib import Path
 
 MEASUREMENTS = (
     *("log", "writer", "cpu", "folding", "importing", "allocation", "cel", "api"),
-    *("watching", "scheduling", "verifying", "memory"),
+    *("watching", "scheduling", "verifying", "memory", "blast"),
 )
 
 

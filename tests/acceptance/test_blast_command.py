@@ -1,0 +1,52 @@
+"""`redra blast` as a person at a terminal meets it."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.acceptance.test_command_line import EXAMPLES, redra
+
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(180)]
+
+RULE = """\
+apiVersion: resource.k8s.io/v1
+kind: DeviceTaintRule
+metadata: {name: proposed}
+spec:
+  deviceSelector: {driver: gpu.example.com}
+  taint: {key: example.com/bad, effect: %s}
+"""
+
+
+def test_proposal_is_told_refused_and_never_written(tmp_path: Path) -> None:
+    data = tmp_path / "data"
+    code, _, error = redra("import", EXAMPLES, "--history", "examples", data=data)
+    assert code == 0, error
+    about = ("--history", "examples")
+    code, out, error = redra("blast", "-f", "-", *about, data=data, stdin=RULE % "NoExecute")
+    assert code == 0, error
+    assert out.startswith("DeviceTaintRule proposed: would be created\n")
+    assert len(out.splitlines()) < 50
+    code, out, _ = redra(
+        "blast", "-f", "-", *about, "-o", "json", data=data, stdin=RULE % "NoExecute"
+    )
+    assert code == 0
+    assert json.loads(out)["totals"]["devices_tainted"] > 0
+    file = tmp_path / "bad.yaml"
+    file.write_text("# a comment\n---\n" + RULE % "Nonsense")
+    code, _, error = redra("blast", "-f", file, *about, data=data)
+    assert code == 2
+    assert f'{file}:2: DeviceTaintRule.resource.k8s.io "proposed" is invalid' in error
+    code, _, error = redra("blast", "--delete", "devicetaintrule/proposed", *about, data=data)
+    assert code == 2
+    assert '"proposed" not found' in error
+
+
+def test_nothing_proposed_ends_with_2(tmp_path: Path) -> None:
+    code, _, error = redra("blast", data=tmp_path)
+    assert code == 2
+    assert "nothing is proposed" in error
+    code, _, error = redra("blast", "-f", tmp_path / "missing.yaml", data=tmp_path)
+    assert code == 2
+    assert "missing.yaml: No such file" in error
