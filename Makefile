@@ -45,6 +45,12 @@ fuzz: install ## Send and build what nobody meant; each fuzzer with FUZZ_SEED
 	@$(BIN)/python -m tests.fuzz live --cases 1500 --seed $(FUZZ_SEED)
 	@$(BIN)/python -m tests.fuzz worlds --cases 20000 --seed $(FUZZ_SEED)
 
+crash: install ## Kill workers, servers and PostgreSQL 200 times in running stories
+	@$(BIN)/python -m tests.crash --kills 200 --seed $${SEED:-1}
+
+simulate: install ## Live through 2,000 virtual hours of seeded worlds
+	@$(BIN)/python -m tests.simulation --hours $${HOURS:-2000} --seed $${SEED:-1}
+
 conformance: install ## Compare with the vectors of the reference, a table by gate and theme
 	@$(BIN)/python -m tests.conformance.report
 	@$(BIN)/python -m pytest -q -n 2 tests/conformance -k "not histories and not decide"
@@ -58,4 +64,4 @@ docs: install ## Make the generated reference pages
 clean: ## Remove the virtual environment and every cache
 	@rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis .cache .redra build dist
 
-.PHONY: help install demo test test-fast check format fuzz conformance bench docs clean
+.PHONY: help install demo test test-fast check format fuzz conformance bench docs clean crash simulate

@@ -138,6 +138,7 @@ def test_every_test_folder_answers_a_known_question() -> None:
         "scenarios",
         "conformance",
         "simulation",
+        "crash",
         "api",
         "acceptance",
         "migrations",

@@ -1,0 +1,35 @@
+"""Killed anywhere, the story ends as if nothing had happened. `make crash` kills 200 times."""
+
+import pytest
+
+from app.domain.errors import ChainBroken
+from tests.crash import inside, judging, told_inside, told_outside
+from tests.crash.__main__ import check_same
+from tests.crash.told_inside import Told
+
+KILLS = 12
+
+
+@pytest.fixture(scope="module")
+def plain() -> Told:
+    return told_inside.tell(0, 0)
+
+
+@pytest.mark.parametrize("seed", [1, 2, 3, 4, 5])
+def test_story_with_kills_ends_as_the_one_without(seed, plain):
+    told = told_inside.tell(seed, KILLS)
+    assert len(told.killed) == KILLS
+    check_same(told, plain)
+
+
+@pytest.mark.slow
+@pytest.mark.database
+@pytest.mark.timeout(300)
+async def test_real_processes_with_kills_end_the_story_as_without(tmp_path, plain):
+    toll = await told_outside.tell(tmp_path, 1, 3, plain.states, together=False)
+    assert len(toll.killed) >= 3
+
+
+def test_judge_notices_an_event_that_was_left_out(plain):
+    with pytest.raises(ChainBroken):
+        judging.check_log(plain.log[:10] + plain.log[11:], inside.PROFILE)

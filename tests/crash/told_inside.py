@@ -1,0 +1,83 @@
+"""The story told in process, with kills, and compared with the one without."""
+
+from collections import Counter
+from dataclasses import dataclass
+
+import anyio
+
+from app.domain.errors import AlreadyExists, NotFound
+from app.domain.log import Event, ObjectKey
+from app.domain.objects.commands import (
+    Command,
+    CreateObject,
+    DeleteObject,
+    PatchObject,
+    PatchType,
+)
+from app.domain.values.json_tree import JsonObject
+from tests.crash import inside, judging, story, virtual_loop
+from tests.crash.story import Act
+
+HOME = "home"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Told:
+    """How a telling went: the states after its chapters, which must not depend on kills, and what
+    was counted in the log.
+    """
+
+    states: list[JsonObject]
+    counted: Counter[str]
+    killed: tuple[str, ...]
+    repeats: int
+    log: tuple[Event, ...]
+
+
+def tell(seed: int, kills: int) -> Told:
+    """One story. Raises AssertionError for what must not be."""
+    told = virtual_loop.run(_tell(seed, kills))
+    assert isinstance(told, Told)
+    return told
+
+
+async def _tell(seed: int, kills: int) -> Told:
+    world, processes = await inside.begin(seed, kills)
+    client = inside.Client(processes[0])
+    states: list[JsonObject] = []
+    async with anyio.create_task_group() as tasks:
+        for process in processes:
+            tasks.start_soon(process.keep_alive)
+        chapters = [story.fleet(), *story.chapters(HOME), story.last_acts(HOME)]
+        for chapter in chapters:
+            for act in chapter:
+                await client.send(_command(act), expected=(AlreadyExists, NotFound))
+            await client.wait_rest(world)
+            runtime, _ = await processes[0].wait_runtime()
+            states.append(story.final_state(HOME, inside.objects_of(runtime)))
+        tasks.cancel_scope.cancel()
+    assert world.ended == [], world.ended
+    events = inside.events_of(world)
+    counted = judging.check_log(events, inside.PROFILE)
+    judging.check_decisions(events, inside.PROFILE)
+    assert await inside.check_tables(world) == []
+    return Told(
+        states=states,
+        counted=counted,
+        killed=tuple(world.killed),
+        repeats=client.repeats,
+        log=tuple(events),
+    )
+
+
+def _command(act: Act) -> Command:
+    group, _, version = act.version.rpartition("/")
+    key = ObjectKey(group, act.resource, act.namespace, act.name)
+    match act.verb:
+        case "create":
+            assert act.body is not None
+            return CreateObject(key=key, version=version, tree=act.body)
+        case "delete":
+            return DeleteObject(key=key, version=version)
+        case _:
+            return PatchObject(key=key, version=version, type=PatchType.MERGE, body=act.body)

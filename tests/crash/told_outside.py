@@ -1,0 +1,206 @@
+"""The story told to real processes over HTTP while they are killed one after the other."""
+
+import random
+import time
+from collections import Counter
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import anyio
+import asyncpg
+import httpx
+
+from app.adapters.postgres.database import open_database
+from app.adapters.postgres.log import PostgresLog
+from app.adapters.postgres.server import EmbeddedServer
+from app.domain.errors import LogUnavailable
+from app.domain.log import Event, Revision
+from app.domain.objects.profile import Profile
+from app.domain.values.json_tree import JsonObject
+from tests.crash import judging, story
+from tests.crash.stack import GROUPS, Stack
+from tests.crash.story import Act
+
+PATIENCE_SECONDS = 90.0
+GATE_SECONDS = 4.0
+"""How long a gate waits for somebody to come; then the process is killed where it is."""
+
+KINDS = (
+    ("v1", "pods"),
+    ("v1", "namespaces"),
+    ("resource.k8s.io/v1", "resourceclaims"),
+    ("apps/v1", "deployments"),
+    ("batch/v1", "jobs"),
+)
+
+
+@dataclass(slots=True, kw_only=True)
+class Toll:
+    """What was killed where, and how often the client had to repeat."""
+
+    wanted: int
+    killed: list[str] = field(default_factory=list)
+    repeats: int = 0
+
+    @property
+    def is_paid(self) -> bool:
+        """True when as many were killed as were wanted."""
+        return len(self.killed) >= self.wanted
+
+
+async def tell(
+    folder: Path, seed: int, kills: int, expected: list[JsonObject], *, together: bool
+) -> Toll:
+    """Stories one after the other until all kills are done. Raises AssertionError."""
+    toll = Toll(wanted=kills)
+    async with EmbeddedServer(folder / "postgres") as server:
+        stack = Stack(folder, server, together=together)
+        try:
+            await stack.start()
+            async with anyio.create_task_group() as tasks:
+                tasks.start_soon(_kill, stack, random.Random(seed), toll)
+                await _tell_stories(stack, seed, toll, expected)
+            await check(stack.database)
+            for program in stack.programs.values():
+                program.check_log()
+        finally:
+            stack.stop()
+    return toll
+
+
+async def _tell_stories(stack: Stack, seed: int, toll: Toll, expected: list[JsonObject]) -> None:
+    for act in story.fleet():
+        await send(stack, act, toll)
+    number = 0
+    while number == 0 or not toll.is_paid:
+        await _tell_once(stack, f"s{seed}-{number}", toll, expected)
+        number += 1
+
+
+async def _tell_once(stack: Stack, home: str, toll: Toll, expected: list[JsonObject]) -> None:
+    chapters = [*story.chapters(home), story.last_acts(home)]
+    for chapter, state in zip(chapters, expected[1:], strict=True):
+        for act in chapter:
+            await send(stack, act, toll)
+        await wait_state(stack, home, state)
+
+
+async def send(stack: Stack, act: Act, toll: Toll) -> None:
+    """Repeat a write until it is answered for good."""
+    path = path_of(act.version, act.resource, act.namespace)
+    end = time.monotonic() + PATIENCE_SECONDS
+    async with httpx.AsyncClient(base_url=stack.url, timeout=15) as client:
+        while time.monotonic() < end:
+            try:
+                answer = await _send_once(client, act, path)
+            except httpx.TransportError:
+                toll.repeats += 1
+                await anyio.sleep(0.05)  # the server is being started
+                continue
+            if answer.status_code < 300:
+                return
+            reason = answer.json().get("reason")
+            if reason in ("AlreadyExists", "NotFound"):
+                return
+            assert answer.status_code >= 500, answer.text
+            toll.repeats += 1
+            await anyio.sleep(0.05)
+    raise AssertionError(f"{act.verb} {act.resource}/{act.name} was not answered")
+
+
+async def _send_once(client: httpx.AsyncClient, act: Act, path: str) -> httpx.Response:
+    match act.verb:
+        case "create":
+            return await client.post(path, json=act.body)
+        case "delete":
+            return await client.delete(f"{path}/{act.name}")
+        case _:
+            kind = {"content-type": "application/merge-patch+json"}
+            return await client.patch(f"{path}/{act.name}", json=act.body, headers=kind)
+
+
+async def wait_state(stack: Stack, home: str, expected: JsonObject) -> None:
+    """Return when the state is the expected one and stays so for another look."""
+    end = time.monotonic() + PATIENCE_SECONDS
+    found: JsonObject = {}
+    same = 0
+    while time.monotonic() < end:
+        try:
+            found = story.final_state(home, await _objects(stack))
+        except httpx.TransportError:
+            found = {}
+        same = same + 1 if found == expected else 0
+        if same == 2:
+            return
+        await anyio.sleep(0.1)  # the controllers are other processes
+    raise AssertionError(f"{home} did not come to the state\n{expected}\nbut to\n{found}")
+
+
+async def _objects(stack: Stack) -> list[JsonObject]:
+    kinds = {"pods": "Pod", "namespaces": "Namespace", "resourceclaims": "ResourceClaim"}
+    kinds |= {"deployments": "Deployment", "jobs": "Job"}
+    found: list[JsonObject] = []
+    async with httpx.AsyncClient(base_url=stack.url, timeout=15) as client:
+        for version, resource in KINDS:
+            answer = await client.get(path_of(version, resource, ""))
+            if answer.status_code != 200:
+                raise httpx.ReadError(answer.text)
+            found += [{"kind": kinds[resource], **item} for item in answer.json()["items"]]
+    return found
+
+
+def path_of(version: str, resource: str, namespace: str) -> str:
+    """Where the API has a resource."""
+    root = f"/apis/{version}" if "/" in version else f"/api/{version}"
+    return f"{root}/namespaces/{namespace}/{resource}" if namespace else f"{root}/{resource}"
+
+
+async def _kill(stack: Stack, draw: random.Random, toll: Toll) -> None:
+    """Kill one process after the other, at named points of its appends, and start it again."""
+    postgres_every = 12
+    while not toll.is_paid:
+        if len(toll.killed) % postgres_every == postgres_every - 1:
+            await anyio.to_thread.run_sync(stack.kill_postgres)
+            toll.killed.append("postgres")
+            await anyio.sleep(draw.random())  # it is started again by its guardian
+            continue
+        names = ["up"] if stack.together else ["scheduling", "scheduling", *GROUPS, "api"]
+        name = draw.choice(names)
+        stage = draw.choice(["append", "commit", "commit"])
+        try:
+            gate = await stack.hold_gate(name, stage)
+        except (OSError, asyncpg.PostgresError):
+            await anyio.sleep(0.1)  # the database comes back
+            continue
+        stopped = await gate.wait_stopped(GATE_SECONDS)
+        stack.programs[name].kill()
+        toll.killed.append(f"{name} {stage if stopped else 'anywhere'}")
+        await gate.open()
+        await anyio.to_thread.run_sync(stack.restart, name)
+
+
+async def events_in(database: str) -> list[Event]:
+    """The whole log of the default history."""
+    async with open_database(database) as opened:
+        log = PostgresLog(opened)
+        info = await log.find_history("default")
+        assert info is not None
+        found: list[Event] = []
+        while page := await log.read(info.id, after=Revision(len(found)), limit=5_000):
+            found += page
+        return found
+
+
+async def check(database: str) -> Counter[str]:
+    """The judgement of the log, read from the database."""
+    end = time.monotonic() + PATIENCE_SECONDS
+    while True:
+        try:
+            events = await events_in(database)
+            break
+        except LogUnavailable:
+            assert time.monotonic() < end, "the database did not come back"
+            await anyio.sleep(0.2)
+    counted = judging.check_log(events, Profile())
+    judging.check_decisions(events, Profile())
+    return counted
