@@ -67,6 +67,9 @@ class _Maker:
         self.rng, self.chosen = rng, chosen
         self.kinds = rng.choice(((0,), (0, 0, 0, 1), (0, 1)))
         self.distincts = rng.choice(((0, 1), (0, 1, 2)))
+        self.uniform = rng.random() < 0.5
+        self.patterns: dict[int, dict] = {}
+        self.whole = rng.random() < 0.5
 
     def has(self, *names: str) -> bool:
         return any(name in self.chosen for name in names)
@@ -126,12 +129,15 @@ class _Maker:
         }
         if not self.has("clash"):
             spec["pool"]["name"] = node
-        devices = [self.device(number, counting) for number in range(size)]
+        devices = [self.like(number, counting) for number in range(size)]
         name = f"{node}-{driver[0]}"
         slices = [{"metadata": {"name": name}, "spec": {**spec, "devices": devices}}]
         if counting:
             sets = [
-                {"name": one, "counters": {"x": {"value": str(rng.randint(1, 4))}}}
+                {
+                    "name": one,
+                    "counters": {"x": {"value": str(rng.randint(1, self.uniform * 4 + 4))}},
+                }
                 for one in ("a", "b")
             ]
             slices.append(
@@ -154,6 +160,19 @@ class _Maker:
                     device["attributes"]["kind"] = {"int": self.rng.randint(0, 1)}
                 if self.likely(0.1):
                     device.pop("taints", None)
+        return made
+
+    def like(self, number: int, counting: bool) -> dict:
+        """A device; in uniform worlds all of one kind are alike but for what must be distinct."""
+        if not self.uniform:
+            return self.device(number, counting)
+        kind = self.rng.choice((0, 0, 1))
+        if kind not in self.patterns:
+            self.patterns[kind] = self.device(number, counting)
+            self.patterns[kind]["attributes"]["kind"] = {"int": kind}
+        made = deepcopy(self.patterns[kind])
+        made["name"] = f"d{number}"
+        made["attributes"]["d"] = {"int": self.rng.choice(self.distincts)}
         return made
 
     def device(self, number: int, counting: bool) -> dict:
@@ -187,7 +206,7 @@ class _Maker:
         requests = [self.request(index) for index in range(rng.choice((1, 2, 2, 3)))]
         names = [found["name"] for found in requests]
         constraints = []
-        if self.has("lists") or self.likely(0.15):
+        if self.has("lists") or self.likely(0.3):
             constraints.append(
                 {"matchAttribute": f"{GPU}/m", "requests": rng.choice(([], names[:2], names[1:]))}
             )
@@ -227,12 +246,14 @@ class _Maker:
         if self.has("everything") and self.likely(0.35):
             made["allocationMode"] = "All"
         else:
-            made["count"] = rng.choice((1, 1, 2, 2, 3))
-        if self.likely(0.4):
+            made["count"] = rng.choice((1, 1, 1, 2, 2, 3))
+        if self.likely(0.8 if self.uniform else 0.4):
             kind = f"device.attributes[device.driver].kind == {rng.randint(0, 1)}"
             made["selectors"] = [{"cel": {"expression": kind}}]
         if self.has("taints", "counters") and self.likely(0.3):
             made["tolerations"] = [{"operator": "Exists"}]
+        if self.has("shares") and self.whole:
+            made["capacity"] = {"requests": {"memory": rng.choice(("2Gi", "4Gi", "1Gi"))}}
         if self.has("growing") and self.likely(0.7):
             amounts = ("0.5Gi", "1.5Gi", "1.5Gi", "2.5Gi", "1Gi")
             made["capacity"] = {"requests": {"memory": rng.choice(amounts)}}
