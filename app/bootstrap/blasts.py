@@ -44,10 +44,10 @@ async def blast(
 ) -> BlastRadius:
     """What the changes would do as of `moment` (empty: now). Raises InputError for a refusal."""
     info = await find_history(store, name)
-    try:
-        views = await views_at(store, settings, name, moment)
-    except Rejected as problem:
-        raise InputError(problem.message, place="--at") from problem
+    last = (await store.log.head(info.id)).revision
+    if moment.isdigit() and int(moment) > last:
+        raise InputError(f"revision {moment} is not there yet, the last is {last}", place="--at")
+    views = await views_at(store, settings, name, moment)
     if moment and not moment.isdigit():
         now = Instant(parse_moment(moment))
     else:

@@ -180,7 +180,7 @@ def _section(
     tell: Callable[[_Entry], str],
 ) -> Iterator[str]:
     if total:
-        yield f"{name}: {total} {'changes' if total == 1 else 'change'}"
+        yield f"{name} that change: {total}"
         yield from _examples(entries, total, examples_max, tell)
 
 

@@ -25,10 +25,10 @@ def test_rule_is_told_on_a_page():
         "  gpu.example.com/n1/gpu-1 tainted example.com/bad:NoExecute (rule rule), "
         "held by default/patient-gpu-rt4dq",
         "  … 2 more; -o json has them",
-        "pools: 2 change",
+        "pools that change: 2",
         "  gpu.example.com/n1: 2 → 0 allocatable, 0 free",
         "  gpu.example.com/n2: 2 → 0 allocatable, 1 → 0 free",
-        "classes: 1 changes",
+        "classes that change: 1",
         "  gpu: 4 devices, 4 → 0 allocatable, 1 → 0 free",
     ]
 
