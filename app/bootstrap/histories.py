@@ -7,6 +7,7 @@ from app.adapters import schemas
 from app.bootstrap.choices import history_settings
 from app.bootstrap.stores import Store
 from app.domain import cel
+from app.domain.cel import object_rules
 from app.domain.devices.cel_selectors import CelCompiler
 from app.domain.log import HistoryInfo
 from app.domain.log.projection import Projection
@@ -61,6 +62,7 @@ def rules_for(profile: Profile) -> Rules:
         validate_create=validation.validate_create,
         validate_update=validation.validate_update,
         check_expression=check_expression,
+        object_rules=object_rules,
     )
 
 

@@ -380,12 +380,109 @@ async def test_each_moment_has_the_kinds_of_then():
         assert (await server.get(f"/h/default@{revision}{WIDGETS}/w"))["spec"]["size"] == 3
 
 
-async def test_unevaluated_rules_are_told():
-    ruled = {**SPEC, "x-kubernetes-validations": [{"rule": "self.size > 0"}]}
+RULED = {
+    "type": "object",
+    "x-kubernetes-validations": [
+        {"rule": "self.least <= self.most", "message": "least may not exceed most"},
+    ],
+    "properties": {
+        "least": {"type": "integer"},
+        "most": {"type": "integer"},
+        "share": {
+            "type": "number",
+            "x-kubernetes-validations": [{"rule": "self > 0.5 && self * 2.0 <= 2.0"}],
+        },
+        "kept": {
+            "type": "string",
+            "x-kubernetes-validations": [
+                {"rule": "self == oldSelf", "message": "Value is immutable"}
+            ],
+        },
+        "names": {
+            "type": "array",
+            "items": {"type": "string"},
+            "x-kubernetes-validations": [
+                {
+                    "rule": "self.all(n, n.startsWith('a')) && size(self) < 3",
+                    "messageExpression": "'bad names: ' + self[0]",
+                }
+            ],
+        },
+        "open": {
+            "type": "object",
+            "properties": {"x": {"type": "integer"}, "y-z": {"type": "integer"}},
+            "x-kubernetes-validations": [
+                {
+                    "rule": "!has(self.x) || self.y__dash__z > 1",
+                    "fieldPath": ".x",
+                    "reason": "FieldValueForbidden",
+                }
+            ],
+        },
+    },
+}
+
+
+def ruled(**spec):
+    tree = widget()
+    tree["spec"] = {"least": 1, "most": 2, **spec}
+    return tree
+
+
+@pytest.mark.parametrize(
+    ("spec", "text"),
+    [
+        ({"least": 3}, 'spec: Invalid value: "object": least may not exceed most'),
+        (
+            {"share": 0.25},
+            'spec.share: Invalid value: "number": failed rule: self > 0.5 && self * 2.0 <= 2.0',
+        ),
+        ({"names": ["b"]}, 'spec.names: Invalid value: "array": bad names: b'),
+        (
+            {"open": {"x": 1, "y-z": 1}},
+            "spec.open.x: Forbidden: failed rule: !has(self.x) || self.y__dash__z > 1",
+        ),
+        (
+            {"open": {"x": 1}},
+            "spec.open.x: Forbidden: no such key: y__dash__z evaluating rule: failed rule: "
+            "!has(self.x) || self.y__dash__z > 1",
+        ),
+    ],
+)
+async def test_object_that_breaks_a_rule_is_refused(spec, text):
     async with serving() as server:
-        answer = await server.raw("POST", CRDS, definition(version(spec=ruled)))
-        assert answer.status_code == 201
-        assert "x-kubernetes-validations" in answer.headers["warning"]
+        await server.post(CRDS, definition(version(spec=RULED)))
+        refused = await server.post(WIDGETS, ruled(**spec), 422)
+        assert refused["message"] == f'Widget.example.com "w" is invalid: {text}'
+
+
+async def test_object_that_keeps_all_rules_is_taken():
+    async with serving() as server:
+        await server.post(CRDS, definition(version(spec=RULED)))
+        spec = {"share": 1, "kept": "x", "names": ["a", "ab"], "open": {"x": 1, "y-z": 2}}
+        await server.post(WIDGETS, ruled(**spec))
+
+
+async def test_rules_about_the_value_before_hold_for_changes_only():
+    async with serving() as server:
+        await server.post(CRDS, definition(version(spec=RULED)))
+        await server.post(WIDGETS, ruled(kept="x"))
+        await server.patch(f"{WIDGETS}/w", {"spec": {"most": 5}})
+        refused = await server.patch(f"{WIDGETS}/w", {"spec": {"kept": "y"}}, 422)
+        assert refused["message"].endswith('spec.kept: Invalid value: "string": Value is immutable')
+
+
+async def test_rule_that_cannot_be_compiled_is_refused_with_the_definition():
+    spec = {
+        "type": "object",
+        "x-kubernetes-validations": [{"rule": "self.a +"}, {"rule": "no > 1"}],
+    }
+    async with serving() as server:
+        refused = await server.post(CRDS, definition(version(spec=spec)), 422)
+        causes = {c["field"]: c["message"] for c in refused["details"]["causes"]}
+        place = "spec.versions[0].schema.openAPIV3Schema.properties[spec].x-kubernetes-validations"
+        assert "compilation failed" in causes[f"{place}[0].rule"]
+        assert "undeclared reference to 'no'" in causes[f"{place}[1].rule"]
 
 
 async def test_create_is_refused_while_the_definition_ends():

@@ -70,10 +70,15 @@ class Checked:
         return self.parsed.root
 
 
-def check(parsed: Parsed, environment: Environment) -> Checked:
-    """The typed tree. Raises CompileError with all type errors found."""
+def check(
+    parsed: Parsed, environment: Environment, variables: dict[str, Type] | None = None
+) -> Checked:
+    """The typed tree. Raises CompileError with all type errors found.
+
+    `variables` are those of rules over objects; without them there is the device alone.
+    """
     checker = _Checker(environment=environment)
-    checker.scopes.append({"device": types.DEVICE})
+    checker.scopes.append({"device": types.DEVICE} if variables is None else variables)
     checker.visit(parsed.root)
     if checker.issues:
         raise parsed.source.failure(checker.issues)

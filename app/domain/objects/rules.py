@@ -2,14 +2,14 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import Any, Protocol, TypeAlias
 
 from app.domain.objects.field_errors import FieldError
 from app.domain.objects.profile import Profile
 from app.domain.objects.reader import ObjectsReader
 from app.domain.objects.registry import Kind
 from app.domain.objects.schema import Schemas
-from app.domain.values.json_tree import JsonObject
+from app.domain.values.json_tree import JsonObject, JsonView
 from app.domain.values.patches import OPERATIONS_MAX
 from app.domain.values.timestamps import Instant
 
@@ -26,6 +26,42 @@ CheckExpression: TypeAlias = Callable[[str], ExpressionProblem | None]
 """Says what is wrong with a selector in a new object. Plugged in, because CEL is its own part."""
 
 
+class ObjectRules(Protocol):
+    """Evaluates `x-kubernetes-validations`. Plugged in, because CEL is its own part."""
+
+    def problem_of(self, expression: str) -> str:
+        """Why a rule cannot be compiled; empty when it can."""
+        ...
+
+    def broken(
+        self, expression: str, schema: JsonView, value: Any, old: Any, *, is_optional: bool
+    ) -> str | None:
+        """None when the rule holds; empty when it does not; else the text of an error."""
+        ...
+
+    def text_of(self, expression: str, schema: JsonView, value: Any, old: Any) -> str:
+        """The text that a message expression gives; empty when it gives none."""
+        ...
+
+
+class NoObjectRules:
+    """Takes everything; for callers that bring no CEL."""
+
+    def problem_of(self, expression: str) -> str:
+        """Every rule is taken."""
+        return ""
+
+    def broken(
+        self, expression: str, schema: JsonView, value: Any, old: Any, *, is_optional: bool
+    ) -> str | None:
+        """Every rule holds."""
+        return None
+
+    def text_of(self, expression: str, schema: JsonView, value: Any, old: Any) -> str:
+        """There are no messages."""
+        return ""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ValidationContext:
     """What validation may look at besides the object: the release, other objects, the time."""
@@ -35,6 +71,7 @@ class ValidationContext:
     reader: ObjectsReader
     now: Instant
     check_expression: CheckExpression
+    object_rules: ObjectRules = NoObjectRules()
 
 
 ValidateCreate: TypeAlias = Callable[[Kind, JsonObject, ValidationContext], list[FieldError]]
@@ -75,6 +112,7 @@ class Rules:
     validate_create: ValidateCreate = accept_create
     validate_update: ValidateUpdate = accept_update
     check_expression: CheckExpression = accept_expression
+    object_rules: ObjectRules = NoObjectRules()
     patch_operations_max: int = OPERATIONS_MAX
     tracks_managers: bool = True
 
@@ -86,4 +124,5 @@ class Rules:
             reader=reader,
             now=now,
             check_expression=self.check_expression,
+            object_rules=self.object_rules,
         )

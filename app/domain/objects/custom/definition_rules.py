@@ -8,9 +8,10 @@ from collections.abc import Iterator
 from typing import Any
 
 from app.domain.objects import field_errors
-from app.domain.objects.custom import definitions
+from app.domain.objects.custom import definitions, rule_checking
 from app.domain.objects.custom.structure import EMBEDDED, INT_OR_STRING, PRESERVE
 from app.domain.objects.field_errors import FieldError
+from app.domain.objects.rules import ObjectRules
 from app.domain.values import json_paths, json_tree, names
 from app.domain.values.json_tree import JsonObject, JsonView
 
@@ -33,14 +34,19 @@ def fill(tree: JsonObject) -> None:
     spec.setdefault("conversion", {"strategy": "None"})
 
 
-def check(tree: JsonView) -> list[FieldError]:
-    """Every rule that a definition breaks."""
-    return list(_check(tree))
+def check(tree: JsonView, rules: ObjectRules) -> list[FieldError]:
+    """Every rule that a definition breaks, its own rules for objects included."""
+    found = list(_check(tree))
+    for index, row in enumerate(json_tree.objects(tree, "spec", "versions")):
+        path = f"spec.versions[{index}].schema.openAPIV3Schema"
+        schema = json_tree.mapping(row, "schema", "openAPIV3Schema")
+        found += rule_checking.problems(schema, path, rules)
+    return found
 
 
-def check_change(tree: JsonView, old: JsonView) -> list[FieldError]:
+def check_change(tree: JsonView, old: JsonView, rules: ObjectRules) -> list[FieldError]:
     """The same for a change: a served kind keeps its names, and stored versions stay known."""
-    found = check(tree)
+    found = check(tree, rules)
     if definitions.is_established(old):
         for path in (("group",), ("scope",), ("names", "kind"), ("names", "plural")):
             value = json_tree.get(tree, "spec", *path)

@@ -9,7 +9,6 @@ apiextensions.k8s.io/v1.
 from collections.abc import Iterator, Mapping
 
 from app.domain.objects.custom.definitions import GROUP, RESOURCE
-from app.domain.objects.custom.structure import schemas_in
 from app.domain.objects.reader import ObjectsReader
 from app.domain.values import json_tree, timestamps
 from app.domain.values.json_tree import JsonObject, JsonView
@@ -69,18 +68,9 @@ def terminating(tree: JsonView, reason: str, message: str, now: Instant) -> Json
 
 def warnings(tree: JsonView) -> tuple[str, ...]:
     """What the writer of a definition should know about it."""
-    found = []
     if json_tree.text(tree, "spec", "conversion", "strategy") == "Webhook":
-        found.append("conversion webhooks are not called: versions differ in apiVersion alone")
-    if any(
-        "x-kubernetes-validations" in schema
-        for version in json_tree.objects(tree, "spec", "versions")
-        for schema in schemas_in(json_tree.mapping(version, "schema", "openAPIV3Schema"))
-    ):
-        found.append(
-            "x-kubernetes-validations are stored and shown, but redra does not evaluate them"
-        )
-    return tuple(found)
+        return ("conversion webhooks are not called: versions differ in apiVersion alone",)
+    return ()
 
 
 def _taken(reader: ObjectsReader, group: str, name: str) -> Mapping[str, set[str]]:

@@ -14,6 +14,7 @@ from app.domain.values.json_tree import JsonObject, JsonView
 
 PRESERVE = "x-kubernetes-preserve-unknown-fields"
 EMBEDDED = "x-kubernetes-embedded-resource"
+RULES = "x-kubernetes-validations"
 INT_OR_STRING = "x-kubernetes-int-or-string"
 
 _IDENTITY = ("apiVersion", "kind", "metadata")

@@ -23,6 +23,7 @@ class CustomVersion:
     schema: JsonView = field(default_factory=dict)
     columns: tuple[JsonView, ...] = ()
     scale: Scale | None = None
+    has_rules: bool = False
     warning: str = ""
 
 

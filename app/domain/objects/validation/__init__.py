@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from typing import TypeAlias
 
 from app.domain.log import ObjectKey
-from app.domain.objects.custom import definition_rules
+from app.domain.objects.custom import checking, definition_rules, rule_checking
 from app.domain.objects.field_errors import FieldError
 from app.domain.objects.registry import Kind
 from app.domain.objects.rules import ValidationContext
@@ -38,8 +38,8 @@ _CREATE: Mapping[tuple[str, str], Create] = {
     ("resource.k8s.io", "DeviceTaintRule"): taint_rules.create,
     ("resource.k8s.io", "ResourceSlicePatch"): patches.create,
     ("resource.k8s.io", "ResourcePoolStatusRequest"): pool_requests.create,
-    ("apiextensions.k8s.io", "CustomResourceDefinition"): lambda tree, _: definition_rules.check(
-        tree
+    ("apiextensions.k8s.io", "CustomResourceDefinition"): lambda tree, context: (
+        definition_rules.check(tree, context.object_rules)
     ),
     ("", "Pod"): core.create_pod,
     ("", "Node"): core.create_node,
@@ -53,8 +53,8 @@ _UPDATE: Mapping[tuple[str, str], Update] = {
     ("resource.k8s.io", "DeviceTaintRule"): taint_rules.update,
     ("resource.k8s.io", "ResourceSlicePatch"): patches.update,
     ("resource.k8s.io", "ResourcePoolStatusRequest"): pool_requests.update,
-    ("apiextensions.k8s.io", "CustomResourceDefinition"): lambda tree, old, _part, _context: (
-        definition_rules.check_change(tree, old)
+    ("apiextensions.k8s.io", "CustomResourceDefinition"): lambda tree, old, _, context: (
+        definition_rules.check_change(tree, old, context.object_rules)
     ),
     ("", "Pod"): core.update_pod,
     ("", "Node"): core.update_node,
@@ -63,6 +63,8 @@ _UPDATE: Mapping[tuple[str, str], Update] = {
 
 def validate_create(kind: Kind, tree: JsonView, context: ValidationContext) -> list[FieldError]:
     """Every rule that a new object breaks; the tree is in the storage version, defaulted."""
+    if kind.custom is not None:
+        return _custom(kind, tree, None, context)
     check = _CREATE.get((kind.group, kind.kind))
     return check(tree, _context(tree, context)) if check is not None else []
 
@@ -71,8 +73,21 @@ def validate_update(
     kind: Kind, tree: JsonView, old: JsonView, subresource: str, context: ValidationContext
 ) -> list[FieldError]:
     """Every rule that a change breaks; with `subresource` only its part was changed."""
+    if kind.custom is not None:
+        return _custom(kind, tree, old, context)
     check = _UPDATE.get((kind.group, kind.kind))
     return check(tree, old, subresource, _context(tree, context)) if check is not None else []
+
+
+def _custom(
+    kind: Kind, tree: JsonView, old: JsonView | None, context: ValidationContext
+) -> list[FieldError]:
+    """The rules of a custom kind; asked only when the object is what its schema says."""
+    assert kind.custom is not None, "asked for custom kinds only"
+    version = kind.custom.versions[kind.storage_version]
+    if not version.has_rules or checking.check(version.schema, tree, old):
+        return []
+    return rule_checking.check(version.schema, tree, old, context.object_rules)
 
 
 def _context(tree: JsonView, given: ValidationContext) -> Context:
@@ -82,6 +97,7 @@ def _context(tree: JsonView, given: ValidationContext) -> Context:
         profile=given.profile,
         namespace_labels=json_tree.labels(namespace or {}, "metadata", "labels"),
         check_expression=given.check_expression,
+        object_rules=given.object_rules,
     )
 
 

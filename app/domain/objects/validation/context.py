@@ -4,7 +4,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from app.domain.objects.profile import Profile
-from app.domain.objects.rules import CheckExpression, accept_expression
+from app.domain.objects.rules import (
+    CheckExpression,
+    NoObjectRules,
+    ObjectRules,
+    accept_expression,
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -14,3 +19,4 @@ class Context:
     profile: Profile
     namespace_labels: Mapping[str, str] = field(default_factory=dict)
     check_expression: CheckExpression = accept_expression
+    object_rules: ObjectRules = NoObjectRules()

@@ -1,0 +1,155 @@
+"""Rules over parts of objects: expressions with `self` and `oldSelf` in the place of a device.
+
+What is known of types comes from the values: the variables are dynamic, so a rule that upstream
+refuses because a field has another type fails here when it is evaluated. Values are made from JSON
+by the OpenAPI schema of their place. Parity: x-kubernetes-validations of apiextensions.k8s.io/v1.
+"""
+
+import re
+from collections.abc import Mapping
+from functools import lru_cache
+from typing import Any, Final
+
+from app.domain.cel import checker, conversions, parser, types, validation
+from app.domain.cel.closures import Compiler
+from app.domain.cel.device import DeviceInput
+from app.domain.cel.environment import STORED
+from app.domain.cel.evaluation import COST_EXCEEDED, Code, Evaluation
+from app.domain.cel.issues import CompileError
+from app.domain.cel.limits import COST_LIMIT, DEPTH_MAX
+from app.domain.cel.program import error_text
+from app.domain.cel.values import CostExceeded, OptionalValue, Value
+from app.domain.values.json_tree import JsonView
+
+RULES_KEPT_MAX: Final = 2_048
+"""Compiled rules that are remembered."""
+
+_VARIABLES: Final = ("self", "oldSelf")
+_NO_DEVICE: Final = DeviceInput(driver="").value
+_RESERVED: Final = frozenset(
+    (
+        *("true", "false", "null", "in", "as", "break", "const", "continue", "else", "for"),
+        *("function", "if", "import", "let", "loop", "package", "namespace", "return"),
+    )
+)
+_ESCAPES: Final = {"_": "__underscores__", ".": "__dot__", "-": "__dash__", "/": "__slash__"}
+_ESCAPED = re.compile(r"__|[./-]")
+
+
+class Rule:
+    """A compiled rule; immutable, may be shared."""
+
+    __slots__ = ("_code", "_slots")
+
+    def __init__(self, code: Code, slots: int) -> None:
+        self._code = code
+        self._slots = slots
+
+    def run(self, value: Value, old: Value) -> Value:
+        """What it says of a value, perhaps an error."""
+        ctx = Evaluation(_NO_DEVICE, COST_LIMIT, self._slots)
+        ctx.slots[0], ctx.slots[1] = value, old
+        try:
+            return self._code(ctx)
+        except CostExceeded:
+            return COST_EXCEEDED
+
+
+@lru_cache(maxsize=RULES_KEPT_MAX)
+def compile_rule(expression: str) -> Rule | str:
+    """The rule, or why it cannot be compiled."""
+    try:
+        parsed = parser.parse(expression)
+        checked = checker.check(parsed, STORED, dict.fromkeys(_VARIABLES, types.DYN))
+        validation.check_literals(checked)
+        compiler = Compiler(checked=checked, environment=STORED)
+        compiler.declare(*_VARIABLES)
+        code = compiler.compile(checked.root)
+    except CompileError as problem:
+        return problem.text
+    except RecursionError:
+        return f"expression recursion limit exceeded: {DEPTH_MAX}"
+    return Rule(code, compiler.slots)
+
+
+def problem_of(expression: str) -> str:
+    """Why a rule cannot be compiled; empty when it can."""
+    found = compile_rule(expression)
+    return found if isinstance(found, str) else ""
+
+
+def broken(
+    expression: str, schema: JsonView, value: Any, old: Any, *, is_optional: bool = False
+) -> str | None:
+    """None when the rule holds for a value; empty when it does not; else the error's text.
+
+    `old` is the value before, None where there is none; with `is_optional` the rule sees it as an
+    optional value.
+    """
+    rule = compile_rule(expression)
+    if isinstance(rule, str):
+        return rule
+    before = value_of(schema, old)
+    if is_optional:
+        before = OptionalValue(before, present=old is not None)
+    found = rule.run(value_of(schema, value), before)
+    if found is True:
+        return None
+    return "" if found is False else error_text(found)
+
+
+def text_of(expression: str, schema: JsonView, value: Any, old: Any) -> str:
+    """The text that a message expression gives; empty when it gives none."""
+    rule = compile_rule(expression)
+    if isinstance(rule, str):
+        return ""
+    found = rule.run(value_of(schema, value), value_of(schema, old))
+    return found if isinstance(found, str) else ""
+
+
+def value_of(schema: JsonView, value: Any) -> Value:
+    """The CEL value of a part of an object, as its schema describes it."""
+    if isinstance(value, dict):
+        properties: Mapping[str, Any] = schema.get("properties") or {}
+        more = schema.get("additionalProperties")
+        found: dict[str, Value] = {}
+        for key, item in value.items():
+            child = properties.get(key)
+            if item is None:
+                continue  # null counts as absent
+            if isinstance(child, dict):
+                found[_escaped(key)] = value_of(child, item)
+            elif isinstance(more, dict):
+                found[key] = value_of(more, item)
+            else:
+                found[_escaped(key)] = value_of({}, item)
+        return found
+    if isinstance(value, list):
+        items = schema.get("items")
+        inner = items if isinstance(items, dict) else {}
+        return tuple(value_of(inner, item) for item in value)
+    if schema.get("type") == "number" and isinstance(value, int) and not isinstance(value, bool):
+        return float(value)
+    if isinstance(value, str):
+        return _text(schema, value)
+    return value
+
+
+def _text(schema: JsonView, value: str) -> Value:
+    match schema.get("format"):
+        case "date-time":
+            moment = conversions.parse_timestamp(value)
+            return value if moment is None else moment
+        case "duration":
+            length = conversions.parse_duration(value)
+            return value if length is None else length
+    return value
+
+
+def _escaped(key: str) -> str:
+    """A property's name as rules write it."""
+    if key in _RESERVED:
+        return f"__{key}__"
+    if "__" not in key and not any(char in key for char in "./-"):
+        return key
+    return _ESCAPED.sub(lambda found: _ESCAPES[found.group()[0]], key)
