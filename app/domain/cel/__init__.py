@@ -3,8 +3,8 @@
 Belongs here: parsing, type checking, both cost models, functions and evaluation of expressions
 over one device (`device` is the only variable), masks over many, and rules over parts of custom
 objects. Does not belong here: what a selector means for a request or class, when it is evaluated,
-and where its errors go; that is `allocation`. `devices`, `allocation` and everything above may import the names below; this package
-imports only `domain.values` and `domain.errors`.
+and where its errors go; that is `allocation`. `devices`, `allocation` and everything above may
+import the names below; this package imports only `domain.values` and `domain.errors`.
 
 Reading order: `tokens` → `parser` (with `macros`) → `checker` (with `types`, `declarations` and the
 two tables of functions) → `validation` → `closures` (with `paths`, `calls`, `loops`) → `program`.
