@@ -74,7 +74,7 @@ class World:
         only_writes = draw.random() < 0.5
         length = int((WRITES_MAX if only_writes else CALLS_MAX) ** draw.random())
         calls = length if self.kills_left > 0 else None
-        return Life(draw, calls=calls, only_writes=only_writes)
+        return Life(self.births, draw, calls=calls, only_writes=only_writes)
 
 
 class Process:
@@ -117,7 +117,7 @@ class Process:
             log=log,  # type: ignore[arg-type]
             wake_up=MortalWakeUp(life, world.wake_up, lost=0.05),  # type: ignore[arg-type]
             clock=world.clock,
-            uids=DerivedUids(world.births * 1_000_003 + 17),
+            uids=DerivedUids(life.number),
             views=views,
         )
         runtime = HistoryRuntime(
@@ -126,7 +126,7 @@ class Process:
             rules=rules_for(PROFILE),
             bounds=RuntimeBounds(poll_seconds=1.0, snapshot_every=150),
         )
-        holder = f"{self.name}-{world.births}"
+        holder = f"{self.name}-{life.number}"
         bounds = LoopBounds(poll_seconds=2.0, lease_seconds=6.0, standby_seconds=1.0)
         setting = WorkerSetting(
             leases=leases,
@@ -184,7 +184,7 @@ class Client:
         assert world.info is not None
         while True:
             before = world.store.history(world.info.id).head.revision
-            await anyio.sleep(REST_SECONDS)
+            await anyio.sleep(REST_SECONDS)  # waits: virtual time
             if world.store.history(world.info.id).head.revision == before:
                 return
 

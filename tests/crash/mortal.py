@@ -22,12 +22,13 @@ WRITES = frozenset({"append", "write"})
 class Life:
     """How long a process lives: so many calls of its ports, then death before or after the call.
 
-    `only_writes`: only calls of `WRITES` are counted. A process without `calls` is not killed.
+    `number` is like no other life's. `only_writes`: only calls of `WRITES` are counted. A process without `calls` is not killed.
     """
 
     def __init__(
-        self, draw: random.Random, *, calls: int | None, only_writes: bool = False
+        self, number: int, draw: random.Random, *, calls: int | None, only_writes: bool = False
     ) -> None:
+        self.number = number
         self.draw = draw
         self.calls = calls
         self.only_writes = only_writes

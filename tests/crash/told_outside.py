@@ -95,7 +95,7 @@ async def send(stack: Stack, act: Act, toll: Toll) -> None:
                 answer = await _send_once(client, act, path)
             except httpx.TransportError:
                 toll.repeats += 1
-                await anyio.sleep(0.05)  # the server is being started
+                await anyio.sleep(0.05)  # waits: for another process
                 continue
             if answer.status_code < 300:
                 return
@@ -104,7 +104,7 @@ async def send(stack: Stack, act: Act, toll: Toll) -> None:
                 return
             assert answer.status_code >= 500, answer.text
             toll.repeats += 1
-            await anyio.sleep(0.05)
+            await anyio.sleep(0.05)  # waits: for another process
     raise AssertionError(f"{act.verb} {act.resource}/{act.name} was not answered")
 
 
@@ -132,7 +132,7 @@ async def wait_state(stack: Stack, home: str, expected: JsonObject) -> None:
         same = same + 1 if found == expected else 0
         if same == 2:
             return
-        await anyio.sleep(0.1)  # the controllers are other processes
+        await anyio.sleep(0.1)  # waits: for another process
     raise AssertionError(f"{home} did not come to the state\n{expected}\nbut to\n{found}")
 
 
@@ -162,7 +162,7 @@ async def _kill(stack: Stack, draw: random.Random, toll: Toll) -> None:
         if len(toll.killed) % postgres_every == postgres_every - 1:
             await anyio.to_thread.run_sync(stack.kill_postgres)
             toll.killed.append("postgres")
-            await anyio.sleep(draw.random())  # it is started again by its guardian
+            await anyio.sleep(draw.random())  # waits: for another process
             continue
         names = ["up"] if stack.together else ["scheduling", "scheduling", *GROUPS, "api"]
         name = draw.choice(names)
@@ -170,7 +170,7 @@ async def _kill(stack: Stack, draw: random.Random, toll: Toll) -> None:
         try:
             gate = await stack.hold_gate(name, stage)
         except (OSError, asyncpg.PostgresError):
-            await anyio.sleep(0.1)  # the database comes back
+            await anyio.sleep(0.1)  # waits: for another process
             continue
         stopped = await gate.wait_stopped(GATE_SECONDS)
         stack.programs[name].kill()
@@ -200,7 +200,7 @@ async def check(database: str) -> Counter[str]:
             break
         except LogUnavailable:
             assert time.monotonic() < end, "the database did not come back"
-            await anyio.sleep(0.2)
+            await anyio.sleep(0.2)  # waits: for another process
     counted = judging.check_log(events, Profile())
     judging.check_decisions(events, Profile())
     return counted

@@ -52,7 +52,7 @@ class LoopClock:
 
     async def wait_until(self, instant: Instant) -> None:
         left = (instant - self.now()) / SECOND
-        await asyncio.sleep(max(left, 0.0))
+        await asyncio.sleep(max(left, 0.0))  # waits: virtual time
 
 
 def run(make: Coroutine[Any, Any, Any]) -> Any:

@@ -9,6 +9,10 @@ from tests.simulation import hardware
 from tests.simulation.fleet_world import NAMESPACES, RESOURCE, Act, FleetWorld
 
 TEMPLATES = tuple(name for name in hardware.templates() if name != "watch")
+REPLACED = tuple(name for name in TEMPLATES if name != "patient")
+"""What pods that are replaced may ask for: on a device that is tainted longer than the patience
+lasts they would be placed, evicted and replaced for ever, in no time at all.
+"""
 SECONDS = ("0", "3", "30", "600", "3600")
 LOST = "redra.dev/lost-drivers"
 DRIVERS = (hardware.GPU, hardware.NIC, hardware.CUT, hardware.SHARE, hardware.NET)
@@ -62,7 +66,7 @@ def watch(world: FleetWorld) -> None:
 
 def deploy(world: FleetWorld) -> None:
     name = world.name("deployment")
-    spec = _pod_spec(world, [{"resourceClaimTemplateName": world.random.choice(TEMPLATES)}], 0)
+    spec = _pod_spec(world, [{"resourceClaimTemplateName": world.random.choice(REPLACED)}], 0)
     world.cluster.create(
         "apps/v1",
         "Deployment",
@@ -92,7 +96,7 @@ def undeploy(world: FleetWorld) -> None:
 
 def run_job(world: FleetWorld) -> None:
     draw = world.random
-    spec = _pod_spec(world, [{"resourceClaimTemplateName": draw.choice(TEMPLATES)}], 0)
+    spec = _pod_spec(world, [{"resourceClaimTemplateName": draw.choice(REPLACED)}], 0)
     spec["restartPolicy"] = "Never"
     annotations = {"redra.dev/run-seconds": draw.choice(SECONDS)}
     if draw.random() < 0.2:
