@@ -22,7 +22,8 @@ WRITES = frozenset({"append", "write"})
 class Life:
     """How long a process lives: so many calls of its ports, then death before or after the call.
 
-    `number` is like no other life's. `only_writes`: only calls of `WRITES` are counted. A process without `calls` is not killed.
+    `number` is like no other life's. `only_writes`: only calls of `WRITES` are counted. A process
+    without `calls` is not killed.
     """
 
     def __init__(
