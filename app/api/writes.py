@@ -251,7 +251,7 @@ class Writes:
         if not isinstance(metadata, dict):
             raise BadRequest("metadata must be an object")
         namespace = metadata.get("namespace") or ""
-        if namespace and namespace != path.namespace:
+        if namespace and namespace != path.namespace and kind.namespaced:
             raise BadRequest(
                 "the namespace of the provided object does not match the namespace sent on the "
                 "request"

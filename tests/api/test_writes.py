@@ -26,6 +26,37 @@ async def test_create_takes_kind_and_version_from_the_url():
         assert (made["kind"], made["apiVersion"]) == ("ConfigMap", "v1")
 
 
+async def test_namespace_of_a_cluster_wide_object_is_dropped():
+    classes = "/apis/resource.k8s.io/v1/deviceclasses"
+    tree = {"metadata": {"name": "c", "namespace": "somewhere"}, "spec": {}}
+    async with serving() as server:
+        made = await server.post(classes, tree)
+        replaced = await server.put(f"{classes}/c", tree)
+        applied = await server.patch(
+            f"{classes}/a?fieldManager=f",
+            {"apiVersion": "resource.k8s.io/v1", "kind": "DeviceClass"}
+            | {"metadata": {"name": "a", "namespace": "somewhere"}},
+            201,
+            "apply-patch+yaml",
+        )
+        for found in (made, replaced, applied):
+            assert "namespace" not in found["metadata"]
+
+
+async def test_applied_tolerations_keep_the_ones_of_every_pod():
+    mine = {"key": "k", "operator": "Exists", "effect": "NoSchedule"}
+    tree = pod("p", tolerations=[mine])
+    path = "/api/v1/namespaces/default/pods/p"
+    async with serving() as server:
+        made = await server.patch(f"{path}?fieldManager=f", tree, 201, "apply-patch+yaml")
+        assert len(made["spec"]["tolerations"]) == 3
+        again = await server.patch(f"{path}?fieldManager=f", tree, 200, "apply-patch+yaml")
+        assert again == made
+        made["spec"]["tolerations"] = made["spec"]["tolerations"][1:]
+        refused = await server.put(path, made, code=422)
+        assert "existing toleration can not be modified" in refused["message"]
+
+
 async def test_create_with_generate_name_makes_a_name():
     async with serving() as server:
         tree = claim()

@@ -94,7 +94,11 @@ def _sent(rng, case):
         if rng.random() < SETTLED:
             value = "default" if name == "namespace" else rng.choice(NAMES)
         path = path.replace(f"{{{name}}}", quote(str(value), safe="", errors="replace"))
-    query = urlencode(case.query or {}, doseq=True, errors="replace")
+    asked = case.query or {}
+    if str(asked.get("timeoutSeconds")).isdecimal():
+        # A watch that asks for years is given them.
+        asked = asked | {"timeoutSeconds": 0}
+    query = urlencode(asked, doseq=True, errors="replace")
     headers = {"accept": "application/json"}
     body = None
     if case.media_type is not None:

@@ -35,6 +35,8 @@ LIMITS = ApiLimits(
 )
 HANG_SECONDS = 60
 """A case that takes longer has found an endless loop; its stack is printed and the run ends."""
+IDLE_SECONDS = 30
+"""A request that waits for longer than this waits for nothing."""
 CASE_GROWTH_MAX = 200 * 1024
 """KiB by which the peak of memory may rise within one case."""
 RUN_GROWTH_MAX = 1024 * 1024
@@ -157,7 +159,10 @@ class Target:
                 for name, value in headers.items()
             ],
         }
-        await self._app(scope, receive, send)
+        with anyio.move_on_after(IDLE_SECONDS) as waiting_for:
+            await self._app(scope, receive, send)
+        if waiting_for.cancelled_caught:
+            raise AssertionError(f"no answer within {IDLE_SECONDS} s\n  sent: {sent}")
         return Answered(
             code=messages[0]["status"],
             headers={k.decode("latin-1"): v.decode("latin-1") for k, v in messages[0]["headers"]},

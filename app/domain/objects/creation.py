@@ -92,6 +92,8 @@ def create(
     if kind.namespaced:
         tree["metadata"]["namespace"] = key.namespace
         check_namespace(reader, kind, key)
+    else:
+        tree["metadata"].pop("namespace", None)
     gates.drop_disabled(kind, tree, None, rules.profile)
     if managers is not None:
         managed_fields.put(tree["metadata"], managers)

@@ -28,7 +28,7 @@ def prepare_create(tree: JsonObject, reader: ObjectsReader) -> None:
     """
     spec = tree["spec"]
     _set_priority(tree, reader)
-    _add_tolerations(spec)
+    add_tolerations(spec)
     status: JsonObject = {"phase": "Pending", "qosClass": pod_defaults.quality_of_service(spec)}
     if spec.get("schedulingGates"):
         status["conditions"] = [
@@ -77,7 +77,11 @@ def _default_class(reader: ObjectsReader) -> JsonObject | None:
     return None
 
 
-def _add_tolerations(spec: JsonObject) -> None:
+def add_tolerations(spec: JsonObject) -> None:
+    """Let the pod bear a node that is away for a while, in place; done on every write.
+
+    An applied list of tolerations replaces the stored one, which had these in it.
+    """
     present = spec.get("tolerations") or []
     missing = [
         {

@@ -4,6 +4,8 @@ A change never sees half of another: it is decided against the object as it is. 
 api-surface.md 5 and 8, controllers.md 6.
 """
 
+from typing import Any
+
 from app.domain.errors import BadRequest, Invalid, Rejected, TooLarge
 from app.domain.log import Draft, EventType, ObjectKey, Stamp
 from app.domain.objects import (
@@ -30,10 +32,14 @@ from app.domain.objects.managed_fields import Manager
 from app.domain.objects.reader import ObjectsReader
 from app.domain.objects.registry import RESOURCE, Kind
 from app.domain.objects.rules import Rules
+from app.domain.objects.schema import Node
 from app.domain.values import json_tree, patches, timestamps
 from app.domain.values.json_tree import JsonObject
 
 APPLY_ERROR = "the server rejected our request due to an error in our request"
+
+_WRITER = ("operation", "manager", "apiVersion", "subresource")
+"""What tells one manager of an object from another."""
 
 
 def decide_update(
@@ -139,6 +145,8 @@ def replace(
         new["metadata"]["name"] = key.name
         if kind.namespaced:
             new["metadata"]["namespace"] = key.namespace
+        else:
+            new["metadata"].pop("namespace", None)
     gates.drop_disabled(kind, new, old, rules.profile)
     node = schema.storage_node(rules.schemas, kind)
     if managers is not None:
@@ -147,6 +155,7 @@ def replace(
         writer = managed_fields.updater(options, stamp, api_version, subresource)
         managed_fields.track(new["metadata"], new, old, node, writer, has_status=kind.has_status)
     _prepare(reader, kind, new, old, stamp, subresource)
+    _keep_times(new, old, node)
     if kind.has_generation and subresource != "status":
         _count_generation(kind, new, old, node)
     if not equality.semantic_equal(new, old, node):
@@ -270,6 +279,30 @@ def _stale(kind: Kind, key: ObjectKey, version: str) -> Rejected:
     return field_errors.rejection(kind.kind, kind.group, key.name, [error])
 
 
+def _keep_times(new: JsonObject, old: JsonObject, node: Node) -> None:
+    """Let a write that changes nothing but the times of managers keep those too, in place.
+
+    Managers are compared before the defaults are filled in, so a list that is applied again without
+    them looks like a change to its owner. Parity: api-surface.md 0.6, 9 step 5.
+    """
+    rows, before = (metadata.of(tree).get("managedFields") for tree in (new, old))
+    if not before or rows == before or _timeless(rows) != _timeless(before):
+        return
+    kept = {**new, "metadata": {**new["metadata"], "managedFields": before}}
+    if equality.semantic_equal(kept, old, node):
+        new["metadata"] = kept["metadata"]
+
+
+def _timeless(rows: Any) -> list[JsonObject]:
+    """Entries of managers without their times, in an order that does not depend on these."""
+    found = [
+        {name: value for name, value in row.items() if name != "time"}
+        for row in rows or ()
+        if isinstance(row, dict)
+    ]
+    return sorted(found, key=lambda row: [str(row.get(name)) for name in _WRITER])
+
+
 def _prepare(
     reader: ObjectsReader,
     kind: Kind,
@@ -293,6 +326,8 @@ def _prepare(
         case ("Namespace", ""):
             # The phase and the finalizers of a namespace change only by their subresources.
             new["spec"] = old.get("spec", {})
+        case ("Pod", ""):
+            pods.add_tolerations(new["spec"])
         case ("Pod", "status"):
             new["status"].setdefault("qosClass", json_tree.text(old, "status", "qosClass"))
         case _:

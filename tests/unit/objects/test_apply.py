@@ -361,3 +361,10 @@ def test_paths_are_written_as_messages_show_them(fields: dict[str, Any], texts: 
     found = field_sets.load(fields)
     assert list(field_sets.paths(found)) == texts
     assert field_sets.load(field_sets.dump(found)) == found
+
+
+def test_a_list_applied_again_without_its_defaults_changes_nothing() -> None:
+    made = tracked()
+    first = apply(made, claim())
+    for _ in range(3):
+        assert apply(made, claim()) == first

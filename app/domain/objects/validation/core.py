@@ -30,6 +30,7 @@ UPDATE_TEXT = (
     "`spec.tolerations` (only additions to existing tolerations),"
     "`spec.terminationGracePeriodSeconds` (allow it to be set to 1 if it was previously negative)"
 )
+TOLERATION_TEXT = "existing toleration can not be modified except its tolerationSeconds"
 MUTABLE = frozenset(
     {
         "activeDeadlineSeconds",
@@ -68,9 +69,13 @@ def update_pod(
     if subresource:
         return []
     new, stored = json_tree.mapping(tree, "spec"), json_tree.mapping(old, "spec")
-    if _frozen_part(new) == _frozen_part(stored):
-        return []
-    return [forbidden("spec", UPDATE_TEXT)]
+    errors: list[FieldError] = []
+    if _frozen_part(new) != _frozen_part(stored):
+        errors.append(forbidden("spec", UPDATE_TEXT))
+    kept = [_without_time(item) for item in json_tree.objects(new, "tolerations")]
+    if any(_without_time(item) not in kept for item in json_tree.objects(stored, "tolerations")):
+        errors.append(forbidden("spec.tolerations", TOLERATION_TEXT))
+    return errors
 
 
 def create_node(tree: JsonView, _context: Context) -> list[FieldError]:
@@ -94,6 +99,10 @@ def update_node(
 ) -> list[FieldError]:
     """A changed node."""
     return create_node(tree, context)
+
+
+def _without_time(toleration: JsonView) -> dict[str, Any]:
+    return {name: value for name, value in toleration.items() if name != "tolerationSeconds"}
 
 
 def _frozen_part(spec: JsonView) -> dict[str, Any]:
