@@ -93,13 +93,21 @@ def difference(
     return found
 
 
-def answers(world: dict, *, prune: bool, variant: Variant, quirks: Quirks) -> JsonObject:
+def answers(
+    world: dict,
+    *,
+    prune: bool,
+    variant: Variant,
+    quirks: Quirks,
+    on_answer: scenarios.OnAnswer | None = None,
+) -> JsonObject:
     """What the product says of a scenario."""
     settings = scenarios.Settings(
         compiler=COMPILER,
         quirks=quirks,
         variant=variant,
         prune=prune,
+        on_answer=on_answer,
         bounds=Bounds() if prune else Bounds(steps_max=PLAIN_STEPS_MAX),
     )
     return scenarios.run(world, settings)
