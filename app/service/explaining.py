@@ -235,9 +235,7 @@ class Explainer:
 
     async def _choice(self, key: ObjectKey, tree: JsonObject, pods: Sequence[str]) -> Choice:
         """Why these devices and not those: the allocation made again where it was made."""
-        events = await self._log.read_object(
-            self._info.id, key, until=self._views.revision, limit=EVENTS_MAX
-        )
+        events = await self._changes(key)
         moment = choice_reasons.moment_of(events, tree)
         if moment is None or not pods:
             return Choice(children=(Reason(text="who chose these devices is not in the history"),))
@@ -308,7 +306,7 @@ class Explainer:
 
     async def _gone(self, key: ObjectKey, decision: Event | None) -> Answer:
         revision = self._views.revision
-        events = await self._log.read_object(self._info.id, key, until=revision, limit=1)
+        events = await self._changes(key)
         if not events:
             where = f" in namespace {key.namespace}" if key.namespace else ""
             raise NotFound(
@@ -332,11 +330,16 @@ class Explainer:
             decision=_body(decision),
         )
 
-    async def _disruption(self, key: ObjectKey) -> list[Reason]:
-        """What disturbed a pod, with the taints that its devices had then."""
+    async def _changes(self, key: ObjectKey) -> list[Event]:
+        """The states of an object, newest first; requests that were only observed left out."""
         events = await self._log.read_object(
             self._info.id, key, until=self._views.revision, limit=EVENTS_MAX
         )
+        return [event for event in events if event.is_about_object]
+
+    async def _disruption(self, key: ObjectKey) -> list[Reason]:
+        """What disturbed a pod, with the taints that its devices had then."""
+        events = await self._changes(key)
         since: Event | None = None
         for event in events:
             if _disturbed_by(event.object) is None:

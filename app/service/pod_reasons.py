@@ -4,7 +4,7 @@ The functions are generators: they give way after each node or try, so that a se
 answering, and return what they found at the end. The views must stay as they are meanwhile.
 """
 
-from collections.abc import Generator, Hashable, Sequence
+from collections.abc import Generator, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeAlias, TypeVar
 
@@ -161,29 +161,43 @@ def _help(
 def _best(helps: Sequence[tuple[Help, int]]) -> list[Reason]:
     """Each kind of help once, with the smallest change of it, those for most nodes first."""
     kinds: dict[frozenset[object], list[tuple[Help, int]]] = {}
-    releases: dict[str, list[str]] = {}
+    releases: dict[str, tuple[list[str], int]] = {}
     for one in helps:
         match one[0].changes:
             case (ReleaseClaim(claim=claim),):
-                releases.setdefault(one[0].node, []).append(claim)
+                claims, _ = releases.setdefault(one[0].node, ([], one[1]))
+                claims.append(claim)
             case _:
                 kinds.setdefault(one[0].kinds, []).append(one)
-    lines: list[tuple[int, str]] = []
-    for node, claims in releases.items():
-        first = listed(claims, len(claims))
-        which = "claim" if len(claims) == 1 else f"any one of {len(claims)} claims:"
-        lines.append((1, f"release {which} {first}: then it fits on {node}"))
+    lines = list(_released(releases))
     for found in kinds.values():
         most = max(one.amount for one, _ in found)
         same = [(one, alike) for one, alike in found if one.amount == most]
         names = [one.node for one, _ in same]
         alike = sum(count - 1 for _, count in same)
-        look = "looks" if alike == 1 else "look"
-        more = f"; {alike} more {look} the same" if alike else ""
-        text = f"{same[0][0].text}: then it fits on {listed(names, len(names))}{more}"
+        text = f"{same[0][0].text}: {_then(names, alike)}"
         lines.append((len(names) + alike, text))
     lines.sort(key=lambda line: -line[0])
     return [Reason(text=text, count=count) for count, text in lines]
+
+
+def _released(releases: Mapping[str, tuple[list[str], int]]) -> Iterator[tuple[int, str]]:
+    """Claims of which any may be released, with the nodes on which it helps; by node before."""
+    merged: dict[tuple[str, ...], tuple[list[str], int]] = {}
+    for node, (claims, count) in releases.items():
+        nodes, others = merged.get(tuple(claims), ([], 0))
+        merged[tuple(claims)] = ([*nodes, node], others + count - 1)
+    for names, (nodes, others) in merged.items():
+        which = "claim" if len(names) == 1 else f"any one of {len(names)} claims:"
+        text = f"release {which} {listed(names, len(names))}: {_then(nodes, others)}"
+        yield len(nodes) + others, text
+
+
+def _then(nodes: Sequence[str], alike: int) -> str:
+    """Where it fits then, and how many nodes that say the same were not tried."""
+    look = "looks" if alike == 1 else "look"
+    more = f"; {alike} more {look} the same" if alike else ""
+    return f"then it fits on {listed(nodes, len(nodes))}{more}"
 
 
 def _beyond_devices(asked: Sequence[NodeReason]) -> list[Reason]:

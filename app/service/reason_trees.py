@@ -250,12 +250,17 @@ def _request(found: _OfNodes, *, brief: bool = False) -> Reason:
     first = found[0][1]
     many = len(found) > 1
     count = sum(len(request.devices) for _, request in found)
+    if not count:
+        where = "none of these nodes sees" if many else "the node sees"
+        device = "a device" if many else "no device"
+        text = f"request {first.request} wants {first.wants}, but {where} {device}"
+        return Reason(text=text, count=0)
     if any(device.chosen for device in first.devices) and not many:
         text = first.text
     else:
         text = f"request {first.request} wants {first.wants}, {_suitable(found)}"
     prefix = common_prefix(device.device for _, request in found for device in request.devices)
-    if brief or not count:
+    if brief:
         return Reason(text=text, count=count)
     if prefix:
         text += f" (devices of {prefix.rstrip('/')})"
