@@ -485,6 +485,49 @@ async def test_rule_that_cannot_be_compiled_is_refused_with_the_definition():
         assert "undeclared reference to 'no'" in causes[f"{place}[1].rule"]
 
 
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [
+        ("required", 5),
+        ("required", [1]),
+        ("properties", []),
+        ("properties", {"a": 1}),
+        ("items", [{"type": "string"}]),
+        ("additionalProperties", "x"),
+        ("allOf", {"type": "string"}),
+        ("anyOf", ["x"]),
+        ("enum", "x"),
+        ("minimum", "1"),
+        ("maxLength", 1.5),
+        ("pattern", 1),
+        ("type", ["string"]),
+        ("nullable", "yes"),
+        ("not", 1),
+        ("x-kubernetes-validations", [1]),
+        ("x-kubernetes-list-map-keys", "name"),
+    ],
+)
+async def test_schema_that_is_no_schema_is_refused(key, value):
+    tree = definition(version(spec={"type": "object", key: value}))
+    async with serving() as server:
+        refused = await server.post(CRDS, tree, 422)
+        place = f"spec.versions[0].schema.openAPIV3Schema.properties[spec].{key}"
+        assert refused["details"]["causes"][0]["field"].startswith(place)
+        assert "must be of type" in refused["message"]
+
+
+async def test_schema_that_is_nested_too_deep_is_refused():
+    schema = {"type": "string"}
+    for _ in range(25):
+        schema = {"type": "object", "properties": {"a": schema}}
+    deep = {"type": "object", "properties": {"a": schema, "b": {"not": schema}}}
+    for _ in range(20):
+        deep = {"type": "object", "additionalProperties": deep}
+    async with serving() as server:
+        refused = await server.post(CRDS, definition(version(spec=deep)), 422)
+        assert "nested more than" in refused["message"]
+
+
 async def test_create_is_refused_while_the_definition_ends():
     async with serving() as server:
         await server.post(CRDS, definition())

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from app.domain.objects import field_errors
-from app.domain.objects.custom import definitions, rule_checking
+from app.domain.objects.custom import definitions, rule_checking, schema_types
 from app.domain.objects.custom.structure import EMBEDDED, INT_OR_STRING, PRESERVE
 from app.domain.objects.field_errors import FieldError
 from app.domain.objects.rules import ObjectRules
@@ -36,6 +36,9 @@ def fill(tree: JsonObject) -> None:
 
 def check(tree: JsonView, rules: ObjectRules) -> list[FieldError]:
     """Every rule that a definition breaks, its own rules for objects included."""
+    found = list(_check_types(tree))
+    if found:
+        return found
     found = list(_check(tree))
     for index, row in enumerate(json_tree.objects(tree, "spec", "versions")):
         path = f"spec.versions[{index}].schema.openAPIV3Schema"
@@ -66,6 +69,14 @@ def check_change(tree: JsonView, old: JsonView, rules: ObjectRules) -> list[Fiel
                 )
             )
     return found
+
+
+def _check_types(tree: JsonView) -> Iterator[FieldError]:
+    for index, row in enumerate(json_tree.objects(tree, "spec", "versions")):
+        schema = json_tree.get(row, "schema", "openAPIV3Schema")
+        if schema is not None:
+            path = f"spec.versions[{index}].schema.openAPIV3Schema"
+            yield from schema_types.problems(schema, path)
 
 
 def _check(tree: JsonView) -> Iterator[FieldError]:

@@ -1,0 +1,96 @@
+"""Laws of custom kinds: any schema that is taken can be put to use on any object."""
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from app.adapters import schemas
+from app.domain.objects import equality, field_sets
+from app.domain.objects.custom import checking, schema_types, structure
+from app.domain.objects.schema import Node
+from app.domain.values import json_tree
+
+NAMES = st.sampled_from(["a", "b", "name", "spec", "status"])
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers(-5, 5) | st.floats(-2, 2) | st.text("ab1:", max_size=4),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(NAMES, inner, max_size=3),
+    max_leaves=12,
+)
+
+
+def extended(inner):
+    """A schema around other schemas."""
+    lists = st.fixed_dictionaries(
+        {"type": st.just("array"), "items": inner},
+        optional={
+            "x-kubernetes-list-type": st.sampled_from(["atomic", "set", "map"]),
+            "x-kubernetes-list-map-keys": st.just(["name"]),
+            "maxItems": st.integers(0, 3),
+        },
+    )
+    objects = st.fixed_dictionaries(
+        {"type": st.just("object"), "properties": st.dictionaries(NAMES, inner, max_size=3)},
+        optional={
+            "required": st.lists(NAMES, max_size=2),
+            "default": JSON,
+            "nullable": st.booleans(),
+            "x-kubernetes-preserve-unknown-fields": st.booleans(),
+            "x-kubernetes-embedded-resource": st.booleans(),
+            "x-kubernetes-map-type": st.sampled_from(["granular", "atomic"]),
+            "anyOf": st.lists(inner, max_size=2),
+            "oneOf": st.lists(inner, max_size=2),
+            "not": inner,
+        },
+    )
+    maps = st.fixed_dictionaries({"type": st.just("object"), "additionalProperties": inner})
+    return lists | objects | maps
+
+
+SCALARS = st.fixed_dictionaries(
+    {"type": st.sampled_from(["string", "integer", "number", "boolean", "object"])},
+    optional={
+        "default": JSON,
+        "enum": st.lists(JSON, max_size=3),
+        "format": st.sampled_from(["date-time", "int32", "uuid", "byte", "cidr", "odd"]),
+        "maximum": st.integers(-3, 3),
+        "multipleOf": st.integers(0, 3),
+        "minLength": st.integers(0, 2),
+        "pattern": st.sampled_from(["^a+$", "(", "b"]),
+        "nullable": st.booleans(),
+    },
+) | st.just({"x-kubernetes-int-or-string": True})
+SCHEMAS = st.recursive(SCALARS, extended, max_leaves=8)
+ROOTS = st.fixed_dictionaries(
+    {"type": st.just("object"), "properties": st.dictionaries(NAMES, SCHEMAS, max_size=4)}
+)
+OBJECTS = st.dictionaries(NAMES, JSON, max_size=4)
+
+
+@given(schema=ROOTS, tree=OBJECTS)
+def test_pruning_and_filling_twice_is_as_good_as_once(schema, tree):
+    assert list(schema_types.problems(schema, "")) == []
+    once, _ = structure.pruned(schema, tree)
+    structure.fill(schema, once)
+    twice = json_tree.copy(once)
+    structure.fill(schema, twice)
+    assert twice == once
+    kept, _ = structure.pruned(schema, structure.pruned(schema, tree)[0])
+    assert kept == structure.pruned(schema, tree)[0]
+
+
+@given(schema=ROOTS, tree=OBJECTS, old=OBJECTS)
+def test_checking_never_fails_and_lets_the_unchanged_pass(schema, tree, old):
+    checking.check(schema, tree)
+    checking.check(schema, tree, old)
+    same = [error for error in checking.check(schema, tree, tree) if "Required" not in str(error)]
+    assert same == []
+
+
+@given(schema=ROOTS, tree=OBJECTS, other=OBJECTS)
+def test_field_sets_of_custom_objects_can_always_be_made(schema, tree, other):
+    node = Node(schemas.load("1.37"), structure.definition(schema))
+    assert field_sets.changes(tree, tree, node) == ({}, {})
+    field_sets.changes(tree, other, node)
+    fields = field_sets.applied(tree, node)
+    assert field_sets.load(field_sets.dump(fields)) == fields
+    assert equality.semantic_equal(tree, tree, node)
+    field_sets.without(field_sets.merged(other, tree, node), fields, {}, node)
