@@ -19,7 +19,9 @@ from app.domain.log import HistoryInfo, Revision
 from app.domain.objects import profile as profiles
 from app.domain.values import json_tree, timestamps
 from app.service import deciding, replaying
+from app.service.deciding import Pacing
 from app.service.deciding_differences import DecideReport
+from app.service.deciding_pace import RecordedPace
 from app.service.deciding_writers import DECIDED
 from app.service.histories import parse_moment
 from app.service.replaying import FoldReport, ReplayBounds, VerifyReport
@@ -80,20 +82,29 @@ async def verify(
 
 
 async def decide(
-    store: Store, settings: Settings, name: str, moment: str, progress: Progress
+    store: Store,
+    settings: Settings,
+    name: str,
+    moment: str,
+    progress: Progress,
+    pace: str = Pacing.RECORDED,
 ) -> DecideReport:
-    """Keep what came from outside, decide the rest again, and compare."""
+    """Keep what came from outside, decide the rest again, and compare.
+
+    `pace` is recorded or virtual (`deciding.Pacing`).
+    """
     info = await _with_gates(store, settings, await find_history(store, name))
     rules = rules_of(info)
     options = registry.options_from(info.settings)
     off = options.off | (frozenset(registry.NAMES) - frozenset(DECIDED))
 
-    def controllers(tie_break: TieBreak) -> Sequence[Reconciler]:
+    def controllers(tie_break: TieBreak, pace: RecordedPace | None) -> Sequence[Reconciler]:
+        bind_delay = options.bind_delay if pace is None else pace.bind_delay
         return registry.controllers(
             rules.profile,
             features_of(rules.profile),
             compiler_of(rules.profile),
-            replace(options, off=off, tie_break=tie_break),
+            replace(options, off=off, tie_break=tie_break, pace=pace, bind_delay=bind_delay),
         )
 
     return await deciding.decide(
@@ -104,6 +115,7 @@ async def decide(
         controllers=controllers,
         uids=DerivedUids(info.seed),
         bounds=_bounds(settings),
+        pace=Pacing(pace),
         progress=progress,
     )
 

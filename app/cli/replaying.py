@@ -23,6 +23,22 @@ class Mode(StrEnum):
     DECIDE = "decide"
 
 
+class Pace(StrEnum):
+    """When controllers act in a decide replay."""
+
+    RECORDED = "recorded"
+    VIRTUAL = "virtual"
+
+
+PaceOption = Annotated[
+    Pace,
+    typer.Option(
+        help="With decide, when controllers act. recorded: when they were seen acting in the "
+        "recording; virtual: as soon as there is something to do, and bindings take no time."
+    ),
+]
+
+
 def register(root: typer.Typer) -> None:
     """Add the commands of this module."""
     root.command("replay")(replay)
@@ -45,6 +61,7 @@ def replay(
     ] = None,
     gate: GateOption = None,
     quirk: QuirkOption = None,
+    pace: PaceOption = Pace.RECORDED,
     data: DataOption = None,
     output: OutputOption = Output.TEXT,
 ) -> None:
@@ -79,7 +96,9 @@ def replay(
             return
         if mode is Mode.DECIDE:
             decided = console.run(
-                lambda: run(lambda store, name: replays.decide(store, settings, name, to, tell))
+                lambda: run(
+                    lambda store, name: replays.decide(store, settings, name, to, tell, pace.value)
+                )
             )
             _print_decide(decided.to_json(), output)
             if not decided.explained:

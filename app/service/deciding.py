@@ -8,6 +8,7 @@ reason class. Nothing is written. Parity: design 8, controllers.md 7.
 
 from collections import Counter, defaultdict, deque
 from collections.abc import AsyncIterator, Callable, Sequence
+from enum import StrEnum
 from heapq import heappop, heappush
 
 from anyio import lowlevel
@@ -24,6 +25,7 @@ from app.ports import EventLog, UidSource
 from app.service.deciding_differences import Comparison, DecideReport
 from app.service.deciding_inputs import Input, command_of, is_terminating
 from app.service.deciding_names import RecordedNames
+from app.service.deciding_pace import Act, RecordedPace, known_instants
 from app.service.deciding_traces import Trace, is_event_object
 from app.service.deciding_writers import Writer, Writers, is_kubelet
 from app.service.reconciling import Timeline
@@ -35,30 +37,45 @@ AFTERWARDS = 30 * SECOND
 """How long the clock goes on after the last recorded event, for what was under way."""
 
 
+class Pacing(StrEnum):
+    """When controllers act in a decide replay."""
+
+    RECORDED = "recorded"
+    """When they were seen acting in the recording."""
+    VIRTUAL = "virtual"
+    """As soon as there is something to do; bindings take no time."""
+
+
 async def decide(
     log: EventLog,
     history: HistoryInfo,
     *,
     until: Revision,
     rules: Rules,
-    controllers: Callable[[TieBreak], Sequence[Reconciler]],
+    controllers: Callable[[TieBreak, RecordedPace | None], Sequence[Reconciler]],
     uids: UidSource,
     bounds: ReplayBounds,
+    pace: Pacing = Pacing.RECORDED,
     progress: Progress = silent,
 ) -> DecideReport:
     """Decide the history again up to `until`; see the module's text.
 
     `controllers` makes fresh reconcilers with the settings of the history; among equally good nodes
-    they take the recorded one, as names and uids are taken from the recording.
+    they take the recorded one, as names and uids are taken from the recording, and by `pace` they
+    act when they were seen acting.
     """
     ties = _RecordedTies()
-    made = controllers(ties)
+    recorded = RecordedPace() if pace is Pacing.RECORDED else None
+    made = controllers(ties, recorded)
     events = [event async for page in _pages(log, history, until, bounds) for event in page]
-    recording = _Recording(
-        Writers([controller.name for controller in made]), LiveViews(rules.profile)
-    )
+    instants = known_instants(events)
+    writers = Writers([controller.name for controller in made])
+    recording = _Recording(writers, LiveViews(rules.profile))
+    for event, known in zip(events, instants, strict=True):
+        recording.take(event, known if recorded is not None else event.stamp.time)
+    if recorded is not None:
+        recorded.learn(recording.acts, writers.names, recording.removed)
     for event in events:
-        recording.take(event)
         event.tree = None
     ties.nodes = {uid: step.text for uid, step in recording.trace.node_of.items()}
     starts = recording.starts
@@ -137,6 +154,8 @@ class _Recording:
         self._objects: dict[ObjectKey, JsonObject] = {}
         self.inputs: list[Input] = []
         self.made: list[Event] = []
+        self.acts: list[Act] = []
+        self.removed: dict[str, Instant] = {}
         self.trace = Trace()
         self.counts: Counter[str] = Counter()
         self.not_comparable: Counter[str] = Counter()
@@ -144,19 +163,19 @@ class _Recording:
         self.starts: dict[str, Instant] = {}
         self.last = Instant(0)
 
-    def take(self, event: Event) -> None:
-        """Sort one event, and audit it."""
+    def take(self, event: Event, known: Instant) -> None:
+        """Sort one event that others could see from instant `known` on, and audit it."""
         self._audit.before(event)
         self._views.fold(event)
-        self._sort(event)
+        self._sort(event, known)
 
     @property
     def violations(self) -> set[str]:
         """Uids of the claims that were allocated against a taint."""
         return {event.uid for event, _ in self._audit.found}
 
-    def _sort(self, event: Event) -> None:
-        self.last = Instant(max(self.last, event.stamp.time))
+    def _sort(self, event: Event, known: Instant) -> None:
+        self.last = Instant(max(self.last, known))
         if not event.is_about_object:
             self._take_fact(event)
             return
@@ -169,17 +188,19 @@ class _Recording:
             return
         if event.type is EventType.OBJECT_DELETED:
             self._objects.pop(event.key, None)
+            self.removed[event.uid] = known
         else:
             self._objects[event.key] = event.object
-        note_reached(self.reached, event)
+        note_reached(self.reached, event, known)
         is_decided = sort is Writer.DECIDED
         self.trace.add(event, before, is_decided=is_decided)
         if is_decided:
             for name in self._writers.controllers_of(event):
-                self.starts.setdefault(name, event.stamp.time)
+                self.starts.setdefault(name, known)
             self.made.append(event)
+            self.acts.append(Act(event=event, before=before, known=known))
         elif not is_event_object(event.key):
-            self.inputs.append(Input(event=event, before=before))
+            self.inputs.append(Input(event=event, before=before, time=known))
 
     def _take_fact(self, event: Event) -> None:
         if event.type is EventType.GAP_OBSERVED:
@@ -318,22 +339,22 @@ class _Run:
             self._objects.pop(event.key, None)
         else:
             self._objects[event.key] = event.object
-        if note_reached(self._reached, event) and self._waiting.get(event.uid):
+        if note_reached(self._reached, event, event.stamp.time) and self._waiting.get(event.uid):
             self._number += 1
             due = self._due(self._waiting[event.uid][0])
             heappush(self._ready, (due, self._number, event.uid))
 
 
-def note_reached(reached: dict[tuple[str, str], Instant], event: Event) -> bool:
+def note_reached(reached: dict[tuple[str, str], Instant], event: Event, known: Instant) -> bool:
     """Remember when a pod got its node and when it began to end; True when it is news."""
     if event.key.resource != "pods":
         return False
     is_news = False
     if json_tree.text(event.object, "spec", "nodeName") and (event.uid, "bound") not in reached:
-        reached[event.uid, "bound"] = event.stamp.time
+        reached[event.uid, "bound"] = known
         is_news = True
     if is_terminating(event.object) and (event.uid, "terminating") not in reached:
-        reached[event.uid, "terminating"] = event.stamp.time
+        reached[event.uid, "terminating"] = known
         is_news = True
     return is_news
 

@@ -33,7 +33,7 @@ class Reason(StrEnum):
     FOLLOWS = "follows from another difference"
     """Other devices are free than in the recording, because an earlier choice differs."""
     IN_FLIGHT = "in flight"
-    """An attempt met a claim that was being allocated; binding takes no time here."""
+    """An attempt met a claim that was being allocated, on one side only."""
     RACE = "race"
     """Two writers, or two writes of one, came in another order."""
     TIMING = "timing"
@@ -73,6 +73,10 @@ class Classes:
         self._violations = violations
         self._moved: dict[str, Judgement] = {}
         self._concerned: dict[str, Judgement] = {}
+        for uid in violations:
+            # What was placed against a rule there waits here, also for the same device.
+            for concerned in (uid, self._pod_of(uid), *self._users(uid)):
+                self._concerned[concerned] = (Reason.IGNORED_RULES, "a rule forbids the device")
         self._sharing = {
             uid
             for claim, users in recorded.users.items()
@@ -213,11 +217,13 @@ class Classes:
         uid = found.uid
         text = _without_writer(piece)
         if _IN_FLIGHT in text:
-            return Reason.IN_FLIGHT, "binding takes no time here"
+            return Reason.IN_FLIGHT, "an attempt while the claim was being allocated"
         key = self._recorded.keys.get(uid)
         is_node = key is not None and key.resource == "nodes"
         if is_node or any(word in text for word in _NOT_EMULATED):
             return Reason.NOT_EMULATED, "what the node controller says, copies and taints"
+        if side == "again" and text.startswith("nominated ") and uid in self._recorded.removed:
+            return Reason.RACE, "answered when the pod was gone: the recording has the request only"
         others = found.again if side == "recorded" else found.recorded
         if any(_without_writer(str(other)) == text for other in others):
             return Reason.RACE, "another writer, or another number of times"

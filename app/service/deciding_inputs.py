@@ -23,15 +23,11 @@ _OWN = frozenset(("resourceVersion",))
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Input:
-    """One write from outside: the recorded event and the object before it."""
+    """One write from outside: the recorded event, the object before it, when it was known."""
 
     event: Event
     before: JsonObject | None
-
-    @property
-    def time(self) -> Instant:
-        """When it was written."""
-        return self.event.stamp.time
+    time: Instant
 
     @property
     def is_bound(self) -> bool:

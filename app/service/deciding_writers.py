@@ -5,7 +5,7 @@ emulated) and leaves out what the controllers here decide again. The user name o
 write without a named actor is judged by what it changed.
 """
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from enum import StrEnum
 from typing import Any
 
@@ -70,6 +70,11 @@ class Writers:
         if user.startswith(CONTROLLER_PREFIX):
             return Writer.NOT_EMULATED
         return Writer.OUTSIDE
+
+    @property
+    def names(self) -> Mapping[str, Sequence[str]]:
+        """The names of controllers by the user name of their writes."""
+        return self._decided
 
     def controllers_of(self, event: Event) -> Sequence[str]:
         """The names of the controllers that write under the name of the event's actor."""

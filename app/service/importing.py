@@ -278,6 +278,8 @@ def _origin(record: Record) -> Origin:
         quality=quality,
         losses=tuple(loss.value for loss in record.losses),
         code=record.code,
+        asked=record.asked_at or 0,
+        answered=(record.observed_at or 0) if record.asked_at is not None else 0,
     )
 
 

@@ -155,6 +155,7 @@ def _placed(
         object=tree,
         object_quality=outcome.quality,
         observed_at=stage_time,
+        asked_at=_instant(event.request_received_timestamp),
         time_quality=TimeQuality.EXACT if stage_time is not None else TimeQuality.NONE,
         order_key=(state.epoch, place, 0 if comparable else 1, *order),
         subresource=reference.subresource,

@@ -9,8 +9,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields, replace
 
 from app.domain.allocation import Features, Quirks
-from app.domain.allocation.summary import SummaryBounds
 from app.domain.allocation.quirks import NOT_SWITCHES
+from app.domain.allocation.summary import SummaryBounds
 from app.domain.controllers.claims import ClaimsReconciler
 from app.domain.controllers.definitions import DefinitionReconciler
 from app.domain.controllers.eviction import EvictionReconciler
@@ -21,13 +21,15 @@ from app.domain.controllers.garbage import (
 )
 from app.domain.controllers.kubelet import KubeletReconciler
 from app.domain.controllers.nodes import NodeReconciler
+from app.domain.controllers.pacing import Pace
 from app.domain.controllers.plan import Reconciler
 from app.domain.controllers.pool_status import PoolStatusReconciler
 from app.domain.controllers.quirks import NO_SWITCH, ControllerQuirks
 from app.domain.controllers.quotas import QuotaReconciler
 from app.domain.controllers.rule_status import RuleStatusReconciler
 from app.domain.controllers.scheduling import SchedulingReconciler, tie_breaks
-from app.domain.controllers.scheduling.attempt import Rules, TieBreak
+from app.domain.controllers.scheduling.attempt import BindDelay, Rules, TieBreak
+from app.domain.controllers.scheduling.delayed_binding import FixedBindDelay
 from app.domain.controllers.slice_patches import PatchWarningReconciler
 from app.domain.controllers.workloads import (
     DAEMON_SETS,
@@ -51,12 +53,16 @@ class Options:
 
     `tie_break` is for replays: it chooses among equally good nodes. `summary` bounds the causes
     that the scheduler's decisions keep; it is a choice of the process, decisions record it.
+    `pace` is for replays too: it says when a key may be looked at. With a `bind_delay` bindings
+    take time.
     """
 
     quirks: ControllerQuirks = ControllerQuirks()
     allocator_quirks: Quirks = Quirks()
     off: frozenset[str] = frozenset()
     tie_break: TieBreak | None = None
+    pace: Pace | None = None
+    bind_delay: BindDelay | None = None
     summary: SummaryBounds = SummaryBounds()
 
 
@@ -77,6 +83,8 @@ def _scheduling(setting: _Setting) -> Reconciler:
             quirks=_scheduler_quirks(setting),
             allocator_quirks=setting.options.allocator_quirks,
             tie_break=_tie_break(setting),
+            bind_delay=setting.options.bind_delay,
+            pace=setting.options.pace,
             summary=setting.options.summary,
         )
     )
@@ -87,10 +95,12 @@ _MAKERS: Mapping[str, Callable[[_Setting], Reconciler]] = {
     "definitions": lambda _: DefinitionReconciler(),
     "node-lifecycle": lambda _: NodeReconciler(),
     "pod-gc": lambda _: PodGcReconciler(),
-    "claims": lambda s: ClaimsReconciler(s.profile, s.options.quirks),
-    "garbage": lambda _: GarbageReconciler(),
-    "rule-status": lambda s: RuleStatusReconciler(s.options.quirks, version=_rule_version(s)),
-    "eviction": lambda s: EvictionReconciler(s.options.quirks),
+    "claims": lambda s: ClaimsReconciler(s.profile, s.options.quirks, s.options.pace),
+    "garbage": lambda s: GarbageReconciler(s.options.pace),
+    "rule-status": lambda s: RuleStatusReconciler(
+        s.options.quirks, version=_rule_version(s), pace=s.options.pace
+    ),
+    "eviction": lambda s: EvictionReconciler(s.options.quirks, s.options.pace),
     "scheduling": _scheduling,
     "deployments": lambda _: WorkloadReconciler(DEPLOYMENTS),
     "replica-sets": lambda _: WorkloadReconciler(REPLICA_SETS),
@@ -102,6 +112,9 @@ _MAKERS: Mapping[str, Callable[[_Setting], Reconciler]] = {
     "slice-patches": lambda _: PatchWarningReconciler(),
     "kubelet": lambda _: KubeletReconciler(),
 }
+
+BIND_DELAY_MAX_MILLIS = 60_000
+"""The longest delay of bindings; the real ones are of 30 to 100 ms on an idle machine."""
 
 NAMES = tuple(_MAKERS)
 """The names of all controllers, in order; for leases, options and the command line."""
@@ -194,8 +207,9 @@ def controllers(
 def options_from(settings: JsonView) -> Options:
     """The options in the settings of a history.
 
-    `controllers.off` lists names, `quirks` maps numbers (`c8`, `q3`) to true or false. Raises
-    InputError for what is not known.
+    `controllers.off` lists names, `quirks` maps numbers (`c8`, `q3`) to true or false,
+    `controllers.bindDelayMillis` makes bindings take so long. Raises InputError for what is not
+    known.
     """
     off = frozenset(json_tree.texts(settings, "controllers", "off"))
     if unknown := sorted(off - set(NAMES)):
@@ -211,7 +225,22 @@ def options_from(settings: JsonView) -> Options:
             raise InputError(f"quirk {name} has no switch: {reason}", place="quirks")
         else:
             raise InputError(f"there is no quirk {name!r}", place="quirks")
-    return Options(quirks=quirks, allocator_quirks=allocator, off=off)
+    return Options(
+        quirks=quirks, allocator_quirks=allocator, off=off, bind_delay=_bind_delay(settings)
+    )
+
+
+def _bind_delay(settings: JsonView) -> BindDelay | None:
+    """Claims are written after half of the delay, the pod is bound after all of it."""
+    millis = json_tree.get(settings, "controllers", "bindDelayMillis")
+    if millis is None or millis == 0:
+        return None
+    if not isinstance(millis, int) or not 0 < millis <= BIND_DELAY_MAX_MILLIS:
+        raise InputError(
+            f"{millis!r} is not a number of milliseconds up to {BIND_DELAY_MAX_MILLIS}",
+            place="controllers.bindDelayMillis",
+        )
+    return FixedBindDelay(millis * 1_000)
 
 
 def actor_of(name: str) -> Actor:

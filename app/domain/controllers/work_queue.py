@@ -8,6 +8,7 @@ only effect is on bursts beyond a hundred failures.
 import heapq
 from typing import Generic, TypeVar
 
+from app.domain.controllers.pacing import Pace
 from app.domain.log import Revision
 from app.domain.values.timestamps import Instant
 
@@ -24,7 +25,10 @@ class WorkQueue(Generic[Key]):
     removes exactly what it has dealt with.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, name: str = "", pace: Pace | None = None) -> None:
+        """A `pace` says from when on a ready key of the queue of that name may be taken."""
+        self._name = name
+        self._pace = pace
         self._ready: dict[Key, Revision] = {}
         self._urgent: dict[Key, Revision] = {}
         self._waiting: dict[Key, tuple[Instant, Revision]] = {}
@@ -58,10 +62,12 @@ class WorkQueue(Generic[Key]):
     def take(self, now: Instant) -> tuple[Key, Revision] | None:
         """The next ready key, removed, with the revision that asked for it."""
         self._promote(now)
-        for keys in (self._urgent, self._ready):
-            for key, revision in keys.items():
-                del keys[key]
-                return key, revision
+        while found := self._first():
+            key, revision = found
+            due = now if self._pace is None else self._pace.not_before(self._name, key, now)
+            if due <= now:
+                return found
+            self.add_at(key, due, revision)
         return None
 
     def retry(self, key: Key, now: Instant) -> None:
@@ -100,6 +106,13 @@ class WorkQueue(Generic[Key]):
             if waiting is not None and waiting[0] == due:
                 return due
             heapq.heappop(self._heap)
+        return None
+
+    def _first(self) -> tuple[Key, Revision] | None:
+        for keys in (self._urgent, self._ready):
+            for key, revision in keys.items():
+                del keys[key]
+                return key, revision
         return None
 
     def _promote(self, now: Instant) -> None:

@@ -80,7 +80,8 @@ class Origin(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """Where an imported event comes from: file, place in it, the version it had there.
 
     `quality` is the object quality and `losses` the loss names of history-formats.md sections 1
-    and 3.6; `version` the API version in which the object was recorded.
+    and 3.6; `version` the API version in which the object was recorded. `asked` and `answered` are
+    the instants at which the request came and was answered, 0 where the source does not say.
     """
 
     source: str
@@ -91,6 +92,8 @@ class Origin(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     quality: str = ""
     losses: tuple[str, ...] = ()
     code: int = 0
+    asked: int = 0
+    answered: int = 0
 
 
 class Stamp(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):

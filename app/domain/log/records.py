@@ -122,6 +122,7 @@ class Record(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     `source` and `position` say where it was read. `object` is complete after the change, or for
     `DELETED` the last known state; None when `effect` applies or only the key is known. `code` and
     `message` are the answer to a request that changed nothing; `message` also describes a gap.
+    `asked_at` is when the request came, where `observed_at` is when it was answered.
     `settled_at` is set when sources have been joined: an instant near `observed_at` that never
     falls along the order.
     """
@@ -150,6 +151,7 @@ class Record(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     code: int = 0
     message: str = ""
     effect: Effect | None = None
+    asked_at: Instant | None = None
     settled_at: Instant | None = None
 
     @property

@@ -61,8 +61,11 @@ def test_recorded_change_is_put_on_top(before, after, ours, merged):
     assert merge(before, after, ours) == merged
 
 
+NOW = Instant(5)
+
+
 def event(tree, *, type_=EventType.OBJECT_UPDATED, verb="patch", user="alice"):
-    stamp = Stamp(time=Instant(5), actor=Actor(user=user), verb=verb)
+    stamp = Stamp(time=NOW, actor=Actor(user=user), verb=verb)
     return Event(
         revision=Revision(7), type=type_, key=POD, uid="u", body=canonical_json(tree), stamp=stamp
     )
@@ -78,13 +81,14 @@ def pod(*, node="", deleting=None, grace=None, phase="Pending"):
 
 def test_change_of_an_object_that_is_another_one_here_is_left_out():
     other = pod() | {"metadata": {"name": "a", "uid": "other"}}
-    found = Input(event=event(pod(phase="Running")), before=pod())
+    found = Input(event=event(pod(phase="Running")), before=pod(), time=NOW)
     assert command_of(found, other) is None
     assert command_of(found, None) is None
 
 
 def test_creation_is_taken_over_as_it_was_stored():
-    found = Input(event=event(pod(), type_=EventType.OBJECT_CREATED, verb="create"), before=None)
+    made = event(pod(), type_=EventType.OBJECT_CREATED, verb="create")
+    found = Input(event=made, before=None, time=NOW)
     command = command_of(found, None)
     assert isinstance(command, ImportObject)
     assert (command.operation, command.uid, command.tree) == ("ADDED", "u", pod())
@@ -107,19 +111,20 @@ def test_creation_is_taken_over_as_it_was_stored():
     ],
 )
 def test_deletion_is_asked_for_with_its_period(before, after, grace):
-    found = Input(event=event(after, verb="delete"), before=before)
+    found = Input(event=event(after, verb="delete"), before=before, time=NOW)
     command = command_of(found, before)
     assert isinstance(command, DeleteObject)
     assert (command.grace_seconds, command.uid) == (grace, "u")
 
 
 def test_kubelet_waits_until_the_pod_is_bound_and_terminating_here():
-    running = Input(event=event(pod(node="n", phase="Running")), before=pod(node="n"))
+    running = Input(event=event(pod(node="n", phase="Running")), before=pod(node="n"), time=NOW)
     assert not running.is_possible(pod())
     assert running.is_possible(pod(node="m"))
     stopped = Input(
         event=event(pod(node="n", phase="Failed", deleting="t", grace=30)),
         before=pod(node="n", deleting="t", grace=30),
+        time=NOW,
     )
     assert not stopped.is_possible(pod(node="m"))
     assert stopped.is_possible(pod(node="m", deleting="t", grace=30))

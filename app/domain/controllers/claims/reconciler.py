@@ -9,6 +9,7 @@ from app.domain.controllers.batching import Batcher
 from app.domain.controllers.claims import claim_sync, pod_sync
 from app.domain.controllers.event_objects import Reporter, reference
 from app.domain.controllers.gates import EverythingOn, Gates
+from app.domain.controllers.pacing import Pace
 from app.domain.controllers.plan import Decision, Plan, Views
 from app.domain.controllers.pods import PodFacts
 from app.domain.controllers.quirks import ControllerQuirks
@@ -45,14 +46,15 @@ class ClaimsReconciler:
         self,
         gates: Gates = EverythingOn(),
         quirks: ControllerQuirks = ControllerQuirks(),
+        pace: Pace | None = None,
     ) -> None:
         self._gates = gates
         self._quirks = quirks
         self._pods: dict[_Place, PodFacts] = {}
         self._by_claim: dict[_Place, set[str]] = {}
         self._by_template: dict[_Place, set[str]] = {}
-        self._claim_queue: WorkQueue[_Place] = WorkQueue()
-        self._pod_queue: WorkQueue[_Place] = WorkQueue()
+        self._claim_queue: WorkQueue[_Place] = WorkQueue("claims", pace)
+        self._pod_queue: WorkQueue[_Place] = WorkQueue("claims/pods", pace)
         self._broken: dict[_Place, pod_sync.Failure] = {}
         self._made: dict[tuple[str, str], int] = {}
         self._reserved_again: dict[str, int] = {}

@@ -14,6 +14,7 @@ from app.domain.controllers.batching import Batcher
 from app.domain.controllers.event_objects import MANAGER, Reporter
 from app.domain.controllers.eviction.state import Changes, TaintState
 from app.domain.controllers.eviction.taints import Eviction
+from app.domain.controllers.pacing import Pace
 from app.domain.controllers.plan import Decision, Plan, Views
 from app.domain.controllers.quirks import ControllerQuirks
 from app.domain.controllers.resources import PODS, is_of, pod_key
@@ -52,13 +53,15 @@ class EvictionReconciler:
 
     name = NAME
 
-    def __init__(self, quirks: ControllerQuirks = ControllerQuirks()) -> None:
+    def __init__(
+        self, quirks: ControllerQuirks = ControllerQuirks(), pace: Pace | None = None
+    ) -> None:
         self._quirks = quirks
         self.state = TaintState(quirks)
         self._delete_at: dict[_PodId, Eviction] = {}
         self._evicted: dict[str, None] = {}
-        self._queue: WorkQueue[_PodId] = WorkQueue()
-        self._cancelled: WorkQueue[_PodId] = WorkQueue()
+        self._queue: WorkQueue[_PodId] = WorkQueue(NAME, pace)
+        self._cancelled: WorkQueue[_PodId] = WorkQueue("eviction/cancelled", pace)
         self._reporter = Reporter(COMPONENT)
         self._batcher = Batcher()
 

@@ -9,6 +9,7 @@ Parity: controllers.md 6.6.
 from collections.abc import Iterator
 
 from app.domain.controllers.event_objects import MANAGER
+from app.domain.controllers.pacing import Pace
 from app.domain.controllers.plan import Plan, Views
 from app.domain.controllers.work_queue import WorkQueue
 from app.domain.log import Event, EventType, ObjectKey, Revision
@@ -40,8 +41,8 @@ class GarbageReconciler:
 
     name = NAME
 
-    def __init__(self) -> None:
-        self._queue: WorkQueue[ObjectKey] = WorkQueue()
+    def __init__(self, pace: Pace | None = None) -> None:
+        self._queue: WorkQueue[ObjectKey] = WorkQueue(NAME, pace)
 
     def fold(self, event: Event, views: Views) -> None:
         """Queue dependents of what is gone, objects with dangling owners, owners that wait."""

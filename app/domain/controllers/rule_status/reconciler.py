@@ -9,6 +9,7 @@ decision, also one that changes nothing, so that a restart repeats none.
 from app.domain.controllers.eviction.reconciler import COMPONENT, ENDED
 from app.domain.controllers.eviction.reconciler import NAME as EVICTION
 from app.domain.controllers.eviction.state import Changes, TaintState
+from app.domain.controllers.pacing import Pace
 from app.domain.controllers.plan import Decision, Plan, Views
 from app.domain.controllers.quirks import ControllerQuirks
 from app.domain.controllers.resources import RULES, is_of
@@ -36,13 +37,17 @@ class RuleStatusReconciler:
     name = NAME
 
     def __init__(
-        self, quirks: ControllerQuirks = ControllerQuirks(), *, version: str = "v1"
+        self,
+        quirks: ControllerQuirks = ControllerQuirks(),
+        *,
+        version: str = "v1",
+        pace: Pace | None = None,
     ) -> None:
         self._quirks = quirks
         self._version = version
         self._state = TaintState(quirks)
         self._evicted: dict[str, int] = {}
-        self._queue: WorkQueue[_RuleId] = WorkQueue()
+        self._queue: WorkQueue[_RuleId] = WorkQueue(NAME, pace)
 
     def fold(self, event: Event, views: Views) -> None:
         """Queue the rules that the event is about."""

@@ -1,8 +1,9 @@
 """Pods that are placed in this step and not yet in the log.
 
 Later pods of the same step are decided as if the earlier ones had been bound already: their room on
-the node and their devices count. The views are left as they were found; what is assumed is put in
-for the time of a decision and taken out again.
+the node and their devices count. The same holds for claims in flight, when bindings take time. The
+views are left as they were found; what is assumed is put in for the time of a decision and taken
+out again.
 """
 
 from collections.abc import Iterator
@@ -15,6 +16,8 @@ from app.domain.controllers.scheduling.device_map import DeviceMap
 from app.domain.controllers.scheduling.nodes import BoundPod, NodeIndex
 from app.domain.controllers.scheduling.pod_spec import PodSpec
 from app.domain.values.json_tree import JsonObject
+
+Place = tuple[str, str]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,6 +35,7 @@ class Assumptions:
         self._nodes = nodes
         self._devices = devices
         self._held: list[Assumption] = []
+        self._in_flight: dict[Place, list[tuple[JsonObject, JsonObject]]] = {}
 
     def __len__(self) -> int:
         return len(self._held)
@@ -43,6 +47,9 @@ class Assumptions:
     @contextmanager
     def in_force(self, allocated: AllocatedState, first: int | None = None) -> Iterator[None]:
         """Everything assumed so far (or the first so many) counts inside, nothing of it outside."""
+        for claims in self._in_flight.values():
+            for claim, allocation in claims:
+                allocated.add_in_flight(claim, allocation)
         for found in self._held[:first]:
             self._put(found, allocated)
         try:
@@ -53,6 +60,21 @@ class Assumptions:
                 for claim, allocation in found.claims:
                     allocated.remove_in_flight(claim)
                     self._devices.touch_pools_of(allocation)
+            for claims in self._in_flight.values():
+                for claim, _ in claims:
+                    allocated.remove_in_flight(claim)
+
+    def hold(self, place: Place, claims: list[tuple[JsonObject, JsonObject]]) -> None:
+        """A decision is in the log and its claims are still to be written: they are in flight."""
+        if claims:
+            self._in_flight[place] = claims
+            for _, allocation in claims:
+                self._devices.touch_pools_of(allocation)
+
+    def let_go(self, place: Place) -> None:
+        """Its claims are written, or never will be."""
+        for _, allocation in self._in_flight.pop(place, ()):
+            self._devices.touch_pools_of(allocation)
 
     def add(self, pod: PodSpec, result: Attempt, allocated: AllocatedState) -> None:
         """Assume one more pod; call it inside `in_force`."""

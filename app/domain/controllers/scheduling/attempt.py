@@ -23,6 +23,7 @@ from app.domain.controllers.scheduling.cycle import (
     DEVICES,
     NOT_AVAILABLE,
     Aborted,
+    BindDelay,
     Cycle,
     Rules,
     SchedulingViews,
@@ -43,6 +44,7 @@ __all__ = [
     "DEVICES",
     "NOT_AVAILABLE",
     "Attempt",
+    "BindDelay",
     "Rules",
     "SchedulingViews",
     "TieBreak",
@@ -119,7 +121,8 @@ def attempt(
         return Attempt(outcome="Unschedulable", message=messages.NO_NODES, next_start=start)
     try:
         claims = pod_claims.resolve(views.objects, pod.facts)
-        pod_claims.check_classes(views.objects, claims, rules.gates)
+        is_in_flight = views.allocated.is_in_flight
+        pod_claims.check_fresh(views.objects, claims, rules.gates, is_in_flight)
     except ClaimsNotReady as problem:
         return _prefilter_failure(nodes, pod, str(problem), start)
     cycle = begin(rules, views, nodes, verdicts, pod, claims, now)

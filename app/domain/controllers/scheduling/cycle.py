@@ -20,6 +20,7 @@ from app.domain.allocation import (
 from app.domain.allocation import Allocation as Found
 from app.domain.allocation.summary import SummaryBounds
 from app.domain.controllers.gates import Gates
+from app.domain.controllers.pacing import Pace
 from app.domain.controllers.quirks import ControllerQuirks
 from app.domain.controllers.resources import CLASSES, NAMESPACES, pod_key
 from app.domain.controllers.scheduling import (
@@ -63,6 +64,10 @@ TieBreak: TypeAlias = Callable[[str, Sequence[str]], str]
 Upstream's order of equal nodes is arbitrary; a replay takes the node that was recorded.
 """
 
+BindDelay: TypeAlias = Callable[[str, Instant], tuple[Instant, Instant]]
+"""Given a pod's uid and the instant of the decision: when its claims are written, when it is bound.
+"""
+
 
 class SchedulingViews(Protocol):
     """What the scheduler looks at, all at one revision."""
@@ -77,7 +82,10 @@ class SchedulingViews(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rules:
-    """What does not change during the life of a scheduler."""
+    """What does not change during the life of a scheduler.
+
+    Without a `bind_delay` claims are written and the pod is bound together with the decision.
+    """
 
     gates: Gates
     features: Features
@@ -86,6 +94,8 @@ class Rules:
     allocator_quirks: Quirks = Quirks()
     tie_break: TieBreak | None = None
     summary: SummaryBounds = SummaryBounds()
+    bind_delay: BindDelay | None = None
+    pace: Pace | None = None
 
 
 class Aborted(Exception):

@@ -4,8 +4,15 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from app.domain.allocation.summary import SummaryBounds
+from app.domain.controllers.pacing import Pace, Tried
 from app.domain.controllers.plan import Decision, Plan
-from app.domain.controllers.scheduling import messages, reports, waiting_binding, writes
+from app.domain.controllers.scheduling import (
+    messages,
+    placements,
+    reports,
+    waiting_binding,
+    writes,
+)
 from app.domain.controllers.scheduling.attempt import Attempt, Rules
 from app.domain.controllers.scheduling.pod_spec import PodSpec
 from app.domain.controllers.scheduling.summaries import summary_of
@@ -53,6 +60,8 @@ def plan_of(
     """The plan of an attempt; an empty one when it has nothing new to say."""
     outcome = result.outcome
     if outcome == "Scheduled":
+        if rules.bind_delay is not None:
+            return _assumption(rules, objects, turn, result)
         waits = waiting_binding.is_needed(rules.features, result)
         outcome = "WaitingForBinding" if waits else outcome
         commands = tuple(_success(rules, objects, turn, result, waits=waits))
@@ -60,19 +69,30 @@ def plan_of(
         commands = tuple(_failure(objects, series, turn, result))
     if not commands:
         return Plan(controller=NAME, key=turn.key)
-    inputs = _inputs(turn)
-    inputs |= {
-        "start": turn.start,
-        "next": result.next_start,
-        "attempt": turn.number,
-        "batch": turn.batch,
-        "plugins": sorted(result.plugins),
-    }
+    inputs = _inputs_of(turn, result)
     if outcome == "Error" and not result.looked_at:
         inputs["refused"] = result.message
     if turn.bounds is not None and result.causes is not None:
         inputs["summary"] = [turn.bounds.bytes_max, turn.bounds.nodes_max]
     return _plan(objects, turn, commands, outcome, inputs, summary_of(result, turn.bounds))
+
+
+def put_off(pace: Pace | None, turn: Turn, result: Attempt) -> Instant | None:
+    """When to try again, by the pace of a replay; None: the attempt counts."""
+    if pace is None:
+        return None
+    devices = [name for found in result.allocations for name in device_names(found)]
+    tried = Tried(
+        node=result.node, devices=tuple(sorted(devices)), message=messages.note(result.message)
+    )
+    return pace.put_off(turn.pod.facts.uid, tried, turn.now)
+
+
+def device_names(allocation: JsonView) -> Iterator[str]:
+    """`request: pool/device` of each result."""
+    for found in json_tree.objects(allocation, "devices", "results"):
+        place = f"{json_tree.text(found, 'pool')}/{json_tree.text(found, 'device')}"
+        yield f"{json_tree.text(found, 'request')}: {place}"
 
 
 def skip_plan(objects: ObjectsReader, series: reports.ReportSeries, turn: Turn) -> Plan:
@@ -95,6 +115,32 @@ def wait_of(turn: Turn, inputs: JsonView) -> waiting_binding.Wait:
         next_look=turn.now,
         cause=turn.cause,
     )
+
+
+def _assumption(rules: Rules, objects: ObjectsReader, turn: Turn, result: Attempt) -> Plan:
+    """With a delayed binding: the decision first; claims and binding follow at their instants."""
+    assert rules.bind_delay is not None, "called in this mode only"
+    claims_at, bind_at = rules.bind_delay(turn.pod.facts.uid, turn.now)
+    work = writes.has_work(result, turn.tree)
+    inputs = _inputs_of(turn, result)
+    inputs["assumed"] = placements.record(
+        result, claims_at=claims_at if work else None, bind_at=bind_at
+    )
+    commands: tuple[Command, ...] = ()
+    if rules.gates.enabled("NominatedNodeNameForExpectation"):
+        commands = tuple(writes.nominate(result, turn.tree))
+    return _plan(objects, turn, commands, placements.ASSUMED, inputs, summary_of(result))
+
+
+def _inputs_of(turn: Turn, result: Attempt) -> JsonObject:
+    return {
+        **_inputs(turn),
+        "start": turn.start,
+        "next": result.next_start,
+        "attempt": turn.number,
+        "batch": turn.batch,
+        "plugins": sorted(result.plugins),
+    }
 
 
 def _inputs(turn: Turn) -> JsonObject:
@@ -130,13 +176,14 @@ def _plan(
 def _success(
     rules: Rules, objects: ObjectsReader, turn: Turn, result: Attempt, *, waits: bool
 ) -> Iterator[Command]:
+    if rules.gates.enabled("NominatedNodeNameForExpectation"):
+        yield from writes.nominate(result, turn.tree)
     yield from writes.reserve(
         result,
         turn.tree,
         turn.now,
         number=turn.number,
         stamps_time=rules.features.binding_conditions,
-        nominates=rules.gates.enabled("NominatedNodeNameForExpectation"),
     )
     if waits:
         yield reports.waiting(objects, turn.tree, result.node, turn.now)

@@ -1,6 +1,6 @@
 """The claims of a pod as the DynamicResources plug-in sees them (controllers.md 3.1 to 3.3)."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from app.domain.controllers import pods
@@ -85,11 +85,21 @@ def resolve_all(objects: ObjectsReader, pod: PodFacts) -> tuple[PodClaim, ...]:
     return (*claims, PodClaim(entry="", key=key, tree=tree, allocation=held))
 
 
-def check_classes(objects: ObjectsReader, claims: tuple[PodClaim, ...], gates: Gates) -> None:
-    """Raise ClaimsNotReady when an unallocated claim asks for something that cannot be given."""
+def check_fresh(
+    objects: ObjectsReader,
+    claims: tuple[PodClaim, ...],
+    gates: Gates,
+    is_in_flight: Callable[[JsonView], bool],
+) -> None:
+    """Raise ClaimsNotReady when an unallocated claim asks for something that cannot be given, or
+    another attempt is about to allocate it. Parity: controllers.md 3.3.
+    """
     for claim in claims:
         if claim.allocation is not None:
             continue
+        if is_in_flight(claim.tree):
+            text = f"resource claim {claim.name} is in the process of being allocated"
+            raise ClaimsNotReady(text)
         for request in json_tree.objects(claim.tree, "spec", "devices", "requests"):
             _check_request(objects, claim, request, gates)
 

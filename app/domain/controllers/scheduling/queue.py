@@ -5,6 +5,7 @@
     active          popped: higher priority first, then earlier time, then earlier creation
     backoff         when its time is up; early, when `active` is empty (not after an error)
     unschedulable   when an event concerns it, or by the flush after five minutes
+    held            popped, and its pace says later: active again at that instant
     in flight       popped; its decision in the log says where it goes
 
 Parity: controllers.md 4.1. Times are instants in the queue, nothing sleeps. Attempt counters come
@@ -12,9 +13,12 @@ from the decisions in the log, so a restarted process goes on counting.
 """
 
 import heapq
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
+from typing import Any
 
+from app.domain.controllers.pacing import Pace
 from app.domain.controllers.scheduling.pod_spec import PodSpec
 from app.domain.log import Revision
 from app.domain.values.timestamps import SECOND, Instant
@@ -23,6 +27,9 @@ BACKOFF_FIRST = 1 * SECOND
 BACKOFF_MAX = 10 * SECOND
 FLUSH_AGE = 300 * SECOND
 FLUSH_ROUND = 30 * SECOND
+
+QUEUE = "scheduling"
+"""The name under which a pace knows the queue; its keys are uids of pods."""
 
 PodPlace = tuple[str, str]
 
@@ -35,6 +42,7 @@ class Where(StrEnum):
     BACKOFF = "backoff"
     ERROR_BACKOFF = "error-backoff"
     UNSCHEDULABLE = "unschedulable"
+    HELD = "held"
     IN_FLIGHT = "in-flight"
     BINDING = "binding"
 
@@ -73,12 +81,16 @@ class _Heaps:
     )
     early: list[tuple[Instant, int, Instant, Revision, int, PodPlace]] = field(default_factory=list)
     flush: list[tuple[Instant, Revision, int, PodPlace]] = field(default_factory=list)
+    held: list[tuple[Instant, Revision, int, PodPlace]] = field(default_factory=list)
 
 
 class SchedulingQueue:
     """Pods by place. Heap entries carry a ticket; one whose ticket is old is passed over."""
 
-    def __init__(self, *, pops_early: bool = True) -> None:
+    def __init__(self, *, pops_early: bool = True, pace: Pace | None = None) -> None:
+        self._pace = pace
+        self._put_off: list[tuple[PodPlace, int]] = []
+        self._seen = Revision(0)
         self._pods: dict[PodPlace, QueuedPod] = {}
         self._heaps = _Heaps()
         self._pops_early = pops_early
@@ -154,23 +166,56 @@ class SchedulingQueue:
         while heaps.active:
             *_, ticket, place = heapq.heappop(heaps.active)
             pod = self._pods.get(place)
-            if pod is not None and pod.ticket == ticket:
+            if pod is not None and pod.ticket == ticket and not self._hold_back(pod, now):
                 return self._fly(pod)
         while self._pops_early and heaps.early:
             *_, ticket, place = heapq.heappop(heaps.early)
             pod = self._pods.get(place)
-            if pod is not None and pod.ticket == ticket:
+            if pod is not None and pod.ticket == ticket and not self._hold_back(pod, now):
                 return self._fly(pod)
         return None
 
+    def put_off(self, pod: QueuedPod, until: Instant) -> None:
+        """The pod was tried too early: it is active again at that instant, or by `try_again`."""
+        self._hold(pod, until)
+        self._put_off.append((pod.place, pod.ticket))
+
+    def try_again(self, revision: Revision) -> None:
+        """When something has happened since the last call, pods put off are active again."""
+        if revision == self._seen:
+            return
+        self._seen = revision
+        for place, ticket in self._put_off:
+            pod = self._pods.get(place)
+            if pod is not None and pod.ticket == ticket:
+                self._leave(pod)
+                self._enter_active(pod)
+        self._put_off.clear()
+
     def due(self) -> Instant | None:
         """When a back-off or a flush ends next."""
-        found = [due for due in (self._next_backoff(), self._next_flush()) if due is not None]
-        return min(found, default=None)
+        heaps = self._heaps
+        nexts = [_next(self._pods, heap) for heap in (heaps.backoff, heaps.flush, heaps.held)]
+        return min((entry[0] for entry in nexts if entry is not None), default=None)
 
     def waiting(self, plugin: str) -> list[QueuedPod]:
         """Unschedulable pods that this plug-in rejected, in the order of their failures."""
         return [self._pods[place] for place in self.rejected_by.get(plugin, ())]
+
+    def _hold_back(self, pod: QueuedPod, now: Instant) -> bool:
+        """Whether the pod has to wait for its pace; then it does."""
+        if self._pace is None:
+            return False
+        due = self._pace.not_before(QUEUE, (pod.spec.facts.uid,), now)
+        if due <= now:
+            return False
+        self._hold(pod, due)
+        return True
+
+    def _hold(self, pod: QueuedPod, until: Instant) -> None:
+        self._leave(pod)
+        pod.where = Where.HELD
+        heapq.heappush(self._heaps.held, (until, pod.order, pod.ticket, pod.place))
 
     def _fly(self, pod: QueuedPod) -> QueuedPod:
         self._leave(pod)
@@ -200,34 +245,28 @@ class SchedulingQueue:
             heapq.heappush(self._heaps.early, entry)
 
     def _promote(self, now: Instant) -> None:
-        while (due := self._next_backoff()) is not None and due <= now:
-            *_, place = heapq.heappop(self._heaps.backoff)
-            pod = self._pods[place]
-            self._leave(pod)
-            self._enter_active(pod)
-        while (due := self._next_flush()) is not None and due <= now:
-            *_, place = heapq.heappop(self._heaps.flush)
-            self.activate(self._pods[place], now, self._pods[place].cause)
+        heaps = self._heaps
+        waits: tuple[list[Any], ...] = (heaps.backoff, heaps.held)
+        for heap in waits:
+            while (entry := _next(self._pods, heap)) is not None and entry[0] <= now:
+                heapq.heappop(heap)
+                pod = self._pods[entry[-1]]
+                self._leave(pod)
+                self._enter_active(pod)
+        while (entry := _next(self._pods, heaps.flush)) is not None and entry[0] <= now:
+            heapq.heappop(heaps.flush)
+            self.activate(self._pods[entry[-1]], now, self._pods[entry[-1]].cause)
 
-    def _next_backoff(self) -> Instant | None:
-        heap = self._heaps.backoff
-        while heap:
-            due, *_, ticket, place = heap[0]
-            pod = self._pods.get(place)
-            if pod is not None and pod.ticket == ticket:
-                return due
-            heapq.heappop(heap)
-        return None
 
-    def _next_flush(self) -> Instant | None:
-        heap = self._heaps.flush
-        while heap:
-            due, _, ticket, place = heap[0]
-            pod = self._pods.get(place)
-            if pod is not None and pod.ticket == ticket:
-                return due
-            heapq.heappop(heap)
-        return None
+def _next(pods: Mapping[PodPlace, QueuedPod], heap: list[Any]) -> tuple[Any, ...] | None:
+    """The first entry whose ticket is valid; others before it are dropped."""
+    while heap:
+        entry: tuple[Any, ...] = heap[0]
+        pod = pods.get(entry[-1])
+        if pod is not None and pod.ticket == entry[-2]:
+            return entry
+        heapq.heappop(heap)
+    return None
 
 
 def _backoff_end(now: Instant, count: int) -> Instant:

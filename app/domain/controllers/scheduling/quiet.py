@@ -97,3 +97,12 @@ def read(inputs: JsonView) -> Iterator[QuietAttempt]:
                 assumed=assumed,
                 number=number,
             )
+
+
+def places_of(plan: Plan) -> list[tuple[str, str]]:
+    """The pods that a plan is about."""
+    if plan.decision is None:
+        return []
+    if plan.key == KEY:
+        return [(found.namespace, found.name) for found in read(plan.decision.inputs)]
+    return [(plan.decision.namespace, plan.decision.name)]

@@ -86,7 +86,7 @@ def before_nodes(views: Views, tree: JsonObject, rules: Rules) -> str:
     """Why no node is asked at all (controllers.md 3.1 and 3.3); empty when they are."""
     try:
         claims = pod_claims.resolve(views.objects, pod_spec.read(tree).facts)
-        pod_claims.check_classes(views.objects, claims, rules.gates)
+        pod_claims.check_fresh(views.objects, claims, rules.gates, lambda _: False)
     except ClaimsNotReady as problem:
         return str(problem)
     return ""

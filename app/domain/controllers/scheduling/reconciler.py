@@ -24,6 +24,7 @@ from app.domain.controllers.resources import (
     pod_key,
 )
 from app.domain.controllers.scheduling import (
+    delayed_binding,
     messages,
     planning,
     pod_claims,
@@ -48,7 +49,7 @@ from app.domain.controllers.scheduling.pod_claims import ClaimsNotReady
 from app.domain.controllers.scheduling.queue import QueuedPod, SchedulingQueue, Where
 from app.domain.controllers.scheduling.quiet import QuietAttempt
 from app.domain.controllers.scheduling.verdicts import Verdicts
-from app.domain.controllers.scheduling.waiting_binding import BindingWaits
+from app.domain.controllers.scheduling.waiting_binding import BindingWaits, Wait
 from app.domain.controllers.scheduling.waking import Waker, claim_names
 from app.domain.log import DECISION, Event, EventType, ObjectKey, Revision
 from app.domain.objects.reader import ObjectsReader
@@ -75,7 +76,9 @@ class SchedulingReconciler:
     def __init__(self, rules: Rules) -> None:
         self._rules = rules
         self.nodes = NodeIndex()
-        self.queue = SchedulingQueue(pops_early=rules.gates.enabled("SchedulerPopFromBackoffQ"))
+        self.queue = SchedulingQueue(
+            pops_early=rules.gates.enabled("SchedulerPopFromBackoffQ"), pace=rules.pace
+        )
         self._verdicts = Verdicts()
         self._devices = DeviceMap(self.nodes)
         self._waker = Waker(self.queue, self._admit)
@@ -127,6 +130,7 @@ class SchedulingReconciler:
         self._next_start = self._start
         self._claims_in_step = set()
         self._is_step_over = False
+        self.queue.try_again(found.objects.revision)
         self._quiet.clear()
         with self._assumed.in_force(found.allocated):
             plan = self._batcher.collect(lambda: self._next(found, now), self._put_back)
@@ -185,9 +189,8 @@ class SchedulingReconciler:
             bounds=summaries.bounds_of(inputs),
         )
         if "bindingNode" in inputs:
-            return waiting_binding.look(
-                found, self._series, planning.wait_of(turn, inputs), turn.now
-            )
+            held = self._bindings.get(place) if "writesClaims" in inputs else None
+            return self._act(found, held or planning.wait_of(turn, inputs), turn.now)
         if body.get("outcome") == "Skipped":
             return planning.skip_plan(found.objects, self._series, turn)
         if turn.batch == 0:
@@ -274,11 +277,8 @@ class SchedulingReconciler:
         facts = pods.facts(tree)
         labels = json_tree.labels(tree, "metadata", "labels")
         gates = bool(json_tree.get(tree, "spec", "schedulingGates"))
-        if (
-            labels == before.labels
-            and gates == before.is_gated
-            and facts.entries == before.facts.entries
-        ):
+        asked = (before.labels, before.is_gated, before.facts.entries)
+        if (labels, gates, facts.entries) == asked:
             known.spec = replace(before, facts=facts)
         else:
             known.spec = pod_spec.read(tree, facts)
@@ -304,22 +304,8 @@ class SchedulingReconciler:
             self._wake(hint, event, objects)
 
     def _fold_node(self, event: Event, objects: ObjectsReader) -> None:
-        name = event.key.name
-        if event.type is EventType.OBJECT_DELETED:
-            self.nodes.remove(name)
-            return
-        before = self.nodes.get(name)
-        self.nodes.put(event.object)
-        info = self.nodes.get(name)
-        assert info is not None, "the node has just been put in"
-        room = before is None or before.allocatable != info.allocatable
-        labels = before is None or before.labels != info.labels
-        taints = before is None or (before.taints, before.is_unschedulable) != (
-            info.taints,
-            info.is_unschedulable,
-        )
-        if room or labels or taints:
-            hint = waking.node_hint(info, for_devices=room or labels)
+        hint = waking.fold_node(self.nodes, event)
+        if hint is not None:
             self._wake(hint, event, objects)
 
     def _fold_merge(self, event: Event, views: Views) -> None:
@@ -348,16 +334,17 @@ class SchedulingReconciler:
         if body.get("key") == quiet.KEY:
             self._fold_quiet(event, inputs, now, objects)
             return
-        if self._bindings.end(place):
-            self.nodes.release(place)
+        self._end_binding(place)
         pod = self.queue.get(place)
         if pod is None or pod.spec.facts.uid != inputs.get("uid"):
             return
-        if outcome == "WaitingForBinding":
+        if outcome in waiting_binding.UNDER_WAY:
             self.queue.hold(pod)
-            node = json_tree.text(body, "summary", "node")
-            self.nodes.bind(bound_as(pod.spec, node))
-            self._bindings.begin(place, pod.spec.facts.uid, node, now, event.revision)
+            held = waiting_binding.read(body, place, now, event.revision)
+            self.nodes.bind(bound_as(pod.spec, held.node))
+            self._bindings.begin(held)
+            if held.assumed is not None:
+                self._assumed.hold(place, held.assumed.in_flight(place[0]))
         elif outcome in ("Unschedulable", "Error"):
             plugins = frozenset(json_tree.texts(body, "inputs", "plugins"))
             self._place_failure(pod, outcome, plugins, now)
@@ -377,7 +364,7 @@ class SchedulingReconciler:
 
     def _next(self, views: SchedulingViews, now: Instant) -> Plan | None:
         while (held := self._bindings.take(now)) is not None:
-            plan = waiting_binding.look(views, self._series, held, now)
+            plan = self._act(views, held, now)
             if plan is not None:
                 return plan
         pod = None if self._is_step_over else self.queue.pop(now)
@@ -411,6 +398,12 @@ class SchedulingReconciler:
             return plan
         return self._attempt(views, pod, turn, claims)
 
+    def _act(self, views: SchedulingViews, held: Wait, now: Instant) -> Plan | None:
+        """The next act of a placed pod: its claims, then its binding once all is ready."""
+        if held.assumed is not None and held.assumed.claims_at is not None:
+            return delayed_binding.write_claims(self._rules, views, self._series, held, now)
+        return waiting_binding.look(views, self._series, held, now)
+
     def _attempt(
         self, views: SchedulingViews, pod: QueuedPod, turn: Turn, claims: set[ObjectKey]
     ) -> Plan:
@@ -419,6 +412,9 @@ class SchedulingReconciler:
             result = Attempt(outcome="Error", message=refused, next_start=turn.start)
         else:
             result = self._try(views, turn)
+        if until := planning.put_off(self._rules.pace, turn, result):
+            self.queue.put_off(pod, until)
+            return Plan(controller=NAME, key=turn.key)
         plan = planning.plan_of(self._rules, views.objects, self._series, turn, result)
         if plan.is_empty:
             # Nothing new to say: recorded together with others of its kind.
@@ -461,12 +457,7 @@ class SchedulingReconciler:
         self.queue.activate(pod, now, plan.observed)
 
     def _put_back(self, plan: Plan) -> None:
-        if plan.decision is None:
-            return
-        places = [(plan.decision.namespace, plan.decision.name)]
-        if plan.key == quiet.KEY:
-            places = [(found.namespace, found.name) for found in quiet.read(plan.decision.inputs)]
-        for place in places:
+        for place in quiet.places_of(plan):
             pod = self.queue.get(place)
             if pod is not None and pod.where is Where.IN_FLIGHT:
                 self.queue.activate(pod, pod.ready_at, pod.cause)
@@ -495,7 +486,13 @@ class SchedulingReconciler:
         if self.queue.remove(place) is not None:
             self._waker.forget_pod(place)
             self._refused.pop(place, None)
+        held = self._bindings.get(place)
+        if held is None or held.assumed is None:
+            self._end_binding(place)
+
+    def _end_binding(self, place: Place) -> None:
         if self._bindings.end(place):
+            self._assumed.let_go(place)
             self.nodes.release(place)
 
     def _wake(self, hint: waking.Hint, event: Event, objects: ObjectsReader) -> None:

@@ -11,24 +11,38 @@ from app.domain.allocation import Features
 from app.domain.controllers import pods
 from app.domain.controllers.plan import Decision, Plan
 from app.domain.controllers.resources import pod_key
-from app.domain.controllers.scheduling import binding, messages, pod_claims, reports, writes
+from app.domain.controllers.scheduling import (
+    binding,
+    messages,
+    placements,
+    pod_claims,
+    reports,
+    writes,
+)
 from app.domain.controllers.scheduling.attempt import Attempt, SchedulingViews
 from app.domain.controllers.scheduling.binding import POLL, Readiness
+from app.domain.controllers.scheduling.placements import ASSUMED, RESERVED, Assumed
 from app.domain.controllers.scheduling.pod_claims import ClaimsNotReady, PodClaim
 from app.domain.log import Revision
 from app.domain.objects.commands import Command
 from app.domain.values import json_tree
-from app.domain.values.json_tree import JsonObject
+from app.domain.values.json_tree import JsonObject, JsonView
 from app.domain.values.timestamps import Instant
 
 NAME = "scheduling"
+
+UNDER_WAY = frozenset((ASSUMED, RESERVED, "WaitingForBinding"))
+"""Outcomes after which a pod has a node and no binding yet."""
 
 Place = tuple[str, str]
 
 
 @dataclass(slots=True, kw_only=True)
 class Wait:
-    """One pod that has its devices and no binding yet."""
+    """One pod that has its devices and no binding yet.
+
+    `assumed` is set while its claims are still to be written.
+    """
 
     place: Place
     uid: str
@@ -36,6 +50,7 @@ class Wait:
     started: Instant
     next_look: Instant
     cause: Revision
+    assumed: Assumed | None = None
 
 
 class BindingWaits:
@@ -45,12 +60,14 @@ class BindingWaits:
         self._waits: dict[Place, Wait] = {}
         self._heap: list[tuple[Instant, Place]] = []
 
-    def begin(self, place: Place, uid: str, node: str, now: Instant, cause: Revision) -> None:
-        """The pod's devices are reserved; the first look is due at once."""
-        self._waits[place] = Wait(
-            place=place, uid=uid, node=node, started=now, next_look=now, cause=cause
-        )
-        heapq.heappush(self._heap, (now, place))
+    def begin(self, held: Wait) -> None:
+        """The pod has its devices; the first look is due at `next_look`."""
+        self._waits[held.place] = held
+        heapq.heappush(self._heap, (held.next_look, held.place))
+
+    def get(self, place: Place) -> Wait | None:
+        """The wait of a pod."""
+        return self._waits.get(place)
 
     def end(self, place: Place) -> bool:
         """The pod is bound, refused or gone; True when it was waiting."""
@@ -83,6 +100,33 @@ class BindingWaits:
         return None
 
 
+def read(body: JsonView, place: Place, now: Instant, revision: Revision) -> Wait:
+    """The wait that begins with a decision (`body`) about the pod.
+
+    A delayed binding goes on at the instants that its decision names; a look at binding conditions
+    follows at once.
+    """
+    inputs = json_tree.mapping(body, "inputs")
+    outcome = json_tree.text(body, "outcome")
+    assumed = None
+    due = now
+    if outcome == ASSUMED:
+        assumed = placements.read(inputs)
+        due = assumed.bind_at if assumed.claims_at is None else assumed.claims_at
+        assumed = assumed if assumed.claims_at is not None else None
+    elif outcome == RESERVED:
+        due = Instant(json_tree.integer(inputs, "bindAt") or now)
+    return Wait(
+        place=place,
+        uid=json_tree.text(inputs, "uid"),
+        node=json_tree.text(body, "summary", "node"),
+        started=now,
+        next_look=Instant(max(due, now)),
+        cause=revision,
+        assumed=assumed,
+    )
+
+
 def is_needed(features: Features, attempt: Attempt) -> bool:
     """True when a device of the pod has binding conditions."""
     if not features.binding_conditions:
@@ -101,24 +145,24 @@ def look(
     try:
         claims = pod_claims.resolve_all(views.objects, pods.facts(tree))
     except ClaimsNotReady as problem:
-        return _give_up(views, series, held, tree, (), str(problem), now)
+        return give_up(views, series, held, tree, (), str(problem), now)
     for claim in claims:
         if claim.allocation is None:
             text = f"claim {claim.name} got deallocated elsewhere in the meantime"
-            return _give_up(views, series, held, tree, claims, text, now)
+            return give_up(views, series, held, tree, claims, text, now)
         found = binding.look(claim.tree, claim.allocation, now)
         if found.readiness is Readiness.WAITING:
             return None
         if found.readiness is not Readiness.READY:
-            return _give_up(views, series, held, tree, claims, found.text, now)
+            return give_up(views, series, held, tree, claims, found.text, now)
     commands = (
         writes.bind(tree, held.node),
         reports.scheduled(views.objects, tree, held.node, now),
     )
-    return _plan(views, held, commands, "Scheduled", {"node": held.node, "waited": True}, now)
+    return plan(views, held, commands, "Scheduled", {"node": held.node, "waited": True}, now)
 
 
-def _give_up(
+def give_up(
     views: SchedulingViews,
     series: reports.ReportSeries,
     held: Wait,
@@ -127,6 +171,7 @@ def _give_up(
     text: str,
     now: Instant,
 ) -> Plan:
+    """Take the reservations back and say why."""
     message = messages.prebind_failure(text)
     own = pods.facts(tree).extended_claim
     reserved = [claim for claim in claims if pods.is_reserved_for(claim.tree, held.uid)]
@@ -140,17 +185,19 @@ def _give_up(
         ),
         *writes.report_failure(views.objects, series, tree, "SchedulerError", message, now),
     )
-    return _plan(views, held, commands, "Error", {"message": message}, now)
+    return plan(views, held, commands, "Error", {"message": message}, now)
 
 
-def _plan(
+def plan(
     views: SchedulingViews,
     held: Wait,
     commands: tuple[Command, ...],
     outcome: str,
     summary: JsonObject,
     now: Instant,
+    extra: JsonObject | None = None,
 ) -> Plan:
+    """The plan of one act of a pod that has its devices; `extra` goes into its inputs."""
     namespace, name = held.place
     return Plan(
         controller=NAME,
@@ -162,7 +209,13 @@ def _plan(
             namespace=namespace,
             name=name,
             outcome=outcome,
-            inputs={"now": now, "uid": held.uid, "bindingNode": held.node, "plugins": []},
+            inputs={
+                "now": now,
+                "uid": held.uid,
+                "bindingNode": held.node,
+                "plugins": [],
+                **(extra or {}),
+            },
             summary=summary,
         ),
         cause=held.cause,

@@ -26,8 +26,15 @@ from app.domain.objects.commands import (
 )
 from app.domain.objects.reader import ObjectsReader
 from app.domain.values import json_tree, timestamps
-from app.domain.values.json_tree import JsonObject
+from app.domain.values.json_tree import JsonObject, JsonView
 from app.domain.values.timestamps import Instant
+
+
+def nominate(attempt: Attempt, pod: JsonObject) -> Iterator[Command]:
+    """The first write of a placement: the nominated node, when claims are to be written."""
+    held = json_tree.text(pod, "status", "nominatedNodeName")
+    if has_work(attempt, pod) and held != attempt.node:
+        yield _pod_status(pod, {"nominatedNodeName": attempt.node})
 
 
 def reserve(
@@ -37,15 +44,9 @@ def reserve(
     *,
     number: int,
     stamps_time: bool,
-    nominates: bool,
 ) -> Iterator[Command]:
-    """Everything before the binding: nominated node, claims."""
-    uid = json_tree.text(pod, "metadata", "uid")
-    has_work = attempt.extended is not None
-    lacking = [claim for claim in attempt.claims if not pods.is_reserved_for(claim.tree, uid)]
-    nominated = json_tree.text(pod, "status", "nominatedNodeName")
-    if (lacking or has_work) and nominates and nominated != attempt.node:
-        yield _pod_status(pod, {"nominatedNodeName": attempt.node})
+    """The writes to claims."""
+    lacking = _lacking(attempt, pod)
     drawn = iter(attempt.allocations)
     seen: set[ObjectKey] = set()
     for claim in attempt.claims:
@@ -62,6 +63,11 @@ def reserve(
         yield from _make_extended(
             attempt.extended, next(drawn), pod, now, number=number, stamps_time=stamps_time
         )
+
+
+def has_work(attempt: Attempt, pod: JsonView) -> bool:
+    """True when claims have to be written before the binding."""
+    return bool(_lacking(attempt, pod)) or attempt.extended is not None
 
 
 def bind(pod: JsonObject, node: str) -> BindPod:
@@ -157,6 +163,11 @@ def report_failure(
     condition = failed_condition(pod, reason, message, now)
     if condition is not None:
         yield condition
+
+
+def _lacking(attempt: Attempt, pod: JsonView) -> list[PodClaim]:
+    uid = json_tree.text(pod, "metadata", "uid")
+    return [claim for claim in attempt.claims if not pods.is_reserved_for(claim.tree, uid)]
 
 
 def _reserve_claim(

@@ -1,0 +1,111 @@
+"""A binding that takes its time: the decision now, its claims later, the binding after them.
+
+In the real scheduler an attempt ends with a node and devices in memory; the writes follow in the
+background while other pods are tried. Between them the claim is in flight: its devices count as
+used, and a second pod that shares it is told so. With a delay this is imitated:
+
+    decision        writes                                  the log says
+    Assumed         nominated node                          pod, node, allocations, both instants
+    Reserved        finalizer, allocation and reservation   claims are written
+    Scheduled       binding, Event                          the pod has its node
+
+Each row is one append. A process that ends between two rows folds the log and goes on with the
+next; claims that are written and a pod that is not bound are found as they are and used again.
+Parity: controllers.md 3.7, 4.6 and 4.7.
+"""
+
+from app.domain.controllers.plan import Plan
+from app.domain.controllers.resources import claim_key, pod_key
+from app.domain.controllers.scheduling import reports, waiting_binding, writes
+from app.domain.controllers.scheduling.attempt import Attempt, Rules, SchedulingViews
+from app.domain.controllers.scheduling.placements import RESERVED
+from app.domain.controllers.scheduling.pod_claims import PodClaim
+from app.domain.controllers.scheduling.waiting_binding import Wait
+from app.domain.values import json_tree
+from app.domain.values.json_tree import JsonObject
+from app.domain.values.timestamps import Instant
+
+
+class FixedBindDelay:
+    """Every binding takes equally long: claims are written at half time."""
+
+    def __init__(self, micros: int) -> None:
+        self._micros = micros
+
+    def __call__(self, _pod: str, now: Instant) -> tuple[Instant, Instant]:
+        """When claims are written and when the pod is bound."""
+        return Instant(now + self._micros // 2), Instant(now + self._micros)
+
+
+def write_claims(
+    rules: Rules, views: SchedulingViews, series: reports.ReportSeries, held: Wait, now: Instant
+) -> Plan:
+    """Write the claims of a placed pod, or give up because one of them is not as it was.
+
+    A pod that is gone meanwhile changes nothing here, as upstream; its reservations are taken back
+    at once, because its binding will not be answered.
+    """
+    assumed = held.assumed
+    assert assumed is not None, "called while claims are to be written"
+    namespace, name = held.place
+    tree = views.objects.get(pod_key(namespace, name))
+    is_gone = tree is None or json_tree.text(tree, "metadata", "uid") != held.uid
+    if tree is None or is_gone:
+        tree = {"metadata": {"namespace": namespace, "name": name, "uid": held.uid}}
+    claims: list[PodClaim] = []
+    for claim_name, uid, is_fresh in assumed.claims:
+        claim, problem = _find(views, namespace, claim_name, uid, is_fresh)
+        if claim is None:
+            if is_gone:
+                return waiting_binding.plan(views, held, (), "Skipped", {"message": problem}, now)
+            return waiting_binding.give_up(views, series, held, tree, tuple(claims), problem, now)
+        claims.append(claim)
+    attempt = Attempt(
+        outcome="Scheduled",
+        claims=tuple(claims),
+        node=held.node,
+        allocations=assumed.allocations,
+        extended=assumed.extended,
+    )
+    if is_gone and assumed.extended is not None:
+        return waiting_binding.plan(views, held, (), "Skipped", {"message": "pod is gone"}, now)
+    commands = [
+        *writes.reserve(
+            attempt,
+            tree,
+            now,
+            number=assumed.number,
+            stamps_time=rules.features.binding_conditions,
+        )
+    ]
+    outcome = RESERVED
+    if is_gone:
+        outcome = "Skipped"
+        commands += [writes.unreserve(claim, held.uid) for claim in claims]
+    elif waiting_binding.is_needed(rules.features, attempt):
+        outcome = "WaitingForBinding"
+        commands.append(reports.waiting(views.objects, tree, held.node, now))
+    summary: JsonObject = {"node": held.node, "claims": len(claims)}
+    extra: JsonObject = {"writesClaims": True, "bindAt": assumed.bind_at}
+    return waiting_binding.plan(views, held, tuple(commands), outcome, summary, now, extra)
+
+
+def _find(
+    views: SchedulingViews, namespace: str, name: str, uid: str, is_fresh: bool
+) -> tuple[PodClaim | None, str]:
+    """The claim as it is now, or why it cannot be written."""
+    key = claim_key(namespace, name)
+    tree = views.objects.get(key)
+    if (
+        tree is None
+        or "deletionTimestamp" in tree["metadata"]
+        or json_tree.text(tree, "metadata", "uid") != uid
+    ):
+        return None, f"claim {namespace}/{name} got deleted in the meantime"
+    held = json_tree.get(tree, "status", "allocation")
+    allocation = held if isinstance(held, dict) else None
+    if is_fresh and allocation is not None:
+        return None, f"claim {namespace}/{name} got allocated elsewhere in the meantime"
+    if not is_fresh and allocation is None:
+        return None, f"claim {namespace}/{name} got deallocated elsewhere in the meantime"
+    return PodClaim(entry="", key=key, tree=tree, allocation=allocation), ""

@@ -1,0 +1,87 @@
+"""What a decision has chosen and not yet written, as the log keeps it (`delayed_binding`)."""
+
+from dataclasses import dataclass
+
+from app.domain.controllers.scheduling.attempt import Attempt
+from app.domain.controllers.scheduling.extended import ExtendedClaim
+from app.domain.values import json_tree
+from app.domain.values.json_tree import JsonObject, JsonView
+from app.domain.values.timestamps import Instant
+
+ASSUMED = "Assumed"
+"""The outcome of a decision whose writes follow later."""
+
+RESERVED = "Reserved"
+"""The outcome when the claims are written and the binding is still to come."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Assumed:
+    """What a decision has chosen and not yet written.
+
+    `claims` are all claims of the pod as (name, uid, is fresh), `allocations` those of the fresh
+    ones in order, then that of `extended`. Without `claims_at` there is nothing to write to claims.
+    """
+
+    number: int
+    claims: tuple[tuple[str, str, bool], ...]
+    allocations: tuple[JsonObject, ...]
+    extended: ExtendedClaim | None
+    claims_at: Instant | None
+    bind_at: Instant
+
+    def in_flight(self, namespace: str) -> list[tuple[JsonObject, JsonObject]]:
+        """Each claim to allocate with its allocation; claims are no more than their identity."""
+        fresh: list[JsonObject] = [
+            {"metadata": {"namespace": namespace, "name": name, "uid": uid}}
+            for name, uid, is_fresh in self.claims
+            if is_fresh
+        ]
+        if self.extended is not None:
+            fresh.append(self.extended.tree)
+        return list(zip(fresh, self.allocations, strict=True))
+
+
+def record(attempt: Attempt, *, claims_at: Instant | None, bind_at: Instant) -> JsonObject:
+    """What the log keeps of a decision so that its writes can follow."""
+    found: JsonObject = {
+        "claims": [
+            [
+                claim.key.name,
+                json_tree.text(claim.tree, "metadata", "uid"),
+                claim.allocation is None,
+            ]
+            for claim in attempt.claims
+        ],
+        "allocations": list(attempt.allocations),
+        "bindAt": bind_at,
+    }
+    if claims_at is not None:
+        found["claimsAt"] = claims_at
+    if attempt.extended is not None:
+        found["extended"] = {
+            "tree": attempt.extended.tree,
+            "mappings": list(attempt.extended.mappings),
+        }
+    return found
+
+
+def read(inputs: JsonView) -> Assumed:
+    """The other way round; `inputs` are those of the decision."""
+    body = json_tree.mapping(inputs, "assumed")
+    extended = body.get("extended")
+    return Assumed(
+        number=json_tree.integer(inputs, "attempt") or 1,
+        claims=tuple((name, uid, fresh) for name, uid, fresh in body["claims"]),
+        allocations=tuple(json_tree.objects(body, "allocations")),
+        extended=None
+        if extended is None
+        else ExtendedClaim(tree=extended["tree"], mappings=tuple(extended["mappings"])),
+        claims_at=_instant(body, "claimsAt"),
+        bind_at=_instant(body, "bindAt") or Instant(0),
+    )
+
+
+def _instant(body: JsonView, name: str) -> Instant | None:
+    found = json_tree.integer(body, name)
+    return None if found is None else Instant(found)

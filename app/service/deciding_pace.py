@@ -1,0 +1,366 @@
+"""The pace of a recording: when its controllers acted, and nothing of what they did.
+
+In a real control plane the order of racing acts is arbitrary: workers, rate limits of 20 and 50
+requests a second, back-off with jitter and late caches decide about it. A decide replay takes these
+instants from the recording, as it takes names. A pod is not tried before the scheduler was seen
+trying it, a claim not made, released or collected before that was seen; what comes of it is decided
+here. Acts that were not seen at all come a little later than those that were.
+"""
+
+from bisect import bisect_right
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from app.domain.controllers.pacing import Tried
+from app.domain.controllers.scheduling import messages
+from app.domain.controllers.scheduling.queue import QUEUE
+from app.domain.log import Event, EventType
+from app.domain.values import json_tree, timestamps
+from app.domain.values.json_tree import JsonObject, JsonView
+from app.domain.values.timestamps import SECOND, Instant, TimestampError
+from app.service.deciding_traces import consumers, device_names, is_event_object
+
+UNSEEN = 2 * SECOND
+"""How much later a key is looked at that the recording does not show at work (any more)."""
+
+SURE_AFTER = 500_000
+PLACED_BEFORE = 10_000
+FAILED_BEFORE = 5_000
+"""Microseconds: an attempt was made at most so long before its first write was asked for (which may
+wait for a rate limit) or its failure was reported, and what it saw may have been answered so much
+later."""
+
+SAME_ATTEMPT = SECOND // 2
+"""Event and condition of one failed attempt are asked for within this time."""
+
+CLAIMS_AFTER = 20_000
+BIND_AFTER = 45_000
+"""Microseconds from a decision to its claims and its binding where the recording has none."""
+
+_Key = tuple[str, tuple[str, ...]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Act:
+    """One recorded write that shows a controller at work; `known` is when others could see it."""
+
+    event: Event
+    before: JsonObject | None
+    known: Instant
+
+    @property
+    def asked(self) -> Instant:
+        """When the controller asked for it, as far as that was recorded."""
+        origin = self.event.stamp.origin
+        asked = 0 if origin is None else origin.asked
+        return Instant(min(asked, self.known) if asked else self.known)
+
+
+@dataclass(slots=True)
+class _Placing:
+    """One successful attempt: begun, claims written, bound."""
+
+    began: Instant
+    node: str = ""
+    devices: list[str] = field(default_factory=list)
+    claims_at: Instant | None = None
+    bind_at: Instant | None = None
+
+
+@dataclass(slots=True)
+class _PodTries:
+    failures: list[tuple[Instant, str]] = field(default_factory=list)
+    refusals: list[tuple[Instant, str]] = field(default_factory=list)
+    placings: list[_Placing] = field(default_factory=list)
+
+
+@dataclass(slots=True, kw_only=True)
+class _Try:
+    """One recorded attempt: made between `first` and `last`, with what came of it."""
+
+    instant: Instant
+    first: Instant
+    last: Instant
+    tried: Tried
+    placing: _Placing | None = None
+
+
+@dataclass(slots=True)
+class _PodPace:
+    """The attempts of one pod, how many of them have been made here, and the one made last."""
+
+    tries: list[_Try]
+    number: int = 0
+    made: _Try | None = None
+
+
+class RecordedPace:
+    """Instants by queue and key; `not_before` is the `Pace` of reconcilers."""
+
+    def __init__(self) -> None:
+        self._acts: dict[_Key, list[Instant]] = defaultdict(list)
+        self._tries: dict[str, _PodTries] = defaultdict(_PodTries)
+        self._pods: dict[str, _PodPace] = {}
+        self._passed: dict[_Key, Instant] = {}
+        self._unseen: dict[_Key, Instant] = {}
+
+    def learn(
+        self,
+        acts: Iterable[Act],
+        names: Mapping[str, Sequence[str]],
+        removed: Mapping[str, Instant],
+    ) -> None:
+        """Take the acts of controllers; `names` are those that write under a user name.
+
+        `removed` says when pods went away: an attempt whose claims were written afterwards was made
+        before.
+        """
+        for act in acts:
+            found = names.get(act.event.stamp.actor.user, ())
+            if "scheduling" in found:
+                self._learn_try(act)
+            elif "claims" in found:
+                self._learn_claims(act)
+            elif "garbage" in found:
+                self._note(("garbage", tuple(act.event.key)), act.known)
+            elif "eviction" in found or "rule-status" in found:
+                self._learn_eviction(act)
+        for uid, tries in self._tries.items():
+            self._pods[uid] = _PodPace(_attempts(tries, removed.get(uid)))
+        for instants in self._acts.values():
+            instants.sort()
+
+    def not_before(self, queue: str, key: tuple[str, ...], now: Instant) -> Instant:
+        """The next recorded act for the key; without one, a little after the first question."""
+        place = (queue, key)
+        if queue == QUEUE:
+            due = self._try_not_before(key[0], now)
+            return due if due is not None else self._unseen_due(place, now)
+        instants = self._acts.get(place, ())
+        number = bisect_right(instants, self._passed.get(place, Instant(-1)))
+        if number == len(instants):
+            return self._unseen_due(place, now)
+        if instants[number] <= now:
+            self._passed[place] = now
+        return instants[number]
+
+    def put_off(self, pod: str, tried: Tried, now: Instant) -> Instant | None:
+        """None when the attempt came to what it came to there, or its time is up.
+
+        Only the order among attempts of about the same instant is found in this way. What an
+        attempt comes to is decided here; when no instant gives the recorded result, the result at
+        the last instant stands.
+        """
+        found = self._pods.get(pod)
+        if found is None or found.number >= len(found.tries):
+            return None
+        wanted = found.tries[found.number]
+        if not _is_alike(tried, wanted.tried) and now < wanted.last:
+            return wanted.last
+        found.number += 1
+        found.made = wanted
+        return None
+
+    def bind_delay(self, pod: str, now: Instant) -> tuple[Instant, Instant]:
+        """When the claims of a pod that is placed now are written, and when it is bound.
+
+        At the recorded instants; as long afterwards as there when the attempt is late.
+        """
+        found = self._pods.get(pod)
+        placing = None if found is None or found.made is None else found.made.placing
+        if placing is None:
+            return Instant(now + CLAIMS_AFTER), Instant(now + BIND_AFTER)
+        late = max(0, now - placing.began - SURE_AFTER)
+        claims_at = placing.claims_at
+        bind_at = placing.bind_at
+        if claims_at is None:
+            claims_at = Instant(placing.began + CLAIMS_AFTER)
+            if bind_at is not None:
+                claims_at = min(claims_at, bind_at)
+        if bind_at is None:
+            bind_at = Instant(claims_at + BIND_AFTER - CLAIMS_AFTER)
+        return Instant(max(claims_at + late, now)), Instant(max(bind_at + late, now))
+
+    def _try_not_before(self, pod: str, now: Instant) -> Instant | None:
+        """The next recorded attempt; those that are over already are passed by."""
+        found = self._pods.get(pod)
+        if found is None:
+            return None
+        while found.number + 1 < len(found.tries) and now > found.tries[found.number].last:
+            found.number += 1
+        return found.tries[found.number].first if found.number < len(found.tries) else None
+
+    def _unseen_due(self, place: _Key, now: Instant) -> Instant:
+        due = self._unseen.setdefault(place, Instant(now + UNSEEN))
+        if due <= now:
+            del self._unseen[place]
+        return due
+
+    def _note(self, place: _Key, instant: Instant) -> None:
+        self._acts[place].append(instant)
+
+    def _learn_claims(self, act: Act) -> None:
+        """Pod sync makes claims, writes their names and reserves; claim sync does the rest."""
+        event = act.event
+        namespace, name = event.key.namespace, event.key.name
+        if event.key.resource == "pods":
+            self._note(("claims/pods", (namespace, name)), act.known)
+        elif is_event_object(event.key):
+            subject = json_tree.mapping(event.object, "involvedObject")
+            place = (json_tree.text(subject, "namespace"), json_tree.text(subject, "name"))
+            self._note(("claims/pods", place), act.known)
+        elif event.key.resource == "resourceclaims":
+            if event.type is EventType.OBJECT_CREATED:
+                for owner in json_tree.objects(event.object, "metadata", "ownerReferences"):
+                    place = (namespace, json_tree.text(owner, "name"))
+                    self._note(("claims/pods", place), act.known)
+                return
+            old, new = consumers(act.before), consumers(event.object)
+            added = [new[uid] for uid in new.keys() - old.keys()]
+            for pod in added:
+                self._note(("claims/pods", (namespace, pod)), act.known)
+            if not added:
+                self._note(("claims", (namespace, name)), act.known)
+
+    def _learn_eviction(self, act: Act) -> None:
+        event = act.event
+        if event.key.resource == "devicetaintrules":
+            self._note(("rule-status", (event.key.name, event.uid)), act.known)
+        elif event.key.resource == "pods":
+            place = (event.key.namespace, event.key.name, event.uid)
+            self._note(("eviction", place), act.known)
+        elif is_event_object(event.key):
+            tree = event.object
+            subject = json_tree.mapping(tree, "involvedObject") or json_tree.mapping(
+                tree, "regarding"
+            )
+            said = json_tree.text(tree, "message") or json_tree.text(tree, "note")
+            if said.startswith("Cancelling"):
+                place = (
+                    json_tree.text(subject, "namespace"),
+                    json_tree.text(subject, "name"),
+                    json_tree.text(subject, "uid"),
+                )
+                self._note(("eviction/cancelled", place), act.known)
+
+    def _learn_try(self, act: Act) -> None:
+        event = act.event
+        if is_event_object(event.key):
+            self._learn_said(act)
+        elif event.key.resource == "pods":
+            self._learn_pod(act)
+        elif event.key.resource == "resourceclaims":
+            old, new = consumers(act.before), consumers(event.object)
+            for uid in new.keys() - old.keys():
+                placing = self._placing(uid, act)
+                placing.claims_at = act.known
+                if not json_tree.get(act.before or {}, "status", "allocation"):
+                    given = json_tree.mapping(event.object, "status", "allocation")
+                    placing.devices += device_names(given)
+
+    def _learn_said(self, act: Act) -> None:
+        tree = act.event.object
+        if json_tree.text(tree, "reason") != "FailedScheduling":
+            return
+        subject = json_tree.mapping(tree, "involvedObject") or json_tree.mapping(tree, "regarding")
+        when = json_tree.text(tree, "series", "lastObservedTime") or json_tree.text(
+            tree, "eventTime"
+        )
+        try:
+            instant = Instant(min(timestamps.parse(when), act.known))
+        except TimestampError:
+            instant = act.asked
+        self._tries[json_tree.text(subject, "uid")].failures.append(
+            (instant, json_tree.text(tree, "message") or json_tree.text(tree, "note"))
+        )
+
+    def _learn_pod(self, act: Act) -> None:
+        event = act.event
+        tries = self._tries[event.uid]
+        path = ("spec", "nodeName")
+        if json_tree.text(event.object, *path) and not json_tree.text(act.before or {}, *path):
+            placing = self._placing(event.uid, act)
+            placing.bind_at = act.known
+            placing.node = json_tree.text(event.object, *path)
+            return
+        named = ("status", "nominatedNodeName")
+        node = json_tree.text(event.object, *named)
+        if node and node != json_tree.text(act.before or {}, *named):
+            tries.placings.append(_Placing(began=act.asked, node=node))
+        elif _refusal(event.object) not in (None, _refusal(act.before or {})):
+            tries.refusals.append((act.asked, _refusal(event.object) or ""))
+
+    def _placing(self, uid: str, act: Act) -> _Placing:
+        """The placing that the write belongs to: the last one, unless it has ended."""
+        placings = self._tries[uid].placings
+        if not placings or placings[-1].bind_at is not None:
+            placings.append(_Placing(began=act.asked))
+        return placings[-1]
+
+
+def known_instants(events: Sequence[Event]) -> list[Instant]:
+    """When each event, in the order of the log, could be seen by others; always rising.
+
+    An answer is given after the write, so what comes later in the log and was answered earlier
+    shows that this write had happened by then.
+    """
+    found: list[Instant] = []
+    bound: Instant | None = None
+    for event in reversed(events):
+        origin = event.stamp.origin
+        answered = event.stamp.time
+        if origin is not None and origin.answered and event.is_about_object:
+            answered = Instant(min(origin.answered, answered))
+        bound = answered if bound is None else Instant(min(bound - 1, answered))
+        found.append(bound)
+    found.reverse()
+    return found
+
+
+def _attempts(tries: _PodTries, removed: Instant | None) -> list[_Try]:
+    """All attempts: reports, what was written without a report, placings; in their order."""
+    found = [(instant, Tried(message=note), None) for instant, note in tries.failures]
+    for instant, message in tries.refusals:
+        if not any(abs(instant - other) <= SAME_ATTEMPT for other, _ in tries.failures):
+            found.append((instant, Tried(message=messages.note(message)), None))
+    made: list[tuple[Instant, Tried, _Placing | None]] = [
+        *found,
+        *(
+            (each.began, Tried(node=each.node, devices=tuple(sorted(each.devices))), each)
+            for each in tries.placings
+        ),
+    ]
+    made.sort(key=lambda each: each[0])
+    attempts: list[_Try] = []
+    for instant, tried, placing in made:
+        if removed is not None and instant >= removed:
+            instant = Instant(removed - 1)
+        first = instant - (FAILED_BEFORE if placing is None else PLACED_BEFORE)
+        if attempts:
+            first = max(first, attempts[-1].instant + 1)
+        attempts.append(
+            _Try(
+                instant=instant,
+                first=Instant(min(first, instant)),
+                last=Instant(instant + SURE_AFTER),
+                tried=tried,
+                placing=placing,
+            )
+        )
+    return attempts
+
+
+def _is_alike(ours: Tried, recorded: Tried) -> bool:
+    """Whether two attempts came to the same; the node of a pod that was never bound is unknown."""
+    if not recorded.node and not recorded.message:
+        return bool(ours.node) and ours.devices == recorded.devices
+    return ours == recorded
+
+
+def _refusal(pod: JsonView) -> str | None:
+    """The message of a pod that could not be placed."""
+    for each in json_tree.objects(pod, "status", "conditions"):
+        if each.get("type") == "PodScheduled" and each.get("status") == "False":
+            return json_tree.text(each, "message")
+    return None

@@ -1,0 +1,160 @@
+"""Bindings that take their time: claims in flight, restarts between writes, pods that go."""
+
+import pytest
+
+from app.domain.controllers import registry
+from app.domain.controllers.registry import Options
+from app.domain.controllers.scheduling.delayed_binding import FixedBindDelay
+from app.domain.errors import InputError
+from app.service.comparing import Verdict
+from tests.cluster import Cluster, check_decisions
+
+DELAY = 0.04
+IN_FLIGHT = "resource claim default/claim is in the process of being allocated"
+
+
+def delayed(devices=1, nodes=1):
+    cluster = Cluster(options=Options(bind_delay=FixedBindDelay(int(DELAY * 1_000_000))))
+    cluster.device_class()
+    for number in range(nodes):
+        cluster.node(f"node-{number}")
+        names = [{"name": f"d{each}"} for each in range(devices)]
+        cluster.slice(f"node-{number}", devices=names)
+    return cluster
+
+
+def is_bound(cluster, name):
+    return bool(cluster.must("pods", name)["spec"].get("nodeName"))
+
+
+def test_claims_are_written_at_half_time_and_the_pod_is_bound_at_the_end():
+    cluster = delayed()
+    cluster.claim()
+    cluster.pod("first", claim="claim")
+    cluster.settle()
+    assert cluster.must("pods", "first")["status"]["nominatedNodeName"] == "node-0"
+    assert not cluster.must("resourceclaims", "claim").get("status")
+    cluster.wait(DELAY / 2)
+    assert cluster.devices_of("claim") == ["node-0/d0"]
+    assert not is_bound(cluster, "first")
+    cluster.wait(DELAY / 2)
+    assert is_bound(cluster, "first")
+    outcomes = [outcome for _, outcome in cluster.decisions("scheduling")]
+    assert outcomes == ["Assumed", "Reserved", "Scheduled"]
+
+
+def test_second_pod_of_a_fresh_claim_is_told_and_bound_when_the_claim_is_written():
+    cluster = delayed()
+    cluster.claim()
+    cluster.pod("first", claim="claim")
+    cluster.pod("second", claim="claim")
+    cluster.settle()
+    assert IN_FLIGHT in cluster.pod_condition("second")["message"]
+    cluster.wait(2 * DELAY)
+    assert is_bound(cluster, "first")
+    assert is_bound(cluster, "second")
+    reserved = cluster.must("resourceclaims", "claim")["status"]["reservedFor"]
+    assert [each["name"] for each in reserved] == ["first", "second"]
+
+
+def test_device_in_flight_is_not_given_to_another_claim():
+    cluster = delayed()
+    cluster.claim()
+    cluster.pod("first", claim="claim")
+    cluster.settle()
+    cluster.claim("other")
+    cluster.pod("second", claim="other")
+    cluster.settle()
+    assert "cannot allocate all claims" in cluster.pod_condition("second")["message"]
+    cluster.wait(1)
+    assert not is_bound(cluster, "second")
+
+
+@pytest.mark.parametrize("passed", [0, DELAY / 2, DELAY])
+def test_restart_between_the_writes_ends_as_without_it(passed):
+    cluster = delayed()
+    cluster.claim()
+    cluster.pod("first", claim="claim")
+    cluster.pod("second", claim="claim")
+    cluster.wait(passed)
+    cluster.restart()
+    cluster.wait(2)
+    assert is_bound(cluster, "first")
+    assert is_bound(cluster, "second")
+    outcomes = [outcome for name, outcome in cluster.decisions("scheduling") if name == "first"]
+    assert outcomes == ["Assumed", "Reserved", "Scheduled"]
+
+
+def test_claims_of_a_pod_that_went_away_while_it_was_bound_are_written_and_let_go():
+    cluster = delayed()
+    cluster.claim()
+    cluster.pod("first", claim="claim")
+    cluster.settle()
+    cluster.delete("pods", "first")
+    cluster.wait(2)
+    status = cluster.must("resourceclaims", "claim")["status"]
+    assert "reservedFor" not in status
+    # Parity: C10, nobody frees an allocation that lost its reservation in this way.
+    assert "allocation" in status
+
+
+def test_claim_that_goes_away_while_its_pod_is_bound_ends_the_attempt():
+    cluster = delayed()
+    cluster.claim()
+    cluster.pod("first", claim="claim")
+    cluster.settle()
+    cluster.delete("resourceclaims", "claim")
+    cluster.wait(DELAY)
+    message = cluster.pod_condition("first")["message"]
+    assert message.endswith("claim default/claim got deleted in the meantime")
+    assert "nominatedNodeName" not in cluster.must("pods", "first")["status"]
+
+
+def test_pod_without_claims_is_bound_at_the_end():
+    cluster = delayed()
+    cluster.pod("plain")
+    cluster.wait(DELAY / 2)
+    assert not is_bound(cluster, "plain")
+    cluster.wait(DELAY / 2)
+    assert is_bound(cluster, "plain")
+
+
+def test_binding_conditions_are_looked_at_from_the_write_on():
+    cluster = Cluster(options=Options(bind_delay=FixedBindDelay(40_000)))
+    cluster.device_class()
+    cluster.node()
+    device = {
+        "name": "d",
+        "bindsToNode": True,
+        "bindingConditions": ["ready"],
+        "bindingFailureConditions": ["failed"],
+    }
+    cluster.slice(devices=[device])
+    cluster.claim()
+    cluster.pod(claim="claim")
+    cluster.wait(1)
+    assert [each for _, each in cluster.decisions("scheduling")] == ["Assumed", "WaitingForBinding"]
+    assert "waiting for binding conditions for device on node n1" in cluster.messages("pod")
+
+
+def test_decisions_of_delayed_bindings_are_made_again_alike():
+    cluster = delayed(devices=2)
+    cluster.claim()
+    for name in ("first", "second"):
+        cluster.pod(name, claim="claim")
+    cluster.wait(1)
+    decisions, effects = check_decisions(cluster)
+    assert not {Verdict.DIFFERENT} & (decisions.counts.keys() | effects.counts.keys())
+    assert decisions.counts[Verdict.SAME] >= 6
+
+
+@pytest.mark.parametrize("millis", [-1, 0.5, "30", registry.BIND_DELAY_MAX_MILLIS + 1])
+def test_delay_of_bindings_is_a_number_of_milliseconds(millis):
+    with pytest.raises(InputError):
+        registry.options_from({"controllers": {"bindDelayMillis": millis}})
+
+
+def test_delay_of_bindings_is_a_setting_of_the_history():
+    options = registry.options_from({"controllers": {"bindDelayMillis": 30}})
+    assert options.bind_delay("uid", 1_000_000) == (1_015_000, 1_030_000)
+    assert registry.options_from({}).bind_delay is None
