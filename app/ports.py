@@ -247,15 +247,15 @@ class HistorySource(Protocol):
 class Meter(Protocol):
     """Counters, gauges and histograms under their Prometheus names."""
 
-    def count(self, name: str, amount: float = 1.0, **labels: str) -> None:
+    def count(self, name: str, amount: float = 1.0, /, **labels: str) -> None:
         """Add to a counter."""
         ...
 
-    def gauge(self, name: str, value: float, **labels: str) -> None:
+    def gauge(self, name: str, value: float, /, **labels: str) -> None:
         """Set a gauge."""
         ...
 
-    def observe(self, name: str, seconds: float, **labels: str) -> None:
+    def observe(self, name: str, seconds: float, /, **labels: str) -> None:
         """Put a value into a histogram."""
         ...
 

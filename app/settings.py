@@ -3,6 +3,7 @@
 Times end in their unit, bounds end in `_max`. `docs/reference/settings.md` is made from this file.
 """
 
+import os
 from pathlib import Path
 from typing import Literal
 
@@ -131,3 +132,8 @@ class Settings(BaseSettings):
     help_nodes_max: int = Field(20, ge=1, description="Nodes on which helpful changes are tried")
     help_changes_max: int = Field(2, ge=1, le=4, description="Changes that are tried together")
     help_tries_max: int = Field(300, ge=1, description="Changes tried on one node")
+
+    def environment(self, **changes: str) -> dict[str, str]:
+        """The environment of a process that is to have these settings, but for the `changes`."""
+        chosen = self.model_dump(mode="json", exclude_none=True) | changes
+        return {**os.environ, **{f"REDRA_{name.upper()}": str(chosen[name]) for name in chosen}}

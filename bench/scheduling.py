@@ -136,7 +136,7 @@ async def history() -> AsyncIterator[tuple[Store, Settings, HistoryRuntime]]:
     with temporary_data() as folder:
         chosen = settings(data=folder)
         async with open_store(chosen, migrate=True) as store, open_histories(store, chosen) as all_:
-            supervise(all_, store, chosen, only=(), with_projector=False)
+            supervise(all_, store, chosen, with_projector=False)
             async with anyio.create_task_group() as tasks:
                 tasks.start_soon(keep_process, store, chosen, fail)
                 yield store, chosen, await all_.create("bench")

@@ -5,6 +5,7 @@ from pathlib import Path
 import typer
 
 from app.cli.application import root
+from app.service.metrics import FAMILIES
 from app.settings import Settings
 from projections import all_projections
 
@@ -62,12 +63,31 @@ def views_page() -> str:
     return "\n".join(lines)
 
 
+def metrics_page() -> str:
+    """Every metric of `/metrics`."""
+    lines = [
+        "# Metrics",
+        "",
+        "`/metrics` in Prometheus' text format. Names without `redra_` are those of the real",
+        "components. Times are in seconds; counters begin with the process. `workqueue_*`,",
+        "`redra_leads` and `scheduler_pending_pods` tell of controllers that this process leads.",
+        "",
+        "| name | kind | labels | meaning |",
+        "|---|---|---|---|",
+    ]
+    for family in FAMILIES:
+        labels = ", ".join(family.labels)
+        lines.append(f"| `{family.name}` | {family.kind} | {labels} | {family.help} |")
+    return "\n".join(lines) + "\n"
+
+
 def pages() -> dict[str, str]:
     """Name of each generated page and its text."""
     return {
         "settings.md": settings_page(),
         "commands.md": commands_page(),
         "views.md": views_page(),
+        "metrics.md": metrics_page(),
     }
 
 

@@ -109,8 +109,11 @@ class Application:
             # The one place that hears of our own mistakes; the client is told, the log has more.
             answer = status.unexpected(problem)
         if isinstance(answer, Stream):
-            self._meter.watch_started(request, self._watching.running)
-            await send_stream(answer, request, send, seconds_max=self._limits.send_seconds_max)
+            self._meter.watch_started(request)
+            try:
+                await send_stream(answer, request, send, seconds_max=self._limits.send_seconds_max)
+            finally:
+                self._meter.watch_ended(request)
             return
         self._meter.answered(request, answer.status, perf_counter() - started)
         await send_answer(answer, request, send, compress_from=self._limits.compress_from_bytes)

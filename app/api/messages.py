@@ -5,7 +5,7 @@ from collections.abc import AsyncGenerator, Awaitable, Callable, MutableMapping
 from contextlib import aclosing
 from dataclasses import dataclass, field
 from time import perf_counter
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 from urllib.parse import parse_qsl
 
 import anyio
@@ -26,14 +26,32 @@ _PARAMETERS_MAX = 1_000
 _PLAIN_QUERY_MAX = 2_000
 
 
+class Subject(NamedTuple):
+    """What a request is about, as the metrics of API servers name it. Empty for other pages."""
+
+    history: str = ""
+    verb: str = ""
+    group: str = ""
+    version: str = ""
+    resource: str = ""
+    subresource: str = ""
+    scope: str = ""
+
+
+NO_SUBJECT = Subject()
+
+
 class ClientGone(Exception):
     """The client closed the connection before its request was complete; nobody hears an answer."""
 
 
 class Request:
-    """One HTTP request. Headers and query are taken apart on first use."""
+    """One HTTP request. Headers and query are taken apart on first use.
 
-    __slots__ = ("_headers", "_query", "method", "path", "receive", "scope")
+    `subject` is the resource that it is about, once one is known to be served: the metrics' labels.
+    """
+
+    __slots__ = ("_headers", "_query", "method", "path", "receive", "scope", "subject")
 
     def __init__(self, scope: Scope, receive: Receive) -> None:
         self.scope = scope
@@ -42,6 +60,7 @@ class Request:
         self.path: str = scope["path"]
         self._headers: dict[bytes, bytes] | None = None
         self._query: dict[str, list[str]] | None = None
+        self.subject: Subject = NO_SUBJECT
 
     def header(self, name: bytes) -> str:
         """The value of a header (lower-case name); empty when it is absent."""

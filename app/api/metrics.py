@@ -2,19 +2,24 @@
 
 from collections.abc import Callable
 
-from app.api.messages import Answer, Request
+from app.api.messages import Answer, Request, Subject
 from app.ports import Meter
 from app.service.histories import Histories
 
 _CONTENT_TYPE = b"text/plain; version=0.0.4; charset=utf-8"
-_VERBS = {
-    "GET": "GET",
-    "HEAD": "GET",
-    "POST": "POST",
-    "PUT": "PUT",
-    "PATCH": "PATCH",
-    "DELETE": "DELETE",
+METRIC_VERBS = {
+    "get": "GET",
+    "list": "LIST",
+    "watch": "WATCH",
+    "create": "POST",
+    "update": "PUT",
+    "patch": "PATCH",
+    "delete": "DELETE",
+    "deletecollection": "DELETECOLLECTION",
 }
+"""Verbs as the metrics of API servers name them."""
+
+_OTHER_VERBS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
 
 
 class RequestMeter:
@@ -27,20 +32,32 @@ class RequestMeter:
         self._histories = histories
         self._render = render
         self._codes: dict[int, str] = {}
+        self._running: dict[Subject, int] = {}
 
     def answered(self, request: Request, status: int, seconds: float) -> None:
         """One request was answered."""
         code = self._codes.get(status)
         if code is None:
             code = self._codes[status] = str(status)
-        verb = _VERBS.get(request.method, "OTHER")
-        self._meter.count("apiserver_request_total", verb=verb, code=code)
-        self._meter.observe("apiserver_request_duration_seconds", seconds, verb=verb)
+        subject = request.subject
+        if not subject.verb:
+            method = request.method if request.method in _OTHER_VERBS else "OTHER"
+            subject = Subject(verb=method)
+        labels = subject._asdict()
+        self._meter.count("apiserver_request_total", code=code, **labels)
+        self._meter.observe("apiserver_request_duration_seconds", seconds, **labels)
 
-    def watch_started(self, request: Request, running: int) -> None:
-        """A watch began while `running` others run."""
-        self._meter.count("apiserver_request_total", verb="WATCH", code="200")
-        self._meter.gauge("apiserver_longrunning_requests", running + 1, verb="WATCH")
+    def watch_started(self, request: Request) -> None:
+        """A watch began."""
+        labels = request.subject._asdict()
+        self._meter.count("apiserver_request_total", code="200", **labels)
+        running = self._running[request.subject] = self._running.get(request.subject, 0) + 1
+        self._meter.gauge("apiserver_longrunning_requests", running, **labels)
+
+    def watch_ended(self, request: Request) -> None:
+        """A watch that had begun is over."""
+        running = self._running[request.subject] = self._running.get(request.subject, 1) - 1
+        self._meter.gauge("apiserver_longrunning_requests", running, **request.subject._asdict())
 
     def page(self) -> Answer:
         """All metrics in Prometheus' text format."""

@@ -11,7 +11,8 @@ from app.api import calls, negotiation, parameters, selection
 from app.api.calls import Call
 from app.api.limits import ApiLimits
 from app.api.lists import Lists
-from app.api.messages import Answer, Request, Stream, warning
+from app.api.messages import Answer, Request, Stream, Subject, warning
+from app.api.metrics import METRIC_VERBS
 from app.api.negotiation import PLAIN
 from app.api.parameters import ListOptions
 from app.api.paths import ResourcePath
@@ -58,6 +59,15 @@ class Objects:
             request=request, timeline=timeline, path=path, kind=kind, actor=actor, rights=rights
         )
         verb = calls.verb_of(request, path)
+        request.subject = Subject(
+            history=timeline.runtime.info.name,
+            verb=METRIC_VERBS[verb],
+            group=path.group,
+            version=path.version,
+            resource=path.resource,
+            subresource=path.subresource,
+            scope="resource" if path.name else "namespace" if path.namespace else "cluster",
+        )
         if verb not in ("get", "list", "watch"):
             timeline.check_writable()
         if path.subresource:

@@ -5,7 +5,6 @@ answer needs them. In a process of its own this happens on another core.
 """
 
 import logging
-import os
 import signal
 import subprocess
 import sys
@@ -104,13 +103,7 @@ async def keep_process(
     while. It is started again each time.
     """
     command = [sys.executable, "-m", "app.cli", "project", "--until-input-ends"]
-    surroundings = {
-        **os.environ,
-        "REDRA_DATABASE_URL": store.url,
-        "REDRA_PROJECTOR_BATCH_MAX": str(settings.projector_batch_max),
-        "REDRA_SNAPSHOT_EVERY": str(settings.snapshot_every),
-        "REDRA_POLL_SECONDS": str(settings.poll_seconds),
-    }
+    surroundings = settings.environment(database_url=store.url)
     while True:
         process = await anyio.open_process(
             command,

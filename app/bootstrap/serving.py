@@ -33,10 +33,11 @@ from app.bootstrap.stores import Store, open_store
 from app.domain.allocation.summary import SummaryBounds
 from app.domain.devices.cel_selectors import CelCompiler
 from app.domain.errors import InputError
+from app.ports import Meter
 from app.service.histories import Histories
 from app.service.runtime import HistoryRuntime
 from app.settings import Settings
-from app.workers import projecting, supervisor
+from app.workers import metering, projecting, supervisor
 from app.workers.loop import LoopBounds
 from app.workers.supervisor import WorkerSetting
 
@@ -46,10 +47,12 @@ def supervise(
     store: Store,
     settings: Settings,
     *,
-    only: tuple[str, ...],
+    only: tuple[str, ...] = (),
+    with_controllers: bool = True,
     with_projector: bool,
+    meter: Meter | None = None,
 ) -> None:
-    """Start the controllers, and perhaps the projector, of histories opened from now on.
+    """Start the controllers, and perhaps projector and meter, of histories opened from now on.
 
     An imported recording is not worked on: its controllers have decided already.
     """
@@ -69,7 +72,9 @@ def supervise(
     )
 
     def start(runtime: HistoryRuntime, tasks: TaskGroup) -> None:
-        if not runtime.info.settings.get("recorded"):
+        if meter is not None:
+            tasks.start_soon(metering.run, runtime, meter)
+        if with_controllers and not runtime.info.settings.get("recorded"):
             tasks.start_soon(supervisor.run, runtime, setting)
         if with_projector:
             make = views_of(runtime.rules.profile)
@@ -96,9 +101,14 @@ async def serve(settings: Settings, *, workers: bool, ready: Callable[[str, Path
         store = await stack.enter_async_context(open_store(settings, migrate=True))
         telemetry = Telemetry()
         histories = await stack.enter_async_context(open_histories(store, settings))
-        if workers:
-            is_task = settings.projector == "task"
-            supervise(histories, store, settings, only=(), with_projector=is_task)
+        supervise(
+            histories,
+            store,
+            settings,
+            with_controllers=workers,
+            with_projector=workers and settings.projector == "task",
+            meter=telemetry,
+        )
         await default_history(histories, settings)
         for info in await store.log.histories():
             await histories.open(info.name)

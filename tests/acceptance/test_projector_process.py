@@ -40,7 +40,7 @@ def until(ask, what: str):
     while time.monotonic() < end:
         if answer := ask():
             return answer
-        time.sleep(0.05)  # another process is waited for, which says nothing
+        time.sleep(0.05)  # waits: for a process that says nothing
     raise AssertionError(f"{what} did not happen")
 
 

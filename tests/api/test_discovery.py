@@ -123,6 +123,17 @@ async def test_history_has_discovery_of_its_own():
 async def test_requests_are_counted():
     async with serving() as server:
         await server.get("/version")
+        await server.get("/api/v1/namespaces")
+        await server.get("/api/v1/namespaces/default")
+        await server.get("/api/v1/nothing", 404)
         answer = await server.raw("GET", "/metrics")
-        assert 'apiserver_request_total{code="200",verb="GET"} 1' in answer.text
+        plain = 'group="",history="",resource="",scope="",subresource="",verb="GET",version=""'
+        assert f'apiserver_request_total{{code="200",{plain}}} 1.0' in answer.text
+        assert f'apiserver_request_total{{code="404",{plain}}} 1.0' in answer.text
+        about = 'group="",history="default",resource="namespaces"'
+        listed = f'{about},scope="cluster",subresource="",verb="LIST",version="v1"'
+        assert f'apiserver_request_total{{code="200",{listed}}} 1.0' in answer.text
+        got = f'{about},scope="resource",subresource="",verb="GET",version="v1"'
+        assert f"apiserver_request_duration_seconds_count{{{got}}} 1.0" in answer.text
+        assert f"apiserver_resource_objects{{{about}}} 2.0" in answer.text
         assert 'redra_revision{history="default"}' in answer.text

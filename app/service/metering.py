@@ -1,0 +1,210 @@
+"""Counting what happens in a history, under the names that the real components use.
+
+What a controller did stands in the log, so its metrics are counted from events: they are the same
+whichever process runs the controller. Only queues are asked directly, of the controllers that this
+process leads. Counters begin at zero with the process, as those of the real components do.
+"""
+
+from collections import Counter
+from collections.abc import Iterable
+
+from app.domain.controllers import pods, registry
+from app.domain.controllers.resources import (
+    CLAIMS,
+    ENTRY_ANNOTATION,
+    EVENT_OBJECTS,
+    EXTENDED_ANNOTATION,
+    PODS,
+    is_of,
+    pod_key,
+)
+from app.domain.controllers.scheduling import pod_claims, quiet
+from app.domain.controllers.scheduling.pod_claims import ClaimsNotReady
+from app.domain.log import Event, EventType, ObjectKey
+from app.domain.objects.reader import ObjectsReader
+from app.domain.values import json_tree
+from app.domain.values.json_tree import JsonView
+from app.domain.values.timestamps import SECOND, Instant
+from app.ports import Meter
+
+_CLAIM_MAKER = registry.actor_of("claims").user
+_SCHEDULER = registry.actor_of("scheduling").user
+_RESULTS = {"Unschedulable": "unschedulable", "Error": "error"}
+_WAITING = "WaitingForBinding"
+_DEFAULT_PROFILE = "default-scheduler"
+
+_ClaimLabels = tuple[str, str, str]
+_Place = tuple[str, str]
+
+
+class HistoryMeter:
+    """Measures one history: `prime` with what is there, then `fold` every event.
+
+    `publish` writes the gauges; counters are written as events come.
+    """
+
+    def __init__(self, meter: Meter, history: str) -> None:
+        self._meter = meter
+        self._history = history
+        self._claims: dict[ObjectKey, _ClaimLabels] = {}
+        self._claim_counts: Counter[_ClaimLabels] = Counter()
+        self._waits: dict[_Place, Instant] = {}
+
+    def prime(self, objects: ObjectsReader) -> None:
+        """Take over the claims that are there, instead of those known so far."""
+        for known in tuple(self._claims):
+            self._set_claim(known, None)
+        for key in objects.keys(*CLAIMS):
+            tree = objects.get(key)
+            if tree is not None:
+                self._set_claim(key, labels_of(tree))
+
+    def fold(self, event: Event, objects: ObjectsReader) -> None:
+        """Count one event."""
+        if event.type is EventType.DECISION_RECORDED:
+            self._fold_decision(event, objects)
+        elif is_of(event.key, CLAIMS):
+            gone = event.type is EventType.OBJECT_DELETED
+            self._set_claim(event.key, None if gone else labels_of(event.object))
+            if event.type is EventType.OBJECT_CREATED:
+                self._count_creation(event)
+        elif is_of(event.key, PODS):
+            actor, verb = event.stamp.actor.user, event.stamp.verb
+            if verb == "create" and actor == _SCHEDULER:  # a binding
+                self._count_attempt("scheduled", event.object)
+        elif _tells_failed_creation(event):
+            self._count("resourceclaim_controller_creates_total", "failure", "false")
+
+    def publish(self) -> None:
+        """Write the gauges of what is there now."""
+        for (allocated, admin, source), count in self._claim_counts.items():
+            self._meter.gauge(
+                "resourceclaim_controller_resource_claims",
+                count,
+                history=self._history,
+                allocated=allocated,
+                admin_access=admin,
+                source=source,
+            )
+
+    def _set_claim(self, key: ObjectKey, found: _ClaimLabels | None) -> None:
+        before = self._claims.pop(key, None)
+        if before is not None:
+            self._claim_counts[before] -= 1
+        if found is not None:
+            self._claims[key] = found
+            self._claim_counts[found] += 1
+
+    def _count_creation(self, event: Event) -> None:
+        actor = event.stamp.actor.user
+        if actor == _CLAIM_MAKER:
+            admin = labels_of(event.object)[1]
+            self._count("resourceclaim_controller_creates_total", "success", admin)
+        elif actor == _SCHEDULER:
+            self._meter.count(
+                "scheduler_resourceclaim_creates_total", history=self._history, status="success"
+            )
+
+    def _count(self, name: str, status: str, admin_access: str) -> None:
+        self._meter.count(name, history=self._history, status=status, admin_access=admin_access)
+
+    def _count_attempt(self, result: str, pod: JsonView | None) -> None:
+        self._meter.count(
+            "scheduler_schedule_attempts_total",
+            history=self._history,
+            result=result,
+            profile=_profile(pod),
+        )
+
+    def _fold_decision(self, event: Event, objects: ObjectsReader) -> None:
+        body = event.object
+        controller, outcome = json_tree.text(body, "controller"), json_tree.text(body, "outcome")
+        self._meter.count(
+            "redra_decisions_total", history=self._history, controller=controller, outcome=outcome
+        )
+        if controller == "eviction" and outcome == "Evicted":
+            due = json_tree.integer(body, "inputs", "due") or event.stamp.time
+            name = "device_taint_eviction_controller_pod_deletion_duration_seconds"
+            late = max(0, event.stamp.time - due) / SECOND
+            self._meter.count(
+                "device_taint_eviction_controller_pod_deletions_total", history=self._history
+            )
+            self._meter.observe(name, late, history=self._history)
+        elif controller == "scheduling":
+            self._fold_attempt(event, body, outcome, objects)
+
+    def _fold_attempt(
+        self, event: Event, body: JsonView, outcome: str, objects: ObjectsReader
+    ) -> None:
+        if body.get("key") == quiet.KEY:
+            for found in quiet.read(json_tree.mapping(body, "inputs")):
+                pod = objects.get(pod_key(found.namespace, found.name))
+                self._count_attempt(_RESULTS.get(found.outcome, "error"), pod)
+            return
+        place = (json_tree.text(body, "namespace"), json_tree.text(body, "name"))
+        pod = objects.get(pod_key(*place))
+        if outcome in _RESULTS:
+            self._count_attempt(_RESULTS[outcome], pod)
+        if outcome == _WAITING:
+            self._waits.setdefault(place, event.stamp.time)
+            return
+        began = self._waits.pop(place, None)
+        if began is not None and pod is not None:
+            status = _wait_status(outcome, json_tree.text(body, "summary", "message"))
+            seconds = (event.stamp.time - began) / SECOND
+            for driver in sorted(_drivers(objects, pod)):
+                labels = {"profile": _profile(pod), "driver": driver, "status": status}
+                name = "scheduler_dra_bindingconditions_allocations_total"
+                self._meter.count(name, history=self._history, **labels)
+                name = "scheduler_dra_bindingconditions_wait_duration_seconds"
+                self._meter.observe(name, seconds, history=self._history, **labels)
+
+
+def labels_of(claim: JsonView) -> _ClaimLabels:
+    """Allocated, with admin access, and where it came from. Parity: controllers.md 2.5."""
+    allocated = bool(json_tree.mapping(claim, "status", "allocation"))
+    requests = json_tree.objects(claim, "spec", "devices", "requests")
+    admin = any(json_tree.flag(request, "exactly", "adminAccess") for request in requests)
+    annotations = json_tree.mapping(claim, "metadata", "annotations")
+    source = ""
+    if ENTRY_ANNOTATION in annotations:
+        source = "resource_claim_template"
+    elif EXTENDED_ANNOTATION in annotations:
+        source = "extended_resource"
+    return str(allocated).lower(), str(admin).lower(), source
+
+
+def _tells_failed_creation(event: Event) -> bool:
+    """The claim controller says why it could not make a claim; each time counts."""
+    return (
+        is_of(event.key, EVENT_OBJECTS)
+        and event.stamp.actor.user == _CLAIM_MAKER
+        and event.type is not EventType.OBJECT_DELETED
+        and json_tree.text(event.object, "reason") == "FailedResourceClaimCreation"
+    )
+
+
+def _profile(pod: JsonView | None) -> str:
+    return (json_tree.text(pod, "spec", "schedulerName") if pod else "") or _DEFAULT_PROFILE
+
+
+def _wait_status(outcome: str, message: str) -> str:
+    if outcome == "Scheduled":
+        return "success"
+    if "device binding failed" in message:
+        return "failure"
+    return "timeout" if "device binding timeout" in message else "error"
+
+
+def _drivers(objects: ObjectsReader, pod: JsonView) -> set[str]:
+    """The drivers whose devices the pod had to wait for."""
+    try:
+        claims: Iterable[pod_claims.PodClaim] = pod_claims.resolve_all(objects, pods.facts(pod))
+    except ClaimsNotReady:
+        return set()
+    return {
+        json_tree.text(result, "driver")
+        for claim in claims
+        for result in json_tree.objects(claim.tree, "status", "allocation", "devices", "results")
+        if result.get("bindingConditions")
+    }

@@ -1,0 +1,32 @@
+"""Follows a history and counts what happens in it, for the metrics page."""
+
+import anyio
+
+from app.domain.errors import Expired, LogUnavailable
+from app.ports import Meter
+from app.service.metering import HistoryMeter
+from app.service.runtime import HistoryRuntime
+
+POLL_SECONDS = 5.0
+
+PAUSE_SECONDS = 0.25
+"""Events are counted in batches: the page may lag by it."""
+
+TROUBLE_SECONDS = 2.0
+
+
+async def run(runtime: HistoryRuntime, meter: Meter) -> None:
+    """Count until cancelled. What is missed while the log cannot be read stays uncounted."""
+    counted = HistoryMeter(meter, runtime.info.name)
+    while True:
+        objects = runtime.views.objects
+        counted.prime(objects)
+        try:
+            with runtime.subscribe(after=objects.revision) as followed:
+                while True:
+                    for event in await followed.next_batch(POLL_SECONDS):
+                        counted.fold(event, objects)
+                    counted.publish()
+                    await anyio.sleep(PAUSE_SECONDS)
+        except (Expired, LogUnavailable):
+            await anyio.sleep(TROUBLE_SECONDS)

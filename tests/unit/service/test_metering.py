@@ -1,0 +1,113 @@
+"""Metrics counted from the events of a history, under the names of the real components."""
+
+from app.adapters.telemetry import Telemetry
+from app.service.metering import HistoryMeter
+from tests.cluster import Cluster
+
+CLAIMS = "resourceclaim_controller_resource_claims"
+CREATES = "resourceclaim_controller_creates_total"
+ATTEMPTS = "scheduler_schedule_attempts_total"
+WAITS = "scheduler_dra_bindingconditions_allocations_total"
+WAIT_SECONDS = "scheduler_dra_bindingconditions_wait_duration_seconds"
+EVICTIONS = "device_taint_eviction_controller_pod_deletions_total"
+EVICTION_SECONDS = "device_taint_eviction_controller_pod_deletion_duration_seconds"
+
+
+def measured(cluster: Cluster, *, after: int = 0) -> Telemetry:
+    """What a meter says that has followed the cluster from a revision on."""
+    meter = Telemetry()
+    history = HistoryMeter(meter, "h")
+    for event in cluster.line.events:
+        if event.revision > after:
+            history.fold(event, cluster.line.views.objects)
+    history.publish()
+    return meter
+
+
+def claims(meter: Telemetry, allocated: bool, source: str = "resource_claim_template") -> float:
+    found = str(allocated).lower()
+    return meter.value(CLAIMS, history="h", allocated=found, admin_access="false", source=source)
+
+
+def attempts(meter: Telemetry, result: str) -> float:
+    return meter.value(ATTEMPTS, history="h", result=result, profile="default-scheduler")
+
+
+def with_pods(count: int, devices: int) -> Cluster:
+    cluster = Cluster()
+    cluster.node()
+    cluster.device_class()
+    cluster.slice(devices=devices)
+    cluster.template()
+    for number in range(count):
+        cluster.pod(f"pod-{number}", template="gpu")
+    return cluster.settle()
+
+
+def test_claims_are_counted_by_state_and_origin():
+    cluster = with_pods(3, devices=2)
+    cluster.claim("mine")
+    cluster.settle()
+    meter = measured(cluster)
+    assert claims(meter, True) == 2
+    assert claims(meter, False) == 1
+    assert claims(meter, False, source="") == 1
+    assert meter.value(CREATES, history="h", status="success", admin_access="false") == 3
+    cluster.delete("resourceclaims", "mine")
+    assert claims(measured(cluster), False, source="") == 0
+
+
+def test_claims_that_were_there_before_are_in_the_gauge_and_not_in_the_counter():
+    cluster = with_pods(2, devices=2)
+    meter = Telemetry()
+    history = HistoryMeter(meter, "h")
+    history.prime(cluster.line.views.objects)
+    history.prime(cluster.line.views.objects)
+    history.publish()
+    assert claims(meter, True) == 2
+    assert meter.value(CREATES, history="h", status="success", admin_access="false") == 0
+
+
+def test_attempts_are_counted_by_result():
+    meter = measured(with_pods(3, devices=2))
+    assert attempts(meter, "scheduled") == 2
+    assert attempts(meter, "unschedulable") >= 1
+    assert attempts(meter, "error") == 0
+
+
+def test_failed_creation_of_a_claim_is_counted():
+    cluster = Cluster()
+    cluster.node()
+    cluster.pod("pod", template="missing")
+    cluster.settle()
+    meter = measured(cluster)
+    assert meter.value(CREATES, history="h", status="failure", admin_access="false") >= 1
+    assert meter.value(CREATES, history="h", status="success", admin_access="false") == 0
+
+
+def test_evictions_are_counted_with_how_late_they_were():
+    cluster = with_pods(2, devices=2)
+    before = cluster.line.head.revision
+    cluster.rule()
+    cluster.settle()
+    meter = measured(cluster, after=before)
+    assert meter.value(EVICTIONS, history="h") == 2
+    assert meter.value(EVICTION_SECONDS, history="h") == 2
+    assert 'duration_seconds_bucket{history="h",le="0.005"} 2.0' in meter.render()
+
+
+def test_waits_for_binding_conditions_are_counted_by_their_end():
+    cluster = Cluster()
+    cluster.device_class()
+    cluster.node()
+    device = {"name": "d", "bindsToNode": True}
+    conditions = {"bindingConditions": ["ready"], "bindingFailureConditions": ["failed"]}
+    cluster.slice(devices=[device | conditions])
+    cluster.claim()
+    cluster.pod(claim="claim")
+    cluster.wait(610)
+    labels = {"profile": "default-scheduler", "driver": "gpu.example.com", "status": "timeout"}
+    meter = measured(cluster)
+    assert meter.value(WAITS, history="h", **labels) == 1
+    assert meter.value(WAIT_SECONDS, history="h", **labels) == 1
+    assert attempts(meter, "error") == 1
