@@ -48,7 +48,8 @@ class LiveTarget:
 
     def settle(self, name):
         """It serves, says that it is well, and has not grown without bound."""
-        assert self._client.get("/readyz").text == "ok"
+        health = self._client.get("/readyz").text
+        assert health == "ok", health
         self.judge.report(name)
         used = self._server.peak_memory()
         print(f"{name}: the server used {used // 1024} MiB at its peak")

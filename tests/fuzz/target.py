@@ -80,15 +80,18 @@ class Judge:
 
     def __init__(self):
         self.codes = Counter()
-        self._begin = self._peak = _peak()
+        self._begin = self._before = _peak()
+
+    def begin(self):
+        """Take what the process has used so far as used by others, such as the generator."""
+        self._before = _peak()
 
     def judge(self, sent, answered):
         """Raise Finding for an answer that breaks a promise."""
         self.codes[answered.code] += 1
-        peak, before = _peak(), self._peak
-        self._peak = peak
-        if peak - before > CASE_GROWTH_MAX:
-            raise Finding(f"memory rose by {(peak - before) // 1024} MiB", sent, answered)
+        grown = _peak() - self._before
+        if grown > CASE_GROWTH_MAX:
+            raise Finding(f"memory rose by {grown // 1024} MiB", sent, answered)
         if answered.code >= 500 and _reason(answered) != "Timeout":
             raise Finding("the server failed", sent, answered)
         if answered.code >= 400:
@@ -119,6 +122,7 @@ class Target:
 
     def send(self, sent):
         """Send one request and judge its answer."""
+        self.judge.begin()
         faulthandler.dump_traceback_later(HANG_SECONDS, exit=True, file=sys.__stderr__)
         try:
             answered = self._portal.call(self._ask, sent)
