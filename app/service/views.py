@@ -19,7 +19,8 @@ from projections.objects import ObjectsProjection
 DRA_GROUP = "resource.k8s.io"
 
 CLEANED_SINCE = 37
-"""The release (1.37) since which selector errors name the device and class configs are bare."""
+"""The release (1.37) since which selector errors name the device, class configs are bare, and a
+pool that mode All cannot use rejects its node only."""
 
 
 def features_of(profile: Profile) -> Features:
@@ -29,6 +30,7 @@ def features_of(profile: Profile) -> Features:
         features,
         taint_rules=features.taint_rules and not profile.ignores_rules,
         bare_class_configs=profile.minor >= CLEANED_SINCE,
+        node_scoped_pools=profile.minor >= CLEANED_SINCE,
     )
 
 

@@ -16,7 +16,7 @@ from app.domain.allocation.features import Features, Variant
 from app.domain.allocation.problem import Problem, ProblemBuilder
 from app.domain.allocation.quirks import UPSTREAM, Quirks
 from app.domain.allocation.remembered import Found
-from app.domain.allocation.requests import AttemptAborted, ClaimPlan
+from app.domain.allocation.requests import AttemptAborted, ClaimPlan, PoolUnusable
 from app.domain.allocation.result import ShareIds
 from app.domain.allocation.search import STEPS_MAX, StepsExhausted
 from app.domain.allocation.state import AllocatedState
@@ -164,7 +164,9 @@ class Allocator:
         try:
             return self._search(here, case, attempt)
         except AttemptAborted as abort:
-            return Failure(node=here, scope=Scope.FATAL, text=str(abort), case=case, steps=0)
+            stays = isinstance(abort, PoolUnusable) and self.features.node_scoped_pools
+            scope = Scope.NODE if stays else Scope.FATAL
+            return Failure(node=here, scope=scope, text=str(abort), case=case, steps=0)
 
     def case_of(self, node: Node, claims: Sequence[JsonView]) -> Case:
         """The question alone, to be asked for reasons. Raises NodeSelectionError."""

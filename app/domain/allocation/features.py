@@ -21,7 +21,8 @@ class Features:
     """What is switched on. `taint_rules` and `patches` decide about merging, not about search.
 
     `bare_class_configs` removes `requests` from config entries that cover the whole claim, as since
-    1.37; in 1.36 entries from classes were recorded with them.
+    1.37; in 1.36 entries from classes were recorded with them. `node_scoped_pools` lets a pool that
+    mode All cannot use reject its node only, as since 1.37; before it ended the attempt.
     """
 
     admin_access: bool = False
@@ -34,6 +35,7 @@ class Features:
     taint_rules: bool = False
     patches: bool = False
     bare_class_configs: bool = True
+    node_scoped_pools: bool = False
 
     @classmethod
     def of_gates(cls, gates: Mapping[str, bool]) -> "Features":

@@ -20,6 +20,7 @@ from app.domain.allocation.requests import (
     AttemptAborted,
     ClaimPlan,
     Constraint,
+    PoolUnusable,
     Request,
     limit_error,
 )
@@ -332,7 +333,7 @@ class ProblemBuilder:
                 if view.usable[view.pool_index[device]].id in before:
                     raise AttemptAborted(row.faults[device].text(request.class_name, plan.key))
             condition = "being updated" if pool.state is PoolState.INCOMPLETE else "invalid"
-            raise AttemptAborted(
+            raise PoolUnusable(
                 f"claim {plan.key}, request {request.name}: asks for all devices, "
                 f"but resource pool {pool.text} is currently {condition}"
             )

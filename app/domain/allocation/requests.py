@@ -25,6 +25,10 @@ class AttemptAborted(Exception):
     """The attempt ends for the pod on all nodes; the message is upstream's text."""
 
 
+class PoolUnusable(AttemptAborted):
+    """Mode All met a pool that is incomplete or invalid; since 1.37 it rejects its node only."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Selectors:
     """The selectors of one request: those of its class, then its own."""

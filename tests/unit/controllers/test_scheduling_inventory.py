@@ -11,7 +11,8 @@ from app.domain.controllers.quirks import ControllerQuirks
 from app.domain.controllers.registry import Options
 from app.domain.controllers.scheduling import pod_claims
 from app.domain.controllers.scheduling.pod_claims import ClaimsNotReady
-from tests.cluster import Cluster, check_decisions, claim_spec
+from app.domain.objects.profile import Profile
+from tests.cluster import DRIVER, Cluster, check_decisions, claim_spec
 
 STILL = (
     "0/1 nodes are available: 1 cannot allocate all claims. still not schedulable, "
@@ -211,3 +212,41 @@ def test_quirk_c17_ties_go_to_the_first_node_or_are_drawn():
 
     assert nodes_used(c17=True) == {"n0"}
     assert len(nodes_used(c17=False)) > 1
+
+
+def with_an_incomplete_pool(version: str) -> Cluster:
+    """Mode All finds half a pool on n1 and a whole one on n2 (controllers.md 10)."""
+    made = Cluster(profile=Profile(version=version))
+    made.device_class()
+    for name, slices in (("n1", 2), ("n2", 1)):
+        made.node(name)
+        pool = {"name": name, "generation": 1, "resourceSliceCount": slices}
+        made.create(
+            "resource.k8s.io/v1",
+            "ResourceSlice",
+            f"{name}-slice",
+            spec={
+                "driver": DRIVER,
+                "nodeName": name,
+                "pool": pool,
+                "devices": [{"name": "d"}],
+            },
+        )
+    made.claim(allocationMode="All")
+    made.pod(claim="claim")
+    return made.settle()
+
+
+def test_mode_all_is_ended_by_an_incomplete_pool_up_to_1_36():
+    condition = with_an_incomplete_pool("1.36").pod_condition("pod")
+    assert condition["reason"] == "SchedulerError"
+    assert condition["message"] == (
+        'running "DynamicResources" filter plugin: claim default/claim, request gpu: '
+        "asks for all devices, but resource pool gpu.example.com/n1 is currently being updated"
+    )
+
+
+def test_mode_all_passes_over_the_node_of_an_incomplete_pool_since_1_37():
+    made = with_an_incomplete_pool("1.37")
+    assert made.devices_of("claim") == ["n2/d"]
+    assert made.must("pods", "pod")["spec"]["nodeName"] == "n2"
