@@ -194,9 +194,10 @@ class Representations:
 def _converted(tree: JsonObject, target: Target) -> JsonObject:
     kind = target.kind
     if kind.custom is not None:
-        return structure.shown(
-            kind.custom.versions[target.version].schema, tree, target.api_version
-        )
+        _, stored = registry.split_api_version(str(tree.get("apiVersion", "")))
+        versions = kind.custom.versions
+        schema = versions.get(stored, versions[kind.storage_version]).schema
+        return structure.shown(schema, tree, target.api_version)
     return conversion.convert(tree, kind, kind.storage_api_version, target.api_version)
 
 

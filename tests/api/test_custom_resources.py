@@ -294,6 +294,16 @@ async def test_versions_differ_only_in_their_api_version():
         assert (stored["apiVersion"], stored["spec"]["size"]) == ("example.com/v1", 6)
 
 
+async def test_other_versions_show_fields_that_only_the_stored_one_knows():
+    narrow = {"type": "object", "properties": {"size": {"type": "integer"}}}
+    beta = version("v1beta1", storage=False, spec=narrow)
+    async with serving() as server:
+        await server.post(CRDS, definition(version(), beta))
+        await server.post(WIDGETS, widget(color="green"))
+        shown = await server.get(WIDGETS.replace("v1", "v1beta1") + "/w")
+        assert shown["spec"] == {"size": 3, "color": "green"}
+
+
 async def test_moved_storage_version_shows_old_objects_in_the_version_asked_for():
     first = definition(version("v1alpha1"), version("v1", storage=False))
     async with serving() as server:

@@ -74,7 +74,10 @@ def fill(schema: JsonView, value: Any) -> None:
 
 
 def shown(schema: JsonView, tree: JsonView, api_version: str) -> JsonObject:
-    """A stored object as one version of its kind shows it today: pruned, with its defaults."""
+    """A stored object as it is read today: pruned, with defaults, in the version asked for.
+
+    The schema is that of the version in which it is stored: versions differ in name alone.
+    """
     found, _ = pruned(schema, tree)
     fill(schema, found)
     return found | {"apiVersion": api_version}
