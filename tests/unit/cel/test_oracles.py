@@ -1,4 +1,4 @@
-"""Plain CEL, compared with two other implementations on random and fixed expressions."""
+"""CEL, compared with two other implementations on random and fixed expressions."""
 
 import re
 
@@ -8,6 +8,7 @@ from cel_expr_python import cel as other
 
 from app.domain import cel
 from tests.unit.cel.random_expressions import Generator
+from tests.unit.cel.random_selectors import DOMAIN, Selectors
 from tests.unit.cel.rows import DEVICE
 from tests.unit.cel.test_language import LITERALS, OPERATORS, rows
 
@@ -60,6 +61,27 @@ def test_random_expressions_agree_with_the_c_plus_plus_implementation():
             continue
         compared += 1
         assert ours == theirs, f"seed {seed}: {expression}"
+    assert compared > SEEDS // 2
+
+
+def test_random_selectors_agree_with_the_c_plus_plus_implementation():
+    environment = other.NewEnv(variables={"device": other.Type.DYN})
+    compared = 0
+    for seed in range(SEEDS):
+        made = Selectors(seed)
+        expression, attributes = made.boolean(3), made.device()
+        try:
+            theirs = environment.compile(expression)
+            ours = cel.compile_expression(expression)
+        except (RuntimeError, cel.CompileError):
+            continue  # the variables are declared differently, so refusals are not comparable
+        given = {f"{DOMAIN}/{name}": value for name, value in attributes.items()}
+        plain = {name: next(iter(value.values())) for name, value in attributes.items()}
+        expected = theirs.eval(data={"device": {"attributes": {DOMAIN: plain}}}).value()
+        found = ours.evaluate(cel.DeviceInput(driver="b.com", attributes=given))
+        compared += 1
+        told = f"seed {seed}: {expression} on {plain}: {found.error}"
+        assert found.match == (expected if isinstance(expected, bool) else None), told
     assert compared > SEEDS // 2
 
 
