@@ -7,8 +7,17 @@ import asyncpg
 
 from app.domain.errors import LogError, LogUnavailable, WrongDatabase
 
-Unreachable = (OSError, TimeoutError, asyncpg.PostgresError, asyncpg.InterfaceError)
-"""What asyncpg raises when a statement or a connection fails."""
+Unreachable = (
+    OSError,
+    TimeoutError,
+    asyncpg.PostgresError,
+    asyncpg.InterfaceError,
+    asyncpg.InternalClientError,
+)
+"""What asyncpg raises when a statement or a connection fails.
+
+The last one says that the driver lost count, as when the server is killed under a statement.
+"""
 
 _BY_STATE: dict[str, str] = {
     "53100": "the disk of the database is full; free some space (what was acknowledged is safe)",
@@ -71,6 +80,6 @@ def translate(problem: BaseException) -> LogError:
         return LogUnavailable("the database did not answer in time")
     if isinstance(problem, FileNotFoundError | ConnectionRefusedError):
         return LogUnavailable(f"no database server answers at the address given ({problem})")
-    if isinstance(problem, asyncpg.InterfaceError):
+    if isinstance(problem, asyncpg.InterfaceError | asyncpg.InternalClientError):
         return LogUnavailable(f"the connection to the database was lost ({problem})")
     return LogUnavailable(f"the database cannot be reached ({problem})")
