@@ -494,3 +494,12 @@ class TestAbsurdNumbers:
     @pytest.mark.parametrize("text", ["0-2147483646", "0-" + "9" * 30, "x-y,,-,5-", "\u0663-4"])
     def test_completed_indexes_are_read_as_far_as_they_can_be(self, text):
         assert len(jobs._indexes(text)) <= jobs.INDEXES_MAX
+
+
+def test_a_volume_claim_without_metadata_stops_no_other_set():
+    cluster = cluster_of(kubelet=False)
+    claims = [{"spec": {"accessModes": ["ReadWriteOnce"]}}]
+    workload(cluster, "StatefulSet", name="bad", replicas=1, volumeClaimTemplates=claims)
+    workload(cluster, "StatefulSet", name="good", replicas=1)
+    cluster.settle()
+    assert "good-0" in cluster.names("pods")

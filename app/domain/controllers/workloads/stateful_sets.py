@@ -143,8 +143,9 @@ def _volume_claims(found: _Set, pod: JsonObject) -> list[Step]:
         tree.pop("status", None)
         labels = json_tree.labels(situation.tree, "spec", "selector", "matchLabels")
         tree |= {"apiVersion": "v1", "kind": "PersistentVolumeClaim"}
-        tree["metadata"] |= {"name": name, "namespace": situation.key.namespace}
-        tree["metadata"]["labels"] = json_tree.labels(template, "metadata", "labels") | labels
+        metadata = tree.setdefault("metadata", {})
+        metadata |= {"name": name, "namespace": situation.key.namespace}
+        metadata["labels"] = json_tree.labels(template, "metadata", "labels") | labels
         steps.append(CreateObject(key=key, version="v1", tree=tree, options=MANAGER))
     if own:
         names = {volume["name"] for volume in own}
