@@ -91,8 +91,7 @@ def tainted(view: NodeView, tolerations: Sequence[Toleration]) -> int:
     known = view.memory.get(key)
     if known is None:
         known = 0
-        anywhere = any(found.taints for found in view.traits())
-        for index, device in enumerate(view.devices if anywhere else ()):
+        for index, device in enumerate(view.devices if view.traits.taints else ()):
             if device.taints and taints.untolerated(device.taints, tolerations) is not None:
                 known |= 1 << index
         remember(view, key, known)
@@ -114,7 +113,7 @@ def _select(
     faults: dict[int, Fault] = {}
     refused: dict[int, Refusal] = {}
     alive = list(range(len(devices)))
-    if not binding_conditions and any(found.binding for found in view.traits()):
+    if not binding_conditions and view.traits.binding:
         bound = Refusal(reason="binding conditions are not enabled", binding=True)
         refused = {index: bound for index in alive if devices[index].binding_conditions}
         alive = [index for index in alive if index not in refused]

@@ -389,8 +389,7 @@ def _with_capacity(view: NodeView) -> int:
     """The devices that have capacities."""
     known = view.memory.get("with capacity")
     if known is None:
-        anywhere = any(found.capacity for found in view.traits())
-        devices = view.devices if anywhere else ()
+        devices = view.devices if view.traits.capacity else ()
         known = sum(1 << index for index, device in enumerate(devices) if device.capacity)
         eligibility.remember(view, "with capacity", known)
     assert isinstance(known, int)
@@ -402,7 +401,7 @@ def _shape(view: NodeView, *, consumable: bool) -> tuple[int, int]:
     known = view.memory.get(("shape", consumable))
     if known is None:
         multi = consuming = 0
-        anywhere = any(found.multiple or found.consuming for found in view.traits())
+        anywhere = view.traits.multiple or view.traits.consuming
         for index, device in enumerate(view.devices if anywhere else ()):
             if consumable and device.allow_multiple:
                 multi |= 1 << index

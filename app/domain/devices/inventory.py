@@ -15,7 +15,15 @@ from enum import StrEnum
 
 from app.domain.devices import compiling, patches, pools, taints
 from app.domain.devices.device_selectors import SelectorCompiler
-from app.domain.devices.model import Device, PatchProblem, PoolId, Slice, Taint, Traits
+from app.domain.devices.model import (
+    Device,
+    PatchProblem,
+    PoolId,
+    Slice,
+    Taint,
+    Traits,
+    merged_traits,
+)
 from app.domain.devices.nodes import Node
 from app.domain.devices.patches import ClassFilter, SlicePatch
 from app.domain.devices.pools import Pool, Reading
@@ -59,15 +67,9 @@ class NodeView:
     devices: tuple[Device, ...]
     slices: tuple[Slice, ...]
     pool_index: tuple[int, ...]
+    traits: Traits
     is_uniform: bool = False
     memory: dict[object, object] = field(default_factory=dict)
-
-    def traits(self) -> Iterator[Traits]:
-        """What the slices have, those without devices left out."""
-        for pool in self.usable:
-            for found in pool.slices:
-                if found.devices:
-                    yield found.traits
 
 
 @dataclass(slots=True, kw_only=True)
@@ -470,7 +472,7 @@ def _view(node: Node, gathered: tuple[Pool, ...]) -> NodeView:
     slices: list[Slice] = []
     pool_index: list[int] = []
     drivers: set[str] = set()
-    plain = True
+    traits: list[Traits] = []
     for index, pool in enumerate(usable):
         for found in pool.slices:
             size = len(found.devices)
@@ -478,7 +480,8 @@ def _view(node: Node, gathered: tuple[Pool, ...]) -> NodeView:
             slices.extend([found] * size)
             pool_index.extend([index] * size)
             drivers.add(found.pool[0])
-            plain = plain and found.traits.plain
+            traits.append(found.traits)
+    together = merged_traits(traits)
     return NodeView(
         node=node,
         pools=gathered,
@@ -486,5 +489,6 @@ def _view(node: Node, gathered: tuple[Pool, ...]) -> NodeView:
         devices=tuple(devices),
         slices=tuple(slices),
         pool_index=tuple(pool_index),
-        is_uniform=plain and len(drivers) == 1,
+        traits=together,
+        is_uniform=together.plain and len(drivers) == 1,
     )

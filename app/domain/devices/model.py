@@ -149,10 +149,10 @@ class Device:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Traits:
-    """What some device of a slice has, so that nobody looks for it where nothing is.
+    """What some device of a slice or view has, so that nobody looks for it where nothing is.
 
-    `unique` tells that no two devices have the same name, `plain` that CEL can read all of them for
-    certain.
+    `unique` tells that no two devices of a slice have the same name, `plain` that CEL can read all
+    of them for certain.
     """
 
     unique: bool
@@ -181,6 +181,21 @@ def traits_of(devices: Sequence[Device]) -> Traits:
         capacity=capacity,
         taints=tainted,
         binding=binding,
+    )
+
+
+def merged_traits(found: Sequence[Traits]) -> Traits:
+    """The traits of slices together; names are not compared across slices."""
+    if len(found) == 1:
+        return found[0]
+    return Traits(
+        unique=all(each.unique for each in found),
+        plain=all(each.plain for each in found),
+        consuming=any(each.consuming for each in found),
+        multiple=any(each.multiple for each in found),
+        capacity=any(each.capacity for each in found),
+        taints=any(each.taints for each in found),
+        binding=any(each.binding for each in found),
     )
 
 
