@@ -136,7 +136,7 @@ class Literal:
                 undo()
             return signal
         for position, pool, device in self.devices(start):
-            if self.taken_by(device, c) if wish.admin else self.in_use(device):
+            if self.taken_by(device, c) if wish.admin else self.in_use(device, c):
                 continue
             if not self.selectable(device, wish, c, r, k):
                 continue
@@ -176,10 +176,11 @@ class Literal:
         plain = (self.allocating, self.shares, self.shared, self.consumed)
         return (*deepcopy(plain), [[saved(found) for found in claim] for claim in self.constraints])
 
-    def in_use(self, device):
+    def in_use(self, device, c):
         takers = self.allocating[device.id]
-        mine = takers if self.quirks.q9 else [taker for taker in takers if not taker[1]]
-        return device.id in self.state.whole or bool(mine)
+        if not self.quirks.q9:
+            takers = [(claim, is_admin) for claim, is_admin in takers if claim == c or not is_admin]
+        return device.id in self.state.whole or bool(takers)
 
     def taken_by(self, device, c):
         return any(claim == c for claim, _ in self.allocating[device.id])
@@ -271,7 +272,7 @@ class Literal:
         multi = self.consumable and device.shared
         if wish.admin and not multi and self.taken_by(device, c):
             return None
-        if not wish.admin and self.in_use(device):
+        if not wish.admin and self.in_use(device, c):
             return None
         booked = False
         if device.consumes_any:

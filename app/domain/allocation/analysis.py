@@ -128,7 +128,7 @@ class Analysis:
 def _outlast(problem: Problem, rows: Sequence[Row]) -> bool:
     """Whether the search enlarges requests (quirk q20), which outlasts it.
 
-    Also true without quirk q9 where admin rows exist: then devices of one claim need not differ,
+    Also true without quirk q9 where admin rows exist: then devices of one attempt need not differ,
     which the bounds rely on. And without q18 where there are alternatives: there traces end with
     the alternative, while remembering relies on their only growing.
     """

@@ -19,7 +19,8 @@ class Quirks:
     q6 distinctAttribute remembers one value per request, the last.
     q7 an undone share without capacity leaves an entry, so its counters are not booked again.
     q8 a device that fails the last capacity check stays booked.
-    q9 a device taken with admin access is in use for later requests of the same call.
+    q9 a device taken with admin access is in use for later requests of the same call. Repaired, it
+    is so for its own claim only, as in the reverse order of requests.
     q10 a constraint refused in All mode ends the attempt for the whole pod.
     q11 an alternative in All mode raises its errors even if it is never reached. Repaired, they
     are raised when the search reaches it; until then it counts as asking for no device.

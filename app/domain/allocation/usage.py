@@ -86,6 +86,8 @@ class Usage:
         """The devices that the row may not even look at now."""
         if row.admin:
             return self._taken_by[row.claim]
+        if not self._quirks.q9:
+            return self._problem.dedicated | self._taken | self._taken_by[row.claim]
         return self._problem.dedicated | self._taken
 
     def has_capacity(self, row: Row, device: int) -> bool:
@@ -269,11 +271,7 @@ class Usage:
             self._taken |= bit
 
     def _unmark(self, row: Row, bit: int) -> None:
-        # Without quirk q9 a claim may hold a device twice: by admin access and as its own.
-        if self._quirks.q9 or not any(
-            taken.device == bit.bit_length() - 1 for taken in self.results[row.claim]
-        ):
-            self._taken_by[row.claim] &= ~bit
+        self._taken_by[row.claim] &= ~bit
         if row.admin and any(mask & bit for mask in self._taken_by):
             return
         if not row.admin or self._quirks.q9:

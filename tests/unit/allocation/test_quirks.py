@@ -185,21 +185,18 @@ def test_q9_a_device_with_admin_access_is_in_use_for_later_claims() -> None:
     assert taken(allocator(*slices).allocate(node(), [normal, admin])) == [["r0: d0"], ["r0: d0"]]
 
 
-def test_q9_repaired_a_claim_holds_its_admin_device_after_another_request_gave_it_back() -> None:
-    slices = [resource_slice("s", device("d0"), device("d1"), device("d2", kind=1))]
-    only = 'device.attributes["gpu.example.com"].?kind.orValue(0)'
-    asked = claim(
-        request("r0", 1, adminAccess=True),
-        request("r1", 1, f"{only} == 0"),
-        request("r2", 1, adminAccess=True),
-        request("r3", 2, f"{only} == 0"),
+def test_q9_repaired_a_claim_still_gets_each_device_once() -> None:
+    slices = [resource_slice("s", device("d0"), device("d1"))]
+    asked = claim(request("r0", 1, adminAccess=True), request("r1"))
+    check(
+        slices,
+        [asked],
+        "q9",
+        broken=[["r0: d0", "r1: d1"]],
+        repaired=[["r0: d0", "r1: d1"]],
     )
-    for prune in (True, False):
-        found = allocator(*slices, quirks=Quirks.named("q9"), prune=prune)
-        assert taken(found.allocate(node(), [asked])) is None
-    fits = claim(*asked["spec"]["devices"]["requests"][:3])
-    found = allocator(*slices, quirks=Quirks.named("q9")).allocate(node(), [fits])
-    assert taken(found) == [["r0: d0", "r1: d0", "r2: d1"]]
+    check(slices[:1], [claim(request("r0", 2, adminAccess=True), request("r1"))], "q9",
+          broken=None, repaired=None)  # fmt: skip
 
 
 def test_q10_a_constraint_in_mode_all_ends_the_attempt() -> None:
