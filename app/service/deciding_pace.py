@@ -24,6 +24,9 @@ from app.service.deciding_traces import consumers, device_names, is_event_object
 UNSEEN = 2 * SECOND
 """How much later a key is looked at that the recording does not show at work (any more)."""
 
+UNSEEN_TRY = 10 * SECOND
+"""The same for pods whose attempts all came to what they came to there: the longest back-off."""
+
 SURE_AFTER = 500_000
 PLACED_BEFORE = 10_000
 FAILED_BEFORE = 5_000
@@ -93,6 +96,7 @@ class _PodPace:
     tries: list[_Try]
     number: int = 0
     made: _Try | None = None
+    strayed: bool = False
 
 
 class RecordedPace:
@@ -136,11 +140,15 @@ class RecordedPace:
         place = (queue, key)
         if queue == QUEUE:
             due = self._try_not_before(key[0], now)
-            return due if due is not None else self._unseen_due(place, now)
+            if due is not None:
+                return due
+            found = self._pods.get(key[0])
+            strayed = found is None or found.strayed
+            return self._unseen_due(place, now, UNSEEN if strayed else UNSEEN_TRY)
         instants = self._acts.get(place, ())
         number = bisect_right(instants, self._passed.get(place, Instant(-1)))
         if number == len(instants):
-            return self._unseen_due(place, now)
+            return self._unseen_due(place, now, UNSEEN)
         if instants[number] <= now:
             self._passed[place] = now
         return instants[number]
@@ -156,8 +164,10 @@ class RecordedPace:
         if found is None or found.number >= len(found.tries):
             return None
         wanted = found.tries[found.number]
-        if not _is_alike(tried, wanted.tried) and now < wanted.last:
+        is_alike = _is_alike(tried, wanted.tried)
+        if not is_alike and now < wanted.last:
             return wanted.last
+        found.strayed |= not is_alike
         found.number += 1
         found.made = wanted
         return None
@@ -191,8 +201,8 @@ class RecordedPace:
             found.number += 1
         return found.tries[found.number].first if found.number < len(found.tries) else None
 
-    def _unseen_due(self, place: _Key, now: Instant) -> Instant:
-        due = self._unseen.setdefault(place, Instant(now + UNSEEN))
+    def _unseen_due(self, place: _Key, now: Instant, late: int) -> Instant:
+        due = self._unseen.setdefault(place, Instant(now + late))
         if due <= now:
             del self._unseen[place]
         return due
@@ -271,9 +281,11 @@ class RecordedPace:
             instant = Instant(min(timestamps.parse(when), act.known))
         except TimestampError:
             instant = act.asked
-        self._tries[json_tree.text(subject, "uid")].failures.append(
-            (instant, json_tree.text(tree, "message") or json_tree.text(tree, "note"))
-        )
+        # Parity: controllers.md 4.3, a repeated report keeps the note of the first.
+        note = json_tree.text(tree, "message") or json_tree.text(tree, "note")
+        is_repeated = act.event.type is not EventType.OBJECT_CREATED
+        failures = self._tries[json_tree.text(subject, "uid")].failures
+        failures.append((instant, "" if is_repeated else note))
 
     def _learn_pod(self, act: Act) -> None:
         event = act.event
@@ -320,7 +332,10 @@ def known_instants(events: Sequence[Event]) -> list[Instant]:
 
 def _attempts(tries: _PodTries, removed: Instant | None) -> list[_Try]:
     """All attempts: reports, what was written without a report, placings; in their order."""
-    found = [(instant, Tried(message=note), None) for instant, note in tries.failures]
+    found: list[tuple[Instant, Tried, _Placing | None]] = [
+        (instant, Tried(message=note or _message_at(tries, instant)), None)
+        for instant, note in tries.failures
+    ]
     for instant, message in tries.refusals:
         if not any(abs(instant - other) <= SAME_ATTEMPT for other, _ in tries.failures):
             found.append((instant, Tried(message=messages.note(message)), None))
@@ -351,9 +366,19 @@ def _attempts(tries: _PodTries, removed: Instant | None) -> list[_Try]:
     return attempts
 
 
+def _message_at(tries: _PodTries, instant: Instant) -> str:
+    """What a failed attempt said: the condition it wrote, or the one that stayed as it was."""
+    known = ""
+    for asked, message in tries.refusals:
+        if asked > instant + SAME_ATTEMPT:
+            break
+        known = messages.note(message)
+    return known
+
+
 def _is_alike(ours: Tried, recorded: Tried) -> bool:
     """Whether two attempts came to the same; the node of a pod that was never bound is unknown."""
-    if not recorded.node and not recorded.message:
+    if not recorded.node and not recorded.message and recorded.devices:
         return bool(ours.node) and ours.devices == recorded.devices
     return ours == recorded
 

@@ -23,7 +23,7 @@ SAID = {
     "e-taints": ({}, {}),
     "e-taints-rules-ignored": ({}, {Reason.RACE: 1}),
     "i-soak-short": (
-        {Reason.IN_FLIGHT: 1, Reason.TIMING: 5},
+        {Reason.TIMING: 1},
         {Reason.IN_FLIGHT: 1, Reason.TIMING: 2, Reason.RACE: 5},
     ),
     "j-api-versions": ({}, {}),

@@ -71,6 +71,15 @@ def resolve(objects: ObjectsReader, pod: PodFacts) -> tuple[PodClaim, ...]:
     return tuple(found)
 
 
+def are_there(objects: ObjectsReader, pod: PodFacts) -> bool:
+    """Whether every claim of the pod can be used (controllers.md 3.1 and 3.2)."""
+    try:
+        resolve(objects, pod)
+    except ClaimsNotReady:
+        return False
+    return True
+
+
 def resolve_all(objects: ObjectsReader, pod: PodFacts) -> tuple[PodClaim, ...]:
     """The pod's claims, the one for its extended resources last. Raises as `resolve` does."""
     claims = resolve(objects, pod)

@@ -44,8 +44,8 @@ from app.domain.controllers.scheduling.attempt import (
 )
 from app.domain.controllers.scheduling.device_map import DeviceMap, merge_concerns
 from app.domain.controllers.scheduling.nodes import NodeIndex, bound_pod
+from app.domain.controllers.scheduling.placements import RESERVED
 from app.domain.controllers.scheduling.planning import NAME, Turn
-from app.domain.controllers.scheduling.pod_claims import ClaimsNotReady
 from app.domain.controllers.scheduling.queue import QueuedPod, SchedulingQueue, Where
 from app.domain.controllers.scheduling.quiet import QuietAttempt
 from app.domain.controllers.scheduling.verdicts import Verdicts
@@ -375,6 +375,10 @@ class SchedulingReconciler:
         if tree is None:
             self.queue.remove(pod.place)
             return Plan(controller=NAME, key=key)
+        if self._rules.pace is not None and not pod_claims.are_there(views.objects, pod.spec.facts):
+            # Held back since PreEnqueue let it pass: with its own pace it would not be here.
+            self.queue.gate(pod)
+            return Plan(controller=NAME, key=key)
         claims = {claim_key(pod.place[0], name) for name in claim_names(pod.spec.facts)}
         if not claims.isdisjoint(self._claims_in_step):
             # Its claim gets an allocation or reservation in this very step: wait for the log.
@@ -444,15 +448,19 @@ class SchedulingReconciler:
     def _settle_refusal(self, plan: Plan, decision: Decision, problem: str, now: Instant) -> None:
         place = (decision.namespace, decision.name)
         pod = self.queue.get(place)
-        if pod is None or pod.where is not Where.IN_FLIGHT:
+        # A pod whose claims were to be written after a delay is binding, not in flight.
+        at_work = Where.BINDING if decision.outcome == RESERVED else Where.IN_FLIGHT
+        if pod is None or pod.where is not at_work:
             return
-        if decision.outcome not in ("Scheduled", "WaitingForBinding"):
+        if decision.outcome not in ("Scheduled", "WaitingForBinding", RESERVED):
             self.queue.err(pod, now)
             return
         self._moved[place] = self._moved.get(place, 0) + 1
         if MOVED not in problem or self._moved[place] > MOVED_MAX:
             self._refused[place] = messages.prebind_error(
-                decision.summary.get("claims") or [], problem
+                json_tree.objects(decision.summary, "written")
+                or json_tree.objects(decision.summary, "claims"),
+                problem,
             )
         self.queue.activate(pod, now, plan.observed)
 
@@ -473,14 +481,10 @@ class SchedulingReconciler:
 
     def _admit(self, pod: QueuedPod, objects: ObjectsReader, now: Instant) -> None:
         """PreEnqueue: scheduling gates, then claims (C11: a refusal leaves no trace)."""
-        try:
-            if not pod.spec.is_gated:
-                pod_claims.resolve(objects, pod.spec.facts)
-                self.queue.activate(pod, now, pod.cause)
-                return
-        except ClaimsNotReady:
-            pass
-        self.queue.gate(pod)
+        if not pod.spec.is_gated and pod_claims.are_there(objects, pod.spec.facts):
+            self.queue.activate(pod, now, pod.cause)
+        else:
+            self.queue.gate(pod)
 
     def _forget(self, place: Place) -> None:
         if self.queue.remove(place) is not None:

@@ -15,7 +15,6 @@ from app.domain.controllers.scheduling import filters, pod_claims
 from app.domain.controllers.scheduling.attempt import DEVICES
 from app.domain.controllers.scheduling.neighbours import NAME as NEIGHBOURS
 from app.domain.controllers.scheduling.nodes import NodeIndex, NodeInfo
-from app.domain.controllers.scheduling.pod_claims import ClaimsNotReady
 from app.domain.controllers.scheduling.queue import QueuedPod, SchedulingQueue, Where
 from app.domain.controllers.scheduling.spreading import NAME as SPREADING
 from app.domain.log import Event, EventType, Revision
@@ -156,11 +155,7 @@ def claim_names(pod: PodFacts) -> list[str]:
 
 def _says_yes(plugin: str, pod: QueuedPod, hint: Hint, objects: ObjectsReader) -> bool:
     if plugin == DEVICES:
-        try:
-            pod_claims.resolve(objects, pod.spec.facts)
-        except ClaimsNotReady:
-            return False
-        return True
+        return pod_claims.are_there(objects, pod.spec.facts)
     if plugin in NODE_PLUGINS and hint.node is not None:
         refusal = filters.check_node(pod.spec, hint.node)
         return refusal is None or refusal.plugin != plugin

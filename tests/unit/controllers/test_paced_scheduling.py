@@ -1,0 +1,74 @@
+"""A replay's pace: pods are held back and put off, and stay what they would be without it."""
+
+from app.domain.controllers.pacing import Tried
+from app.domain.controllers.registry import Options
+from app.domain.values.timestamps import SECOND, Instant
+from tests.cluster import T0, Cluster
+
+
+class OneInstant:
+    """Pods are tried from one second on, and put off until another while they are placed."""
+
+    def __init__(self, first: int, last: int = 0) -> None:
+        self.first = Instant(T0 + first * SECOND)
+        self.last = Instant(T0 + last * SECOND)
+        self.tried: list[Tried] = []
+
+    def not_before(self, queue: str, key: tuple[str, ...], now: Instant) -> Instant:
+        return self.first if queue == "scheduling" else now
+
+    def put_off(self, pod: str, tried: Tried, now: Instant) -> Instant | None:
+        self.tried.append(tried)
+        return self.last if tried.node and now < self.last else None
+
+
+def paced(pace):
+    cluster = Cluster(options=Options(pace=pace))
+    cluster.device_class()
+    cluster.node("node")
+    cluster.slice("node", devices=[{"name": "d"}])
+    cluster.claim()
+    cluster.pod("pod", claim="claim")
+    return cluster
+
+
+def is_bound(cluster):
+    return bool(cluster.must("pods", "pod")["spec"].get("nodeName"))
+
+
+def test_pod_is_not_tried_before_its_instant():
+    cluster = paced(OneInstant(5))
+    cluster.wait(4)
+    assert cluster.decisions("scheduling") == []
+    cluster.wait(1)
+    assert is_bound(cluster)
+
+
+def test_attempt_that_is_put_off_leaves_no_trace_and_is_made_again():
+    pace = OneInstant(1, 3)
+    cluster = paced(pace)
+    cluster.wait(2)
+    assert cluster.decisions("scheduling") == []
+    assert pace.tried == [Tried(node="node", devices=("gpu: node/d",))]
+    cluster.wait(1)
+    assert is_bound(cluster)
+
+
+def test_pod_that_is_put_off_is_tried_again_when_something_happens():
+    pace = OneInstant(1, 60)
+    cluster = paced(pace)
+    cluster.wait(2)
+    cluster.node("other")
+    cluster.settle()
+    assert len(pace.tried) == 2
+
+
+def test_claim_that_went_away_while_the_pod_was_held_back_gates_it():
+    cluster = paced(OneInstant(5))
+    cluster.wait(1)
+    cluster.delete("resourceclaims", "claim")
+    cluster.wait(10)
+    assert cluster.pod_condition("pod") is None
+    cluster.claim()
+    cluster.wait(1)
+    assert is_bound(cluster)
