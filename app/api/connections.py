@@ -34,6 +34,61 @@ class ConnectionBounds:
     linger_seconds: float = 2.0
 
 
+class JoinedWrites:
+    """The transport as an answer sees it: head and first part of the body leave in one piece.
+
+    Each write of its own is a call of the system that wakes the client, for a head without a body.
+    A head waits for the rest of the same turn of the loop; then it goes alone, as that of a watch.
+    """
+
+    __slots__ = ("_head", "_loop", "_timer", "_transport")
+
+    def __init__(self, transport: asyncio.Transport, loop: asyncio.AbstractEventLoop) -> None:
+        self._transport = transport
+        self._loop = loop
+        self._head = b""
+        self._timer: asyncio.Handle | None = None
+
+    def write(self, data: bytes) -> None:
+        """Send, after what is held back; or hold back a head."""
+        if self._head:
+            self._send_held(data)
+        elif data.startswith(_ANSWER) and data.endswith(_END_OF_HEAD):
+            self._head = data
+            self._timer = self._loop.call_soon(self._send_held)
+        else:
+            self._transport.write(data)
+
+    def close(self) -> None:
+        """Send what is held back, then close."""
+        if self._head:
+            self._send_held()
+        self._transport.close()
+
+    def is_closing(self) -> bool:
+        """Whether nothing more can be sent."""
+        return self._transport.is_closing()
+
+    def _send_held(self, data: bytes = b"") -> None:
+        head, self._head = self._head, b""
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+        if self._transport.is_closing():
+            return
+        if len(data) > _JOINED_BYTES_MAX:
+            self._transport.write(head)
+            self._transport.write(data)
+        else:
+            self._transport.write(head + data)
+
+
+_ANSWER = b"HTTP/1.1 "
+_END_OF_HEAD = b"\r\n\r\n"
+_JOINED_BYTES_MAX = 64 * 1024
+"""Beyond it, copying costs more than another call of the system."""
+
+
 class Connection(HttpToolsProtocol):
     """See the module. Made by `connection_class`, which sets the bounds."""
 
@@ -48,12 +103,14 @@ class Connection(HttpToolsProtocol):
         self._unsent = 0
         self._header_bytes = 0
         self._in_headers = True
+        self._joined: JoinedWrites | None = None
 
     def _unsupported_upgrade_warning(self) -> None:
         """Nothing to log: the request is answered as if it had not asked for an upgrade."""
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override] # as the class above
         super().connection_made(transport)
+        self._joined = JoinedWrites(transport, self.loop)
         if len(self.connections) > self.bounds.connections_max:
             self._refuse(b"503 Service Unavailable", b"too many connections\n")
             return
@@ -93,6 +150,8 @@ class Connection(HttpToolsProtocol):
             self._refuse(b"431 Request Header Fields Too Large", b"the headers are too large\n")
             return
         super().on_headers_complete()
+        if self.cycle is not None and self._joined is not None:
+            self.cycle.transport = cast(asyncio.Transport, self._joined)
 
     def on_message_complete(self) -> None:
         if self.cycle is not None:
