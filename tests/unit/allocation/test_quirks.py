@@ -2,7 +2,7 @@
 
 import pytest
 
-from app.domain.allocation import Failure, Features, Quirks
+from app.domain.allocation import Failure, Features, Quirks, checking
 from app.domain.allocation.quirks import NOT_SWITCHES
 from tests.worlds.builders import (
     allocator,
@@ -360,6 +360,27 @@ def test_q20_checking_enlarges_an_amount_in_decimal_form(asked: str, consumed: s
     results = repaired.allocate(node(), claims).allocation_results(lambda: "x")
     expected = {"1.5Gi": "1536Mi"}.get(asked, asked)
     assert results[0]["devices"]["results"][1]["consumedCapacity"] == {"memory": expected}
+
+
+def test_q20_what_grew_on_one_device_is_consumed_on_another_and_the_checker_knows() -> None:
+    small = {"value": "2Gi", "requestPolicy": {"default": "1Gi"}}
+    ranged = {"default": "1Gi", "validRange": {"min": "1Gi"}}
+    devices = [
+        device("d0", allowMultipleAllocations=True, capacity={"memory": small}),
+        device(
+            "d1",
+            allowMultipleAllocations=True,
+            capacity={"memory": {"value": "10Gi", "requestPolicy": ranged}},
+        ),
+    ]
+    half = {"requests": {"memory": "0.5Gi"}}
+    asked = allocator(resource_slice("s", *devices))
+    answer = asked.allocate(node(), [claim(request("r0"), request("r1", 1, capacity=half))])
+    found = answer.allocation_results(lambda: "x")
+    second = found[0]["devices"]["results"][1]
+    assert (second["device"], second["consumedCapacity"]) == ("d1", {"memory": "2560Mi"})
+    findings = checking.check_answer(asked, answer, found)
+    assert [one.quirk for one in findings] == ["q20"]
 
 
 def test_q8_a_list_that_lacks_capacity_pollutes_what_follows() -> None:
