@@ -12,6 +12,7 @@ from pathlib import Path
 
 from app.domain.controllers.quirks import ControllerQuirks
 from app.domain.controllers.registry import Options
+from app.domain.controllers.scheduling.delayed_binding import FixedBindDelay
 from app.domain.errors import Rejected
 from app.domain.log import Event, ObjectKey
 from app.domain.objects.commands import RecordFact
@@ -154,7 +155,7 @@ def _decision(tree: JsonObject) -> str:
     parts = [f"{tree['controller']} decides {tree['outcome']} for {tree['name'] or 'all'}"]
     if summary.get("node"):
         parts.append(f"on {summary['node']}")
-    for claim in summary.get("claims") or ():
+    for claim in json_tree.objects(summary, "claims"):
         parts.append(",".join(device.split("/", 1)[1] for device in claim["devices"]))
     if summary.get("removed"):
         parts.append("; ".join(f"{ref['name']}: {ref['why']}" for ref in summary["removed"]))
@@ -243,12 +244,16 @@ def _cluster(
     kubelet: str = "off",
     off: str = "",
     gates: str = "",
+    bind: str = "0",
     **quirks: str,
 ) -> None:
-    """A new cluster. `off` names controllers that stand still, `gates` those that are on."""
+    """A new cluster. `off` names controllers that stand still, `gates` those that are on, `bind`
+    the milliseconds that a binding takes.
+    """
     switches = {name: value == "on" for name, value in quirks.items()}
     stopped = frozenset(off.split(",")) if off else frozenset()
-    options = Options(quirks=ControllerQuirks(**switches), off=stopped)
+    delay = FixedBindDelay(int(bind) * 1000) if bind != "0" else None
+    options = Options(quirks=ControllerQuirks(**switches), off=stopped, bind_delay=delay)
     enabled = dict.fromkeys(gates.split(","), True) if gates else {}
     story.begin(
         Cluster(

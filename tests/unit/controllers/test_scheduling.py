@@ -498,10 +498,12 @@ def test_failed_write_names_the_claim_that_was_refused():
     )
 
 
-CLAIM_SUMMARY = (
-    {"claim": "default/fresh", "fresh": True},
-    {"claim": "default/held", "fresh": False},
-)
+CLAIM_SUMMARY = {
+    "claims": [
+        {"claim": "default/fresh", "fresh": True},
+        {"claim": "default/held", "fresh": False},
+    ]
+}
 
 
 @pytest.mark.parametrize(

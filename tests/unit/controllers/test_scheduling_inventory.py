@@ -10,6 +10,7 @@ from app.domain.controllers import pods
 from app.domain.controllers.quirks import ControllerQuirks
 from app.domain.controllers.registry import Options
 from app.domain.controllers.scheduling import pod_claims
+from app.domain.controllers.scheduling.delayed_binding import FixedBindDelay
 from app.domain.controllers.scheduling.pod_claims import ClaimsNotReady
 from app.domain.objects.profile import Profile
 from tests.cluster import DRIVER, Cluster, check_decisions, claim_spec
@@ -250,3 +251,33 @@ def test_mode_all_passes_over_the_node_of_an_incomplete_pool_since_1_37():
     made = with_an_incomplete_pool("1.37")
     assert made.devices_of("claim") == ["n2/d"]
     assert made.must("pods", "pod")["spec"]["nodeName"] == "n2"
+
+
+def test_write_refused_after_a_delay_is_told_and_tried_again():
+    """The 257th consumer with bindings that take time (controllers.md 3.7, C14)."""
+    options = Options(off=frozenset({"claims"}), bind_delay=FixedBindDelay(100_000))
+    made = Cluster(options=options)
+    made.node()
+    made.device_class()
+    made.slice(devices=1)
+    made.claim("taken")
+    made.pod("first", claim="taken")
+    made.wait(1)
+    body = {"status": {"reservedFor": [dict(found) for found in crowd()]}}
+    made.patch("resourceclaims", "taken", body, subresource="status")
+    made.pod(claim="taken")
+    made.wait(8)
+    condition = made.pod_condition("pod")
+    assert condition["reason"] == "SchedulerError"
+    assert condition["message"].startswith(
+        'running PreBind plugin "DynamicResources": add reservation to claim default/taken: '
+    )
+    assert "nominatedNodeName" not in made.must("pods", "pod")["status"]
+    assert [outcome for name, outcome in made.decisions("scheduling") if name == "pod"][:4] == [
+        "Assumed",
+        "Error",
+        "Assumed",
+        "Error",
+    ]
+    decisions, effects = check_decisions(made)
+    assert (decisions.differences, effects.differences) == ((), ())

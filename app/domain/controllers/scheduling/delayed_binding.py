@@ -85,7 +85,8 @@ def write_claims(
     elif waiting_binding.is_needed(rules.features, attempt):
         outcome = "WaitingForBinding"
         commands.append(reports.waiting(views.objects, tree, held.node, now))
-    summary: JsonObject = {"node": held.node, "claims": len(claims)}
+    written = [{"claim": claim.name, "fresh": claim.allocation is None} for claim in claims]
+    summary: JsonObject = {"node": held.node, "claims": len(claims), "written": written}
     extra: JsonObject = {"writesClaims": True, "bindAt": assumed.bind_at}
     return waiting_binding.plan(views, held, tuple(commands), outcome, summary, now, extra)
 

@@ -58,13 +58,14 @@ def assigned(namespace: str, name: str, node: str) -> str:
     return f"Successfully assigned {namespace}/{name} to {node}"
 
 
-def prebind_error(claims: Sequence[JsonView], problem: str) -> str:
-    """The message of an attempt whose claims could not be written; `claims` is its summary.
+def prebind_error(summary: JsonView, problem: str) -> str:
+    """The message of an attempt whose claims could not be written, from its decision's summary.
 
     The refusal names its object in quotes, so the prefix is that of the claim whose write failed;
     a refusal that names none is put on the first claim. Parity: controllers.md 3.7.
     """
-    found = _refused_claim(claims, problem)
+    written = json_tree.objects(summary, "written") or json_tree.objects(summary, "claims")
+    found = _refused_claim(written, problem)
     name = json_tree.text(found, "claim")
     what = "add reservation to"
     if json_tree.flag(found, "fresh"):

@@ -448,7 +448,6 @@ class SchedulingReconciler:
     def _settle_refusal(self, plan: Plan, decision: Decision, problem: str, now: Instant) -> None:
         place = (decision.namespace, decision.name)
         pod = self.queue.get(place)
-        # A pod whose claims were to be written after a delay is binding, not in flight.
         at_work = Where.BINDING if decision.outcome == RESERVED else Where.IN_FLIGHT
         if pod is None or pod.where is not at_work:
             return
@@ -457,11 +456,7 @@ class SchedulingReconciler:
             return
         self._moved[place] = self._moved.get(place, 0) + 1
         if MOVED not in problem or self._moved[place] > MOVED_MAX:
-            self._refused[place] = messages.prebind_error(
-                json_tree.objects(decision.summary, "written")
-                or json_tree.objects(decision.summary, "claims"),
-                problem,
-            )
+            self._refused[place] = messages.prebind_error(decision.summary, problem)
         self.queue.activate(pod, now, plan.observed)
 
     def _put_back(self, plan: Plan) -> None:
