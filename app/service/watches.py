@@ -10,6 +10,7 @@ from collections.abc import AsyncIterator, Iterable, Sequence
 from types import TracebackType
 
 import anyio
+import anyio.lowlevel
 
 from app.domain.errors import Expired
 from app.domain.log import Event, HistoryId, Revision
@@ -70,8 +71,11 @@ class Subscription:
     async def next_batch(self, timeout_seconds: float) -> list[Event]:
         """The next live events, empty when the time was up. Call `catch_up` until empty first."""
         if not self._queue and not self._lost:
-            with anyio.move_on_after(timeout_seconds):
-                await self._grown.wait()
+            if timeout_seconds <= 0:
+                await anyio.lowlevel.checkpoint()
+            else:
+                with anyio.move_on_after(timeout_seconds):
+                    await self._grown.wait()
         return self._take()
 
     async def wait_batch(self) -> list[Event]:
