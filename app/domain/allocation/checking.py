@@ -17,6 +17,7 @@ from app.domain.allocation.allocator import Allocation, Allocator
 from app.domain.allocation.capacity import Requested
 from app.domain.allocation.constraints import Facts
 from app.domain.allocation.features import Features, Variant
+from app.domain.allocation.quirks import UPSTREAM, Quirks
 from app.domain.allocation.requests import DEVICES_MAX, ClaimPlan, Constraint, Request
 from app.domain.allocation.state import AllocatedState
 from app.domain.devices import taints
@@ -64,6 +65,7 @@ class Checker:
     variant: Variant
     inventory: Inventory
     compiler: SelectorCompiler
+    quirks: Quirks = UPSTREAM
 
     def check(self, allocations: Sequence[JsonView]) -> list[Finding]:
         """All findings; an empty list means that the result is right."""
@@ -267,8 +269,9 @@ class Checker:
             if not entry.admin and self.state.is_dedicated(entry.device.id):
                 yield self._about(entry, "is allocated already")
             for other in owners.setdefault(entry.index, []):
-                both_admin = entry.admin and other.admin
-                if entry.claim == other.claim or not (both_admin or entry.admin):
+                # With quirk q9 a device taken with admin access is in use for what follows.
+                may_be = entry.admin or (other.admin and not self.quirks.q9)
+                if entry.claim == other.claim or not may_be:
                     yield self._about(entry, "is taken twice")
             owners[entry.index].append(entry)
 
@@ -365,6 +368,7 @@ def check_answer(
         variant=allocator.variant,
         inventory=allocator.inventory,
         compiler=allocator.compiler,
+        quirks=allocator.quirks,
     )
     return checker.check(allocations)
 

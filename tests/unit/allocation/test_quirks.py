@@ -182,6 +182,9 @@ def test_q9_a_device_with_admin_access_is_in_use_for_later_claims() -> None:
         broken=[["r0: d0"], ["r0: d1"]],
         repaired=[["r0: d0"], ["r0: d0"]],
     )
+    asked = allocator(*slices, quirks=Quirks.named("q9"))
+    answer = asked.allocate(node(), [admin, normal])
+    assert not checking.check_answer(asked, answer, answer.allocation_results(lambda: ""))
     assert taken(allocator(*slices).allocate(node(), [normal, admin])) == [["r0: d0"], ["r0: d0"]]
 
 
