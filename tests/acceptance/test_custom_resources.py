@@ -7,7 +7,14 @@ import textwrap
 from contextlib import contextmanager
 
 import httpx
+import lightkube
 import pytest
+from kubernetes import client
+from kubernetes import config as k8s_config
+from kubernetes.dynamic import DynamicClient
+from lightkube.config.kubeconfig import KubeConfig
+from lightkube.generic_resource import get_generic_resource, load_in_cluster_generic_resources
+from lightkube.types import PatchType
 
 from tests.acceptance.kubectl_cluster import cluster
 from tests.acceptance.server_process import following
@@ -134,6 +141,39 @@ def test_definition_takes_its_objects_along(server):
     assert "gonetab" not in server.kubectl("api-resources", "--cached=false").out
 
 
+def test_python_client_writes_the_kind(server):
+    place = ("stable.example.com", "v1", "default", "crontabs")
+    body = {
+        "apiVersion": "stable.example.com/v1",
+        "kind": "CronTab",
+        "metadata": {"name": "typed"},
+        "spec": {"cronSpec": "*"},
+    }
+    with k8s_config.new_client_from_config(str(server.kubeconfig)) as api:
+        objects = client.CustomObjectsApi(api)
+        assert objects.create_namespaced_custom_object(*place, body)["spec"]["replicas"] == 1
+        patch = {"spec": {"image": "x"}}
+        changed = objects.patch_namespaced_custom_object(*place, "typed", patch)
+        assert changed["spec"]["image"] == "x"
+        found = DynamicClient(api).resources.get(
+            api_version="stable.example.com/v1", kind="CronTab"
+        )
+        body["metadata"] = {"name": "applied"}
+        found.server_side_apply(body=body, namespace="default", field_manager="py")
+        assert found.get(name="applied", namespace="default").spec.replicas == 1
+
+
+def test_lightkube_loads_the_kind_from_the_cluster(server):
+    server.apply(OBJECT.replace("NAME", "light"))
+    with lightkube.Client(config=KubeConfig.from_file(str(server.kubeconfig))) as light:
+        load_in_cluster_generic_resources(light)
+        kind = get_generic_resource("stable.example.com/v1", "CronTab")
+        light.patch(kind, "light", {"spec": {"replicas": 2}}, patch_type=PatchType.MERGE)
+        assert light.get(kind, "light").spec["replicas"] == 2
+        light.delete(kind, "light")
+        assert "light" not in [item.metadata.name for item in light.list(kind)]
+
+
 @contextmanager
 def operator(server):
     """A running operator of all namespaces."""
@@ -153,20 +193,20 @@ def operator(server):
 
 
 def test_kopf_operator_serves_a_custom_kind(server):
-    def wait_until(client, told, **query):
-        with following(client, PATH, timeoutSeconds="40", **query) as lines:
+    def wait_until(http, told, **query):
+        with following(http, PATH, timeoutSeconds="40", **query) as lines:
             for line in lines:
                 if line["object"]["metadata"].get("name") == "kopf" and told(line):
                     return line["object"]
         raise AssertionError("the change did not come")
 
-    with httpx.Client(base_url=server.url, timeout=60) as client, operator(server):
+    with httpx.Client(base_url=server.url, timeout=60) as http, operator(server):
         server.apply(OBJECT.replace("NAME", "kopf"))
-        found = wait_until(client, lambda line: line["object"].get("status", {}).get("seen"))
+        found = wait_until(http, lambda line: line["object"].get("status", {}).get("seen"))
         assert found["status"]["seen"] == "*/5 * * * *"
         server.kubectl("patch", "crontab", "kopf", "--type=merge", "-p", '{"spec":{"image":"n"}}')
-        wait_until(client, lambda line: line["object"].get("status", {}).get("image") == "n")
-        deleted = client.delete(f"{PATH}/kopf").json()["metadata"]
+        wait_until(http, lambda line: line["object"].get("status", {}).get("image") == "n")
+        deleted = http.delete(f"{PATH}/kopf").json()["metadata"]
         since = {"resourceVersion": deleted["resourceVersion"]}
-        wait_until(client, lambda line: line["type"] == "DELETED", **since)
+        wait_until(http, lambda line: line["type"] == "DELETED", **since)
     assert "Traceback" not in (server.folder / "kopf.log").read_text()
