@@ -305,6 +305,7 @@ class Checker:
     def _check_capacity(self, entries: Sequence[Entry]) -> Iterator[Finding]:
         if not self._consumable:
             return
+        distorted = self._distorted()
         sums: dict[int, dict[str, int]] = {}
         for entry in entries:
             device, request = entry.device, entry.request
@@ -327,10 +328,12 @@ class Checker:
             total = sums.setdefault(entry.index, dict(self.state.aggregated(device.id) or {}))
             for name, amount in amounts.items():
                 if capacity.violates(amount.value, device.capacity[name].policy):
-                    yield self._about(entry, f"capacity {name} breaks its request policy")
+                    yield self._about(
+                        entry, f"capacity {name} breaks its request policy", distorted
+                    )
                 total[name] = total.get(name, 0) + amount.value.nanos
                 if total[name] > device.capacity[name].value.nanos:
-                    yield self._about(entry, f"capacity {name} is overdrawn")
+                    yield self._about(entry, f"capacity {name} is overdrawn", distorted)
 
     def _check_generations(self, entries: Sequence[Entry]) -> Iterator[Finding]:
         seen: set[int] = set()
@@ -347,6 +350,17 @@ class Checker:
                     f"is of generation {pool.generation} while {newest} is published elsewhere",
                     "q12",
                 )
+
+    def _distorted(self) -> str:
+        """Quirk q20 if some request may have grown: taking back what grew falsifies the books."""
+        amounts = (
+            amount
+            for plan in self.plans
+            for alternatives in plan.requests
+            for request in alternatives
+            for amount in request.capacity.values()
+        )
+        return "q20" if self.quirks.q20 and any(not found.compact for found in amounts) else ""
 
     def _about(self, entry: Entry, problem: str, quirk: str = "") -> Finding:
         return Finding(
