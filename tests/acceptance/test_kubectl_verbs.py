@@ -1,0 +1,120 @@
+"""Verbs of kubectl that the checklist does not ask for, and ordinary ones used in unusual ways."""
+
+import re
+
+import pytest
+
+from tests.acceptance.kubectl_cluster import cluster
+
+pytestmark = [pytest.mark.database, pytest.mark.slow, pytest.mark.timeout(180)]
+
+MAP = """
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: NAME, labels: {app: p}}
+data: {a: b}
+"""
+DEPLOYMENT = """
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: d}
+spec:
+  replicas: 1
+  selector: {matchLabels: {a: b}}
+  template: {metadata: {labels: {a: b}}, spec: {containers: [{name: c, image: "i:1"}]}}
+"""
+NODE = "{apiVersion: v1, kind: Node, metadata: {name: n1}}"
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory):
+    with cluster(tmp_path_factory.mktemp("verbs")) as found:
+        found.create(NODE)
+        yield found
+
+
+def image(server):
+    template = server.json("get", "deployment", "d")["spec"]["template"]
+    return template["spec"]["containers"][0]["image"]
+
+
+def rolled_out(server):
+    said = server.kubectl("rollout", "status", "deployment/d", "--timeout=30s").out
+    assert "successfully rolled out" in said
+
+
+def test_rollout_is_followed_undone_paused_and_restarted(server):
+    server.create(DEPLOYMENT)
+    rolled_out(server)
+    server.kubectl("set", "image", "deployment/d", "c=i:2")
+    rolled_out(server)
+    history = server.kubectl("rollout", "history", "deployment/d").out
+    assert re.findall(r"^(\d+) ", history, re.MULTILINE) == ["1", "2"]
+    server.kubectl("rollout", "undo", "deployment/d")
+    rolled_out(server)
+    assert image(server) == "i:1"
+    server.kubectl("rollout", "pause", "deployment/d")
+    refused = server.kubectl("rollout", "restart", "deployment/d", code=1)
+    assert "can't restart paused deployment" in refused.err
+    server.kubectl("rollout", "resume", "deployment/d")
+    server.kubectl("rollout", "restart", "deployment/d")
+    server.kubectl("set", "resources", "deployment/d", "--limits=cpu=200m")
+    server.kubectl("set", "env", "deployment/d", "A=B")
+    assert "A=B" in server.kubectl("set", "env", "deployment/d", "--list").out
+    rolled_out(server)
+
+
+def test_scale_expects_what_is_there_and_expose_makes_a_service(server):
+    server.create(DEPLOYMENT.replace("name: d", "name: e").replace("a: b", "x: z"))
+    wrong = ("scale", "deployment/e", "--current-replicas=5", "--replicas=3")
+    assert "Expected replicas to be 5, was 1" in server.kubectl(*wrong, code=1).err
+    server.kubectl("scale", "deployment/e", "--current-replicas=1", "--replicas=2")
+    ready = "--for=jsonpath={.status.readyReplicas}=2"
+    server.kubectl("wait", ready, "deployment/e", "--timeout=30s")
+    server.kubectl("wait", "--for=condition=Available", "deployment/e", "--timeout=30s")
+    server.kubectl("expose", "deployment/e", "--port=80", "--target-port=8080")
+    assert server.json("get", "service", "e")["spec"]["selector"] == {"x": "z"}
+
+
+def test_prune_removes_what_is_applied_no_more(server):
+    server.apply(MAP.replace("NAME", "one"))
+    only = ("--prune", "-l", "app=p", "--prune-allowlist=core/v1/ConfigMap")
+    said = server.apply(MAP.replace("NAME", "two"), *only).out
+    assert "configmap/one pruned" in said
+    assert server.kubectl("get", "cm", "-l", "app=p", "-o", "name").out == "configmap/two\n"
+
+
+def test_last_applied_is_shown_and_set(server):
+    tree = MAP.replace("NAME", "three")
+    server.create(tree)
+    server.apply(tree.replace("a: b", "a: c"), "--dry-run=client")
+    words = ("apply", "set-last-applied", "--create-annotation", "-f", "-")
+    server.kubectl(*words, stdin=tree)
+    assert "a: b" in server.kubectl("apply", "view-last-applied", "cm/three").out
+
+
+def test_capacity_of_a_node_is_patched_through_its_status(server):
+    change = '{"status":{"capacity":{"example.com/x":"5"}}}'
+    words = ("patch", "node", "n1", "--subresource=status", "--type=merge", "-p")
+    server.kubectl(*words, change)
+    capacity = server.kubectl("get", "node", "n1", "-o", "jsonpath={.status.capacity}").out
+    assert '"example.com/x":"5"' in capacity
+
+
+def test_taint_is_overwritten_only_when_asked_to(server):
+    server.kubectl("taint", "node", "n1", "k=v:PreferNoSchedule")
+    refused = server.kubectl("taint", "node", "n1", "k=v:PreferNoSchedule", code=1)
+    assert "--overwrite is false" in refused.err
+    server.kubectl("taint", "node", "n1", "k=w:PreferNoSchedule", "--overwrite")
+    server.kubectl("taint", "node", "n1", "k:PreferNoSchedule-")
+    assert "k" not in [t["key"] for t in server.json("get", "node", "n1")["spec"].get("taints", [])]
+
+
+def test_what_is_not_served_is_said_so(server):
+    for words, reason in (
+        ("could not find the requested resource",),
+        (("get", "--raw", "/nonsense"), "could not find the requested resource"),
+        (("set", "selector", "service/none", "a=b"), 'services "none" not found'),
+        (("top", "pods"), "Metrics API not available"),
+    ):
+        assert reason in server.kubectl(*words, code=1).err
