@@ -93,6 +93,7 @@ class _Tally:
     helpless: int = 0
     resolvable: int = 0
     unavailable: set[int] = field(default_factory=set)
+    names_claims: bool = False
     refusing: list[NodeInfo] = field(default_factory=list)
 
     def add(self, refusal: filters.Refusal) -> None:
@@ -169,7 +170,7 @@ def _search(cycle: Cycle, start: int) -> Attempt:
     following = (first + looked_at) % count
     if not feasible:
         tally = _tally(cycle, order)
-        if not cycle.depends_on_others and cycle.is_cached:
+        if not cycle.depends_on_others and cycle.is_cached and not tally.names_claims:
             cycle.kind.hopeless_at, cycle.kind.hopeless = cycle.nodes.version, tally
         return _no_node(cycle, tally, following)
     chosen = feasible[_choose(cycle, feasible)]
@@ -235,6 +236,7 @@ def _tally(cycle: Cycle, order: list[NodeInfo]) -> _Tally:
             tally.refusing.append(info)
         if verdict.devices is not None:
             tally.unavailable.update(verdict.devices.unavailable)
+            tally.names_claims |= verdict.devices.claims is not None
     return tally
 
 
@@ -267,9 +269,10 @@ def _scheduled(
     cycle: Cycle, chosen: NodeInfo, *, start: int, looked_at: int, feasible: int
 ) -> Attempt:
     devices = cycle.verdict(chosen).devices
+    extended = None if devices is None else cycle.extended_claim(devices.served)
     allocations: tuple[JsonObject, ...] = ()
     if devices is not None and devices.allocation is not None:
-        fresh = cycle.fresh if devices.extended is None else (*cycle.fresh, devices.extended.tree)
+        fresh = cycle.fresh if extended is None else (*cycle.fresh, extended.tree)
         uids = [json_tree.text(tree, "metadata", "uid") for tree in fresh]
         ids = share_ids.derived(cycle.pod.facts.uid, uids)
         allocations = tuple(devices.allocation.allocation_results(ids))
@@ -289,7 +292,7 @@ def _scheduled(
         claims=cycle.claims,
         node=chosen.name,
         allocations=allocations,
-        extended=None if devices is None else devices.extended,
+        extended=extended,
         next_start=start,
         looked_at=looked_at,
         feasible=feasible,

@@ -18,6 +18,7 @@ from app.domain.allocation import (
     Scope,
 )
 from app.domain.allocation import Allocation as Found
+from app.domain.allocation.allocator import INVALID_POOLS
 from app.domain.allocation.summary import SummaryBounds
 from app.domain.controllers.gates import Gates
 from app.domain.controllers.pacing import Pace
@@ -155,6 +156,24 @@ class Cycle:
         """True when pods elsewhere decide about a node: then no verdict is final."""
         return self.hood is not None or (self.spread is not None and bool(self.spread.hard))
 
+    @property
+    def asked(self) -> tuple[ObjectKey, ...]:
+        """The claims that texts of the allocator may name; the pod's own key stands for its claim
+        for extended resources.
+        """
+        own = () if self.wanted is None else (pod_key(self.pod.facts.namespace, ""),)
+        return (*(claim.key for claim in self.claims), *own)
+
+    def extended_claim(self, served: frozenset[str]) -> ExtendedClaim | None:
+        """The pod's claim for the extended resources that devices serve, if any."""
+        if not served:
+            return None
+        if served not in self.extended:
+            assert self.wanted is not None, "only such pods have resources served"
+            classes = {name: self.wanted.classes[name] for name in served}
+            self.extended[served] = extended.claim_for(self.tree, classes)
+        return self.extended[served]
+
     def verdict(self, info: NodeInfo) -> Verdict:
         """The framework's part, remembered or found out."""
         known = self.kind.by_node.get(info.name)
@@ -184,11 +203,14 @@ class Cycle:
         if not self.claims and self.wanted is None:
             return None
         devices = verdict.devices
-        if devices is None or not self.is_cached:
+        if devices is None or not self.is_cached or self._is_about_others(devices):
             devices = verdict.devices = self._devices(info)
         if devices.error:
             raise Aborted(devices.error)
         return devices.refusal
+
+    def _is_about_others(self, devices: DeviceVerdict) -> bool:
+        return devices.claims is not None and devices.claims != self.asked
 
     def _devices(self, info: NodeInfo) -> DeviceVerdict:
         unavailable = tuple(
@@ -198,8 +220,8 @@ class Cycle:
         wanted = self.fresh
         if self.wanted is not None:
             made.refusal = self._extend(info, made)
-            if made.extended is not None:
-                wanted = (*self.fresh, made.extended.tree)
+            if (claim := self.extended_claim(made.served)) is not None:
+                wanted = (*self.fresh, claim.tree)
         if self.allocator is not None and wanted and made.refusal is None:
             answer = self.allocator.allocate(info.node, wanted)
             match answer:
@@ -209,8 +231,10 @@ class Cycle:
                     made.error = f"node {info.name}: timed out trying to allocate devices"
                 case Failure(scope=Scope.NODE, text=text):
                     made.refusal = filters.Refusal(plugin=DEVICES, reasons=(text,))
+                    made.claims = None if text == INVALID_POOLS else self.asked
                 case Failure(text=text):
                     made.error = text
+                    made.claims = self.asked
                 case Refusal():
                     made.refusal = CANNOT_ALLOCATE
         if made.error and not self.rules.quirks.c16:
@@ -236,7 +260,7 @@ class Cycle:
         return frozenset(name for name in self.wanted.classes if info.has(name) == 0)
 
     def _extend(self, info: NodeInfo, made: DeviceVerdict) -> filters.Refusal | None:
-        """Put the claim for extended resources into the verdict, or say why the node is out."""
+        """Put the extended resources of devices into the verdict, or say why the node is out."""
         assert self.wanted is not None, "called for pods with extended resources"
         for name in self.wanted.amounts:
             if name not in self.wanted.classes and info.has(name) == 0:
@@ -246,10 +270,7 @@ class Cycle:
             return None
         if self.wanted.leftover is not None:
             return LEFT_OVER
-        if served not in self.extended:
-            classes = {name: self.wanted.classes[name] for name in served}
-            self.extended[served] = extended.claim_for(self.tree, classes)
-        made.extended = self.extended[served]
+        made.served = served
         return None
 
     def is_available(self, claim: PodClaim, info: NodeInfo) -> bool:

@@ -37,8 +37,8 @@ def _add(cycle: Cycle, info: NodeInfo, allocator: Allocator, found: Summary) -> 
     said = devices.causes
     if said is None:
         claims = cycle.fresh
-        if devices.extended is not None:
-            claims = (*claims, devices.extended.tree)
+        if (extended := cycle.extended_claim(devices.served)) is not None:
+            claims = (*claims, extended.tree)
         try:
             said = summary.causes_of(allocator.case_of(info.node, claims).problem)
         except (AttemptAborted, NodeSelectionError):

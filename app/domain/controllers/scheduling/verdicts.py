@@ -11,9 +11,9 @@ from dataclasses import dataclass, field
 
 from app.domain.allocation import Allocation
 from app.domain.allocation.summary import NodeCauses
-from app.domain.controllers.scheduling.extended import ExtendedClaim
 from app.domain.controllers.scheduling.filters import Refusal
 from app.domain.controllers.scheduling.nodes import NodeIndex
+from app.domain.log import ObjectKey
 
 KINDS_MAX = 32
 """How many kinds of pods are remembered; the one not seen for longest is forgotten first."""
@@ -23,17 +23,19 @@ KINDS_MAX = 32
 class DeviceVerdict:
     """What the DynamicResources filter says of a node.
 
-    `extended` is the claim for extended resources that devices serve on the node.
-    `causes` are the devices' reasons, counted when a decision is written.
-    `error` ends the attempt. `unavailable` are the numbers of allocated claims that cannot be used
-    from the node. `allocation` is set when unallocated claims fit.
+    `served` are the extended resources that devices serve on the node. `causes` are the devices'
+    reasons, counted when a decision is written. `error` ends the attempt. `claims` are set when the
+    refusal or error names one of them: it is told to nobody else. `unavailable` are the numbers of
+    allocated claims that cannot be used from the node. `allocation` is set when unallocated claims
+    fit.
     """
 
     refusal: Refusal | None = None
     error: str = ""
     unavailable: tuple[int, ...] = ()
     allocation: Allocation | None = None
-    extended: ExtendedClaim | None = None
+    served: frozenset[str] = frozenset()
+    claims: tuple[ObjectKey, ...] | None = None
     score: int = 0
     causes: NodeCauses | None = None
 
