@@ -169,6 +169,9 @@ def _grace(found: Input) -> int | None:
     if found.event.key.resource != "pods" or found.before is None:
         return None
     given = json_tree.integer(found.event.object, "metadata", "deletionGracePeriodSeconds")
+    if found.is_terminating and found.event.type is EventType.OBJECT_DELETED:
+        # Whatever its last known state says: it ended with this request.
+        return 0
     if found.is_terminating:
         return given
     own = json_tree.integer(found.before, "spec", "terminationGracePeriodSeconds")

@@ -117,6 +117,14 @@ def test_deletion_is_asked_for_with_its_period(before, after, grace):
     assert (command.grace_seconds, command.uid) == (grace, "u")
 
 
+def test_end_of_a_pod_is_asked_for_at_once_whatever_its_last_state_says():
+    last = pod(node="n", deleting="t", grace=30)
+    removed = event(last, type_=EventType.OBJECT_DELETED, verb="delete")
+    command = command_of(Input(event=removed, before=last, time=NOW), last)
+    assert isinstance(command, DeleteObject)
+    assert command.grace_seconds == 0
+
+
 def test_kubelet_waits_until_the_pod_is_bound_and_terminating_here():
     running = Input(event=event(pod(node="n", phase="Running")), before=pod(node="n"), time=NOW)
     assert not running.is_possible(pod())
