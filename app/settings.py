@@ -23,6 +23,12 @@ class Settings(BaseSettings):
     profile: str = Field("1.37", description="Kubernetes version that new histories imitate")
     gates: str = Field("", description="Feature gates of new histories: `NAME=true,NAME=false`")
     quirks: str = Field("", description="Quirks of new histories: `c8=on,q3=off`")
+    bind_delay_millis: int = Field(
+        0,
+        ge=0,
+        le=60_000,
+        description="How long bindings take in new histories: claims are in flight meanwhile",
+    )
 
     # Who may reach it
     tls: bool = Field(False, description="Serve TLS; makes certificates in the data folder's pki")

@@ -58,6 +58,8 @@ def history_settings(chosen: Settings) -> JsonObject:
     if quirks:
         found["quirks"] = quirks
         registry.options_from(found)
+    if chosen.bind_delay_millis:
+        found["controllers"] = {"bindDelayMillis": chosen.bind_delay_millis}
     return found
 
 

@@ -2,12 +2,14 @@
 
 import pytest
 
+from app.bootstrap import choices
 from app.domain.controllers import registry
 from app.domain.controllers.registry import Options
 from app.domain.controllers.scheduling.delayed_binding import FixedBindDelay
 from app.domain.errors import InputError
+from app.domain.values import json_tree
 from app.service.comparing import Verdict
-from tests.cluster import Cluster, check_decisions
+from tests.cluster import DRIVER, Cluster, check_decisions
 
 DELAY = 0.04
 IN_FLIGHT = "resource claim default/claim is in the process of being allocated"
@@ -158,3 +160,34 @@ def test_delay_of_bindings_is_a_setting_of_the_history():
     options = registry.options_from({"controllers": {"bindDelayMillis": 30}})
     assert options.bind_delay("uid", 1_000_000) == (1_015_000, 1_030_000)
     assert registry.options_from({}).bind_delay is None
+
+
+@pytest.mark.parametrize("passed", [0, DELAY / 2])
+@pytest.mark.parametrize("lost", ["claim", "allocation", "pod"])
+def test_act_that_met_another_world_is_decided_again_alike(passed, lost):
+    """Between the acts of a binding somebody takes away or changes what it is about."""
+    cluster = delayed(devices=2)
+    cluster.claim()
+    cluster.pod("first", claim="claim")
+    cluster.wait(passed)
+    if lost == "claim":
+        cluster.delete("resourceclaims", "claim")
+    elif lost == "pod":
+        cluster.delete("pods", "first", grace_seconds=0)
+    else:
+        tree = json_tree.copy(cluster.must("resourceclaims", "claim"))
+        if passed:
+            tree["status"] = {}
+        else:
+            result = {"driver": DRIVER, "pool": "node-0", "device": "d1", "request": "gpu"}
+            tree["status"] = {"allocation": {"devices": {"results": [result]}}}
+        cluster.update("resourceclaims", tree, "status")
+    cluster.wait(30)
+    for compared in check_decisions(cluster):
+        assert compared.differences == (), compared.differences[:1]
+
+
+def test_new_histories_take_the_delay_of_the_process():
+    chosen = choices.settings().model_copy(update={"bind_delay_millis": 30})
+    assert choices.history_settings(chosen)["controllers"] == {"bindDelayMillis": 30}
+    assert "controllers" not in choices.history_settings(choices.settings())
