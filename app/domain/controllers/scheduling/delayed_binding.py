@@ -25,6 +25,9 @@ from app.domain.values import json_tree
 from app.domain.values.json_tree import JsonObject
 from app.domain.values.timestamps import Instant
 
+WRITES_CLAIMS = "writesClaims"
+"""The input of a decision by which it is known to be about writing claims."""
+
 
 class FixedBindDelay:
     """Every binding takes equally long: claims are written at half time."""
@@ -47,6 +50,7 @@ def write_claims(
     """
     assumed = held.assumed
     assert assumed is not None, "called while claims are to be written"
+    extra: JsonObject = {WRITES_CLAIMS: True}
     namespace, name = held.place
     tree = views.objects.get(pod_key(namespace, name))
     is_gone = tree is None or json_tree.text(tree, "metadata", "uid") != held.uid
@@ -57,8 +61,10 @@ def write_claims(
         claim, problem = _find(views, namespace, claim_name, uid, is_fresh)
         if claim is None:
             if is_gone:
-                return waiting_binding.plan(views, held, (), "Skipped", {"message": problem}, now)
-            return waiting_binding.give_up(views, series, held, tree, tuple(claims), problem, now)
+                summary: JsonObject = {"message": problem}
+                return waiting_binding.plan(views, held, (), "Skipped", summary, now, extra)
+            known = tuple(claims)
+            return waiting_binding.give_up(views, series, held, tree, known, problem, now, extra)
         claims.append(claim)
     attempt = Attempt(
         outcome="Scheduled",
@@ -68,7 +74,8 @@ def write_claims(
         extended=assumed.extended,
     )
     if is_gone and assumed.extended is not None:
-        return waiting_binding.plan(views, held, (), "Skipped", {"message": "pod is gone"}, now)
+        summary = {"message": "pod is gone"}
+        return waiting_binding.plan(views, held, (), "Skipped", summary, now, extra)
     commands = [
         *writes.reserve(
             attempt,

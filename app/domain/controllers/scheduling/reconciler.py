@@ -175,13 +175,17 @@ class SchedulingReconciler:
         if body.get("key") == quiet.KEY:
             return self._redecide_quiet(found, body, inputs)
         place = (json_tree.text(body, "namespace"), json_tree.text(body, "name"))
+        now = Instant(json_tree.integer(inputs, "now") or decision.stamp.time)
+        if delayed_binding.WRITES_CLAIMS in inputs:
+            held = self._bindings.get(place)
+            return None if held is None else self._act(found, held, now)
         tree = found.objects.get(pod_key(*place))
         if tree is None:
             return None
         turn = Turn(
             pod=pod_spec.read(tree),
             tree=tree,
-            now=Instant(json_tree.integer(inputs, "now") or decision.stamp.time),
+            now=now,
             cause=Revision(json_tree.integer(body, "cause") or 0),
             start=json_tree.integer(inputs, "start") or 0,
             number=json_tree.integer(inputs, "attempt") or 1,
@@ -189,8 +193,7 @@ class SchedulingReconciler:
             bounds=summaries.bounds_of(inputs),
         )
         if "bindingNode" in inputs:
-            held = self._bindings.get(place) if "writesClaims" in inputs else None
-            return self._act(found, held or planning.wait_of(turn, inputs), turn.now)
+            return self._act(found, planning.wait_of(turn, inputs), now)
         if body.get("outcome") == "Skipped":
             return planning.skip_plan(found.objects, self._series, turn)
         if turn.batch == 0:
@@ -326,8 +329,7 @@ class SchedulingReconciler:
         place = (json_tree.text(body, "namespace"), json_tree.text(body, "name"))
         inputs = json_tree.mapping(body, "inputs")
         outcome = json_tree.text(body, "outcome")
-        following = json_tree.integer(inputs, "next")
-        if following is not None:
+        if (following := json_tree.integer(inputs, "next")) is not None:
             self._start = following
         now = Instant(json_tree.integer(inputs, "now") or event.stamp.time)
         self._moved.pop(place, None)

@@ -170,8 +170,9 @@ def give_up(
     claims: tuple[PodClaim, ...],
     text: str,
     now: Instant,
+    extra: JsonObject | None = None,
 ) -> Plan:
-    """Take the reservations back and say why."""
+    """Take the reservations back and say why; `extra` is as for `plan`."""
     message = messages.prebind_failure(text)
     own = pods.facts(tree).extended_claim
     reserved = [claim for claim in claims if pods.is_reserved_for(claim.tree, held.uid)]
@@ -185,7 +186,7 @@ def give_up(
         ),
         *writes.report_failure(views.objects, series, tree, "SchedulerError", message, now),
     )
-    return plan(views, held, commands, "Error", {"message": message}, now)
+    return plan(views, held, commands, "Error", {"message": message}, now, extra)
 
 
 def plan(
