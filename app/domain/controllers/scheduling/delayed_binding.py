@@ -93,8 +93,8 @@ def write_claims(
         outcome = "WaitingForBinding"
         commands.append(reports.waiting(views.objects, tree, held.node, now))
     written = [{"claim": claim.name, "fresh": claim.allocation is None} for claim in claims]
-    summary: JsonObject = {"node": held.node, "claims": len(claims), "written": written}
-    extra: JsonObject = {"writesClaims": True, "bindAt": assumed.bind_at}
+    summary = {"node": held.node, "claims": len(claims), "written": written}
+    extra["bindAt"] = assumed.bind_at
     return waiting_binding.plan(views, held, tuple(commands), outcome, summary, now, extra)
 
 
