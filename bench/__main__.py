@@ -29,15 +29,8 @@ def main() -> None:
     for name in sys.argv[1:] or MEASUREMENTS:
         if name not in MEASUREMENTS:
             raise SystemExit(f"no measurement {name!r}; there are {', '.join(MEASUREMENTS)}")
-        try:
-            module = importlib.import_module(f"bench.{name}")
-        except ModuleNotFoundError as problem:
-            if problem.name != f"bench.{name}":
-                raise
-            print(f"## {name}: not written yet\n")
-            continue
-        print(f"## {name}")
-        module.main()
+        print(f"## {name}", flush=True)
+        importlib.import_module(f"bench.{name}").main()
         print()
 
 

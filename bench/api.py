@@ -124,6 +124,7 @@ def serving(folder: Path) -> Iterator[Server]:
     started = time.perf_counter()
     server = subprocess.Popen([*command, "--data", str(folder)], stdout=subprocess.PIPE, text=True)
     try:
+        assert server.stdout is not None
         line = server.stdout.readline()
         print(f"{'redra up to ready':28} {time.perf_counter() - started:9.2f} s")
         yield Server(process=server.pid, port=int(line.strip().rpartition(":")[2]))

@@ -10,10 +10,13 @@ versions; there the column is empty.
 import itertools
 import time
 from collections.abc import Callable
+from functools import partial
 
 import celpy
+from celpy.adapter import json_to_cel
 
 from app.domain import cel
+from app.domain.values.json_tree import JsonObject
 from bench.cpu import turn_seconds
 
 DOMAIN = "gpu.example.com"
@@ -56,7 +59,7 @@ ROWS = (
 )
 
 
-def tree(index: int, values: int) -> dict:
+def tree(index: int, values: int) -> JsonObject:
     """The attributes of a device; `values` is how many distinct ones there are."""
     return {
         "numa": {"int": index % values},
@@ -97,7 +100,7 @@ def theirs(expression: str) -> float:
     environment = celpy.Environment()
     program = environment.program(environment.compile(expression))
     plain = {name: next(iter(value.values())) for name, value in tree(3, VALUES).items()}
-    given = {"device": celpy.json_to_cel({"driver": DOMAIN, "attributes": {DOMAIN: plain}})}
+    given = {"device": json_to_cel({"driver": DOMAIN, "attributes": {DOMAIN: plain}})}
     return seconds_of(lambda: program.evaluate(given))
 
 
@@ -126,8 +129,10 @@ def main() -> None:
     """Measure and print."""
     turn = turn_seconds()
     print(f"one turn of a plain loop: {turn * 1e9:.0f} ns CPU; times in µs CPU")
-    columns = ("compile", "evaluate", "turns", "mask first", "grouped", "all differ")
-    columns += ("cel-python", "ratio")
+    columns = (
+        *("compile", "evaluate", "turns", "mask first", "grouped", "all differ"),
+        *("cel-python", "ratio"),
+    )
     print(f"{'expression':18}" + "".join(f"{name:>12}" for name in columns))
     like = [device(index, VALUES) for index in range(DEVICES)]
     unlike = [device(index, DEVICES) for index in range(DEVICES)]
@@ -135,11 +140,11 @@ def main() -> None:
         compiling = seconds_of(others(expression))
         program = cel.compile_expression(expression)
         one = like[3]
-        evaluating = seconds_of(lambda run=program, given=one: run.evaluate(given))
+        evaluating = seconds_of(partial(program.evaluate, one))
         masks = [
-            seconds_of(lambda run=program: cel.mask(run, like)),
+            seconds_of(partial(cel.mask, program, like)),
             grouped(expression, like),
-            seconds_of(lambda run=program: cel.mask(run, unlike)),
+            seconds_of(partial(cel.mask, program, unlike)),
         ]
         other = theirs(expression) if is_plain else None
         row = [compiling * 1e6, evaluating * 1e6, evaluating / turn, *(m * 1e6 for m in masks)]

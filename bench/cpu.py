@@ -23,7 +23,7 @@ from app.domain.objects.profile import Profile
 from app.domain.values.timestamps import Instant
 from app.service.folding import FoldingBounds, Projector
 from app.service.runtime import HistoryRuntime, RuntimeBounds
-from bench.scheduling import node, pod
+from bench.cluster import node, pod
 from bench.writer import BENCH, claim, make_namespace
 
 TURNS = 500_000

@@ -27,8 +27,8 @@ def audit_line(number: int) -> dict[str, Any]:
         "resourceVersion": str(number + 10),
         "creationTimestamp": "2026-01-01T00:00:00Z",
     }
-    request = {"name": "gpu", "exactly": {"deviceClassName": "gpu", "count": 1}}
-    request["exactly"]["allocationMode"] = "ExactCount"
+    exactly = {"deviceClassName": "gpu", "count": 1, "allocationMode": "ExactCount"}
+    request = {"name": "gpu", "exactly": exactly}
     claim: dict[str, Any] = {
         "apiVersion": "resource.k8s.io/v1",
         "kind": "ResourceClaim",

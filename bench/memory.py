@@ -7,11 +7,9 @@ database and is not counted.
 """
 
 import argparse
-import os
 import sys
 import time
 from collections.abc import Iterator, Sequence
-from pathlib import Path
 
 from app.bootstrap import collecting
 from app.bootstrap.histories import views_of
@@ -22,15 +20,10 @@ from app.domain.log.projection import Projection
 from app.domain.objects.profile import Profile
 from app.service.views import LiveViews, compiler_of, features_of
 from bench import folding
-from bench.scheduling import node
+from bench.cluster import node
+from bench.processes import resident_megabytes
 
 DEVICES = 8
-
-
-def resident_megabytes() -> int:
-    """What this process holds in memory now."""
-    pages = int(Path("/proc/self/statm").read_text().split()[1])
-    return pages * os.sysconf("SC_PAGE_SIZE") >> 20
 
 
 def events(nodes: int, pods: int) -> Iterator[Event]:

@@ -1,12 +1,11 @@
-"""Deciding a whole history again: `python -m bench.verifying [--profile]`.
+"""Deciding a whole history again: `python -m bench.verifying [--pods N] [--profile]`.
 
-The history is the one of `bench.scheduling` with fewer pods (PODS, default 1,000). Read CPU time
-rather than rates on a machine that others use too.
+The history is that of pods with a claim each from a template, as in `bench.scheduling`. Read CPU
+time rather than rates on a machine that others use too.
 """
 
 import argparse
 import cProfile
-import os
 import pstats
 import sys
 import time
@@ -16,21 +15,23 @@ import anyio
 
 from app.bootstrap import replays
 from app.service.comparing import Verdict
-from bench.scheduling import NODES, history, prepare, schedule
+from bench.cluster import history, prepare
+from bench.shapes import arrive, template_pods
 
-PODS = int(os.environ.get("PODS", "1000"))
+NODES = 500
+PODS = 1_000
 
 
 def silent(*_: object) -> None:
     """No progress is shown."""
 
 
-async def measure(profiler: cProfile.Profile | None) -> None:
+async def measure(pods: int, profiler: cProfile.Profile | None) -> None:
     """Make the history, then fold and verify it."""
-    async with history() as (store, chosen, runtime):
-        await prepare(runtime, NODES)
-        await schedule(runtime, PODS)
-        await anyio.sleep(1.0)
+    async with history() as cluster:
+        store, chosen, runtime = cluster.store, cluster.settings, cluster.runtime
+        await prepare(cluster, NODES)
+        await arrive(cluster, template_pods("pod", pods), "")
         name, events = runtime.info.name, runtime.head.revision
         started = time.process_time()
         await replays.fold(store, chosen, name, "", silent)
@@ -57,10 +58,11 @@ async def measure(profiler: cProfile.Profile | None) -> None:
 def main(arguments: Sequence[str] = ()) -> None:
     """Measure and print."""
     parser = argparse.ArgumentParser(prog="bench.verifying", description=__doc__)
+    parser.add_argument("--pods", type=int, default=PODS)
     parser.add_argument("--profile", action="store_true", help="print where the time goes")
     options = parser.parse_args(arguments)
     profiler = cProfile.Profile() if options.profile else None
-    anyio.run(measure, profiler, backend_options={"use_uvloop": True})
+    anyio.run(measure, options.pods, profiler, backend_options={"use_uvloop": True})
 
 
 if __name__ == "__main__":
