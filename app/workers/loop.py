@@ -4,8 +4,12 @@ The reconciler is at the revision of the views whenever it is asked for a plan: 
 subscription has delivered, and nothing is awaited between that and the step. A plan carries the
 lease; a stale one is refused by the log, and the loop ends its term. Every wait has a bound and is
 woken by events.
+
+A mistake of ours ends the run the first time, and the controller begins anew. When the same mistake
+comes again, what provoked it is passed over: one odd object must not stop the work on all others.
 """
 
+import logging
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -15,7 +19,7 @@ import anyio.lowlevel
 from app.domain.controllers import registry
 from app.domain.controllers.plan import Plan, Reconciler
 from app.domain.errors import Expired, LogUnavailable, Rejected, StaleLease
-from app.domain.log import LeaseToken, Revision
+from app.domain.log import Event, LeaseToken, Revision
 from app.domain.values.timestamps import SECOND, Instant
 from app.ports import Leases
 from app.service.runtime import HistoryRuntime
@@ -31,7 +35,7 @@ class LoopBounds:
     `quiet_steps_max` steps without a write run before others get their turn. A controller that
     begins folds the last `replayed_max` events one by one; of what is older it sees the objects
     that are left, as upstream's controllers do when they start. After an unavailable
-    log the loop pauses `pause_seconds`.
+    log the loop pauses `pause_seconds`. It remembers `mistakes_max` different mistakes.
     """
 
     poll_seconds: float = 5.0
@@ -40,6 +44,10 @@ class LoopBounds:
     quiet_steps_max: int = 64
     replayed_max: int = 50_000
     pause_seconds: float = 1.0
+    mistakes_max: int = 100
+
+
+_log = logging.getLogger("redra")
 
 
 class TermEnded(Exception):
@@ -66,6 +74,7 @@ class ControllerLoop:
         self._holder = holder
         self._bounds = bounds
         self._actor = registry.actor_of(name)
+        self._mistakes: set[str] = set()
         self.folded = Revision(0)
         self.leads = False
 
@@ -135,16 +144,15 @@ class ControllerLoop:
         ]
         old.sort(key=lambda event: event.revision)
         for number, event in enumerate(old):
-            reconciler.fold(event, self._runtime.views)
+            self._take_in(reconciler, event)
             if number % 1_000 == 999:
                 await anyio.lowlevel.checkpoint()
         return until
 
     async def _catch_up(self, reconciler: Reconciler, subscription: Subscription) -> None:
-        views = self._runtime.views
         while events := await subscription.catch_up():
             for event in events:
-                reconciler.fold(event, views)
+                self._take_in(reconciler, event)
             self.folded = events[-1].revision
             await anyio.lowlevel.checkpoint()
 
@@ -171,7 +179,11 @@ class ControllerLoop:
         """Step until nothing is ready (True) or the lease wants renewal (False)."""
         quiet = 0
         while anyio.current_time() < renew_at:
-            plan = reconciler.step(self._runtime.views, self._now())
+            try:
+                plan = reconciler.step(self._runtime.views, self._now())
+            except Exception as mistake:
+                self._pass_over(mistake)
+                plan = _PASSED_OVER
             if plan is None:
                 return True
             if not plan.is_empty:
@@ -204,11 +216,31 @@ class ControllerLoop:
     ) -> None:
         # After `next_batch` returns nothing is awaited: the reconciler is at the views' revision.
         events = await subscription.next_batch(timeout_seconds)
-        views = self._runtime.views
         for event in events:
-            reconciler.fold(event, views)
+            self._take_in(reconciler, event)
         if events:
             self.folded = events[-1].revision
 
+    def _take_in(self, reconciler: Reconciler, event: Event) -> None:
+        try:
+            reconciler.fold(event, self._runtime.views)
+        except Exception as mistake:
+            self._pass_over(mistake)
+
+    def _pass_over(self, mistake: Exception) -> None:
+        """Go on after a mistake that is known by now; raise one that is new."""
+        text = f"{type(mistake).__name__}: {mistake}"
+        if text not in self._mistakes:
+            if len(self._mistakes) < self._bounds.mistakes_max:
+                self._mistakes.add(text)
+            raise mistake
+        self._runtime.troubles[self.name] = f"{text}; what provoked it is passed over"
+        history = self._runtime.info.name
+        _log.error("controller %s of history %s passes over: %s", self.name, history, text)
+
     def _now(self) -> Instant:
         return Instant(max(self._runtime.clock.now(), self._runtime.head.time))
+
+
+_PASSED_OVER = Plan(controller="", key="")
+"""Stands for a step that failed: a look without work, many of which let others have their turn."""

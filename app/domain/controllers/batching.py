@@ -37,7 +37,13 @@ class Batcher:
         touched: set[ObjectKey] = set()
         last: Plan | None = None
         for _ in range(QUIET_MAX + size):
-            plan = make()
+            try:
+                plan = make()
+            except Exception:
+                # What is wrong with one key is no reason to lose those collected before it.
+                for part in parts:
+                    put_back(part)
+                raise
             if plan is None:
                 break
             last = plan

@@ -5,10 +5,14 @@ import pytest
 
 from app.adapters.clock import VirtualClock
 from app.adapters.memory import MemoryLeases, MemoryStore
+from app.domain.controllers.plan import Plan, Views
 from app.domain.devices.cel_selectors import CelCompiler
+from app.domain.log import Event
+from app.domain.values.timestamps import Instant
 from app.workers import supervisor
+from app.workers.loop import ControllerLoop
 from app.workers.supervisor import WorkerSetting
-from tests.unit.service.builders import ALICE, START, namespace, running_history
+from tests.unit.service.builders import ALICE, START, config_map, namespace, running_history
 
 
 async def test_a_failing_controller_is_told_and_the_others_go_on(
@@ -41,3 +45,75 @@ async def test_a_failing_controller_is_told_and_the_others_go_on(
         assert history.troubles == {"breaks": "ValueError: a mistake of ours"}
         assert "controller breaks of history h failed" in caplog.text
         tasks.cancel_scope.cancel()
+
+
+class Clumsy:
+    """Greets configuration objects one by one, and breaks at those of a certain name."""
+
+    name = "namespaces"
+
+    def __init__(self, greeted: list[str], all_greeted: anyio.Event, *, in_fold: bool) -> None:
+        self._queue: list[str] = []
+        self._greeted = greeted
+        self._all_greeted = all_greeted
+        self._in_fold = in_fold
+
+    def fold(self, event: Event, views: Views) -> None:
+        if event.key.resource != "configmaps":
+            return
+        if self._in_fold and event.key.name == "odd":
+            raise ValueError("odd cannot be folded")
+        self._queue.append(event.key.name)
+
+    def step(self, views: Views, now: Instant) -> Plan | None:
+        if not self._queue:
+            return None
+        found = self._queue.pop(0)
+        if found == "odd":
+            raise ValueError("odd cannot be greeted")
+        self._greeted.append(found)
+        if {"first", "last"} <= set(self._greeted):
+            self._all_greeted.set()
+        return Plan(controller=self.name, key=found)
+
+    def settled(self, plan: Plan, problem: str | None, now: Instant) -> None:
+        raise AssertionError("there was nothing to settle")
+
+    def due(self) -> Instant | None:
+        return None
+
+    def redecide(self, views: Views, decision: Event) -> Plan | None:
+        return None
+
+
+@pytest.mark.parametrize("in_fold", [False, True])
+async def test_one_odd_object_does_not_stop_the_work_on_others(
+    in_fold: bool, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    greeted: list[str] = []
+    all_greeted = anyio.Event()
+    store = MemoryStore()
+    leases = MemoryLeases(store, VirtualClock(START))
+    monkeypatch.setattr(supervisor, "RESTART_SECONDS", 0.0)
+    async with running_history(store=store) as history, anyio.create_task_group() as tasks:
+        loop = ControllerLoop(
+            "namespaces",
+            history,
+            lambda: Clumsy(greeted, all_greeted, in_fold=in_fold),
+            leases=leases,
+            holder="test",
+        )
+        monkeypatch.setattr(supervisor, "loops_of", lambda _runtime, _setting: [loop])
+        await history.submit(namespace("default"), actor=ALICE)
+        for name in ("first", "odd", "last"):
+            await history.submit(config_map(name), actor=ALICE)
+        setting = WorkerSetting(leases=leases, holder="test", compiler=CelCompiler())
+        tasks.start_soon(supervisor.run, history, setting)
+        with anyio.fail_after(10):
+            await all_greeted.wait()
+        tasks.cancel_scope.cancel()
+    verb = "folded" if in_fold else "greeted"
+    told = f"ValueError: odd cannot be {verb}; what provoked it is passed over"
+    assert history.troubles == {"namespaces": told}
+    assert "odd" not in greeted
+    assert caplog.text.count("passes over") == 1
