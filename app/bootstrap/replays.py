@@ -104,7 +104,15 @@ async def decide(
             rules.profile,
             features_of(rules.profile),
             compiler_of(rules.profile),
-            replace(options, off=off, tie_break=tie_break, pace=pace, bind_delay=bind_delay),
+            # Causes of refusals are for readers of the log; nobody reads this one.
+            replace(
+                options,
+                off=off,
+                tie_break=tie_break,
+                pace=pace,
+                bind_delay=bind_delay,
+                summary=None,
+            ),
         )
 
     return await deciding.decide(

@@ -52,9 +52,9 @@ class Options:
     """What can be chosen per history. `off` names controllers that do not run.
 
     `tie_break` is for replays: it chooses among equally good nodes. `summary` bounds the causes
-    that the scheduler's decisions keep; it is a choice of the process, decisions record it.
-    `pace` is for replays too: it says when a key may be looked at. With a `bind_delay` bindings
-    take time.
+    that the scheduler's decisions keep (None: they keep none); it is a choice of the process,
+    decisions record it. `pace` is for replays too: it says when a key may be looked at. With a
+    `bind_delay` bindings take time.
     """
 
     quirks: ControllerQuirks = ControllerQuirks()
@@ -63,7 +63,7 @@ class Options:
     tie_break: TieBreak | None = None
     pace: Pace | None = None
     bind_delay: BindDelay | None = None
-    summary: SummaryBounds = SummaryBounds()
+    summary: SummaryBounds | None = SummaryBounds()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -94,7 +94,7 @@ class Rules:
     quirks: ControllerQuirks = ControllerQuirks()
     allocator_quirks: Quirks = Quirks()
     tie_break: TieBreak | None = None
-    summary: SummaryBounds = SummaryBounds()
+    summary: SummaryBounds | None = SummaryBounds()
     bind_delay: BindDelay | None = None
     pace: Pace | None = None
 
