@@ -3,7 +3,7 @@
 Made when somebody asks, from the views of any revision; the plain attempt stops at what it needs.
 """
 
-from collections.abc import Generator, Iterator
+from collections.abc import Generator
 from dataclasses import dataclass
 from typing import cast
 
@@ -94,19 +94,13 @@ def before_nodes(views: Views, tree: JsonObject, rules: Rules) -> str:
 
 def ask_nodes(
     rules: Rules, views: Views, tree: JsonObject, *, now: Instant, node: str = ""
-) -> Iterator[NodeAnswer | None]:
+) -> Generator[NodeAnswer | None, None, None]:
     """The answer of each node in the scheduler's order, or of the one named.
 
     None stands for a step of preparation: whoever asks may let others run.
     """
     found = cast(SchedulingViews, views)
-    indexing = _indexing(rules, views)
-    nodes: NodeIndex | None = None
-    while nodes is None:
-        try:
-            yield next(indexing)
-        except StopIteration as done:
-            nodes = done.value
+    nodes = yield from _indexing(rules, views)
     pod = pod_spec.read(tree)
     claims = pod_claims.resolve(found.objects, pod.facts)
     cycle = attempt.begin(rules, found, nodes, Verdicts(), pod, claims, now)

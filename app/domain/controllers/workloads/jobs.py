@@ -285,14 +285,19 @@ def _instant(text: str) -> Instant | None:
 
 
 def _indexes(text: str) -> list[int]:
-    """`0-2,5` means 0, 1, 2 and 5; what is no number, or beyond INDEXES_MAX, is passed over."""
+    """`0-2,5` means 0, 1, 2 and 5; what is no number, or beyond INDEXES_MAX, is passed over.
+
+    A text that names more than INDEXES_MAX numbers, some of them again, is not read to its end.
+    """
     found: list[int] = []
     for part in text.split(",", INDEXES_MAX):
+        if len(found) >= INDEXES_MAX:
+            break
         first, _, last = part.partition("-")
         last = last or first
         if _is_index(first) and _is_index(last):
             found.extend(range(int(first), min(int(last) + 1, INDEXES_MAX)))
-    return found
+    return found[:INDEXES_MAX]
 
 
 def _is_index(text: str) -> bool:
