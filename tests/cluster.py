@@ -3,6 +3,7 @@
 A test shows only what matters to it; everything else has a default here.
 """
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 from app.adapters.uids import DerivedUids
@@ -44,6 +45,7 @@ class Cluster:
         *,
         kubelet: bool = False,
         bounds: LoopBounds = LoopBounds(),
+        namespaces: Sequence[str] = ("default",),
     ) -> None:
         """`kubelet`: bound pods start by themselves; without it tests play the kubelet."""
         self.profile = profile
@@ -58,7 +60,8 @@ class Cluster:
             start=T0,
             bounds=bounds,
         )
-        self.create("v1", "Namespace", "default")
+        for name in namespaces:
+            self.create("v1", "Namespace", name)
 
     def fresh_controllers(self) -> tuple[Reconciler, ...]:
         """All controllers, having folded nothing."""

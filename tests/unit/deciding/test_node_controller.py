@@ -1,7 +1,7 @@
 """The node controller registers nodes, copies labels and taints cordoned nodes."""
 
 from app.domain.values import json_tree
-from tests.cluster import Cluster
+from tests.cluster import Cluster, check_decisions
 
 
 def ready_node(**spec):
@@ -47,3 +47,20 @@ def test_cordoned_node_is_tainted_until_it_is_uncordoned():
     cluster.update("nodes", tree)
     cluster.settle()
     assert not json_tree.objects(cluster.must("nodes", "n"), "spec", "taints")
+
+
+def test_refused_event_keeps_no_node_tainted():
+    """Events of nodes go to the namespace `default`; without it nothing can be said."""
+    cluster = Cluster(namespaces=())
+    cluster.node("n")
+    cluster.settle()
+    assert not json_tree.objects(cluster.must("nodes", "n"), "spec", "taints")
+    assert cluster.messages("n") == []
+    cluster.restart()
+    cluster.wait(60)
+    assert [found for _, found in cluster.decisions("node-lifecycle")] == ["Untainted"]
+    cluster.create("v1", "Namespace", "default")
+    cluster.wait(2000)
+    assert cluster.messages("n") == ["Node n event: Registered Node n in Controller"]
+    for compared in check_decisions(cluster):
+        assert compared.differences == ()

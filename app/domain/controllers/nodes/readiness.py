@@ -8,7 +8,12 @@ old names.
 Admission puts `node.kubernetes.io/not-ready:NoSchedule` on each new node; it goes once the node
 says that it is ready. Parity: controllers.md 5.5. A node without a `Ready` condition keeps its
 readiness taints.
+
+An Event that is refused (its namespace is missing) keeps no node from its taints and labels: they
+come first then, and the Event is tried again after them.
 """
+
+from collections.abc import Set
 
 from app.domain.controllers.event_objects import MANAGER, Reporter, reference
 from app.domain.controllers.plan import Decision, Plan, Views
@@ -50,6 +55,7 @@ class NodeReconciler:
         self._queue: WorkQueue[tuple[str]] = WorkQueue()
         self._reporter = Reporter(COMPONENT)
         self._registered: set[str] = set()
+        self._refused: set[str] = set()
         self._gone: WorkQueue[tuple[str, str]] = WorkQueue()
 
     def fold(self, event: Event, views: Views) -> None:
@@ -63,6 +69,7 @@ class NodeReconciler:
         elif is_of(key, NODES):
             if event.type is EventType.OBJECT_DELETED:
                 self._registered.discard(event.uid)
+                self._refused.discard(key.name)
                 due = Instant(event.stamp.time + FAREWELL)
                 self._gone.add_at((key.name, event.uid), due, event.revision)
             else:
@@ -75,13 +82,13 @@ class NodeReconciler:
             return self._say_gone(views, name, uid, cause, now)
         while found := self._queue.take(now):
             (name,), cause = found
-            plan = self._plan(views, name, cause, now)
+            plan = self._plan(views, name, cause, now, self._refused)
             if plan is not None:
                 return plan
         return None
 
     def settled(self, plan: Plan, problem: str | None, now: Instant) -> None:
-        """Try again after a refusal."""
+        """Try again after a refusal; what comes after a refused Event is tried at once."""
         if plan.decision is not None and plan.decision.outcome == "Removed":
             gone = (plan.key, json_tree.text(plan.decision.inputs, "uid"))
             if problem is not None:
@@ -90,6 +97,10 @@ class NodeReconciler:
                 self._gone.forget(gone)
         elif problem is not None:
             self._queue.retry((plan.key,), now)
+            is_event = plan.decision is not None and plan.decision.outcome == "Registered"
+            if is_event and plan.key not in self._refused:
+                self._refused.add(plan.key)
+                self._queue.add((plan.key,), plan.observed)
         else:
             self._queue.forget((plan.key,))
 
@@ -106,7 +117,8 @@ class NodeReconciler:
         if json_tree.text(decision.object, "outcome") == "Removed":
             uid = json_tree.text(decision.object, "inputs", "uid")
             return self._say_gone(views, name, uid, cause, Instant(now))
-        return self._plan(views, name, cause, Instant(now))
+        refused = {name} if json_tree.flag(decision.object, "inputs", "refused") else set()
+        return self._plan(views, name, cause, Instant(now), refused)
 
     def _fold_decision(self, event: Event) -> None:
         name, observed = event.key.name, Revision(event.stamp.observed)
@@ -152,16 +164,22 @@ class NodeReconciler:
             observed=views.objects.revision,
         )
 
-    def _plan(self, views: Views, name: str, cause: Revision, now: Instant) -> Plan | None:
+    def _plan(
+        self, views: Views, name: str, cause: Revision, now: Instant, refused: Set[str]
+    ) -> Plan | None:
+        """The next write; the Event of a node among the `refused` comes last."""
         key = ObjectKey(*NODES, "", name)
         tree = views.objects.get(key)
         if tree is None:
             return None
+        is_untold = json_tree.text(tree, "metadata", "uid") not in self._registered
+        comes_last = is_untold and name in refused
         taints = json_tree.objects(tree, "spec", "taints")
         wanted = _wanted(tree, taints, now)
         labels = _missing_labels(tree)
+        inputs: JsonObject = {"now": now, **({"refused": True} if comes_last else {})}
         command: Command
-        if json_tree.text(tree, "metadata", "uid") not in self._registered:
+        if is_untold and (not comes_last or (wanted == taints and not labels)):
             outcome = "Registered"
             command = self._reporter.report(
                 views.objects,
@@ -193,7 +211,7 @@ class NodeReconciler:
                 namespace="",
                 name=name,
                 outcome=outcome,
-                inputs={"now": now},
+                inputs=inputs,
                 summary={
                     "ready": _ready(tree),
                     "taints": [json_tree.text(taint, "key") for taint in wanted],
