@@ -15,7 +15,7 @@ from functools import partial
 import anyio
 from anyio.abc import Process, TaskGroup
 
-from app.bootstrap import collecting
+from app.bootstrap import children, collecting
 from app.bootstrap.histories import folding_bounds, views_of
 from app.bootstrap.stores import Store, find_history, open_store
 from app.domain.errors import LogUnavailable
@@ -28,7 +28,10 @@ END_SECONDS = 5.0
 """How long the process may take to end before it is killed."""
 
 RESTART_SECONDS = 1.0
-"""The pause before a process that ended by mistake is started again."""
+"""The pause before a process that ended by mistake is started again; it doubles each time."""
+
+RESTART_SECONDS_MAX = 60.0
+"""The longest such pause."""
 
 CALM_SECONDS = 60.0
 """How long it must have run for an earlier mistake to be forgotten."""
@@ -89,8 +92,6 @@ async def _start_each(
                 bounds=folding_bounds(settings),
             )
             tasks.start_soon(follow)
-        if not started:
-            collecting.keep_loaded()
         await anyio.sleep(settings.poll_seconds)
 
 
@@ -100,10 +101,11 @@ async def keep_process(
     """Run `redra project` on the store beside this process until cancelled.
 
     `tell` hears why it ended when it should not have, and None when it has run well again for a
-    while. It is started again each time.
+    while. It is started again each time, later and later until it has run well.
     """
-    command = [sys.executable, "-m", "app.cli", "project", "--until-input-ends"]
+    command = children.command("project", "--until-input-ends")
     surroundings = settings.environment(database_url=store.url)
+    failures = 0
     while True:
         process = await anyio.open_process(
             command,
@@ -117,14 +119,28 @@ async def keep_process(
             with anyio.move_on_after(CALM_SECONDS):
                 await process.wait()
             if process.returncode is None:
+                failures = 0
                 tell(None)
             status = await process.wait()
         finally:
             with anyio.CancelScope(shield=True):
                 await _end(process)
-        _log.error("the process that writes the view tables ended with status %d", status)
-        tell(f"the process ended with status {status}")
-        await anyio.sleep(RESTART_SECONDS)
+        pause = restart_pause(failures)
+        failures += 1
+        _log.error(
+            "the process that writes the view tables ended with status %d; "
+            "it is started again in %g s",
+            status,
+            pause,
+        )
+        tell(f"the process that writes the view tables ended with status {status}")
+        await anyio.sleep(pause)
+
+
+def restart_pause(failures: int) -> float:
+    """Seconds to wait after a process failed that had failed `failures` times in a row before."""
+    doublings = min(failures, 16)
+    return min(RESTART_SECONDS_MAX, RESTART_SECONDS * 2.0**doublings)
 
 
 async def _end(process: Process) -> None:

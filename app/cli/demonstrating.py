@@ -2,7 +2,6 @@
 
 import json
 import subprocess
-import sys
 import tempfile
 import time
 import urllib.error
@@ -15,11 +14,11 @@ from typing import Annotated, Any
 
 import typer
 
+from app.bootstrap import children
 from app.cli import console
 from app.domain.errors import InputError
 from app.domain.values import json_tree
 
-READY_SECONDS = 60.0
 SETTLE_SECONDS = 30.0
 STOP_SECONDS = 20.0
 
@@ -133,9 +132,9 @@ def _run(folder: Path, examples: Path) -> None:
 
 @contextmanager
 def _serving(data: Path) -> Iterator[Server]:
-    command = [sys.executable, "-m", "app.cli", "up", "--listen", "127.0.0.1:0"]
+    command = children.command("up", "--listen", "127.0.0.1:0", "--data", str(data))
     process = subprocess.Popen(  # noqa: S603 - our own program
-        [*command, "--data", str(data)], stdout=subprocess.PIPE, text=True
+        command, stdout=subprocess.PIPE, text=True
     )
     try:
         assert process.stdout is not None
@@ -195,7 +194,7 @@ def _split(pods: list[dict[str, Any]]) -> tuple[list[str], list[str]]:
 def _redra(*arguments: str) -> str:
     console.say(f"$ redra {' '.join(arguments)}")
     done = subprocess.run(  # noqa: S603 - our own program
-        [sys.executable, "-m", "app.cli", *arguments], stdout=subprocess.PIPE, text=True
+        children.command(*arguments), stdout=subprocess.PIPE, text=True
     )
     console.say(done.stdout.rstrip())
     _check(done.returncode == 0, f"`redra {arguments[0]}` ends with 0, not {done.returncode}")
@@ -204,7 +203,7 @@ def _redra(*arguments: str) -> str:
 
 def _hashes(data: Path, history: str) -> dict[str, str]:
     done = subprocess.run(  # noqa: S603 - our own program
-        [sys.executable, "-m", "app.cli", "rebuild", history, "--data", str(data), "-o", "json"],
+        children.command("rebuild", history, "--data", str(data), "-o", "json"),
         stdout=subprocess.PIPE,
         text=True,
     )

@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from app.bootstrap import children
+
 ROOT = Path(__file__).resolve().parent.parent.parent
 EXAMPLES = ROOT / "examples" / "cluster"
 
@@ -32,6 +34,15 @@ def redra(*arguments: object, data: Path | None = None, stdin: str = "", **envir
     )
     assert "Traceback" not in done.stderr, done.stderr
     return done.returncode, done.stdout, done.stderr
+
+
+def test_own_processes_do_not_import_a_package_app_of_the_working_folder(tmp_path: Path) -> None:
+    (tmp_path / "app").mkdir()
+    (tmp_path / "app" / "__init__.py").write_text("raise SystemExit(3)\n")
+    done = subprocess.run(
+        children.command("project", "--help"), cwd=tmp_path, capture_output=True, text=True
+    )
+    assert (done.returncode, done.stderr) == (0, "")
 
 
 def test_help_lists_every_command() -> None:
