@@ -145,6 +145,9 @@ class Expired(Rejected):
     `continue_token` lets a paged list go on at the present, as an inconsistent list.
     """
 
+    code = 410
+    reason = "Expired"
+
     def __init__(
         self,
         message: str,
@@ -156,9 +159,6 @@ class Expired(Rejected):
     ) -> None:
         super().__init__(message, group=group, resource=resource, name=name)
         self.continue_token = continue_token
-
-    code = 410
-    reason = "Expired"
 
 
 class TooLarge(Rejected):

@@ -6,21 +6,24 @@ process leads. Counters begin at zero with the process, as those of the real com
 """
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 from app.domain.controllers import pods, registry
+from app.domain.controllers.plan import Reconciler
 from app.domain.controllers.resources import (
     CLAIMS,
     ENTRY_ANNOTATION,
     EVENT_OBJECTS,
-    EXTENDED_ANNOTATION,
     PODS,
     is_of,
     pod_key,
 )
 from app.domain.controllers.scheduling import pod_claims, quiet
 from app.domain.controllers.scheduling.pod_claims import ClaimsNotReady
+from app.domain.controllers.scheduling.reconciler import SchedulingReconciler
+from app.domain.controllers.work_queue import AnyQueue
 from app.domain.log import Event, EventType, ObjectKey
+from app.domain.objects import extended_resources
 from app.domain.objects.reader import ObjectsReader
 from app.domain.values import json_tree
 from app.domain.values.json_tree import JsonView
@@ -32,6 +35,21 @@ _SCHEDULER = registry.actor_of("scheduling").user
 _RESULTS = {"Unschedulable": "unschedulable", "Error": "error"}
 _WAITING = "WaitingForBinding"
 _DEFAULT_PROFILE = "default-scheduler"
+
+QUEUE_NAMES = {
+    "claims": "resource_claim",
+    "eviction": "device-taint-eviction-controller",
+    "rule-status": "device-taint-eviction-controller",
+    "garbage": "garbage_collector_attempt_to_delete",
+    "namespaces": "namespace",
+    "quotas": "resourcequota_primary",
+    "deployments": "deployment",
+    "replica-sets": "replicaset",
+    "stateful-sets": "statefulset",
+    "daemon-sets": "daemonset",
+    "jobs": "job",
+}
+"""Upstream's names of the queues of controllers."""
 
 _ClaimLabels = tuple[str, str, str]
 _Place = tuple[str, str]
@@ -49,6 +67,8 @@ class HistoryMeter:
         self._claims: dict[ObjectKey, _ClaimLabels] = {}
         self._claim_counts: Counter[_ClaimLabels] = Counter()
         self._waits: dict[_Place, Instant] = {}
+        self._leads: set[str] = set()
+        self._counted: dict[tuple[str, int], int] = {}
 
     def prime(self, objects: ObjectsReader) -> None:
         """Take over the claims that are there, instead of those known so far."""
@@ -75,8 +95,9 @@ class HistoryMeter:
         elif _tells_failed_creation(event):
             self._count("resourceclaim_controller_creates_total", "failure", "false")
 
-    def publish(self) -> None:
-        """Write the gauges of what is there now."""
+    def publish(self, leading: Mapping[str, Reconciler]) -> None:
+        """Write the gauges of what is there now, and of the queues of the controllers led here."""
+        self._publish_queues(leading)
         for (allocated, admin, source), count in self._claim_counts.items():
             self._meter.gauge(
                 "resourceclaim_controller_resource_claims",
@@ -86,6 +107,33 @@ class HistoryMeter:
                 admin_access=admin,
                 source=source,
             )
+
+    def _publish_queues(self, leading: Mapping[str, Reconciler]) -> None:
+        for name in self._leads - leading.keys():
+            self._meter.gauge("redra_leads", 0, history=self._history, controller=name)
+        self._leads |= leading.keys()
+        depths: Counter[str] = Counter()
+        for name, controller in leading.items():
+            self._meter.gauge("redra_leads", 1, history=self._history, controller=name)
+            if isinstance(controller, SchedulingReconciler):
+                for queue, count in controller.queue.counts().items():
+                    self._meter.gauge(
+                        "scheduler_pending_pods", count, history=self._history, queue=queue
+                    )
+            for found in getattr(controller, "queues", ()):
+                title = QUEUE_NAMES[name]
+                depths[title] += found.depth
+                self._grow("workqueue_adds_total", title, found, found.adds)
+                self._grow("workqueue_retries_total", title, found, found.retries)
+        for title, depth in depths.items():
+            self._meter.gauge("workqueue_depth", depth, history=self._history, name=title)
+
+    def _grow(self, metric: str, title: str, queue: AnyQueue, total: int) -> None:
+        """Add what a queue counted since the last time; a new term begins with a new queue."""
+        known = self._counted.get((metric, id(queue)), 0)
+        if total > known:
+            self._meter.count(metric, total - known, history=self._history, name=title)
+        self._counted[(metric, id(queue))] = total
 
     def _set_claim(self, key: ObjectKey, found: _ClaimLabels | None) -> None:
         before = self._claims.pop(key, None)
@@ -169,7 +217,7 @@ def labels_of(claim: JsonView) -> _ClaimLabels:
     source = ""
     if ENTRY_ANNOTATION in annotations:
         source = "resource_claim_template"
-    elif EXTENDED_ANNOTATION in annotations:
+    elif extended_resources.ANNOTATION in annotations:
         source = "extended_resource"
     return str(allocated).lower(), str(admin).lower(), source
 

@@ -9,7 +9,6 @@ from app.domain.allocation.state import AllocatedState
 from app.domain.devices.inventory import Inventory
 from app.domain.values import json_tree, quantity
 from app.domain.values.json_tree import JsonObject, JsonView
-from app.domain.values.quantity import Quantity
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -185,7 +184,7 @@ class EnlargeCounter:
                     counters = listed.get("counters", {})
                     if listed.get("name") == self.counter_set and self.counter in counters:
                         old = quantity.from_json(counters[self.counter].get("value"))
-                        more = with_nanos(old, old.nanos + self.by)
+                        more = quantity.from_nanos(old.nanos + self.by, old.format)
                         counters[self.counter]["value"] = str(more)
                 inventory.put_slice(tree, key=found.key)
         return replace(world, inventory=inventory)
@@ -227,8 +226,3 @@ class Edit(Protocol):
     """Changes a claim in place."""
 
     def __call__(self, claim: JsonObject) -> None: ...
-
-
-def with_nanos(like: Quantity, nanos: int) -> Quantity:
-    """A quantity of another amount in the same format."""
-    return Quantity(nanos=nanos, mantissa=nanos, exponent=-9, format=like.format, compact=False)

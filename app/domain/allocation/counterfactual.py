@@ -22,7 +22,6 @@ from app.domain.allocation.changes import (
     ReleaseClaim,
     RemoveRule,
     World,
-    with_nanos,
 )
 from app.domain.allocation.problem import Problem, Row
 from app.domain.allocation.requests import AttemptAborted
@@ -30,6 +29,7 @@ from app.domain.allocation.usage import Usage
 from app.domain.devices import taints
 from app.domain.devices.model import DeviceId, Taint
 from app.domain.devices.pools import Pool
+from app.domain.values import quantity
 from app.domain.values.json_tree import JsonObject
 
 CHANGES_MAX = 2
@@ -270,7 +270,7 @@ def _capacity_changes(problem: Problem, row: Row, device: DeviceId) -> Iterator[
         value = found.capacity[name].value
         left = value.nanos - held.get(name, 0)
         if 0 < left < asked.nanos:
-            text = str(with_nanos(value, left))
+            text = str(quantity.from_nanos(left, value.format))
             yield _edit(problem, row, f"ask for {text} of {name}", "capacity", (name, text))
 
 

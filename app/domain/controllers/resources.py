@@ -21,9 +21,6 @@ PROTECTION_FINALIZER = "resource.kubernetes.io/delete-protection"
 ENTRY_ANNOTATION = "resource.kubernetes.io/pod-claim-name"
 """On a generated claim: which entry of its pod it was made for."""
 
-EXTENDED_ANNOTATION = "resource.kubernetes.io/extended-resource-claim"
-"""On a claim that the scheduler made for extended resources."""
-
 
 def pod_key(namespace: str, name: str) -> ObjectKey:
     """The key of a pod."""

@@ -11,8 +11,9 @@ from typing import Protocol, runtime_checkable
 
 from app.domain.errors import Forbidden
 from app.domain.log import ObjectKey
-from app.domain.objects import kinds, quota_usage, rejections
-from app.domain.objects.quota_usage import CLAIMS, DEVICES_SUFFIX, IMPLICIT, PODS, REQUESTS, Tally
+from app.domain.objects import extended_resources, kinds, quota_usage, rejections
+from app.domain.objects.extended_resources import IMPLICIT
+from app.domain.objects.quota_usage import CLAIMS, DEVICES_SUFFIX, PODS, REQUESTS, Tally
 from app.domain.objects.reader import ObjectsReader
 from app.domain.objects.registry import CORE, RESOURCE, Kind
 from app.domain.values import json_tree, quantity
@@ -104,7 +105,7 @@ def places_of(name: str) -> frozenset[Place]:
     if name in quota_usage.COUNTED_BY_NAME:
         return frozenset(((CORE, name),))
     plain = name.removeprefix(REQUESTS)
-    if plain != name and quota_usage.is_extended(plain):
+    if plain != name and extended_resources.is_extended(plain):
         return frozenset((PODS, CLAIMS))
     plain = plain.removeprefix(quota_usage.LIMITS) if plain == name else plain
     is_huge = plain.startswith(quota_usage.HUGE_PAGES)
@@ -140,12 +141,11 @@ def _asked(reader: ObjectsReader, kind: Kind, tree: JsonObject) -> dict[str, Qua
 
 def _aliases(reader: ObjectsReader, names: Iterable[str]) -> Mapping[str, list[str]]:
     """For names of extended resources: the sums of claims that count for them as well."""
-    wanted = [name for name in names if quota_usage.is_extended(name.removeprefix(REQUESTS))]
     found: dict[str, list[str]] = {}
     explicit = set()
-    for name in wanted:
+    for name in names:
         plain = name.removeprefix(REQUESTS)
-        if plain == name:
+        if plain == name or not extended_resources.is_extended(plain):
             continue
         if plain.startswith(IMPLICIT):
             found[name] = [f"{quota_usage.ORDINARY}{plain.removeprefix(IMPLICIT)}"]

@@ -11,6 +11,7 @@ quota), KEP-5004.
 
 from collections.abc import Iterable, Mapping
 
+from app.domain.objects import extended_resources
 from app.domain.objects.registry import CORE, RESOURCE
 from app.domain.values import json_tree, quantity
 from app.domain.values.json_tree import JsonObject, JsonView
@@ -22,7 +23,6 @@ PODS = (CORE, "pods")
 DEVICES_SUFFIX = ".deviceclass.resource.k8s.io/devices"
 REQUESTS = "requests."
 LIMITS = "limits."
-IMPLICIT = "deviceclass.resource.kubernetes.io/"
 HUGE_PAGES = "hugepages-"
 
 ALL_DEVICES = 32
@@ -45,7 +45,6 @@ ORDINARY = "ordinary:"
 """Before a class: devices of claims that stand for no pod's extended resources. Never in a quota,
 whose names have no colon."""
 
-_EXTENDED_CLAIM = "resource.kubernetes.io/extended-resource-claim"
 _ONE = quantity.from_integer(1)
 
 Usage = Mapping[str, Quantity]
@@ -105,15 +104,6 @@ class Tally:
         return quantity.from_nanos(nanos, self._formats.get(name, Format.DECIMAL_SI))
 
 
-def is_extended(name: str) -> bool:
-    """True for resources with a domain that are not of Kubernetes itself, and for implicit ones."""
-    domain, slash, _ = name.partition("/")
-    if not slash:
-        return False
-    is_native = domain == "kubernetes.io" or domain.endswith(".kubernetes.io")
-    return name.startswith(IMPLICIT) or not is_native
-
-
 def effective(spec: JsonView, field: str) -> dict[str, Quantity]:
     """What a pod needs in all: `requests` or `limits`.
 
@@ -146,7 +136,7 @@ def _of_pod(spec: JsonView) -> dict[str, Quantity]:
     for name, amount in effective(spec, "requests").items():
         if name in COMPUTE or name.startswith(HUGE_PAGES):
             found[name] = found[f"{REQUESTS}{name}"] = amount
-        elif is_extended(name):
+        elif extended_resources.is_extended(name):
             found[f"{REQUESTS}{name}"] = amount
     for name, amount in effective(spec, "limits").items():
         if name in COMPUTE:
@@ -166,7 +156,7 @@ def _of_claim(claim: JsonView) -> dict[str, Quantity]:
         for name, amount in worst.items():
             total[name] = total.get(name, 0) + amount
     annotations = json_tree.mapping(claim, "metadata", "annotations")
-    is_of_pod = annotations.get(_EXTENDED_CLAIM) == "true"
+    is_of_pod = annotations.get(extended_resources.ANNOTATION) == "true"
     found = {}
     for name, count in total.items():
         found[f"{name}{DEVICES_SUFFIX}"] = quantity.from_integer(count)

@@ -8,6 +8,7 @@ the zero count is left out because of the `?`.
 """
 
 import base64
+import math
 import re
 import struct
 from collections.abc import Mapping
@@ -330,7 +331,7 @@ def _varint(raw: bytes, at: int) -> tuple[int, int]:
 def _number(raw: bytes) -> float:
     """A number as JSON writes it: whole ones without a point."""
     found: float = struct.unpack("<d", raw)[0]
-    if not -(10.0**308) <= found <= 10.0**308:
+    if not math.isfinite(found):
         raise ProtobufError("a number has no JSON form")
     return int(found) if found.is_integer() and abs(found) < 1e15 else found
 

@@ -11,19 +11,14 @@ from dataclasses import dataclass
 
 from app.domain.controllers import pods
 from app.domain.controllers.pods import PodFacts
-from app.domain.controllers.resources import (
-    CLAIMS,
-    CLASSES,
-    EXTENDED_ANNOTATION,
-    is_of,
-)
+from app.domain.controllers.resources import CLAIMS, CLASSES, is_of
 from app.domain.log import ObjectKey
+from app.domain.objects import extended_resources
+from app.domain.objects.extended_resources import IMPLICIT
 from app.domain.objects.reader import ObjectsReader
 from app.domain.values import json_tree, quantity
 from app.domain.values.json_tree import JsonObject, JsonView
 from app.domain.values.quantity import QuantityError
-
-IMPLICIT = "deviceclass.resource.kubernetes.io/"
 
 PSEUDO_NAME = "<extended-resources>"
 """The name of the claim while it does not exist yet; it appears in messages."""
@@ -50,21 +45,15 @@ class ExtendedClaim:
 
 def wanted_by(objects: ObjectsReader, pod: PodFacts, asked: Mapping[str, int]) -> Wanted | None:
     """What the pod asks for beyond node resources; None when it asks for nothing of the kind."""
-    amounts = {name: count for name, count in asked.items() if count > 0 and is_extended(name)}
+    amounts = {
+        name: count
+        for name, count in asked.items()
+        if count > 0 and extended_resources.is_extended(name)
+    }
     if not amounts:
         return None
     classes = classes_of(objects, amounts)
     return Wanted(amounts=amounts, classes=classes, leftover=_leftover(objects, pod))
-
-
-def is_extended(name: str) -> bool:
-    """True for names with a domain that are not of Kubernetes itself."""
-    domain, slash, _ = name.partition("/")
-    if not slash:
-        return False
-    return name.startswith(IMPLICIT) or not (
-        domain == "kubernetes.io" or domain.endswith(".kubernetes.io")
-    )
 
 
 def classes_of(objects: ObjectsReader, names: Iterable[str]) -> dict[str, str]:
@@ -120,7 +109,7 @@ def claim_to_create(pod: JsonView, claim: ExtendedClaim, attempt: int) -> JsonOb
             "name": f"{base[:58]}{_suffix(f'{uid}/{attempt}')}",
             "generateName": base,
             "namespace": json_tree.text(metadata, "namespace"),
-            "annotations": {EXTENDED_ANNOTATION: "true"},
+            "annotations": {extended_resources.ANNOTATION: "true"},
             "ownerReferences": [
                 {
                     "apiVersion": "v1",
@@ -236,7 +225,7 @@ def _leftover(objects: ObjectsReader, pod: PodFacts) -> ObjectKey | None:
         tree = objects.get(key) if is_of(key, CLAIMS) else None
         if tree is None or pods.controller_uid(tree) != pod.uid:
             continue
-        if json_tree.text(tree, "metadata", "annotations", EXTENDED_ANNOTATION) == "true":
+        if json_tree.text(tree, "metadata", "annotations", extended_resources.ANNOTATION) == "true":
             return key
     return None
 
