@@ -25,7 +25,10 @@ OUTSIDE = 0.3
 TOGETHER = 0.25
 """The part of those that hits `redra up` as a whole."""
 
-EXACT = ("pods", "claims", "Scheduled", "Evicted", "Completed")
+DELAY_MILLIS = 4_000
+"""How long bindings take in every second story inside: long enough to die between their acts."""
+
+EXACT = ("pods", "claims", "Assumed", "Reserved", "Scheduled", "Evicted", "Completed")
 """What is counted in the log, and must be as often as without kills."""
 
 
@@ -48,11 +51,13 @@ def main(arguments: list[str] | None = None) -> int:
     began = time.monotonic()
     killed: Counter[str] = Counter()
     try:
-        plain = told_inside.tell(0, 0)
+        plains = {delay: told_inside.tell(0, 0, delay) for delay in (None, DELAY_MILLIS)}
+        plain = plains[None]
         seed, left = chosen.seed, chosen.kills - outside
         while left > 0:
-            told = told_inside.tell(seed, min(left, INSIDE_PER_STORY))
-            check_same(told, plain)
+            delay = None if seed % 2 else DELAY_MILLIS
+            told = told_inside.tell(seed, min(left, INSIDE_PER_STORY), delay)
+            check_same(told, plains[delay])
             killed.update(f"inside {where.split(' ', 1)[1]}" for where in told.killed)
             left -= len(told.killed)
             seed += 1

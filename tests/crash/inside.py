@@ -212,14 +212,17 @@ async def _ask(runtime: HistoryRuntime, life: Life, command: Command) -> bool:
     return answered
 
 
-async def begin(seed: int, kills: int) -> tuple[World, list[Process]]:
-    """A world with an empty history."""
+async def begin(
+    seed: int, kills: int, delay_millis: int | None = None
+) -> tuple[World, list[Process]]:
+    """A world with an empty history, in which bindings may take time."""
     clock = LoopClock(asyncio.get_running_loop(), T0)
     world = World(draw=random.Random(seed), clock=clock, kills_left=kills)
     log = MemoryLog(world.store)
-    world.info = await log.create_history(
-        "story", seed=seed, settings=PROFILE.settings(), created=T0
-    )
+    settings = PROFILE.settings()
+    if delay_millis is not None:
+        settings["controllers"] = {"bindDelayMillis": delay_millis}
+    world.info = await log.create_history("story", seed=seed, settings=settings, created=T0)
     rest = frozenset(registry.NAMES) - PLACERS
     return world, [
         Process(world, "api", frozenset()),

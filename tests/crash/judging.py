@@ -5,6 +5,7 @@ from collections.abc import Sequence
 
 from app.bootstrap.histories import rules_for
 from app.domain.controllers import registry
+from app.domain.controllers.registry import Options
 from app.domain.devices.cel_selectors import CelCompiler
 from app.domain.log import Event
 from app.domain.log.chain import check_chain
@@ -43,10 +44,10 @@ def check_log(events: Sequence[Event], profile: Profile) -> Counter[str]:
     return counted
 
 
-def check_decisions(events: Sequence[Event], profile: Profile) -> None:
+def check_decisions(events: Sequence[Event], profile: Profile, options: Options) -> None:
     """Every decision, made again from what it observed, is the recorded one, effects included."""
     views = LiveViews(profile)
-    controllers = registry.controllers(profile, features_of(profile), CelCompiler())
+    controllers = registry.controllers(profile, features_of(profile), CelCompiler(), options)
     checker = DecisionChecker(controllers, views, rules_for(profile))
     observers: dict[int, list[Event]] = {}
     for event in events:

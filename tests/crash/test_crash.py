@@ -4,7 +4,7 @@ import pytest
 
 from app.domain.errors import ChainBroken
 from tests.crash import inside, judging, told_inside, told_outside
-from tests.crash.__main__ import check_same
+from tests.crash.__main__ import DELAY_MILLIS, check_same
 from tests.crash.told_inside import Told
 
 KILLS = 12
@@ -13,6 +13,27 @@ KILLS = 12
 @pytest.fixture(scope="module")
 def plain() -> Told:
     return told_inside.tell(0, 0)
+
+
+@pytest.fixture(scope="module")
+def plain_with_delay() -> Told:
+    return told_inside.tell(0, 0, DELAY_MILLIS)
+
+
+def test_delay_of_bindings_changes_no_end(plain, plain_with_delay):
+    assert plain.states == plain_with_delay.states
+    # A quiet story writes each act once: as many claims written as there are pods with claims.
+    counted = plain_with_delay.counted
+    assert counted["Assumed"] == counted["Reserved"] == counted["Scheduled"]
+
+
+@pytest.mark.parametrize("seed", [11, 12, 13, 14, 15])
+def test_story_with_kills_between_the_acts_of_bindings_ends_as_the_one_without(
+    seed, plain_with_delay
+):
+    told = told_inside.tell(seed, KILLS, DELAY_MILLIS)
+    assert len(told.killed) == KILLS
+    check_same(told, plain_with_delay)
 
 
 @pytest.mark.parametrize("seed", [1, 2, 3, 4, 5])

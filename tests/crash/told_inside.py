@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 import anyio
 
+from app.domain.controllers import registry
 from app.domain.errors import AlreadyExists, NotFound
 from app.domain.log import Event, ObjectKey
 from app.domain.objects.commands import (
@@ -34,15 +35,15 @@ class Told:
     log: tuple[Event, ...]
 
 
-def tell(seed: int, kills: int) -> Told:
-    """One story. Raises AssertionError for what must not be."""
-    told = virtual_loop.run(_tell(seed, kills))
+def tell(seed: int, kills: int, delay_millis: int | None = None) -> Told:
+    """One story; bindings may take time in it. Raises AssertionError for what must not be."""
+    told = virtual_loop.run(_tell(seed, kills, delay_millis))
     assert isinstance(told, Told)
     return told
 
 
-async def _tell(seed: int, kills: int) -> Told:
-    world, processes = await inside.begin(seed, kills)
+async def _tell(seed: int, kills: int, delay_millis: int | None) -> Told:
+    world, processes = await inside.begin(seed, kills, delay_millis)
     client = inside.Client(processes[0])
     states: list[JsonObject] = []
     async with anyio.create_task_group() as tasks:
@@ -59,7 +60,9 @@ async def _tell(seed: int, kills: int) -> Told:
     assert world.ended == [], world.ended
     events = inside.events_of(world)
     counted = judging.check_log(events, inside.PROFILE)
-    judging.check_decisions(events, inside.PROFILE)
+    assert world.info is not None
+    options = registry.options_from(world.info.settings)
+    judging.check_decisions(events, inside.PROFILE, options)
     assert await inside.check_tables(world) == []
     return Told(
         states=states,
