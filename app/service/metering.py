@@ -7,6 +7,7 @@ process leads. Counters begin at zero with the process, as those of the real com
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
+from weakref import WeakKeyDictionary
 
 from app.domain.controllers import pods, registry
 from app.domain.controllers.plan import Reconciler
@@ -68,7 +69,7 @@ class HistoryMeter:
         self._claim_counts: Counter[_ClaimLabels] = Counter()
         self._waits: dict[_Place, Instant] = {}
         self._leads: set[str] = set()
-        self._counted: dict[tuple[str, int], int] = {}
+        self._counted: WeakKeyDictionary[AnyQueue, dict[str, int]] = WeakKeyDictionary()
 
     def prime(self, objects: ObjectsReader) -> None:
         """Take over the claims that are there, instead of those known so far."""
@@ -130,10 +131,11 @@ class HistoryMeter:
 
     def _grow(self, metric: str, title: str, queue: AnyQueue, total: int) -> None:
         """Add what a queue counted since the last time; a new term begins with a new queue."""
-        known = self._counted.get((metric, id(queue)), 0)
-        if total > known:
-            self._meter.count(metric, total - known, history=self._history, name=title)
-        self._counted[(metric, id(queue))] = total
+        known = self._counted.setdefault(queue, {})
+        more = total - known.get(metric, 0)
+        if more:
+            self._meter.count(metric, more, history=self._history, name=title)
+        known[metric] = total
 
     def _set_claim(self, key: ObjectKey, found: _ClaimLabels | None) -> None:
         before = self._claims.pop(key, None)

@@ -26,8 +26,6 @@ _REQUEST_BUCKETS = (
 )  # fmt: skip
 _EVICTION_BUCKETS = (0.005, 0.025, 0.1, 0.5, 1.0, 2.5, 10.0, 30.0, 60.0, 120.0, 180.0, 240.0)
 _BINDING_BUCKETS = tuple(0.1 * 2**power for power in range(14))
-_ATTEMPT_BUCKETS = tuple(0.001 * 2**power for power in range(15))
-_WORK_BUCKETS = (1e-6, 1e-5, 1e-4, 1e-3, 1e-2, 0.1, 1.0, 10.0)
 _ABOUT = ("group", "version", "resource", "subresource", "scope")
 
 
@@ -94,14 +92,6 @@ FAMILIES: tuple[Family, ...] = (
     _family("gauge", "workqueue_depth", "Keys that are ready for a controller.", ("name",)),
     _family("counter", "workqueue_adds_total", "Keys put into a queue.", ("name",)),
     _family("counter", "workqueue_retries_total", "Keys put back after a failure.", ("name",)),
-    _family(
-        "histogram", "workqueue_work_duration_seconds",
-        "How long a controller takes to plan one step.", ("name",), _WORK_BUCKETS,
-    ),
-    _family(
-        "histogram", "redra_append_seconds", "From a controller's plan to its place in the log.",
-        ("controller",), _ATTEMPT_BUCKETS,
-    ),
     _family("counter", "redra_decisions_total", "Decisions recorded.", ("controller", "outcome")),
     _family("gauge", "redra_revision", "The last revision folded."),
     _family("gauge", "redra_waiting_writes", "Writes that wait for the group writer."),

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import anyio
 import anyio.lowlevel
 
-from app.domain.controllers.plan import Plan
+from app.domain.controllers.plan import Plan, Reconciler
 from app.domain.controllers.record import commands_of
 from app.domain.errors import LogError
 from app.domain.log import Actor, Event, Head, HistoryInfo, LeaseToken, Revision
@@ -58,7 +58,7 @@ class HistoryRuntime:
     """Submit commands, read views, follow events. Use `running` to start and stop it.
 
     `problem` is why the log cannot be followed right now, `troubles` what went wrong in controllers
-    of this process, by their names.
+    of this process, by their names. `leading` are the controllers that this process leads.
     """
 
     def __init__(
@@ -76,6 +76,7 @@ class HistoryRuntime:
         self._snapshot_at = Revision(0)
         self.problem: LogError | None = None
         self.troubles: dict[str, str] = {}
+        self.leading: dict[str, Reconciler] = {}
         self._writer = GroupWriter(
             log=ports.log,
             history=info.id,

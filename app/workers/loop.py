@@ -91,6 +91,7 @@ class ControllerLoop:
                 await anyio.sleep(self._bounds.pause_seconds)
             finally:
                 self.leads = False
+                self._runtime.leading.pop(self.name, None)
                 await self._release(token)
 
     async def _acquire(self) -> LeaseToken:
@@ -116,6 +117,7 @@ class ControllerLoop:
     async def _lead(self, token: LeaseToken) -> None:
         reconciler = self._make()
         self.folded = await self._prime(reconciler)
+        self._runtime.leading[self.name] = reconciler
         renew_at = anyio.current_time() + self._bounds.lease_seconds / 3
         while True:
             with self._runtime.subscribe(after=self.folded) as subscription:

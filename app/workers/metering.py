@@ -26,7 +26,7 @@ async def run(runtime: HistoryRuntime, meter: Meter) -> None:
                 while True:
                     for event in await followed.next_batch(POLL_SECONDS):
                         counted.fold(event, objects)
-                    counted.publish()
+                    counted.publish(runtime.leading)
                     await anyio.sleep(PAUSE_SECONDS)
         except (Expired, LogUnavailable):
             await anyio.sleep(TROUBLE_SECONDS)

@@ -6,7 +6,7 @@ only effect is on bursts beyond a hundred failures.
 """
 
 import heapq
-from typing import Generic, TypeVar
+from typing import Generic, Protocol, TypeVar
 
 from app.domain.controllers.pacing import Pace
 from app.domain.log import Revision
@@ -18,11 +18,21 @@ RETRY_MAX_MICROS = 1_000_000_000
 Key = TypeVar("Key", bound=tuple[str, ...])
 
 
+class AnyQueue(Protocol):
+    """A queue as metrics see it, whatever its keys are."""
+
+    adds: int
+    retries: int
+
+    @property
+    def depth(self) -> int: ...
+
+
 class WorkQueue(Generic[Key]):
     """Ready keys in the order of adding, waiting keys in the order of (due, key).
 
     Each key remembers the revision at which it was added last, so that a decision found in the log
-    removes exactly what it has dealt with.
+    removes exactly what it has dealt with. `adds` and `retries` only count, for metrics.
     """
 
     def __init__(self, name: str = "", pace: Pace | None = None) -> None:
@@ -34,12 +44,20 @@ class WorkQueue(Generic[Key]):
         self._waiting: dict[Key, tuple[Instant, Revision]] = {}
         self._heap: list[tuple[Instant, Key]] = []
         self._failures: dict[Key, int] = {}
+        self.adds = 0
+        self.retries = 0
 
     def __len__(self) -> int:
         return len(self._ready) + len(self._urgent) + len(self._waiting)
 
+    @property
+    def depth(self) -> int:
+        """How many keys are ready; those that wait for an instant do not count."""
+        return len(self._ready) + len(self._urgent)
+
     def add(self, key: Key, revision: Revision = Revision(0)) -> None:
         """Make the key ready; one that is ready keeps its place."""
+        self.adds += 1
         if key in self._urgent:
             self._urgent[key] = revision
         else:
@@ -47,6 +65,7 @@ class WorkQueue(Generic[Key]):
 
     def add_first(self, key: Key, revision: Revision = Revision(0)) -> None:
         """Make the key ready before all that are not urgent: it was begun already."""
+        self.adds += 1
         self._ready.pop(key, None)
         self._urgent[key] = revision
 
@@ -72,6 +91,7 @@ class WorkQueue(Generic[Key]):
 
     def retry(self, key: Key, now: Instant) -> None:
         """Put the key back after a failure, with its own growing delay."""
+        self.retries += 1
         count = self._failures.get(key, 0)
         self._failures[key] = count + 1
         delay = min(RETRY_FIRST_MICROS << min(count, 30), RETRY_MAX_MICROS)

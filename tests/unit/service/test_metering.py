@@ -20,7 +20,7 @@ def measured(cluster: Cluster, *, after: int = 0) -> Telemetry:
     for event in cluster.line.events:
         if event.revision > after:
             history.fold(event, cluster.line.views.objects)
-    history.publish()
+    history.publish({})
     return meter
 
 
@@ -63,7 +63,7 @@ def test_claims_that_were_there_before_are_in_the_gauge_and_not_in_the_counter()
     history = HistoryMeter(meter, "h")
     history.prime(cluster.line.views.objects)
     history.prime(cluster.line.views.objects)
-    history.publish()
+    history.publish({})
     assert claims(meter, True) == 2
     assert meter.value(CREATES, history="h", status="success", admin_access="false") == 0
 
@@ -111,3 +111,21 @@ def test_waits_for_binding_conditions_are_counted_by_their_end():
     assert meter.value(WAITS, history="h", **labels) == 1
     assert meter.value(WAIT_SECONDS, history="h", **labels) == 1
     assert attempts(meter, "error") == 1
+
+
+def test_queues_of_the_controllers_led_here_are_shown():
+    cluster = with_pods(3, devices=2)
+    leading = {found.name: found for found in cluster.line.controllers}
+    meter = Telemetry()
+    history = HistoryMeter(meter, "h")
+    history.publish(leading)
+    assert meter.value("scheduler_pending_pods", history="h", queue="unschedulable") == 1
+    assert meter.value("scheduler_pending_pods", history="h", queue="active") == 0
+    assert meter.value("workqueue_depth", history="h", name="resource_claim") == 0
+    adds = meter.value("workqueue_adds_total", history="h", name="resource_claim")
+    assert adds >= 3
+    history.publish(leading)
+    assert meter.value("workqueue_adds_total", history="h", name="resource_claim") == adds
+    assert meter.value("redra_leads", history="h", controller="claims") == 1
+    history.publish({})
+    assert meter.value("redra_leads", history="h", controller="claims") == 0

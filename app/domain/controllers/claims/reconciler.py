@@ -14,7 +14,7 @@ from app.domain.controllers.plan import Decision, Plan, Views
 from app.domain.controllers.pods import PodFacts
 from app.domain.controllers.quirks import ControllerQuirks
 from app.domain.controllers.resources import CLAIMS, PODS, TEMPLATES, is_of, pod_key
-from app.domain.controllers.work_queue import WorkQueue
+from app.domain.controllers.work_queue import AnyQueue, WorkQueue
 from app.domain.log import Event, EventType, Revision
 from app.domain.objects.commands import Command, CreateObject
 from app.domain.objects.reader import ObjectsReader
@@ -61,6 +61,11 @@ class ClaimsReconciler:
         self._reporter = Reporter("resource_claim")
         self._batcher = Batcher()
         self._sent: dict[_Place, pod_sync.Step] = {}
+
+    @property
+    def queues(self) -> tuple[AnyQueue, ...]:
+        """What waits for this controller, for metrics."""
+        return (self._claim_queue, self._pod_queue)
 
     def fold(self, event: Event, views: Views) -> None:
         """Queue what the event makes worth looking at."""
@@ -176,8 +181,11 @@ class ClaimsReconciler:
             self._count_made(event)
         if self._quirks.c8:
             self._count_reserved(event)
+        reserved = pods.reserved_uids(event.object)
         for name in sorted(self._by_claim.get(place, ())):
-            self._look_at_pod((place[0], name), objects, event.revision)
+            # A claim that many pods share changes with each of them: the others are served.
+            if not pod_sync.is_served(self._pods[(place[0], name)], reserved):
+                self._look_at_pod((place[0], name), objects, event.revision)
 
     def _look_at_pod(self, place: _Place, objects: ObjectsReader, revision: Revision) -> None:
         pod = self._pods[place]

@@ -18,7 +18,7 @@ from app.domain.controllers.pacing import Pace
 from app.domain.controllers.plan import Decision, Plan, Views
 from app.domain.controllers.quirks import ControllerQuirks
 from app.domain.controllers.resources import PODS, is_of, pod_key
-from app.domain.controllers.work_queue import WorkQueue
+from app.domain.controllers.work_queue import AnyQueue, WorkQueue
 from app.domain.log import DECISION, Event, EventType, Revision
 from app.domain.objects.commands import (
     Command,
@@ -64,6 +64,11 @@ class EvictionReconciler:
         self._cancelled: WorkQueue[_PodId] = WorkQueue("eviction/cancelled", pace)
         self._reporter = Reporter(COMPONENT)
         self._batcher = Batcher()
+
+    @property
+    def queues(self) -> tuple[AnyQueue, ...]:
+        """What waits for this controller, for metrics."""
+        return (self._queue, self._cancelled)
 
     def fold(self, event: Event, views: Views) -> None:
         """Follow pods, claims, slices and rules; end what decisions have ended."""

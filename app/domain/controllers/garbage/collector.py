@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from app.domain.controllers.event_objects import MANAGER
 from app.domain.controllers.pacing import Pace
 from app.domain.controllers.plan import Plan, Views
-from app.domain.controllers.work_queue import WorkQueue
+from app.domain.controllers.work_queue import AnyQueue, WorkQueue
 from app.domain.log import Event, EventType, ObjectKey, Revision
 from app.domain.objects import kinds, registry
 from app.domain.objects.commands import (
@@ -43,6 +43,11 @@ class GarbageReconciler:
 
     def __init__(self, pace: Pace | None = None) -> None:
         self._queue: WorkQueue[ObjectKey] = WorkQueue(NAME, pace)
+
+    @property
+    def queues(self) -> tuple[AnyQueue, ...]:
+        """What waits for this controller, for metrics."""
+        return (self._queue,)
 
     def fold(self, event: Event, views: Views) -> None:
         """Queue dependents of what is gone, objects with dangling owners, owners that wait."""

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from app.domain.controllers.event_objects import MANAGER
 from app.domain.controllers.plan import Plan, Views
 from app.domain.controllers.resources import NAMESPACES, PODS, is_of
-from app.domain.controllers.work_queue import WorkQueue
+from app.domain.controllers.work_queue import AnyQueue, WorkQueue
 from app.domain.log import Event, EventType, ObjectKey
 from app.domain.objects import kinds
 from app.domain.objects.commands import Command, DeleteObject, Propagation, UpdateObject
@@ -51,6 +51,11 @@ class NamespaceReconciler:
         self._queue: WorkQueue[tuple[str]] = WorkQueue()
         self._ending: set[str] = set()
         self._started: set[str] = set()
+
+    @property
+    def queues(self) -> tuple[AnyQueue, ...]:
+        """What waits for this controller, for metrics."""
+        return (self._queue,)
 
     def fold(self, event: Event, views: Views) -> None:
         """Follow namespaces that end and what disappears from them."""

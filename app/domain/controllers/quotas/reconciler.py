@@ -7,7 +7,7 @@ here (storage) stand in `hard` and not in `used`.
 from app.domain.controllers.event_objects import MANAGER
 from app.domain.controllers.plan import Plan, Views
 from app.domain.controllers.resources import is_of
-from app.domain.controllers.work_queue import WorkQueue
+from app.domain.controllers.work_queue import AnyQueue, WorkQueue
 from app.domain.log import Event, EventType, ObjectKey
 from app.domain.objects import quota
 from app.domain.objects.commands import PatchObject, PatchType
@@ -29,6 +29,11 @@ class QuotaReconciler:
     def __init__(self) -> None:
         self._queue: WorkQueue[ObjectKey] = WorkQueue()
         self._counted: dict[str, dict[ObjectKey, frozenset[_Place]]] = {}
+
+    @property
+    def queues(self) -> tuple[AnyQueue, ...]:
+        """What waits for this controller, for metrics."""
+        return (self._queue,)
 
     def fold(self, event: Event, views: Views) -> None:
         """Queue the quotas that count the object of the event."""

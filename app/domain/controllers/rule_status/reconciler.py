@@ -14,7 +14,7 @@ from app.domain.controllers.plan import Decision, Plan, Views
 from app.domain.controllers.quirks import ControllerQuirks
 from app.domain.controllers.resources import RULES, is_of
 from app.domain.controllers.rule_status import condition
-from app.domain.controllers.work_queue import WorkQueue
+from app.domain.controllers.work_queue import AnyQueue, WorkQueue
 from app.domain.log import DECISION, Event, EventType, ObjectKey, Revision
 from app.domain.objects.commands import Command, PatchObject, PatchType, WriteOptions
 from app.domain.values import json_tree, timestamps
@@ -48,6 +48,11 @@ class RuleStatusReconciler:
         self._state = TaintState(quirks)
         self._evicted: dict[str, int] = {}
         self._queue: WorkQueue[_RuleId] = WorkQueue(NAME, pace)
+
+    @property
+    def queues(self) -> tuple[AnyQueue, ...]:
+        """What waits for this controller, for metrics."""
+        return (self._queue,)
 
     def fold(self, event: Event, views: Views) -> None:
         """Queue the rules that the event is about."""

@@ -47,6 +47,16 @@ class Where(StrEnum):
     BINDING = "binding"
 
 
+_COUNTED_AS = {
+    Where.ACTIVE: "active",
+    Where.HELD: "active",
+    Where.BACKOFF: "backoff",
+    Where.ERROR_BACKOFF: "backoff",
+    Where.UNSCHEDULABLE: "unschedulable",
+    Where.GATED: "gated",
+}
+
+
 @dataclass(slots=True, kw_only=True, eq=False)
 class QueuedPod:
     """A pod without a node.
@@ -98,6 +108,15 @@ class SchedulingQueue:
 
     def __len__(self) -> int:
         return len(self._pods)
+
+    def counts(self) -> dict[str, int]:
+        """Pods by the queue they wait in, by upstream's names of these (controllers.md 11.3)."""
+        found = dict.fromkeys(("active", "backoff", "unschedulable", "gated"), 0)
+        for pod in self._pods.values():
+            name = _COUNTED_AS.get(pod.where)
+            if name is not None:
+                found[name] += 1
+        return found
 
     def get(self, place: PodPlace) -> QueuedPod | None:
         """The pod, wherever it waits."""

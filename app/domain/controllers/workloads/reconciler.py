@@ -9,7 +9,7 @@ from app.domain.controllers.event_objects import Reporter, reference
 from app.domain.controllers.plan import Plan, Views
 from app.domain.controllers.pods import controller_of
 from app.domain.controllers.resources import NODES, is_of
-from app.domain.controllers.work_queue import WorkQueue
+from app.domain.controllers.work_queue import AnyQueue, WorkQueue
 from app.domain.controllers.workloads.answer import Report, Situation, Step, Workload
 from app.domain.log import Event, EventType, ObjectKey
 from app.domain.objects.commands import Command
@@ -34,6 +34,11 @@ class WorkloadReconciler:
         self._problems: dict[ObjectKey, str] = {}
         self._careful: set[ObjectKey] = set()
         self._reporting: ObjectKey | None = None
+
+    @property
+    def queues(self) -> tuple[AnyQueue, ...]:
+        """What waits for this controller, for metrics."""
+        return (self._queue,)
 
     def fold(self, event: Event, views: Views) -> None:
         """Queue the workload that the event is about, or the one that controls its object."""
