@@ -10,8 +10,12 @@ from contextlib import suppress
 
 import pytest
 
-from app.domain.controllers.eviction import TaintState
+from app.domain.controllers import pods
+from app.domain.controllers.claims import pod_sync
+from app.domain.controllers.eviction import TaintState, taints
+from app.domain.controllers.resources import claim_key
 from app.domain.errors import Rejected
+from app.domain.log import ObjectKey
 from app.domain.values import json_tree
 from app.domain.values.json_tree import JsonObject
 from tests.cluster import DRIVER, Cluster, check_decisions
@@ -109,8 +113,10 @@ def check_evictions(cluster: Cluster) -> int:
         if event.is_about_object:
             state.fold(event)
     coming = 0
-    for place in sorted(state.pods):
+    for place, pod in sorted(state.pods.items()):
         eviction = state.pod_eviction(place)
+        asked = [state.claim_eviction(claim.results) for claim in state.claims_of(pod)]
+        assert eviction == taints.earliest(found for found in asked if found is not None)
         tree = cluster.must("pods", place[1])
         if eviction is None or "deletionTimestamp" in tree["metadata"]:
             continue
@@ -119,6 +125,24 @@ def check_evictions(cluster: Cluster) -> int:
         assert due <= eviction.time, f"nobody waits to evict {place[1]}"
         coming += 1
     return coming
+
+
+def check_short_ways(cluster: Cluster) -> int:
+    """What is told without a look agrees with the look; how many pods were served so."""
+    objects = cluster.line.views.objects
+    served = 0
+    for place in (("", "pods", "default", name) for name in cluster.names("pods")):
+        tree = objects.get(ObjectKey(*place))
+        assert tree is not None
+        pod = pods.facts(tree)
+        assert pods.is_done(tree) == pod.is_done
+        claim = objects.get(claim_key("default", pod.entries[0].claim))
+        reserved = frozenset() if claim is None else pods.reserved_uids(claim)
+        assert all(pods.is_reserved_for(claim or {}, uid) for uid in reserved)
+        if pod_sync.is_served(pod, reserved):
+            assert not pod_sync.needs_work(objects, pod), f"{pod.name} was passed over"
+            served += 1
+    return served
 
 
 def check_reasons(cluster: Cluster) -> int:
@@ -141,10 +165,12 @@ def check_reasons(cluster: Cluster) -> int:
 @pytest.mark.parametrize("seed", range(12))
 def test_pods_are_evicted_when_and_only_when_taints_ask_for_it(seed):
     life = Life(seed)
-    coming = 0
+    coming = served = 0
     for _ in range(STEPS):
         life.step()
         coming += check_evictions(life.cluster)
+        served += check_short_ways(life.cluster)
+    assert served > 0, "no pod shared a claim in this life"
     assert coming + check_reasons(life.cluster) > 0, "nothing happened in this life"
     decisions, effects = check_decisions(life.cluster)
     assert (decisions.differences, effects.differences) == ((), ())

@@ -9,6 +9,9 @@ from dataclasses import dataclass
 from app.domain.values import json_tree
 from app.domain.values.json_tree import JsonView
 
+FINISHED = ("Succeeded", "Failed")
+"""The phases in which a pod stays."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClaimEntry:
@@ -40,7 +43,7 @@ class PodFacts:
     @property
     def is_done(self) -> bool:
         """True when the pod needs its claims no longer (controllers.md 2.1)."""
-        return self.phase in ("Succeeded", "Failed") or (self.is_deleting and not self.node)
+        return self.phase in FINISHED or (self.is_deleting and not self.node)
 
     @property
     def uses_claims(self) -> bool:
@@ -63,6 +66,14 @@ class EntryClaim:
 
 _READ_MAX = 1024
 _read_before: dict[int, tuple[JsonView, PodFacts]] = {}
+
+
+def is_done(tree: JsonView) -> bool:
+    """As `facts(tree).is_done`, for who looks at many pods and needs nothing else of them."""
+    if json_tree.text(tree, "status", "phase") in FINISHED:
+        return True
+    is_deleting = "deletionTimestamp" in json_tree.mapping(tree, "metadata")
+    return is_deleting and not json_tree.text(tree, "spec", "nodeName")
 
 
 def facts(tree: JsonView) -> PodFacts:
@@ -164,10 +175,16 @@ def owner_problem(claim_namespace: str, claim_name: str, pod: PodFacts) -> str:
 
 def is_reserved_for(claim: JsonView, pod_uid: str) -> bool:
     """True when some reservation has this uid; resource and name are not looked at."""
-    return any(
-        json_tree.text(ref, "uid") == pod_uid
-        for ref in json_tree.objects(claim, "status", "reservedFor")
-    )
+    reserved = json_tree.get(claim, "status", "reservedFor")
+    if not isinstance(reserved, list):
+        return False
+    return any(isinstance(ref, dict) and ref.get("uid") == pod_uid for ref in reserved)
+
+
+def reserved_uids(claim: JsonView) -> frozenset[str]:
+    """The uids of all reservations: for who asks about many pods of one claim."""
+    reserved = json_tree.objects(claim, "status", "reservedFor")
+    return frozenset(json_tree.text(reference, "uid") for reference in reserved)
 
 
 def is_allocated(claim: JsonView) -> bool:

@@ -79,11 +79,11 @@ def _why_dropped(objects: ObjectsReader, namespace: str, reference: JsonView) ->
     tree = objects.get(pod_key(namespace, json_tree.text(reference, "name")))
     if tree is None:
         return "pod is gone"
-    pod = pods.facts(tree)
-    if pod.uid != json_tree.text(reference, "uid"):
+    if json_tree.text(tree, "metadata", "uid") != json_tree.text(reference, "uid"):
         return "pod was replaced"
-    if pod.is_done:
-        return f"pod is {pod.phase}" if pod.phase in ("Succeeded", "Failed") else "pod was deleted"
+    if pods.is_done(tree):
+        phase = json_tree.text(tree, "status", "phase")
+        return f"pod is {phase}" if phase in pods.FINISHED else "pod was deleted"
     return ""
 
 

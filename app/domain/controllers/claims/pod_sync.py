@@ -3,7 +3,7 @@
 Parity: controllers.md 2.1 and 2.2.
 """
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from typing import TypeAlias
 
@@ -83,6 +83,20 @@ def needs_work(
         if pod.node and _lacks_reservation(claim, pod):
             return True
     return False
+
+
+def is_served(pod: PodFacts, reserved: Collection[str]) -> bool:
+    """True for a pod that a look would surely pass over, told by the reservations alone.
+
+    It names one claim, for which it is not placed yet or has its reservation. `needs_work` is False
+    for it, and it gives nothing back.
+    """
+    return (
+        len(pod.entries) == 1
+        and bool(pod.entries[0].claim)
+        and (not pod.node or pod.uid in reserved)
+        and not pod.is_done
+    )
 
 
 def next_step(

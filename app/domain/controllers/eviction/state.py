@@ -66,6 +66,7 @@ class TrackedClaim:
     owner_uid: str
     results: tuple[Result, ...]
     reserved: tuple[tuple[str, str], ...]
+    pod_uids: frozenset[str]
     eviction: Eviction | None = None
 
 
@@ -89,6 +90,7 @@ class TaintState:
         self._pools: dict[Place, PoolTaints] = {}
         self._slice_pool: dict[str, Place] = {}
         self._users: dict[_Device, set[Place]] = {}
+        self._evicting: set[Place] = set()
 
     def fold(self, event: Event) -> Changes:
         """Take the event over; says which pods may have got another eviction."""
@@ -108,7 +110,7 @@ class TaintState:
     def pod_eviction(self, place: Place) -> Eviction | None:
         """When and why this pod is to be evicted; None when it is not (controllers.md 1.3)."""
         pod = self.pods.get(place)
-        if pod is None or not pod.node:
+        if not self._evicting or pod is None or not pod.node:
             return None
         if not self._quirks.c4 and pod.is_done:
             return None
@@ -125,7 +127,7 @@ class TaintState:
             claim = self.claims.get((pod.namespace, name))
             if claim is None or (needs_owner and claim.owner_uid != pod.uid):
                 continue
-            if any(uid == pod.uid for _, uid in claim.reserved):
+            if pod.uid in claim.pod_uids:
                 yield claim
 
     def claim_eviction(
@@ -201,6 +203,7 @@ class TaintState:
             if old is None or new.uid != old.uid:
                 self._note_users(new, add=True)
             self.claims[place] = new
+        self._note_eviction(place, new)
         before = () if old is None else old.reserved
         after = () if new is None else new.reserved
         for name, _ in (*before, *after):
@@ -221,6 +224,7 @@ class TaintState:
             owner_uid=pods.controller_uid(tree),
             results=results,
             reserved=reserved,
+            pod_uids=frozenset(uid for _, uid in reserved),
             eviction=old.eviction if old is not None and same else self.claim_eviction(results),
         )
 
@@ -234,6 +238,13 @@ class TaintState:
                 held.discard(place)
                 if not held:
                     del self._users[device]
+
+    def _note_eviction(self, place: Place, claim: TrackedClaim | None) -> None:
+        # Without this, each change of a shared claim asks for the claims of all its pods.
+        if claim is not None and claim.eviction is not None:
+            self._evicting.add(place)
+        else:
+            self._evicting.discard(place)
 
     def _fold_slice(self, event: Event, changes: Changes, *, is_gone: bool) -> None:
         name = event.key.name
@@ -300,6 +311,7 @@ class TaintState:
         if eviction == claim.eviction:
             return
         claim.eviction = eviction
+        self._note_eviction(place, claim)
         for name, _ in claim.reserved:
             changes.pods[(place[0], name)] = None
 
