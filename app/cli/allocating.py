@@ -45,7 +45,10 @@ def allocate(
     quirk: Annotated[
         list[str] | None, typer.Option(help="NAME=off repairs a defect of upstream; repeatable.")
     ] = None,
-    explain: Annotated[bool, typer.Option(help="Add the reasons to each node's result.")] = False,
+    explain: Annotated[
+        bool,
+        typer.Option(help="Add each node's reasons, and the defects of upstream that decided."),
+    ] = False,
     check: Annotated[
         bool, typer.Option(help="Let the independent checker judge every allocation.")
     ] = False,
@@ -78,7 +81,14 @@ def allocate(
         timer=time.perf_counter,
         on_answer=look if explain or check else None,
     )
-    _each_line(scenarios, results, lambda scenario: running.run(scenario, settings))
+
+    def answer(scenario: dict[str, Any]) -> dict[str, Any]:
+        shown = running.run(scenario, settings)
+        if explain and (marks := running.marks_that_matter(scenario, settings)):
+            shown["upstreamQuirks"] = marks
+        return shown
+
+    _each_line(scenarios, results, answer)
     if broken:
         console.complain(f"{broken} findings that no known quirk explains")
         raise typer.Exit(1)
