@@ -1,6 +1,6 @@
 """Laws of custom kinds: any schema that is taken can be put to use on any object."""
 
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from app.adapters import schemas
@@ -85,7 +85,13 @@ def test_checking_never_fails_and_lets_the_unchanged_pass(schema, tree, old):
     assert same == []
 
 
+NUMBERED = {"type": "array", "items": {"type": "integer"}, "x-kubernetes-list-type": "set"}
+
+
 @given(schema=ROOTS, tree=OBJECTS, other=OBJECTS)
+@example({"type": "object", "properties": {"a": NUMBERED}}, {"a": None}, {"a": True})
+@example({"type": "object", "properties": {"a": NUMBERED}}, {"a": "text"}, {"a": [1]})
+@example({"type": "object", "properties": {"a": NUMBERED}}, {"a": {"b": 1}}, {"a": {"b": 2}})
 def test_field_sets_of_custom_objects_can_always_be_made(schema, tree, other):
     node = Node(schemas.load("1.37"), structure.definition(schema))
     assert field_sets.changes(tree, tree, node) == ({}, {})

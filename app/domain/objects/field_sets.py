@@ -60,19 +60,17 @@ def everything(value: Any, node: Node | None) -> FieldSet:
     if node is None or not node.is_granular:
         return _LEAF
     found: FieldSet = {MEMBER: True}
-    if value.__class__ is dict:
+    if node.shape is Shape.LIST:
+        items = node.items
+        for item in value if value.__class__ is list else ():
+            found[_element(item, node)] = everything(item, items)
+    elif value.__class__ is dict:
         is_map = node.shape is Shape.MAP
         fields = node.fields
         for key, item in value.items():
             child = node.items if is_map else fields.get(key)
             is_leaf = child is None or not child.is_granular
             found[f"f:{key}"] = _LEAF if is_leaf else everything(item, child)
-    elif value.__class__ is list:
-        if node.shape is not Shape.LIST:
-            return _LEAF
-        items = node.items
-        for item in value:
-            found[_element(item, node)] = everything(item, items)
     return found
 
 
@@ -222,7 +220,7 @@ def _applied_below(value: Any, node: Node | None) -> FieldSet:
 
 
 def _fits(value: Any, node: Node) -> bool:
-    """Whether there is something below the value, as far as the schema knows."""
+    """Whether a value can have parts as its schema describes them; custom objects may be wrong."""
     return isinstance(value, list if node.shape is Shape.LIST else dict)
 
 
@@ -234,17 +232,17 @@ def _compare(old: Any, new: Any, node: Node | None, changed: FieldSet, removed: 
         if not semantic_equal(old, new, node):
             changed[MEMBER] = True
         return
+    if (old and not _fits(old, node)) or (new and not _fits(new, node)):
+        changed[MEMBER] = True
+        return
     if node.shape is Shape.LIST:
         before = {_element(item, node): item for item in old or ()}
         after = {_element(item, node): item for item in new or ()}
         prefix = ""
-    elif isinstance(new or {}, dict) and isinstance(old or {}, dict):
+    else:
         before = old or {}
         after = new or {}
         prefix = "f:"
-    else:
-        changed[MEMBER] = True
-        return
     is_object = node.shape is Shape.OBJECT
     for key, item in after.items():
         if key not in before:
@@ -272,18 +270,19 @@ def _children(value: Any, node: Node | None) -> Iterator[tuple[str, Any, Node | 
     """Path element, value and schema of what lies below a granular value."""
     if node is None or not node.is_granular:
         return
-    if isinstance(value, dict):
-        if node.shape is Shape.MAP:
-            items = node.items
-            for key, item in value.items():
-                yield f"f:{key}", item, items
-        else:
-            fields = node.fields
-            for key, item in value.items():
-                yield f"f:{key}", item, fields.get(key)
-    elif isinstance(value, list) and node.shape is Shape.LIST:
+    if not _fits(value, node):
+        return
+    if node.shape is Shape.LIST:
         for item in value:
             yield _element(item, node), item, node.items
+    elif node.shape is Shape.MAP:
+        items = node.items
+        for key, item in value.items():
+            yield f"f:{key}", item, items
+    else:
+        fields = node.fields
+        for key, item in value.items():
+            yield f"f:{key}", item, fields.get(key)
 
 
 def _child(node: Node | None, key: str) -> Node | None:
