@@ -17,6 +17,7 @@ from app.domain.values.json_tree import JsonObject
 from projections.objects import ObjectsProjection
 
 DRA_GROUP = "resource.k8s.io"
+NODES = ("", "nodes")
 
 CLEANED_SINCE = 37
 """The release (1.37) since which selector errors name the device, class configs are bare, and a
@@ -84,6 +85,8 @@ class LiveViews:
         key = event.key
         if event.is_about_object and key.group == DRA_GROUP:
             self._fold_devices(event)
+        elif event.type is EventType.OBJECT_DELETED and (key.group, key.resource) == NODES:
+            self.inventory.forget_node(key.name)
         self.objects.fold(event)
 
     def show_as_of(self, revision: Revision) -> None:

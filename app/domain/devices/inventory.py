@@ -109,6 +109,7 @@ class Inventory:
         self._node_stamps: dict[str, int] = {}
         self._shared_stamp = 0
         self._views: dict[tuple[str, Reading], _CachedView] = {}
+        self._readings: set[Reading] = set()
         self._counting: dict[str, dict[PoolId, int]] = {}
         self._uniform: dict[PoolId, bool] = {}
         self._questions: dict[Hashable, object] = {}
@@ -140,6 +141,7 @@ class Inventory:
         made._node_stamps = dict(self._node_stamps)
         made._shared_stamp = self._shared_stamp
         made._views = dict(self._views)
+        made._readings = set(self._readings)
         made._counting = {name: dict(found) for name, found in self._counting.items()}
         made._uniform = dict(self._uniform)
         made._questions = dict(self._questions)
@@ -289,6 +291,7 @@ class Inventory:
             return cached.view
         gathered = pools.gather(node, self._candidates(node, reading), self.slices_of, reading)
         view = _view(node, gathered)
+        self._readings.add(reading)
         self._views[key] = _CachedView(labels=node.labels, stamps=stamps, view=view)
         return view
 
@@ -303,9 +306,10 @@ class Inventory:
         return known
 
     def forget_node(self, name: str) -> None:
-        """Drop what is remembered for a node that is gone."""
-        for key in [key for key in self._views if key[0] == name]:
-            del self._views[key]
+        """Drop what is remembered for a node that is gone; nodes come and go without end."""
+        for reading in self._readings:
+            self._views.pop((name, reading), None)
+        self._node_stamps.pop(name, None)
 
     def _candidates(self, node: Node, reading: Reading) -> list[Slice]:
         """The node's own slices, then the shared ones; the stable variant takes all in order."""

@@ -365,3 +365,22 @@ def test_unreadable_quantity_names_its_place() -> None:
     with pytest.raises(InputError) as caught:
         of(resource_slice("s", device("d", capacity={"m": {"value": "x"}})))
     assert caught.value.place == "ResourceSlice s: spec.devices[0].capacity[m].value"
+
+
+def test_node_that_is_gone_is_forgotten():
+    found = of(resource_slice("a", device("d")))
+    kept = found.node_view(here("other"), READING)
+    gone = found.node_view(here(), READING)
+    found.forget_node("node")
+    assert found.node_view(here(), READING) is not gone
+    assert names(found) == ["d"]
+    assert found.node_view(here("other"), READING) is kept
+
+
+def test_forgotten_node_sees_what_was_written_meanwhile():
+    found = of()
+    found.put_slice(resource_slice("a", device("d")))
+    assert names(found) == ["d"]
+    found.forget_node("node")
+    found.put_slice(resource_slice("a", device("e")))
+    assert names(found) == ["e"]
