@@ -29,6 +29,13 @@ ANCIENT = "ancient-changes"
 BEFORE_FIRST_APPLY = "before-first-apply"
 NAME_MAX = 128
 
+KNOWN_MAX = 2_048
+"""Sets of fields that are kept as read: most objects have one of few."""
+
+KNOWN_BYTES_MAX = 4_096
+"""A longer `fieldsV1` is read each time: those of long lists hardly come twice, and would fill the
+memory with every version of them."""
+
 _UNTRACKED = ("apiVersion", "kind")
 _UNTRACKED_METADATA = (
     "creationTimestamp",
@@ -95,7 +102,8 @@ def load(metadata: JsonView) -> list[Manager]:
 
 def _loaded(entry: JsonObject) -> Manager:
     written = entry.get("fieldsV1")
-    known = _known_fields(canonical_json(written if isinstance(written, dict) else {}))
+    text = canonical_json(written if isinstance(written, dict) else {})
+    known = _known_fields(text) if len(text) <= KNOWN_BYTES_MAX else _read_fields(text)
     return Manager(
         name=entry.get("manager", ""),
         operation=entry.get("operation", UPDATE),
@@ -107,11 +115,13 @@ def _loaded(entry: JsonObject) -> Manager:
     )
 
 
-@lru_cache(maxsize=2_048)
-def _known_fields(text: bytes) -> tuple[FieldSet, JsonObject]:
-    """The set that a `fieldsV1` writes, and how it is written: most objects have few of them."""
+def _read_fields(text: bytes) -> tuple[FieldSet, JsonObject]:
+    """The set that a `fieldsV1` writes, and how it is written."""
     fields = field_sets.load(msgspec.json.decode(text))
     return fields, field_sets.dump(fields)
+
+
+_known_fields = lru_cache(maxsize=KNOWN_MAX)(_read_fields)
 
 
 def dump(managers: Iterable[Manager]) -> list[JsonObject]:
