@@ -4,7 +4,6 @@ The order of the questions is that of the search (allocator.md 5), the answers c
 functions; asking changes nothing.
 """
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -206,23 +205,3 @@ def _against(state: ConstraintState, facts: object) -> Cause:
         about=f"{name} {how} what is taken",
         text=f"{name} is {value}, which {how} {seen or 'the devices already taken'}",
     )
-
-
-def suggestion(kind: Kind) -> str:
-    """What usually helps against a cause, in one sentence."""
-    return SUGGESTIONS[kind]
-
-
-SUGGESTIONS: Mapping[Kind, str] = {
-    Kind.ALLOCATED: "release the claim that holds the device",
-    Kind.TAKEN: "publish more devices or ask for fewer",
-    Kind.BINDING: "enable DRADeviceBindingConditions",
-    Kind.SELECTOR: "relax the selector",
-    Kind.SELECTOR_ERROR: "guard the expression, for example with .? and orValue()",
-    Kind.OTHER_NODE: "try the nodes which the device names",
-    Kind.CAPACITY: "ask for less capacity or release shares",
-    Kind.COUNTERS_OFF: "enable DRAPartitionableDevices",
-    Kind.COUNTERS: "release claims that hold partitions of the same device",
-    Kind.TAINT: "tolerate the taint or remove it",
-    Kind.CONSTRAINT: "drop the constraint or publish devices that satisfy it",
-}

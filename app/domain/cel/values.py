@@ -215,9 +215,6 @@ def go_type(value: Value) -> str:
     return _GO_TYPES.get(value.__class__, "types.Value")
 
 
-_KIND_NAMES = frozenset(_TYPE_NAMES.values())
-
-
 def size(value: Value) -> int:
     """The size that costs count: length of strings, bytes, lists and maps, otherwise 1.
 

@@ -119,20 +119,6 @@ BIND_DELAY_MAX_MILLIS = 60_000
 NAMES = tuple(_MAKERS)
 """The names of all controllers, in order; for leases, options and the command line."""
 
-LEFT_TO_RECORDINGS = frozenset(
-    {
-        "daemon-sets",
-        "definitions",
-        "deployments",
-        "jobs",
-        "kubelet",
-        "quotas",
-        "replica-sets",
-        "stateful-sets",
-    }
-)
-"""Controllers that a decide replay takes from the recording: they decide nothing about devices."""
-
 _GATE_OF = {
     "eviction": "DRADeviceTaints",
     "rule-status": "DRADeviceTaintRules",

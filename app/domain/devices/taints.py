@@ -100,11 +100,3 @@ def rule_of(tree: JsonObject) -> TaintRule:
         taint=taint_of(json_tree.mapping(tree, "spec", "taint"), name),
         tree=tree,
     )
-
-
-def taint_tree(rule: TaintRule) -> JsonObject:
-    """The taint as it is appended to a device: key, value, effect and time added."""
-    written = json_tree.mapping(rule.tree, "spec", "taint")
-    return {
-        name: written[name] for name in ("key", "value", "effect", "timeAdded") if name in written
-    }

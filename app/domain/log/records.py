@@ -165,12 +165,6 @@ class Record(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
         return f"{self.source}:{self.position}" if self.position else self.source
 
 
-def with_losses(record: Record, *losses: Loss) -> Record:
-    """The record with further losses; order and repetition do not matter."""
-    joined = join_losses(record.losses, losses)
-    return record if joined == record.losses else msgspec.structs.replace(record, losses=joined)
-
-
 def join_losses(first: Iterable[Loss], second: Iterable[Loss]) -> tuple[Loss, ...]:
     """Both sets as a sorted tuple."""
     return tuple(sorted({*first, *second}))

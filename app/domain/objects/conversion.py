@@ -16,9 +16,6 @@ from app.domain.values.json_tree import JsonObject, JsonView
 
 Step: TypeAlias = Callable[[JsonView], JsonObject]
 
-RECORDED_VERSIONS = ("v1alpha3",)
-"""Versions that old recordings hold for kinds which no longer serve them; only read."""
-
 
 def convert(tree: JsonView, kind: Kind, from_version: str, to_version: str) -> JsonObject:
     """The object in another version. Raises BadRequest when there is no way to or from it."""

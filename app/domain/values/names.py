@@ -9,7 +9,6 @@ from functools import lru_cache
 
 LABEL_MAX = 63
 SUBDOMAIN_MAX = 253
-C_IDENTIFIER_MAX = 32
 DRIVER_MAX = 63
 POOL_MAX = 253
 

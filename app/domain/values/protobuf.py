@@ -84,12 +84,6 @@ class Envelope:
     raw: bytes
 
 
-_ENVELOPE: Message = {
-    1: Field(name="typeMeta", type="TypeMeta", is_inline=True),
-    2: Field(name="raw", type="bytes"),
-    3: Field(name="contentEncoding", type="string"),
-    4: Field(name="contentType", type="string"),
-}
 _TYPE_META: Message = {
     1: Field(name="apiVersion", type="string"),
     2: Field(name="kind", type="string"),
@@ -97,7 +91,6 @@ _TYPE_META: Message = {
 _ITEMS: Message = {1: Field(name="items", type="string", is_list=True)}
 _TIME: Message = {1: Field(name="seconds", type="int64"), 2: Field(name="nanos", type="int32")}
 _TEXT: Message = {1: Field(name="text", type="string")}
-_RAW: Message = {1: Field(name="raw", type="bytes")}
 _INT_OR_TEXT: Message = {
     1: Field(name="type", type="int64"),
     2: Field(name="number", type="int32"),

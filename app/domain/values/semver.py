@@ -80,15 +80,6 @@ def parse_normalised(text: str) -> Semver:
     return parse(".".join(_without_leading_zeros(part) for part in parts))
 
 
-def is_valid(text: str) -> bool:
-    """True when `parse` accepts the text."""
-    try:
-        parse(text)
-    except SemverError:
-        return False
-    return True
-
-
 def compare(left: Semver, right: Semver) -> int:
     """-1, 0 or 1 by precedence; build metadata does not count."""
     return (left.key > right.key) - (left.key < right.key)
