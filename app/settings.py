@@ -126,6 +126,9 @@ class Settings(BaseSettings):
     summary_nodes_max: int = Field(
         512, ge=0, description="Nodes of a decision whose devices' causes are counted"
     )
+    explanations_at_once_max: int = Field(
+        4, ge=1, description="Questions why that a server answers at a time"
+    )
     explain_steps_max: int = Field(
         4_000, ge=0, description="Steps of a search that are followed to tell what it tried"
     )

@@ -23,7 +23,7 @@ class ApiLimits:
     compaction (0: everything is offered, for ever). Answers from
     `compress_from_bytes` on are compressed for clients that accept it (0: never).
     `blasts_at_once_max` questions about changes are answered at a time, each within `blast`.
-    `explain` bounds the work for one question why.
+    `explanations_at_once_max` questions why are answered at a time, each within `explain`.
     """
 
     body_bytes_max: int = 3 * 1024 * 1024
@@ -45,6 +45,7 @@ class ApiLimits:
     send_seconds_max: float = 30.0
     blasts_at_once_max: int = 1
     blast: BlastBounds = BlastBounds()
+    explanations_at_once_max: int = 4
     explain: ExplainBounds = ExplainBounds()
 
     @property

@@ -12,6 +12,7 @@ from app.api import redra_openapi, redra_views, status
 from app.api.limits import ApiLimits
 from app.api.messages import Answer, Request, Stream
 from app.api.redra_blast import BlastApi
+from app.api.timelines import views_at
 from app.domain.devices.cel_selectors import CelCompiler
 from app.domain.errors import BadRequest, NotFound, RevisionTooLarge
 from app.domain.log import Event, HistoryInfo, Revision
@@ -33,6 +34,7 @@ class RedraApi:
         self._histories = histories
         self._limits = limits
         self._blasts = BlastApi(histories, limits)
+        self._explanations = anyio.CapacityLimiter(limits.explanations_at_once_max)
         self._compiler = CelCompiler()
         self._views = redra_views.ViewTables(kept_max=_KEPT_VIEWS_MAX)
 
@@ -155,13 +157,6 @@ class RedraApi:
 
     async def _why(self, request: Request, runtime: HistoryRuntime, _: str) -> Answer:
         """Why an object is as it is: the decision about it and the reasons made again in full."""
-        moment = request.parameter("at")
-        views = runtime.views
-        if moment:
-            try:
-                views = await self._histories.at(runtime.info.name, moment)
-            except RevisionTooLarge as problem:
-                raise NotFound(str(problem)) from problem
         question = Question(
             kind=_required(request, "kind"),
             namespace=request.parameter("namespace") or "default",
@@ -169,16 +164,18 @@ class RedraApi:
             node=request.parameter("node"),
             help=request.flag("help"),
         )
-        explainer = Explainer(
-            runtime.log,
-            runtime.info,
-            views,
-            self._compiler,
-            runtime.rules.profile,
-            views_at=lambda revision: self._histories.at(runtime.info.name, revision),
-            bounds=self._limits.explain,
-        )
-        found = await explainer.why(question)
+        async with self._explanations:
+            explainer = Explainer(
+                runtime.log,
+                runtime.info,
+                await views_at(self._histories, runtime, request.parameter("at")),
+                self._compiler,
+                runtime.rules.profile,
+                views_at=lambda revision: self._histories.at(runtime.info.name, revision),
+                bounds=self._limits.explain,
+                blast_bounds=self._limits.blast,
+            )
+            found = await explainer.why(question)
         return Answer(msgspec.json.encode(found.to_json()))
 
     async def _blast(self, request: Request, runtime: HistoryRuntime, _: str) -> Answer:

@@ -13,12 +13,12 @@ from pydantic import ValidationError
 from app.api import redra_models as models
 from app.api.limits import ApiLimits
 from app.api.messages import Answer, Request
-from app.domain.errors import BadRequest, NotFound, RevisionTooLarge
-from app.domain.values.timestamps import Instant
-from app.service import blasting, blasting_world
+from app.api.timelines import views_at
+from app.domain.errors import BadRequest
+from app.service import blasting, blasting_world, moments
 from app.service.blast_radius import BlastRadius
 from app.service.blasting_world import Frozen
-from app.service.histories import Histories, parse_moment
+from app.service.histories import Histories
 from app.service.runtime import HistoryRuntime
 
 
@@ -35,9 +35,10 @@ class BlastApi:
         kind, name = request.parameter("kind"), request.parameter("name")
         if kind.lower() not in ("devicetaintrule", "devicetaintrules") or not name:
             raise BadRequest("give kind=devicetaintrule and the name of a rule that is there")
-        frozen = await self._frozen(request, runtime)
         bounds = self._limits.blast
-        return await self._answer(lambda: blasting.blast_of_rule(frozen, name, bounds))
+        return await self._answer(
+            request, runtime, lambda frozen: blasting.blast_of_rule(frozen, name, bounds)
+        )
 
     async def of_proposal(self, request: Request, runtime: HistoryRuntime) -> Answer:
         """What the changes in the body would do together. Raises Rejected as their write would."""
@@ -50,8 +51,9 @@ class BlastApi:
         except ValidationError as problem:
             raise BadRequest(models.problem_text(problem)) from problem
         changes = blasting.read_changes([("", tree) for tree in wanted.objects], wanted.delete)
-        frozen = await self._frozen(request, runtime)
-        return await self._answer(lambda: blasting.blast(frozen, changes, limits.blast))
+        return await self._answer(
+            request, runtime, lambda frozen: blasting.blast(frozen, changes, limits.blast)
+        )
 
     async def _frozen(self, request: Request, runtime: HistoryRuntime) -> Frozen:
         moment = request.parameter("at")
@@ -59,16 +61,15 @@ class BlastApi:
             return blasting_world.freeze(
                 runtime.views, runtime.info, runtime.rules, runtime.head.time
             )
-        try:
-            views = await self._histories.at(runtime.info.name, moment)
-        except RevisionTooLarge as problem:
-            raise NotFound(str(problem)) from problem
-        if moment.isdigit():
-            now = await blasting_world.time_of(runtime.log, runtime.info, views.revision)
-        else:
-            now = Instant(parse_moment(moment))
+        views = await views_at(self._histories, runtime, moment)
+        now = await moments.find_time(runtime.log, runtime.info, moment, views.revision)
         return blasting_world.freeze(views, runtime.info, runtime.rules, now)
 
-    async def _answer(self, question: Callable[[], BlastRadius]) -> Answer:
-        found = await anyio.to_thread.run_sync(question, limiter=self._turns)
+    async def _answer(
+        self, request: Request, runtime: HistoryRuntime, question: Callable[[Frozen], BlastRadius]
+    ) -> Answer:
+        # Those that wait hold no state: it is frozen when their turn has come.
+        async with self._turns:
+            frozen = await self._frozen(request, runtime)
+            found = await anyio.to_thread.run_sync(question, frozen)
         return Answer(msgspec.json.encode(found))

@@ -16,8 +16,8 @@ from app.domain.errors import (
     RevisionTooLarge,
 )
 from app.domain.log import Revision
-from app.domain.values import timestamps
 from app.domain.values.timestamps import Instant
+from app.service import moments
 from app.service.histories import Histories
 from app.service.runtime import HistoryRuntime
 from app.service.views import LiveViews
@@ -82,29 +82,33 @@ async def open_timeline(histories: Histories, place: Place) -> Timeline:
     if not place.moment:
         return Timeline(histories=histories, runtime=runtime)
     try:
-        past = await histories.at(place.history, place.moment)
+        past = await views_at(histories, runtime, place.moment)
     except InputError as problem:
         raise BadRequest(str(problem)) from problem
-    except RevisionTooLarge as problem:
-        raise NotFound(
-            f"history {place.history!r} has no revision {place.moment}: it ends at "
-            f"{runtime.views.revision}"
-        ) from problem
     now = await _moment_of(runtime, place.moment, past.revision)
     return Timeline(histories=histories, runtime=runtime, past=past, past_now=now)
 
 
+async def views_at(histories: Histories, runtime: HistoryRuntime, moment: str) -> LiveViews:
+    """The views of then; live ones for no moment. Raises InputError, NotFound beyond the end."""
+    if not moment:
+        return runtime.views
+    try:
+        return await histories.at(runtime.info.name, moment)
+    except RevisionTooLarge as problem:
+        raise NotFound(problem.message) from problem
+
+
 async def _moment_of(runtime: HistoryRuntime, moment: str, revision: Revision) -> Instant:
     """The instant a path names, or the time of the event at the revision it names."""
-    if not moment.isdigit():
-        return timestamps.parse(moment)
+    if not moments.is_revision(moment):
+        return moments.parse_instant(moment)
     place = (runtime.info.id, revision)
     if place not in _times:
-        before = Revision(max(0, revision - 1))
-        events = await runtime.log.read(runtime.info.id, after=before, until=revision, limit=1)
+        found = await moments.time_of(runtime.log, runtime.info, revision)
         if len(_times) >= _TIMES_MAX:
             _times.clear()
-        _times[place] = events[0].stamp.time if events else Instant(0)
+        _times[place] = found
     return _times[place]
 
 

@@ -8,15 +8,13 @@ import anyio.to_thread
 
 from app.adapters.history import documents
 from app.adapters.history.limits import ImportLimits
-from app.bootstrap.explanations import views_at
+from app.bootstrap.explanations import blast_bounds, views_at
 from app.bootstrap.histories import rules_of
 from app.bootstrap.stores import Store, find_history
 from app.domain.errors import InputError, Rejected
-from app.domain.values.timestamps import Instant
-from app.service import blasting, blasting_world
+from app.service import blasting, blasting_world, moments
 from app.service.blast_radius import BlastRadius
-from app.service.blasting import BlastBounds, Change
-from app.service.histories import parse_moment
+from app.service.blasting import Change
 from app.settings import Settings
 
 STANDARD_INPUT = "-"
@@ -44,24 +42,15 @@ async def blast(
 ) -> BlastRadius:
     """What the changes would do as of `moment` (empty: now). Raises InputError for a refusal."""
     info = await find_history(store, name)
-    last = (await store.log.head(info.id)).revision
-    if moment.isdigit() and int(moment) > last:
-        raise InputError(f"revision {moment} is not there yet, the last is {last}", place="--at")
     views = await views_at(store, settings, name, moment)
-    if moment and not moment.isdigit():
-        now = Instant(parse_moment(moment))
-    else:
-        now = await blasting_world.time_of(store.log, info, views.revision)
+    now = await moments.find_time(store.log, info, moment or str(views.revision), views.revision)
     frozen = blasting_world.freeze(views, info, rules_of(info), now)
     try:
-        return await anyio.to_thread.run_sync(blasting.blast, frozen, changes, bounds_of(settings))
+        return await anyio.to_thread.run_sync(
+            blasting.blast, frozen, changes, blast_bounds(settings)
+        )
     except Rejected as problem:
         raise InputError(problem.message) from problem
-
-
-def bounds_of(settings: Settings) -> BlastBounds:
-    """The bounds of an answer."""
-    return BlastBounds(changes_max=settings.blast_changes_max, listed_max=settings.blast_listed_max)
 
 
 def _content(file: Path, name: str, bytes_max: int) -> bytes:

@@ -1,9 +1,10 @@
 """Explanations of one history at one moment, for the command line."""
 
 from app.bootstrap.histories import open_histories
-from app.bootstrap.stores import Store, find_history
+from app.bootstrap.stores import Store, find_history, find_revision
 from app.domain.devices.cel_selectors import CelCompiler
 from app.domain.objects import profile as profiles
+from app.service.blasting import BlastBounds
 from app.service.explaining import Answer, Explainer, Question
 from app.service.pod_reasons import ExplainBounds
 from app.service.views import LiveViews
@@ -17,16 +18,16 @@ async def why(
     info = await find_history(store, name)
     profile = profiles.from_settings(info.settings)
     async with open_histories(store, settings) as histories:
-        if not moment:
-            moment = str((await store.log.head(info.id)).revision)
+        revision = await find_revision(store, info, moment, option="--at")
         explainer = Explainer(
             store.log,
             info,
-            await histories.at(name, moment),
+            await histories.at(name, revision),
             CelCompiler(),
             profile,
             views_at=lambda revision: histories.at(name, revision),
             bounds=explain_bounds(settings),
+            blast_bounds=blast_bounds(settings),
         )
         return await explainer.why(question)
 
@@ -43,10 +44,14 @@ def explain_bounds(settings: Settings) -> ExplainBounds:
     )
 
 
+def blast_bounds(settings: Settings) -> BlastBounds:
+    """The bounds of an answer about a change."""
+    return BlastBounds(changes_max=settings.blast_changes_max, listed_max=settings.blast_listed_max)
+
+
 async def views_at(store: Store, settings: Settings, name: str, moment: str) -> LiveViews:
     """The views of a history as of `moment` (empty: now)."""
     info = await find_history(store, name)
     async with open_histories(store, settings) as histories:
-        if not moment:
-            moment = str((await store.log.head(info.id)).revision)
-        return await histories.at(name, moment)
+        revision = await find_revision(store, info, moment, option="--at")
+        return await histories.at(name, revision)

@@ -13,6 +13,7 @@ from app.adapters.certificates import Certificate, write_private
 from app.domain.errors import InputError
 from app.domain.values.json_tree import JsonObject
 from app.service import histories as names
+from app.service import moments as moment_texts
 
 NAME = "redra"
 """Name of cluster, user and context for the default history."""
@@ -54,7 +55,7 @@ def for_moments(
     for history in histories:
         names.check_name(history)
     for moment in moments:
-        names.parse_moment(moment)
+        moment_texts.check(moment)
     cluster, user = _read(path)
     base = (server or str(cluster["server"])).rstrip("/")
     shown: list[tuple[str, JsonObject]] = []

@@ -10,20 +10,18 @@ from app.adapters.uids import DerivedUids
 from app.bootstrap import choices
 from app.bootstrap.histories import rules_of, views_of
 from app.bootstrap.recordings import Recording, import_history
-from app.bootstrap.stores import Store, find_history
+from app.bootstrap.stores import Store, find_history, find_revision
 from app.domain.controllers import registry
 from app.domain.controllers.plan import Reconciler
 from app.domain.controllers.scheduling.attempt import TieBreak
-from app.domain.errors import RevisionTooLarge
 from app.domain.log import HistoryInfo, Revision
 from app.domain.objects import profile as profiles
-from app.domain.values import json_tree, timestamps
+from app.domain.values import json_tree
 from app.service import deciding, replaying
 from app.service.deciding import Pacing
 from app.service.deciding_differences import DecideReport
 from app.service.deciding_pace import RecordedPace
 from app.service.deciding_writers import DECIDED
-from app.service.histories import parse_moment
 from app.service.replaying import FoldReport, ReplayBounds, VerifyReport
 from app.service.views import compiler_of, features_of
 from app.settings import Settings
@@ -51,7 +49,7 @@ async def fold(
     return await replaying.fold(
         store.log,
         info,
-        until=await _until(store, info, moment),
+        until=await find_revision(store, info, moment, option="--to"),
         views=views_of(profiles.from_settings(info.settings))(),
         bounds=_bounds(settings),
         progress=progress,
@@ -69,7 +67,7 @@ async def verify(
     return await replaying.verify(
         store.log,
         info,
-        until=await _until(store, info, moment),
+        until=await find_revision(store, info, moment, option="--to"),
         rules=rules,
         controllers=registry.controllers(
             rules.profile, features_of(rules.profile), compiler, options
@@ -118,7 +116,7 @@ async def decide(
     return await deciding.decide(
         store.log,
         info,
-        until=await _until(store, info, moment),
+        until=await find_revision(store, info, moment, option="--to"),
         rules=rules,
         controllers=controllers,
         uids=DerivedUids(info.seed),
@@ -154,18 +152,6 @@ async def _has_rules(store: Store, settings: Settings, info: HistoryInfo) -> boo
             return True
         after = page[-1].revision
     return False
-
-
-async def _until(store: Store, info: HistoryInfo, moment: str) -> Revision:
-    head = await store.log.head(info.id)
-    if not moment:
-        return head.revision
-    found = parse_moment(moment)
-    if not moment.isdigit():
-        return await store.log.revision_at(info.id, timestamps.Instant(found))
-    if found > head.revision:
-        raise RevisionTooLarge(f"revision {found} does not exist: the last is {head.revision}")
-    return Revision(found)
 
 
 def _bounds(settings: Settings) -> ReplayBounds:

@@ -20,8 +20,7 @@ from app.api.connections import ConnectionBounds, connection_class
 from app.api.limits import ApiLimits
 from app.bootstrap import collecting, kubeconfigs
 from app.bootstrap.access import Door, open_door
-from app.bootstrap.blasts import bounds_of
-from app.bootstrap.explanations import explain_bounds
+from app.bootstrap.explanations import blast_bounds, explain_bounds
 from app.bootstrap.histories import (
     default_history,
     folding_bounds,
@@ -29,7 +28,7 @@ from app.bootstrap.histories import (
     views_of,
 )
 from app.bootstrap.projecting import keep_process
-from app.bootstrap.stores import Store, open_store
+from app.bootstrap.stores import Store, find_history, open_store
 from app.domain.allocation.summary import SummaryBounds
 from app.domain.devices.cel_selectors import CelCompiler
 from app.domain.errors import InputError
@@ -162,6 +161,8 @@ async def work(
         store = await stack.enter_async_context(open_store(settings))
         histories = await stack.enter_async_context(open_histories(store, settings))
         supervise(histories, store, settings, only=only, with_projector=not only)
+        for name in names:
+            await find_history(store, name)
         wanted = names or tuple(info.name for info in await store.log.histories())
         for name in wanted:
             await histories.open(name)
@@ -282,6 +283,7 @@ def api_limits(settings: Settings) -> ApiLimits:
         log_page_max=settings.log_page_max,
         send_seconds_max=settings.send_seconds_max,
         blasts_at_once_max=settings.blasts_at_once_max,
-        blast=bounds_of(settings),
+        blast=blast_bounds(settings),
+        explanations_at_once_max=settings.explanations_at_once_max,
         explain=explain_bounds(settings),
     )

@@ -21,10 +21,11 @@ from app.adapters.postgres.server import EmbeddedServer, running_url
 from app.adapters.postgres.views import PostgresViewStore
 from app.adapters.postgres.wakeup import open_wake_up
 from app.adapters.uids import RandomUids
-from app.domain.errors import InputError
-from app.domain.log import HistoryInfo
+from app.domain.errors import InputError, RevisionTooLarge
+from app.domain.log import HistoryInfo, Revision
 from app.domain.log.projection import Table
 from app.ports import EventLog, Leases, ViewStore
+from app.service import moments
 from app.service.runtime import RuntimePorts
 from app.settings import Settings
 from projections import all_projections
@@ -96,6 +97,16 @@ async def find_history(store: Store, name: str) -> HistoryInfo:
             cure=f"choose of {names}" if names else "import one, or start `redra up`",
         )
     return found
+
+
+async def find_revision(store: Store, info: HistoryInfo, moment: str, *, option: str) -> Revision:
+    """The revision that a moment means (empty: the last). Raises InputError naming the option."""
+    if not moment:
+        return (await store.log.head(info.id)).revision
+    try:
+        return await moments.find_revision(store.log, info, moment)
+    except RevisionTooLarge as problem:
+        raise InputError(problem.message, place=option) from problem
 
 
 async def migrate(settings: Settings, revision: str) -> str:

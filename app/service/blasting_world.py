@@ -39,7 +39,6 @@ from app.domain.objects.profile import Profile
 from app.domain.objects.rules import Rules
 from app.domain.values.json_tree import JsonObject
 from app.domain.values.timestamps import Instant
-from app.ports import EventLog
 from app.service.views import LiveViews, compiler_of
 from projections.objects import ObjectsProjection
 
@@ -104,12 +103,6 @@ def freeze(views: LiveViews, info: HistoryInfo, rules: Rules | None, now: Instan
         allocated=views.allocated.copy(),
         events=tuple(event for place in places for event in objects.events(*place)),
     )
-
-
-async def time_of(log: EventLog, info: HistoryInfo, revision: Revision) -> Instant:
-    """The time of the event at that revision; 0 in an empty history."""
-    events = await log.read(info.id, after=Revision(revision - 1), until=revision, limit=1)
-    return events[0].stamp.time if events else Instant(0)
 
 
 class World:

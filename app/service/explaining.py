@@ -31,9 +31,11 @@ from app.service import (
     choice_reasons,
     decision_reasons,
     device_reasons,
+    moments,
     pod_reasons,
 )
 from app.service.blast_radius import BlastRadius
+from app.service.blasting import BlastBounds
 from app.service.choice_reasons import Choice
 from app.service.pod_reasons import ExplainBounds, PodFindings, Steps
 from app.service.reasons import NAMES_MAX, Reason
@@ -109,12 +111,14 @@ class Explainer:
         *,
         views_at: ViewsAt,
         bounds: ExplainBounds = ExplainBounds(),
+        blast_bounds: BlastBounds = BlastBounds(),
     ) -> None:
         self._log = log
         self._info = info
         self._views = views
         self._views_at = views_at
         self._bounds = bounds
+        self._blast_bounds = blast_bounds
         options = registry.options_from(info.settings)
         self._rules = SchedulingRules(
             gates=profile,
@@ -285,9 +289,10 @@ class Explainer:
 
     async def _blast(self, rule: str) -> BlastRadius:
         """The blast radius of a rule that is there, computed in a thread."""
-        now = await blasting_world.time_of(self._log, self._info, self._views.revision)
+        now = await moments.time_of(self._log, self._info, self._views.revision)
         frozen = blasting_world.freeze(self._views, self._info, None, now)
-        return await anyio.to_thread.run_sync(blasting.blast_of_rule, frozen, rule)
+        bounds = self._blast_bounds
+        return await anyio.to_thread.run_sync(blasting.blast_of_rule, frozen, rule, bounds)
 
     def _other(self, key: ObjectKey, decision: Event | None) -> Answer:
         if decision is None:
@@ -414,7 +419,7 @@ def _users_of(views: LiveViews, claim: ObjectKey) -> list[str]:
 
 def _named(key: ObjectKey) -> str:
     """`pod default/web`, as people name it."""
-    kind = next((one for one in kinds.kinds() if one.plural == key.resource), None)
+    kind = kinds.find(key.group, key.resource)
     noun = kind.singular if kind is not None and kind.singular else key.resource
     return f"{noun} {key.namespace}/{key.name}" if key.namespace else f"{noun} {key.name}"
 
@@ -424,11 +429,8 @@ def _has(count: int) -> str:
 
 
 def _find_kind(text: str) -> kinds.Kind:
-    wanted = text.lower()
-    for kind in kinds.kinds():
-        names = (kind.kind.lower(), kind.plural, kind.singular, *kind.short_names)
-        if wanted in names or wanted == kind.qualified_plural:
-            return kind
+    for kind in kinds.find_name(text):
+        return kind
     raise InputError(
         f"there is no kind {text!r}", cure="write it as pod/NAME, resourceclaim/NAME, …"
     )

@@ -8,13 +8,12 @@ from contextlib import asynccontextmanager
 import anyio
 from anyio.abc import TaskGroup, TaskStatus
 
-from app.domain.errors import InputError, NotFound, RevisionTooLarge
+from app.domain.errors import InputError, NotFound
 from app.domain.log import Actor, HistoryInfo, ObjectKey, Revision
 from app.domain.objects.commands import CreateObject
 from app.domain.objects.rules import Rules
-from app.domain.values import timestamps
 from app.domain.values.json_tree import JsonObject
-from app.domain.values.timestamps import Instant, TimestampError
+from app.service import moments
 from app.service.runtime import HistoryRuntime, RuntimeBounds, RuntimePorts
 from app.service.views import LiveViews
 
@@ -43,19 +42,6 @@ def check_name(name: str) -> str:
 def _namespace(name: str) -> CreateObject:
     tree = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}}
     return CreateObject(key=ObjectKey("", "namespaces", "", name), version="v1", tree=tree)
-
-
-def parse_moment(text: str) -> Revision | Instant:
-    """`123` is a revision, an RFC 3339 text an instant. Raises InputError for anything else."""
-    if text.isascii() and text.isdigit() and len(text) <= 18:
-        return Revision(int(text))
-    try:
-        return timestamps.parse(text)
-    except TimestampError as problem:
-        raise InputError(
-            f"{text!r} is neither a revision nor an instant",
-            cure="give a number such as 42 or a time such as 2026-01-02T03:04:05Z",
-        ) from problem
 
 
 class Histories:
@@ -152,21 +138,9 @@ class Histories:
             return await self.create_cluster(name, settings=settings)
         return await self.open(name)
 
-    async def revision(self, info: HistoryInfo, moment: Revision | Instant | str) -> Revision:
-        """The revision that a moment means. Raises RevisionTooLarge beyond the end."""
-        if isinstance(moment, str):
-            parsed = parse_moment(moment)
-            is_revision = moment.isdigit()
-        else:
-            parsed, is_revision = moment, True
-        if not is_revision:
-            return await self._ports.log.revision_at(info.id, Instant(parsed))
-        head = await self._ports.log.head(info.id)
-        if parsed > head.revision:
-            raise RevisionTooLarge(
-                f"Too large resource version: {parsed}, current: {head.revision}"
-            )
-        return Revision(parsed)
+    async def revision(self, info: HistoryInfo, moment: Revision | str) -> Revision:
+        """The revision that a moment means. Raises InputError, RevisionTooLarge beyond the end."""
+        return await moments.find_revision(self._ports.log, info, str(moment))
 
     async def at(self, name: str, moment: Revision | str) -> LiveViews:
         """The views as of a revision or instant text; read-only, shared, kept for a while."""

@@ -40,7 +40,7 @@ def test_proposal_is_told_refused_and_never_written(tmp_path: Path) -> None:
     assert f'{file}:2: DeviceTaintRule.resource.k8s.io "proposed" is invalid' in error
     code, _, error = redra("blast", "-f", file, *about, "--at", "99999", data=data)
     assert code == 2
-    assert "--at: revision 99999 is not there yet" in error
+    assert "--at: history 'examples' has no revision 99999: it ends at " in error
     code, _, error = redra("blast", "--delete", "devicetaintrule/proposed", *about, data=data)
     assert code == 2
     assert '"proposed" not found' in error

@@ -28,6 +28,7 @@ CHANGED = {
     "blasts_at_once_max": 3,
     "blast_listed_max": 4,
     "explain_steps_max": 5,
+    "explanations_at_once_max": 6,
 }
 
 

@@ -1,7 +1,10 @@
 """Questions about changes through `/redra/v1`."""
 
+import anyio
 import pytest
 
+from app.api.limits import ApiLimits
+from app.service.blasting import BlastBounds
 from tests.api.serving import serving
 
 PATH = "/redra/v1/histories/default/blast"
@@ -108,3 +111,27 @@ async def test_why_of_a_rule_tells_its_blast_radius():
         assert radius["text"] == "what it does, against a state without it:"
         texts = [child["text"] for child in radius["children"]]
         assert "devices: 1 tainted, 1 can no longer be allocated" in texts
+
+
+async def test_why_of_a_rule_lists_no_more_than_a_blast_answer_may():
+    limits = ApiLimits(blast=BlastBounds(listed_max=1))
+    async with serving(limits=limits) as server:
+        await server.post(SLICES, slice_of("a", "b"))
+        await server.post(RULES, rule())
+        found = await server.get("/redra/v1/histories/default/why?kind=devicetaintrule&name=rule")
+        assert found["blast"]["left_out"] == {"devices": 1}
+
+
+async def test_questions_that_wait_for_their_turn_see_the_state_of_their_turn():
+    async with serving() as server:
+        await server.post(SLICES, slice_of("a"))
+        told = []
+
+        async def ask():
+            found = await server.post(PATH, {"objects": [rule()]}, code=200)
+            told.append(found["totals"]["devices_tainted"])
+
+        async with anyio.create_task_group() as tasks:
+            for _ in range(5):
+                tasks.start_soon(ask)
+        assert told == [1] * 5

@@ -1,0 +1,54 @@
+"""What people mean by a moment: a revision such as `42`, or an instant as in RFC 3339."""
+
+from app.domain.errors import InputError, RevisionTooLarge
+from app.domain.log import HistoryInfo, Revision
+from app.domain.values import timestamps
+from app.domain.values.timestamps import Instant, TimestampError
+from app.ports import EventLog
+
+_DIGITS_MAX = 18
+
+
+def is_revision(moment: str) -> bool:
+    """Whether the moment is given as a revision."""
+    return moment.isascii() and moment.isdigit() and len(moment) <= _DIGITS_MAX
+
+
+def parse_instant(moment: str) -> Instant:
+    """The instant of a moment that is no revision. Raises InputError for what is neither."""
+    try:
+        return timestamps.parse(moment)
+    except TimestampError as problem:
+        raise InputError(
+            f"{moment!r} is neither a revision nor an instant",
+            cure="give a number such as 42 or a time such as 2026-01-02T03:04:05Z",
+        ) from problem
+
+
+def check(moment: str) -> None:
+    """Raises InputError for a text that means no moment."""
+    if not is_revision(moment):
+        parse_instant(moment)
+
+
+async def find_revision(log: EventLog, info: HistoryInfo, moment: str) -> Revision:
+    """The last revision up to the moment. Raises InputError, RevisionTooLarge beyond the end."""
+    if not is_revision(moment):
+        return await log.revision_at(info.id, parse_instant(moment))
+    last = (await log.head(info.id)).revision
+    if int(moment) > last:
+        raise RevisionTooLarge(f"history {info.name!r} has no revision {moment}: it ends at {last}")
+    return Revision(int(moment))
+
+
+async def find_time(log: EventLog, info: HistoryInfo, moment: str, revision: Revision) -> Instant:
+    """The instant that was given, or the time of the event at the revision that was given."""
+    if not is_revision(moment):
+        return parse_instant(moment)
+    return await time_of(log, info, revision)
+
+
+async def time_of(log: EventLog, info: HistoryInfo, revision: Revision) -> Instant:
+    """The time of the event at that revision; 0 in an empty history."""
+    events = await log.read(info.id, after=Revision(revision - 1), until=revision, limit=1)
+    return events[0].stamp.time if events else Instant(0)
