@@ -1,8 +1,9 @@
 """Kills, by a seed: `python -m tests.crash --kills 200 --seed 1`, or `make crash`.
 
 Seven in ten die inside one process, under virtual time, at any call of a port. The others are real
-processes over a real PostgreSQL: workers and the API of a divided cluster, `redra up` as a whole,
-and now and then PostgreSQL itself. Each story must end as the one without kills; see `judging`.
+processes over a real PostgreSQL: workers, API and projector of a divided cluster, `redra up` as a
+whole or the projector beside it, and now and then PostgreSQL itself. Each story must end as the one
+without kills; see `judging`.
 """
 
 import argparse

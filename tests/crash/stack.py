@@ -3,7 +3,8 @@
 `Stack` has its own server, an API process without controllers and worker processes for groups of
 controllers. A gate in the database (a trigger that takes an advisory lock) stops the process that
 appends in the middle of an append, or in its commit: there it is killed. In the middle means that
-nothing was stored; in the commit means that all of it is, and that nobody was told.
+nothing was stored, because its connection ends too; in the commit means that all of it is, and that
+nobody was told.
 """
 
 import os
@@ -13,6 +14,7 @@ import subprocess
 import sys
 import threading
 import time
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
@@ -25,6 +27,14 @@ from app.adapters.postgres.server import EmbeddedServer
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 LOCK = 4711
+
+STARTS_MAX = 20
+"""How often a process is started while the database says that it is starting too."""
+
+STARTING = "the database server is starting or stopping"
+
+GONE_SECONDS = 60.0
+"""How long the child of a killed process may take to end."""
 
 GROUPS: dict[str, tuple[str, ...]] = {
     "scheduling": ("scheduling",),
@@ -44,9 +54,12 @@ WRITERS: dict[str, str] = {
     "running": "system:node:redra",
     "api": "",
     "up": "*",
+    "projector": "projector",
 }
 """Under which name a process writes, for the gate; the API writes under its clients' names, `up`
-under all."""
+under all. The projector writes no events: its gate is at the checkpoints."""
+
+PROJECTOR = "projector"
 
 GATE = f"""
 CREATE TABLE IF NOT EXISTS crash_gate (writer text, stage text);
@@ -61,6 +74,17 @@ BEGIN
   END IF;
   RETURN NULL;
 END $body$;
+CREATE OR REPLACE FUNCTION crash_gate_views() RETURNS trigger LANGUAGE plpgsql AS $body$
+BEGIN
+  IF EXISTS (SELECT 1 FROM crash_gate WHERE stage = TG_ARGV[0] AND writer = '{PROJECTOR}') THEN
+    PERFORM pg_advisory_xact_lock_shared({LOCK});
+  END IF;
+  RETURN NULL;
+END $body$;
+CREATE TRIGGER crash_append AFTER INSERT OR UPDATE ON checkpoints
+  FOR EACH ROW EXECUTE FUNCTION crash_gate_views('append');
+CREATE CONSTRAINT TRIGGER crash_commit AFTER INSERT OR UPDATE ON checkpoints
+  DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION crash_gate_views('commit');
 CREATE TRIGGER crash_append AFTER INSERT ON log_events
   FOR EACH ROW EXECUTE FUNCTION crash_gate('append');
 CREATE CONSTRAINT TRIGGER crash_commit AFTER INSERT ON log_events DEFERRABLE INITIALLY DEFERRED
@@ -77,6 +101,7 @@ class Program:
         self._log = log
         self._env = env
         self._process: subprocess.Popen[str] | None = None
+        self._drains: threading.Thread | None = None
         self.first_line = ""
 
     def start(self) -> None:
@@ -96,14 +121,23 @@ class Program:
         assert self._process is not None
         assert self._process.stdout is not None
         self.first_line = self._process.stdout.readline()
-        assert self.first_line, f"{self.name} did not start: {self._log.read_text()[-2000:]}"
-        threading.Thread(target=self._drain, args=(self._process.stdout,), daemon=True).start()
+        is_ready = self.first_line and not self.first_line.startswith("redra: ")
+        said = self.first_line or self._log.read_text()[-2000:]
+        assert is_ready, f"{self.name} did not start: {said}"
+        drain = threading.Thread(target=self._drain, args=(self._process.stdout,), daemon=True)
+        drain.start()
+        self._drains = drain
         return self.first_line
 
     @property
-    def is_running(self) -> bool:
-        """Whether it lives."""
-        return self._process is not None and self._process.poll() is None
+    def pid(self) -> int:
+        """The number of the process."""
+        assert self._process is not None
+        return self._process.pid
+
+    def projectors(self) -> list[int]:
+        """The processes that it has started to write view tables."""
+        return projectors_of(self.pid) if self._process is not None else []
 
     def _drain(self, lines: IO[str]) -> None:
         with self._log.open("a") as log:
@@ -119,35 +153,96 @@ class Program:
     def kill(self, how: signal.Signals = signal.SIGKILL) -> None:
         """End it without a word, and wait until it is gone."""
         process, self._process = self._process, None
+        drains, self._drains = self._drains, None
         if process is not None:
             process.send_signal(how)
             process.wait(30)
+            if drains is not None:
+                drains.join(30)
+            assert process.stdout is not None
+            process.stdout.close()
+
+
+def projectors_of(parent: int) -> list[int]:
+    """The processes that write view tables for a server."""
+    found = []
+    for status in Path("/proc").glob("[0-9]*/status"):
+        with suppress(OSError):
+            is_child = f"\nPPid:\t{parent}\n" in status.read_text()
+            if is_child and b"project" in (status.parent / "cmdline").read_bytes().split(b"\0"):
+                found.append(int(status.parent.name))
+    return found
+
+
+def wait_gone(process: int) -> None:
+    """Wait for the end of a process that is not ours to wait for. Raises AssertionError."""
+    end = time.monotonic() + GONE_SECONDS
+    while time.monotonic() < end:
+        try:
+            if "\nState:\tZ" in Path(f"/proc/{process}/status").read_text():
+                return
+        except OSError:
+            return
+        time.sleep(0.05)  # waits: for a process that says nothing
+    raise AssertionError(f"process {process} outlived the one that had started it")
 
 
 @dataclass(slots=True, kw_only=True)
 class Gate:
-    """A held gate: whoever comes to it stands still."""
+    """A held gate: whoever comes to it stands still. `head` is the revision before its append."""
 
     connection: asyncpg.Connection
+    head: int
+    stopped: int = 0
 
     async def wait_stopped(self, seconds: float) -> bool:
         """True as soon as a process stands at the gate; False when nobody came."""
         question = (
-            "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() "
+            "SELECT pid FROM pg_stat_activity WHERE datname = current_database() "
             "AND wait_event_type = 'Lock' AND wait_event = 'advisory'"
         )
         end = time.monotonic() + seconds
         while time.monotonic() < end:
-            if await self.connection.fetchval(question):
+            if found := await self.connection.fetchval(question):
+                self.stopped = found
+                # Others wait for it: what is stored now is what was stored before it.
+                self.head = await _head(self.connection)
                 return True
             await self.connection.fetchval("SELECT pg_sleep(0.02)")
         return False
 
     async def open(self) -> None:
-        """Let pass whoever stands there, and all after."""
-        await self.connection.execute("TRUNCATE crash_gate")
+        """Let pass whoever stands there, and all after.
+
+        Rows are deleted, not truncated: the one who stands there has read them, and would be the
+        victim of a deadlock with a truncation before it could commit.
+        """
+        await self.connection.execute("DELETE FROM crash_gate")
         await self.connection.execute(f"SELECT pg_advisory_unlock({LOCK})")
+
+    async def forsake(self) -> None:
+        """End the server's side of the one who stands there: what it was doing is undone.
+
+        A killed client alone does not do that: a statement that runs goes on to its commit.
+        """
+        await self.connection.execute("SELECT pg_terminate_backend($1)", self.stopped)
+
+    async def wait_left(self) -> int:
+        """The head once the server's side of the one who stood there has ended."""
+        question = "SELECT count(*) FROM pg_stat_activity WHERE pid = $1"
+        end = time.monotonic() + GONE_SECONDS
+        while await self.connection.fetchval(question, self.stopped):
+            assert time.monotonic() < end, "the server goes on for a client that is gone"
+            await self.connection.fetchval("SELECT pg_sleep(0.02)")
+        return await _head(self.connection)
+
+    async def close(self) -> None:
+        """Leave the database."""
         await self.connection.close()
+
+
+async def _head(connection: asyncpg.Connection) -> int:
+    return int(await connection.fetchval("SELECT COALESCE(max(revision), 0) FROM log_events"))
 
 
 class Stack:
@@ -173,6 +268,7 @@ class Stack:
             "REDRA_LEASE_SECONDS": "2",
             "REDRA_POLL_SECONDS": "0.5",
             "REDRA_SNAPSHOT_EVERY": "200",
+            "REDRA_BIND_DELAY_MILLIS": "0" if self.together else "300",
         }
         (self.folder / "data").mkdir()
         listen = "127.0.0.1:0"
@@ -187,8 +283,11 @@ class Stack:
         for name, controllers in groups.items():
             only = [part for controller in controllers for part in ("--only", controller)]
             self._add(name, ["work", *only], env).start()
-        for name in groups:
-            self.programs[name].wait_ready()
+        if not self.together:
+            self._add(PROJECTOR, ["project"], env).start()
+        for program in self.programs.values():
+            if program is not api:
+                program.wait_ready()
 
     def _add(self, name: str, command: list[str], env: dict[str, str]) -> Program:
         log = self.folder / f"{name}.log"
@@ -196,17 +295,52 @@ class Stack:
         return program
 
     def restart(self, name: str) -> None:
-        """Start a killed process again."""
-        program = self.programs[name]
-        program.start()
-        program.wait_ready()
+        """Start a killed process again, and once more if the database is only coming back itself.
 
-    async def hold_gate(self, writer: str, stage: str) -> Gate:
-        """Stop the next append of that process, in its middle or in its commit."""
-        connection = await asyncpg.connect(self.database)
-        await connection.execute(f"SELECT pg_advisory_lock({LOCK})")
-        await connection.execute("INSERT INTO crash_gate VALUES ($1, $2)", WRITERS[writer], stage)
-        return Gate(connection=connection)
+        A process says so and ends; whoever keeps processes alive starts it again.
+        """
+        program = self.programs[name]
+        for left in reversed(range(STARTS_MAX)):
+            program.start()
+            try:
+                program.wait_ready()
+                return
+            except AssertionError as problem:
+                if not left or STARTING not in str(problem):
+                    raise
+                program.kill()
+
+    async def hold_gate(self, writer: str, stage: str) -> Gate | None:
+        """Stop the next append of that process, in its middle or in its commit.
+
+        None when the database is not there.
+        """
+        try:
+            connection = await asyncpg.connect(self.database)
+        except (OSError, asyncpg.PostgresError):
+            return None
+        try:
+            await connection.execute(f"SELECT pg_advisory_lock({LOCK})")
+            row = (WRITERS[writer], stage)
+            await connection.execute("INSERT INTO crash_gate VALUES ($1, $2)", *row)
+            return Gate(connection=connection, head=await _head(connection))
+        except (OSError, asyncpg.PostgresError):
+            connection.terminate()
+            return None
+
+    def kill(self, name: str) -> bool:
+        """SIGKILL; False when nobody was there. What a process had started must go with it."""
+        if name not in self.programs:
+            children = self.programs["up"].projectors()
+            for child in children:
+                os.kill(child, signal.SIGKILL)
+            return bool(children)
+        program = self.programs[name]
+        children = program.projectors()
+        program.kill()
+        for child in children:
+            wait_gone(child)
+        return True
 
     def kill_postgres(self) -> None:
         """SIGKILL to the postmaster; its guardian starts it again."""

@@ -7,23 +7,34 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import anyio
-import asyncpg
 import httpx
 
-from app.adapters.postgres.database import open_database
+from app.adapters.memory import MemoryViewStore
+from app.adapters.postgres.database import Database, open_database
 from app.adapters.postgres.log import PostgresLog
 from app.adapters.postgres.server import EmbeddedServer
+from app.adapters.postgres.views import PostgresViewStore
+from app.bootstrap.histories import views_of
+from app.bootstrap.stores import view_tables
+from app.domain.controllers import registry
 from app.domain.errors import LogUnavailable
-from app.domain.log import Event, Revision
-from app.domain.objects.profile import Profile
+from app.domain.log import Event, HistoryInfo, Revision
+from app.domain.objects import profile as profiles
 from app.domain.values.json_tree import JsonObject
+from app.service.folding import FoldingBounds, Projector
 from tests.crash import judging, story
-from tests.crash.stack import GROUPS, Stack
+from tests.crash.stack import GROUPS, PROJECTOR, Stack
 from tests.crash.story import Act
 
-PATIENCE_SECONDS = 90.0
-GATE_SECONDS = 4.0
+PATIENCE_SECONDS = 180.0
+GATE_SECONDS = 2.0
 """How long a gate waits for somebody to come; then the process is killed where it is."""
+
+UNANSWERED_MAX = 2
+"""How many kills in a row may keep the client from any answer: nobody gets on who always dies."""
+
+POSTGRES_EVERY = 12
+"""One kill in so many hits the postmaster."""
 
 KINDS = (
     ("v1", "pods"),
@@ -41,6 +52,7 @@ class Toll:
     wanted: int
     killed: list[str] = field(default_factory=list)
     repeats: int = 0
+    unanswered: int = 0
 
     @property
     def is_paid(self) -> bool:
@@ -82,7 +94,7 @@ async def _tell_once(stack: Stack, home: str, toll: Toll, expected: list[JsonObj
     for chapter, state in zip(chapters, expected[1:], strict=True):
         for act in chapter:
             await send(stack, act, toll)
-        await wait_state(stack, home, state)
+        await wait_state(stack, home, state, toll)
 
 
 async def send(stack: Stack, act: Act, toll: Toll) -> None:
@@ -97,10 +109,9 @@ async def send(stack: Stack, act: Act, toll: Toll) -> None:
                 toll.repeats += 1
                 await anyio.sleep(0.05)  # waits: for another process
                 continue
-            if answer.status_code < 300:
-                return
-            reason = answer.json().get("reason")
-            if reason in ("AlreadyExists", "NotFound"):
+            reason = "" if answer.status_code < 300 else answer.json().get("reason")
+            if reason in ("", "AlreadyExists", "NotFound"):
+                toll.unanswered = 0
                 return
             assert answer.status_code >= 500, answer.text
             toll.repeats += 1
@@ -119,7 +130,7 @@ async def _send_once(client: httpx.AsyncClient, act: Act, path: str) -> httpx.Re
             return await client.patch(f"{path}/{act.name}", json=act.body, headers=kind)
 
 
-async def wait_state(stack: Stack, home: str, expected: JsonObject) -> None:
+async def wait_state(stack: Stack, home: str, expected: JsonObject, toll: Toll) -> None:
     """Return when the state is the expected one and stays so for another look."""
     end = time.monotonic() + PATIENCE_SECONDS
     found: JsonObject = {}
@@ -127,6 +138,7 @@ async def wait_state(stack: Stack, home: str, expected: JsonObject) -> None:
     while time.monotonic() < end:
         try:
             found = story.final_state(home, await _objects(stack))
+            toll.unanswered = 0
         except httpx.TransportError:
             found = {}
         same = same + 1 if found == expected else 0
@@ -156,51 +168,125 @@ def path_of(version: str, resource: str, namespace: str) -> str:
 
 
 async def _kill(stack: Stack, draw: random.Random, toll: Toll) -> None:
-    """Kill one process after the other, at named points of its appends, and start it again."""
-    postgres_every = 12
-    while not toll.is_paid:
-        if len(toll.killed) % postgres_every == postgres_every - 1:
-            await anyio.to_thread.run_sync(stack.kill_postgres)
-            toll.killed.append("postgres")
-            await anyio.sleep(draw.random())  # waits: for another process
-            continue
-        names = ["up"] if stack.together else ["scheduling", "scheduling", *GROUPS, "api"]
-        name = draw.choice(names)
-        stage = draw.choice(["append", "commit", "commit"])
-        try:
-            gate = await stack.hold_gate(name, stage)
-        except (OSError, asyncpg.PostgresError):
-            await anyio.sleep(0.1)  # waits: for another process
-            continue
-        stopped = await gate.wait_stopped(GATE_SECONDS)
-        stack.programs[name].kill()
-        toll.killed.append(f"{name} {stage if stopped else 'anywhere'}")
+    """Kill one process after the other, at named points of its appends, and start it again.
+
+    Others are killed while it starts, so that several may be away at once.
+    """
+    starting: set[str] = set()
+    async with anyio.create_task_group() as starts:
+        while not toll.is_paid:
+            if len(toll.killed) % POSTGRES_EVERY == POSTGRES_EVERY - 1:
+                await anyio.to_thread.run_sync(stack.kill_postgres)
+                toll.killed.append("postgres")
+                await anyio.sleep(draw.random())  # waits: for another process
+                continue
+            names = [name for name in victims_of(stack) if name not in starting]
+            if not names or toll.unanswered >= UNANSWERED_MAX:
+                await anyio.sleep(0.05)  # waits: for another process
+                continue
+            name, stage = draw.choice(names), draw.choice(["append", "commit", "commit"])
+            where = await _kill_at_gate(stack, name, stage)
+            if not where:
+                await anyio.sleep(0.1)  # waits: for another process
+                continue
+            toll.killed.append(f"{name} {where}")
+            toll.unanswered += name in ("up", "api")
+            if name in stack.programs:
+                starting.add(name)
+                starts.start_soon(_start_again, stack, name, starting)
+
+
+def victims_of(stack: Stack) -> list[str]:
+    """Names, as often as they are to be drawn."""
+    if stack.together:
+        return ["up", "up", PROJECTOR]
+    return ["scheduling", "scheduling", *GROUPS, "api", PROJECTOR]
+
+
+async def _start_again(stack: Stack, name: str, starting: set[str]) -> None:
+    await anyio.to_thread.run_sync(stack.restart, name)
+    starting.discard(name)
+
+
+async def _kill_at_gate(stack: Stack, name: str, stage: str) -> str:
+    """Where the process was killed; empty when it could not be. Raises AssertionError when what
+    was being committed was lost, or what was not got stored.
+    """
+    gate = await stack.hold_gate(name, stage)
+    if gate is None:
+        return ""
+    try:
+        is_stopped = await gate.wait_stopped(GATE_SECONDS)
+        is_killed = await anyio.to_thread.run_sync(stack.kill, name)
+        if is_stopped and stage == "append":
+            await gate.forsake()
         await gate.open()
-        await anyio.to_thread.run_sync(stack.restart, name)
+        if is_killed and is_stopped and name != PROJECTOR:
+            head = await gate.wait_left()
+            if stage == "commit":
+                assert head > gate.head, "a commit was lost with the one who waited for it"
+            elif stack.together:
+                assert head == gate.head, "an append was stored that had not been committed"
+    finally:
+        await gate.close()
+    if not is_killed:
+        return ""
+    return stage if is_stopped else "anywhere"
 
 
 async def events_in(database: str) -> list[Event]:
     """The whole log of the default history."""
     async with open_database(database) as opened:
-        log = PostgresLog(opened)
-        info = await log.find_history("default")
-        assert info is not None
-        found: list[Event] = []
-        while page := await log.read(info.id, after=Revision(len(found)), limit=5_000):
-            found += page
-        return found
+        _, events = await _history_in(opened)
+        return events
+
+
+async def _history_in(opened: Database) -> tuple[HistoryInfo, list[Event]]:
+    log = PostgresLog(opened)
+    info = await log.find_history("default")
+    assert info is not None
+    found: list[Event] = []
+    while page := await log.read(info.id, after=Revision(len(found)), limit=5_000):
+        found += page
+    return info, found
 
 
 async def check(database: str) -> Counter[str]:
-    """The judgement of the log, read from the database."""
+    """The judgement of the log and of the view tables, read from the database."""
     end = time.monotonic() + PATIENCE_SECONDS
     while True:
         try:
-            events = await events_in(database)
+            async with open_database(database) as opened:
+                info, events = await _history_in(opened)
+                await _check_tables(opened, info)
             break
         except LogUnavailable:
             assert time.monotonic() < end, "the database did not come back"
             await anyio.sleep(0.2)  # waits: for another process
-    counted = judging.check_log(events, Profile())
-    judging.check_decisions(events, Profile())
+    profile = profiles.from_settings(info.settings)
+    counted = judging.check_log(events, profile)
+    judging.check_decisions(events, profile, registry.options_from(info.settings))
     return counted
+
+
+async def _check_tables(opened: Database, info: HistoryInfo) -> None:
+    """The view tables come to be those of a projector that was never killed."""
+    log, tables = PostgresLog(opened), view_tables()
+    stored, fresh = PostgresViewStore(opened, tables), MemoryViewStore(tables)
+    bounds = FoldingBounds()
+    make = views_of(profiles.from_settings(info.settings))
+    projector = Projector(log=log, views=fresh, history=info.id, make=make, bounds=bounds)
+    await projector.open()
+    end = time.monotonic() + PATIENCE_SECONDS
+    names = [table.name for found in tables.values() for table in found]
+    while True:
+        await projector.catch_up()
+        differing = [
+            name
+            for name in names
+            if await stored.rows(info.id, name) != await fresh.rows(info.id, name)
+        ]
+        if not differing:
+            return
+        assert time.monotonic() < end, f"tables stay behind or differ: {differing}"
+        await anyio.sleep(0.3)  # waits: for another process
