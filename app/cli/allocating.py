@@ -43,7 +43,11 @@ def allocate(
         AllocatorVariant, typer.Option(help="Variant of upstream's allocator.")
     ] = AllocatorVariant.EXPERIMENTAL,
     quirk: Annotated[
-        list[str] | None, typer.Option(help="NAME=off repairs a defect of upstream; repeatable.")
+        list[str] | None,
+        typer.Option(
+            metavar="NAME=on|off",
+            help="Switch a defect of upstream (q1 to q20, see the page of behaviours); repeatable.",
+        ),
     ] = None,
     explain: Annotated[
         bool,

@@ -19,7 +19,11 @@ GateOption = Annotated[
 ]
 QuirkOption = Annotated[
     list[str] | None,
-    typer.Option("--quirk", metavar="NAME=on|off", help="Switch a quirk (c8, q3); repeatable."),
+    typer.Option(
+        "--quirk",
+        metavar="NAME=on|off",
+        help="Switch a quirk (c1 to c24, q1 to q20, see the page of behaviours); repeatable.",
+    ),
 ]
 
 

@@ -5,6 +5,7 @@ from dataclasses import fields
 
 import pytest
 
+from app.domain.allocation.quirks import NOT_SWITCHES, NUMBERS
 from app.domain.controllers.quirks import NO_SWITCH, ControllerQuirks
 from docs import generate
 from tests.scenarios.test_stories import FOLDER
@@ -13,11 +14,20 @@ from tests.shared_data import shared_path
 DEFAULTS = {field.name: field.default for field in fields(ControllerQuirks)}
 
 
+def table() -> list[list[str]]:
+    """The cells of every row on the page."""
+    text = (generate.FOLDER / "behaviours.md").read_text(encoding="utf-8")
+    return [re.split(r" *\| *", line.strip("| ")) for line in text.splitlines()]
+
+
 def rows() -> dict[str, tuple[str, str]]:
     """Number to switch and story."""
-    text = (generate.FOLDER / "behaviours.md").read_text(encoding="utf-8")
-    table = [re.split(r" *\| *", line.strip("| ")) for line in text.splitlines()]
-    return {row[0]: (row[2], row[3]) for row in table if re.fullmatch(r"C\d+", row[0])}
+    return {row[0]: (row[2], row[3]) for row in table() if re.fullmatch(r"C\d+", row[0])}
+
+
+def defects() -> dict[str, str]:
+    """Number of a defect of the allocator to its switch."""
+    return {row[0]: row[2] for row in table() if re.fullmatch(r"Q\d+", row[0])}
 
 
 def test_every_number_of_the_register_is_there():
@@ -53,3 +63,14 @@ def test_story_shows_both_sides_of_its_switch(name):
     commands = (FOLDER / f"{story}.story").read_text(encoding="utf-8")
     other = "off" if DEFAULTS[name] else "on"
     assert f"{name}={other}" in commands or (name == "c15" and "profile=1.36" in commands)
+
+
+def test_every_defect_of_the_allocator_is_there():
+    text = shared_path("spec", "allocator.md").read_text(encoding="utf-8")
+    assert set(re.findall(r"^\| (Q\d+)\b", text, re.MULTILINE)) == set(defects())
+
+
+def test_defects_of_the_allocator_are_switches_or_have_a_reason():
+    told = {number.lower(): switch for number, switch in defects().items()}
+    switches = {name: f"{name}, on" for name in NUMBERS}
+    assert told == switches | dict.fromkeys(NOT_SWITCHES, "–")

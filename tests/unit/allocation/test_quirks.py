@@ -215,6 +215,21 @@ def test_q10_a_constraint_in_mode_all_ends_the_attempt() -> None:
     assert not isinstance(repaired, Failure)
 
 
+def test_q11_an_alternative_in_mode_all_that_is_never_reached_ends_the_attempt() -> None:
+    slices = [
+        resource_slice("s", device("d0")),
+        resource_slice("o", device("d9"), pool="other", count=2),
+    ]
+    first = claim(first_available("r", a=wish(), b=wish(0)))
+    check(slices, [first], "q11", broken=None, repaired=[["r/a: d0"]])
+    reached = claim(first_available("r", a=wish(2), b=wish(0)))
+    check(slices, [reached], "q11", broken=None, repaired=None)
+    for quirks in (Quirks(), Quirks.named("q11")):
+        answer = allocator(*slices, quirks=quirks).allocate(node(), [reached])
+        assert isinstance(answer, Failure)
+        assert answer.text.endswith("other is currently being updated")
+
+
 def test_q12_a_newer_generation_elsewhere_goes_unnoticed() -> None:
     slices = [
         resource_slice("here", device("d0")),
