@@ -16,7 +16,7 @@ import heapq
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Any
+from typing import TypeAlias
 
 from app.domain.controllers.pacing import Pace
 from app.domain.controllers.scheduling.pod_spec import PodSpec
@@ -83,15 +83,17 @@ class QueuedPod:
         return (self.spec.facts.namespace, self.spec.facts.name)
 
 
+_Wait: TypeAlias = tuple[Instant, tuple[int, ...], int, PodPlace]
+"""When a wait ends, who comes first at that instant, ticket and place of the pod."""
+
+
 @dataclass(slots=True)
 class _Heaps:
     active: list[tuple[int, Instant, Revision, int, PodPlace]] = field(default_factory=list)
-    backoff: list[tuple[Instant, int, Instant, Revision, int, PodPlace]] = field(
-        default_factory=list
-    )
-    early: list[tuple[Instant, int, Instant, Revision, int, PodPlace]] = field(default_factory=list)
-    flush: list[tuple[Instant, Revision, int, PodPlace]] = field(default_factory=list)
-    held: list[tuple[Instant, Revision, int, PodPlace]] = field(default_factory=list)
+    backoff: list[_Wait] = field(default_factory=list)
+    early: list[_Wait] = field(default_factory=list)
+    flush: list[_Wait] = field(default_factory=list)
+    held: list[_Wait] = field(default_factory=list)
 
 
 class SchedulingQueue:
@@ -161,7 +163,7 @@ class SchedulingQueue:
             self.rejected_by.setdefault(plugin, {})[pod.place] = None
         due = now + FLUSH_AGE
         due += -due % FLUSH_ROUND
-        heapq.heappush(self._heaps.flush, (Instant(due), pod.order, pod.ticket, pod.place))
+        heapq.heappush(self._heaps.flush, (Instant(due), (pod.order,), pod.ticket, pod.place))
 
     def err(self, pod: QueuedPod, now: Instant) -> None:
         """An attempt ended in an error: retried after the back-off whatever happens."""
@@ -234,7 +236,7 @@ class SchedulingQueue:
     def _hold(self, pod: QueuedPod, until: Instant) -> None:
         self._leave(pod)
         pod.where = Where.HELD
-        heapq.heappush(self._heaps.held, (until, pod.order, pod.ticket, pod.place))
+        heapq.heappush(self._heaps.held, (until, (pod.order,), pod.ticket, pod.place))
 
     def _fly(self, pod: QueuedPod) -> QueuedPod:
         self._leave(pod)
@@ -265,8 +267,7 @@ class SchedulingQueue:
 
     def _promote(self, now: Instant) -> None:
         heaps = self._heaps
-        waits: tuple[list[Any], ...] = (heaps.backoff, heaps.held)
-        for heap in waits:
+        for heap in (heaps.backoff, heaps.held):
             while (entry := _next(self._pods, heap)) is not None and entry[0] <= now:
                 heapq.heappop(heap)
                 pod = self._pods[entry[-1]]
@@ -277,13 +278,13 @@ class SchedulingQueue:
             self.activate(self._pods[entry[-1]], now, self._pods[entry[-1]].cause)
 
 
-def _next(pods: Mapping[PodPlace, QueuedPod], heap: list[Any]) -> tuple[Any, ...] | None:
+def _next(pods: Mapping[PodPlace, QueuedPod], heap: list[_Wait]) -> _Wait | None:
     """The first entry whose ticket is valid; others before it are dropped."""
     while heap:
-        entry: tuple[Any, ...] = heap[0]
-        pod = pods.get(entry[-1])
-        if pod is not None and pod.ticket == entry[-2]:
-            return entry
+        _, _, ticket, place = heap[0]
+        pod = pods.get(place)
+        if pod is not None and pod.ticket == ticket:
+            return heap[0]
         heapq.heappop(heap)
     return None
 
@@ -296,7 +297,5 @@ def _backoff_end(now: Instant, count: int) -> Instant:
     return Instant(end - end % SECOND + SECOND)
 
 
-def _backoff_entry(
-    pod: QueuedPod,
-) -> tuple[Instant, int, Instant, Revision, int, PodPlace]:
-    return (pod.ready_at, -pod.spec.priority, pod.since, pod.order, pod.ticket, pod.place)
+def _backoff_entry(pod: QueuedPod) -> _Wait:
+    return (pod.ready_at, (-pod.spec.priority, pod.since, pod.order), pod.ticket, pod.place)
