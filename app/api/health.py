@@ -24,7 +24,7 @@ class Health:
             if runtime.problem is not None
         ]
         problems += [
-            f"{runtime.info.name}: controller {name} failed and begins again: {trouble}"
+            f"{runtime.info.name}: controller {name} failed: {trouble}"
             for runtime in self._histories.open_runtimes()
             for name, trouble in sorted(runtime.troubles.items())
         ]

@@ -35,7 +35,8 @@ class LoopBounds:
     `quiet_steps_max` steps without a write run before others get their turn. A controller that
     begins folds the last `replayed_max` events one by one; of what is older it sees the objects
     that are left, as upstream's controllers do when they start. After an unavailable
-    log the loop pauses `pause_seconds`. It remembers `mistakes_max` different mistakes.
+    log the loop pauses `pause_seconds`. It remembers `mistakes_max` different mistakes;
+    the trouble that they stand for is over when none has come for `calm_seconds`.
     """
 
     poll_seconds: float = 5.0
@@ -45,6 +46,7 @@ class LoopBounds:
     replayed_max: int = 50_000
     pause_seconds: float = 1.0
     mistakes_max: int = 100
+    calm_seconds: float = 60.0
 
 
 _log = logging.getLogger("redra")
@@ -75,6 +77,7 @@ class ControllerLoop:
         self._bounds = bounds
         self._actor = registry.actor_of(name)
         self._mistakes: set[str] = set()
+        self._calm_since = 0.0
         self.folded = Revision(0)
         self.leads = False
 
@@ -118,6 +121,7 @@ class ControllerLoop:
         reconciler = self._make()
         self.folded = await self._prime(reconciler)
         self._runtime.leading[self.name] = reconciler
+        self._calm_since = anyio.current_time()
         renew_at = anyio.current_time() + self._bounds.lease_seconds / 3
         while True:
             with self._runtime.subscribe(after=self.folded) as subscription:
@@ -127,6 +131,8 @@ class ControllerLoop:
                     while True:
                         if anyio.current_time() >= renew_at:
                             await self._renew(token)
+                            if anyio.current_time() - self._calm_since > self._bounds.calm_seconds:
+                                self._runtime.troubles.pop(self.name, None)
                             renew_at = anyio.current_time() + self._bounds.lease_seconds / 3
                         seconds = self._idle_seconds(reconciler, renew_at) if is_idle else 0.0
                         await self._fold(reconciler, subscription, seconds)
@@ -236,6 +242,7 @@ class ControllerLoop:
             if len(self._mistakes) < self._bounds.mistakes_max:
                 self._mistakes.add(text)
             raise mistake
+        self._calm_since = anyio.current_time()
         self._runtime.troubles[self.name] = f"{text}; what provoked it is passed over"
         history = self._runtime.info.name
         _log.error("controller %s of history %s passes over: %s", self.name, history, text)
