@@ -9,11 +9,13 @@ import random
 from collections.abc import Callable, Mapping
 
 from app.domain.controllers.registry import Options
+from app.domain.controllers.scheduling.delayed_binding import FixedBindDelay
 from app.domain.errors import Rejected
 from app.domain.log import Event
 from app.domain.objects.profile import Profile
 from app.domain.values import json_tree
 from app.domain.values.json_tree import JsonObject
+from app.domain.values.timestamps import SECOND
 from app.service.reconciling import LoopBounds
 from tests.cluster import Cluster, check_decisions, group_of
 from tests.simulation import hardware
@@ -31,6 +33,9 @@ PLANS_MAX = 3_000
 
 JUMPS_MAX = 20_000
 """Due instants between two acts."""
+
+DELAYS = (0, 0, 0.05, 2, 45)
+"""Seconds that bindings take in a world."""
 
 WHOLE_EVERY = 25
 """Acts from one full look to the next."""
@@ -51,8 +56,10 @@ class FleetWorld:
             gates={"DRADeviceTaintRules": True, "DRAResourcePoolStatus": True},
         )
         bounds = LoopBounds(steps_max=PLANS_MAX, jumps_max=JUMPS_MAX)
+        delay = random.Random(f"delay {seed}").choice(DELAYS)
+        options = Options(bind_delay=FixedBindDelay(int(delay * SECOND)) if delay else None)
         self.cluster = Cluster(
-            profile=profile, options=Options(), seed=seed, kubelet=True, bounds=bounds
+            profile=profile, options=options, seed=seed, kubelet=True, bounds=bounds
         )
         self.sound = Soundness(self.cluster.line.views)
         for event in self.cluster.line.events:

@@ -191,3 +191,32 @@ def test_new_histories_take_the_delay_of_the_process():
     chosen = choices.settings().model_copy(update={"bind_delay_millis": 30})
     assert choices.history_settings(chosen)["controllers"] == {"bindDelayMillis": 30}
     assert "controllers" not in choices.history_settings(choices.settings())
+
+
+def test_pods_that_are_replaced_for_ever_are_no_faster_than_their_bindings():
+    """Parity: C2, recorded with a replacement every 60 to 70 ms; nothing but writes slows it."""
+    cluster = Cluster(kubelet=True, options=Options(bind_delay=FixedBindDelay(60_000)))
+    cluster.device_class()
+    cluster.node()
+    cluster.slice(devices=1)
+    cluster.rule()
+    cluster.template(tolerations=[{"operator": "Exists"}])
+    labels = {"app": "loop"}
+    spec = {
+        "containers": [{"name": "main", "image": "busybox:1"}],
+        "resourceClaims": [{"name": "gpu", "resourceClaimTemplateName": "gpu"}],
+        "terminationGracePeriodSeconds": 0,
+    }
+    cluster.create(
+        "apps/v1",
+        "ReplicaSet",
+        "loop",
+        spec={
+            "replicas": 1,
+            "selector": {"matchLabels": labels},
+            "template": {"metadata": {"labels": labels}, "spec": spec},
+        },
+    )
+    cluster.wait(1.2)
+    made = sum("Created pod" in text for text in cluster.messages("loop"))
+    assert 2 <= made <= 1 + 1.2 / 0.06
