@@ -33,7 +33,14 @@ def read_changes(
     for file in files:
         name = "standard input" if str(file) == STANDARD_INPUT else str(file)
         content = _content(file, name, settings.blast_bytes_max)
-        trees += [(f"{name}:{line}", tree) for line, tree in documents.parse(content, name, limits)]
+        found = [
+            (f"{name}:{line}", tree)
+            for line, tree in documents.parse(content, name, limits)
+            if tree is not None
+        ]
+        if not found:
+            raise InputError("it holds no object", place=name)
+        trees += found
     return blasting.read_changes(trees, deletions)
 
 

@@ -1,6 +1,6 @@
 """`redra replay`: fold again, or decide again."""
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any
@@ -10,6 +10,7 @@ import typer
 from app.cli import console
 from app.cli.console import Output, OutputOption, Progress
 from app.cli.serving import DataOption, GateOption, QuirkOption
+from app.domain.errors import InputError
 
 SHOWN_MAX = 10
 """Differences and violations that are printed; all are counted."""
@@ -67,17 +68,18 @@ def replay(
 ) -> None:
     """Rebuild a history's views, verify it, or decide it again from its outside inputs.
 
-    Files are read into memory and need no database. verify exits with 1 when the chain is broken,
+    A source that is there as a file or folder is read as such, into memory and without a
+    database; any other is the name of a history. verify exits with 1 when the chain is broken,
     an invariant does not hold, a placement goes against a taint, or a decision of our own comes
     out differently; decide exits with 1 when a difference has no known reason.
     """
     from app.bootstrap import choices, replays, stores
 
     settings = choices.settings(data=data, profile=profile, gates=gate, quirks=quirk)
-    files = tuple(Path(source) for source in sources if Path(source).exists())
+    files = _files(sources)
 
     async def run(work: Callable[[Any, str], Awaitable[Any]]) -> Any:
-        if len(files) == len(sources):
+        if files:
             store = stores.memory_store()
             return await work(store, await replays.load_files(store, settings, files))
         async with stores.open_store(settings) as store:
@@ -113,6 +115,24 @@ def replay(
         _print_verify(verified.to_json())
     if not verified.agrees:
         raise typer.Exit(1)
+
+
+def _files(sources: Sequence[str]) -> tuple[Path, ...]:
+    """The sources as files; none when one history is named. Raises InputError for a mixture."""
+    there = tuple(Path(source) for source in sources if Path(source).exists())
+    if not there:
+        if len(sources) > 1:
+            raise InputError(
+                "one history is replayed at a time, and there are no such files",
+                place=", ".join(sources),
+            )
+        return ()
+    if len(there) < len(sources):
+        missing = next(source for source in sources if not Path(source).exists())
+        raise InputError("there is no such file", place=missing)
+    if there[0].is_dir() and "/" not in sources[0]:
+        console.note(f"{sources[0]} is read as the folder ./{sources[0]}, not as a history")
+    return there
 
 
 def _print_fold(report: Mapping[str, Any], output: Output) -> None:

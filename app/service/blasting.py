@@ -10,6 +10,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
+import msgspec
+
 from app.domain.controllers.resources import RULES
 from app.domain.controllers.rule_status import condition
 from app.domain.devices.model import PoolId
@@ -126,7 +128,7 @@ def read_changes(trees: Iterable[tuple[str, object]], deletions: Iterable[str]) 
             raise InputError("a document must be an object", place=place)
         items = tree.get("items")
         if str(tree.get("kind", "")).endswith("List") and isinstance(items, list):
-            found += [Put(tree=item, place=place) for item in items if isinstance(item, dict)]
+            found += [_item(item, number, place) for number, item in enumerate(items)]
         else:
             found.append(Put(tree=tree, place=place))
     for text in deletions:
@@ -135,6 +137,12 @@ def read_changes(trees: Iterable[tuple[str, object]], deletions: Iterable[str]) 
             raise InputError(f"{text!r} names nothing", cure="write it as KIND/NAME")
         found.append(Delete(kind=kind, name=name))
     return found
+
+
+def _item(item: object, number: int, place: str) -> Put:
+    if not isinstance(item, dict):
+        raise InputError(f"items[{number}] must be an object", place=place)
+    return Put(tree=item, place=place)
 
 
 def _take(world: World, change: Change) -> tuple[ObjectKey, Effect]:
@@ -211,12 +219,8 @@ def _told(world: World, key: ObjectKey, effect: Effect) -> Effect:
     if rule is None:
         return effect
     verdict = condition.compute(world.objects, world.taints, rule, 0)
-    return Effect(
-        action=effect.action,
-        kind=effect.kind,
-        name=effect.name,
-        warnings=effect.warnings,
-        status=f"{verdict.reason}: {verdict.message}".rstrip(": "),
+    return msgspec.structs.replace(
+        effect, status=f"{verdict.reason}: {verdict.message}".rstrip(": ")
     )
 
 

@@ -50,6 +50,10 @@ def test_nothing_proposed_ends_with_2(tmp_path: Path) -> None:
     code, _, error = redra("blast", data=tmp_path)
     assert code == 2
     assert "nothing is proposed" in error
+    empty = tmp_path / "empty.yaml"
+    empty.write_text("# nothing\n---\n")
+    code, _, error = redra("blast", "-f", empty, data=tmp_path)
+    assert (code, error) == (2, f"redra: {empty}: it holds no object\n")
     code, _, error = redra("blast", "-f", tmp_path / "missing.yaml", data=tmp_path)
     assert code == 2
     assert "missing.yaml: No such file" in error

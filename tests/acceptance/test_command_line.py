@@ -153,21 +153,36 @@ def test_damaged_recording_is_refused_and_leaves_no_history(tmp_path: Path) -> N
 
 def test_manifests_become_a_history_that_can_be_asked(tmp_path: Path) -> None:
     data = tmp_path / "data"
-    code, out, error = redra("import", EXAMPLES, "--history", "examples", data=data)
+    code, out, error = redra("import", EXAMPLES, "--history", "manifests", data=data)
     assert code == 0, error
     assert "resourceslices.resource.k8s.io" in out
-    code, out, _ = redra("replay", "examples", "-o", "json", data=data)
+    code, out, _ = redra("replay", "manifests", "-o", "json", data=data)
     assert code == 0
-    assert json.loads(out)["devices"] == 127
-    code, out, _ = redra("rebuild", "examples", "-o", "json", data=data)
+    found = json.loads(out)
+    assert (found["history"], found["devices"]) == ("manifests", 127)
+    code, out, _ = redra("rebuild", "manifests", "-o", "json", data=data)
     assert code == 0
     assert all(row["same"] for row in json.loads(out))
-    code, _, error = redra("import", EXAMPLES, "--history", "examples", data=data)
+    code, _, error = redra("import", EXAMPLES, "--history", "manifests", data=data)
     assert code == 2
     assert "exists already" in error
     code, _, error = redra("log", "nothing", data=data)
     assert code == 2
     assert "there is no history 'nothing'" in error
+
+
+def test_sources_of_a_replay_are_files_or_one_history() -> None:
+    code, _, error = redra("replay", EXAMPLES, "missing.log")
+    assert (code, error) == (2, "redra: missing.log: there is no such file\n")
+    code, _, error = redra("replay", "one", "two")
+    assert code == 2
+    assert error.startswith("redra: one, two: one history is replayed at a time")
+
+
+def test_folder_with_the_name_of_a_history_is_told_apart(tmp_path: Path) -> None:
+    code, _, error = redra("replay", "examples", data=tmp_path)
+    assert code == 0
+    assert "examples is read as the folder ./examples, not as a history\n" in error
 
 
 def test_server_stops_cleanly_and_goes_on_where_it_was(tmp_path: Path) -> None:

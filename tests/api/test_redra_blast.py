@@ -81,7 +81,14 @@ async def test_refused_proposal_gets_the_answer_of_its_write():
 
 @pytest.mark.parametrize(
     "body",
-    [{}, {"objcts": []}, {"objects": [{"kind": "Pod"}]}, {"delete": ["x"]}, {"objects": ["x"]}],
+    [
+        {},
+        {"objcts": []},
+        {"objects": [{"kind": "Pod"}]},
+        {"delete": ["x"]},
+        {"objects": ["x"]},
+        {"objects": [{"kind": "List", "items": [rule(), 1]}]},
+    ],
     ids=str,
 )
 async def test_what_is_no_proposal_is_refused(body):
