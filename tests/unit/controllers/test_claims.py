@@ -341,6 +341,25 @@ def test_with_quirk_c8_a_finished_pod_of_a_shared_claim_is_reserved_again_and_co
     assert users == [["b"], ["b", "a"], ["b"], ["b", "a"], ["b"]]
 
 
+def test_with_quirk_c8_only_new_reservations_of_a_finished_pod_count():
+    cluster = ready_cluster(options=Options(quirks=ControllerQuirks(c8=True)))
+    cluster.claim()
+    cluster.pod("a", claim="claim")
+    cluster.pod("b", claim="claim")
+    cluster.settle()
+    cluster.finish("a")
+    for number in range(3):
+        cluster.patch("resourceclaims", "claim", {"metadata": {"labels": {"seen": str(number)}}})
+    first = len(cluster.line.events)
+    cluster.wait(60)
+    users = [
+        [ref["name"] for ref in event.object["status"]["reservedFor"]]
+        for event in cluster.line.events[first:]
+        if event.key.resource == "resourceclaims"
+    ]
+    assert users == [["b"], ["b", "a"], ["b"], ["b", "a"], ["b"]]
+
+
 def test_with_quirk_c9_a_replaced_name_drops_the_other_which_is_put_back():
     options = Options(quirks=ControllerQuirks(c9=True), off=frozenset({"scheduling", "garbage"}))
     cluster = ready_cluster(options=options)

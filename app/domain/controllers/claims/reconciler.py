@@ -58,6 +58,7 @@ class ClaimsReconciler:
         self._broken: dict[_Place, pod_sync.Failure] = {}
         self._made: dict[tuple[str, str], int] = {}
         self._reserved_again: dict[str, int] = {}
+        self._holders: dict[_Place, frozenset[str]] = {}
         self._reporter = Reporter("resource_claim")
         self._batcher = Batcher()
         self._sent: dict[_Place, pod_sync.Step] = {}
@@ -165,6 +166,7 @@ class ClaimsReconciler:
         if event.type is EventType.OBJECT_DELETED:
             self._forget_pod(place, pod)
             self._broken.pop(place, None)
+            self._reserved_again.pop(pod.uid, None)
             self._queue_claims(pod, event.revision)
             return
         self._pods[place] = pod
@@ -177,11 +179,13 @@ class ClaimsReconciler:
         place = (event.key.namespace, event.key.name)
         if event.type is not EventType.OBJECT_DELETED:
             self._claim_queue.add(place, event.revision)
+        else:
+            self._holders.pop(place, None)
         if event.type is EventType.OBJECT_CREATED and self._quirks.c22:
             self._count_made(event)
-        if self._quirks.c8:
-            self._count_reserved(event)
         reserved = pods.reserved_uids(event.object)
+        if self._quirks.c8 and event.type is not EventType.OBJECT_DELETED:
+            self._count_reserved(place, reserved)
         for name in sorted(self._by_claim.get(place, ())):
             # A claim that many pods share changes with each of them: the others are served.
             if not pod_sync.is_served(self._pods[(place[0], name)], reserved):
@@ -191,7 +195,7 @@ class ClaimsReconciler:
         pod = self._pods[place]
         if pod.is_done:
             self._queue_claims(pod, revision)
-        if pod_sync.needs_work(objects, pod, self._quirks) and self._may_make_another(pod):
+        if pod_sync.needs_work(objects, pod, self._quirks) and self._may_write_again(pod):
             self._pod_queue.add(place, revision)
 
     def _queue_claims(self, pod: PodFacts, revision: Revision) -> None:
@@ -233,7 +237,7 @@ class ClaimsReconciler:
         key = f"pod:{place[0]}/{place[1]}"
         pod = self._pods.get(place)
         step: pod_sync.Step = self._broken.get(place)
-        if pod is not None and step is None and self._may_make_another(pod):
+        if pod is not None and step is None and self._may_write_again(pod):
             step = pod_sync.next_step(views.objects, pod, self._gates, self._quirks)
         command: Command | None = None
         match step:
@@ -289,13 +293,15 @@ class ClaimsReconciler:
         if entry and owner:
             self._made[(owner, entry)] = self._made.get((owner, entry), 0) + 1
 
-    def _count_reserved(self, event: Event) -> None:
-        for consumer in json_tree.objects(event.object, "status", "reservedFor"):
-            pod = self._pods.get((event.key.namespace, json_tree.text(consumer, "name")))
-            if pod is not None and pod.is_done and pod.uid == consumer.get("uid"):
+    def _count_reserved(self, place: _Place, holders: frozenset[str]) -> None:
+        fresh = holders - self._holders.get(place, frozenset())
+        self._holders[place] = holders
+        for name in self._by_claim.get(place, ()):
+            pod = self._pods[(place[0], name)]
+            if pod.is_done and pod.uid in fresh:
                 self._reserved_again[pod.uid] = self._reserved_again.get(pod.uid, 0) + 1
 
-    def _may_make_another(self, pod: PodFacts) -> bool:
+    def _may_write_again(self, pod: PodFacts) -> bool:
         if self._reserved_again.get(pod.uid, 0) >= RESERVED_AGAIN_MAX:
             return False
         # Parity: C22, a finished pod gets a second claim at most once per entry.
