@@ -56,7 +56,9 @@ class RequestMeter:
 
     def watch_ended(self, request: Request) -> None:
         """A watch that had begun is over."""
-        running = self._running[request.subject] = self._running.get(request.subject, 1) - 1
+        running = self._running.pop(request.subject) - 1
+        if running:
+            self._running[request.subject] = running
         self._meter.gauge("apiserver_longrunning_requests", running, **request.subject._asdict())
 
     def page(self) -> Answer:

@@ -17,7 +17,7 @@ def name_of(kind: Kind, version: str) -> str:
 
 
 def components(kind: Kind, version: str, meta_fields: JsonObject) -> JsonObject:
-    """The component of a kind and that of its list."""
+    """The component of a kind in one version; its lists are not described by one of their own."""
     assert kind.custom is not None, "asked for custom kinds only"
     schema = kind.custom.versions[version].schema
     name = name_of(kind, version)

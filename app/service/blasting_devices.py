@@ -16,6 +16,7 @@ from app.domain.devices.patches import ClassFilter
 from app.domain.devices.pools import Pool, PoolState
 from app.domain.values import quantity
 from app.domain.values.quantity import Quantity
+from app.service import device_reasons
 from app.service.blast_radius import Amount, ClassFate, Counts, DeviceFate, PoolFate
 from app.service.blasting_world import Side
 
@@ -77,7 +78,7 @@ def device_fates(
             change=change,
             allocatable_before=old is not None and is_allocatable(old),
             allocatable_after=new is not None and is_allocatable(new),
-            taints=tuple(taint_text(taint) for taint in added),
+            taints=tuple(_taint_text(taint) for taint in added),
             holders=allocated.holders(name),
         )
 
@@ -141,11 +142,10 @@ def matches(chosen: ClassFilter, device: Device) -> tuple[bool, str]:
     return True, ""
 
 
-def taint_text(taint: Taint) -> str:
-    """`key=value:effect`, and the rule it comes from."""
-    value = f"={taint.value}" if taint.value else ""
+def _taint_text(taint: Taint) -> str:
+    """The taint, and the rule it comes from."""
     rule = f" (rule {taint.rule})" if taint.rule else ""
-    return f"{taint.key}{value}:{taint.effect}{rule}"
+    return f"{device_reasons.taint_text(taint)}{rule}"
 
 
 def _change(

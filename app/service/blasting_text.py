@@ -15,6 +15,9 @@ from app.service.blast_radius import (
 )
 from app.service.reasons import Reason
 
+SUMS_MAX = 6
+"""Capacities and counters of one pool that a line tells; a host of partitions has hundreds."""
+
 _Entry = TypeVar("_Entry")
 
 _WORDS = {
@@ -152,7 +155,11 @@ def _pool(pool: PoolFate) -> str:
         f"{_arrow(pool.before.free, pool.after.free)} free",
     ]
     sums = {**pool.capacity, **pool.counters}
-    parts += [f"{name} {amount.before} → {amount.after}" for name, amount in sums.items()]
+    parts += [
+        f"{name} {amount.before} → {amount.after}" for name, amount in list(sums.items())[:SUMS_MAX]
+    ]
+    if len(sums) > SUMS_MAX:
+        parts.append(f"… {len(sums) - SUMS_MAX} more sums")
     if pool.state_before != pool.state_after:
         why = f" ({pool.problem})" if pool.problem else ""
         parts.insert(0, f"{pool.state_before} → {pool.state_after}{why}")

@@ -4,6 +4,7 @@ from collections.abc import Iterable, Sequence
 
 from app.domain.controllers.resources import CLAIMS
 from app.domain.devices import taints
+from app.domain.devices.model import Taint
 from app.domain.values import json_tree
 from app.domain.values.json_tree import JsonObject, JsonView
 from app.service.pod_reasons import Steps
@@ -90,10 +91,8 @@ def evicting(views: LiveViews, pod: JsonObject) -> Steps[list[Reason]]:
                 if taints.untolerated((taint,), tolerations) is None:
                     continue
                 origin = f"rule {taint.rule}" if taint.rule else f"the driver, slice {item.key}"
-                text = f"{taint.key}={taint.value}:{taint.effect}"
-                found.append(
-                    Reason(text=f"claim {name} has {device.text}, tainted {text} by {origin}")
-                )
+                what = f"tainted {taint_text(taint)} by {origin}"
+                found.append(Reason(text=f"claim {name} has {device.text}, {what}"))
     return found
 
 
@@ -115,7 +114,8 @@ def rule(
         )
         for item in json_tree.objects(tree, "status", "conditions")
     )
-    text = f"taint {_taint_text(tree)} on {_count(len(matched), 'published device')}"
+    taint = taints.taint_of(json_tree.mapping(tree, "spec", "taint"))
+    text = f"taint {taint_text(taint)} on {_count(len(matched), 'published device')}"
     if selector is None:
         text += "; a rule without deviceSelector selects nothing"
     elif matched:
@@ -133,6 +133,12 @@ def rule(
         ),
     )
     return reasons, ["/".join(place) for place in matched], claims
+
+
+def taint_text(taint: Taint) -> str:
+    """`key=value:effect`, without the sign where there is no value, as kubectl writes taints."""
+    value = f"={taint.value}" if taint.value else ""
+    return f"{taint.key}{value}:{taint.effect}"
 
 
 def _request(name: str, found: Sequence[JsonObject]) -> Reason:
@@ -178,13 +184,6 @@ def _selects(selector: object, place: Place) -> bool:
         return False
     wanted = zip(("driver", "pool", "device"), place, strict=True)
     return all(selector.get(name) in (None, part) for name, part in wanted)
-
-
-def _taint_text(tree: JsonView) -> str:
-    taint = json_tree.mapping(tree, "spec", "taint")
-    value = json_tree.text(taint, "value")
-    key = json_tree.text(taint, "key")
-    return f"{key}{f'={value}' if value else ''}:{json_tree.text(taint, 'effect')}"
 
 
 def _count(count: int, noun: str) -> str:

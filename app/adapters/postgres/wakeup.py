@@ -149,7 +149,9 @@ class PostgresWakeUp:
                 listener.hint()
 
     def _note_hint(self, connection: object, pid: int, name: str, payload: object) -> None:
-        revision = Revision(int(payload)) if isinstance(payload, str) else Revision(0)
+        named = isinstance(payload, str) and payload.isascii() and payload.isdigit()
+        # A notice that somebody else has sent names no revision, but is a hint all the same.
+        revision = Revision(int(str(payload)) if named else 0)
         for listener in self._listeners.get(name, ()):
             listener.hint(revision)
 

@@ -66,3 +66,22 @@ def test_proposal_that_changes_nothing_says_so():
     assert told[0] == "DeviceTaintRule rule: would stay as it is"
     assert "pods: 0 would be evicted in 0 namespaces" in told
     assert "claims: no allocated claim is concerned" in told
+
+
+def test_pool_of_many_counters_stays_a_line():
+    counters = {f"slice-{number}": {"value": "1"} for number in range(30)}
+    drawn = [{"counterSet": "set", "counters": counters}]
+    device = {"name": "part", "consumesCounters": drawn}
+    before = Cluster()
+    before.device_class()
+    pool = {"driver": "gpu.example.com", "nodeName": "n1"}
+    sets = {"sharedCounters": [{"name": "set", "counters": counters}]}
+    for name, content in (("counters", sets), ("devices", {"devices": [device]})):
+        spec = pool | {"pool": {"name": "n1", "generation": 1, "resourceSliceCount": 2}} | content
+        before.create("resource.k8s.io/v1", "ResourceSlice", name, spec=spec)
+    told = page(rule(), cluster=before)
+    assert (
+        "  gpu.example.com/n1: 1 → 0 allocatable, 1 → 0 free, "
+        "set/slice-0 1 → 0, set/slice-1 1 → 0, set/slice-10 1 → 0, "
+        "set/slice-11 1 → 0, set/slice-12 1 → 0, set/slice-13 1 → 0, … 24 more sums"
+    ) in told
