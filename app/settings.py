@@ -76,6 +76,9 @@ class Settings(BaseSettings):
         description="Where `redra up` writes the view tables: in a process beside it, as a task "
         "of its own process, or not at all",
     )
+    projector_decoded_max: int = Field(
+        1_500, ge=1, description="Decoded objects that the process of the view tables keeps"
+    )
     projector_batch_max: int = Field(5_000, ge=1, description="Events folded per written batch")
 
     # The API

@@ -13,7 +13,7 @@ from projections.claims import ClaimsProjection
 from projections.counters import CountersProjection
 from projections.decisions import DecisionsProjection
 from projections.inventory import InventoryProjection
-from projections.objects import ObjectsProjection
+from projections.objects import DECODED_MAX, ObjectsProjection
 from projections.taints import TaintsProjection
 from projections.timeline import TimelineProjection
 
@@ -25,14 +25,15 @@ def all_projections(
     compiler: SelectorCompiler | None = None,
     with_rules: bool = True,
     with_patches: bool = True,
+    decoded_max: int = DECODED_MAX,
 ) -> tuple[Projection, ...]:
     """Fresh, empty instances of every view.
 
     `compiler` reads the CEL of ResourceSlicePatches; `with_rules` and `with_patches` are the gates
-    by which DeviceTaintRules and patches act on devices.
+    by which DeviceTaintRules and patches act on devices. `decoded_max` trees are kept decoded.
     """
     return (
-        ObjectsProjection(),
+        ObjectsProjection(decoded_max),
         InventoryProjection(compiler=compiler, with_rules=with_rules, with_patches=with_patches),
         CountersProjection(),
         TaintsProjection(),

@@ -22,6 +22,7 @@ from app.service.views import features_of
 from app.service.writing import WriterBounds
 from app.settings import Settings
 from projections import all_projections
+from projections.objects import DECODED_MAX
 from projections.timeline import TimelineProjection
 
 
@@ -66,14 +67,19 @@ def rules_for(profile: Profile) -> Rules:
     )
 
 
-def views_of(profile: Profile) -> Callable[[], Sequence[Projection]]:
+def views_of(
+    profile: Profile, *, decoded_max: int = DECODED_MAX
+) -> Callable[[], Sequence[Projection]]:
     """Makes fresh instances of every view, with the switches of the profile."""
     features = features_of(profile)
     compiler = CelCompiler()
 
     def make() -> Sequence[Projection]:
         return all_projections(
-            compiler=compiler, with_rules=features.taint_rules, with_patches=features.patches
+            compiler=compiler,
+            with_rules=features.taint_rules,
+            with_patches=features.patches,
+            decoded_max=decoded_max,
         )
 
     return make

@@ -88,7 +88,10 @@ async def _start_each(
                 log=store.log,
                 wake_up=store.ports.wake_up,
                 views=store.views,
-                make=views_of(profiles.from_settings(info.settings)),
+                make=views_of(
+                    profiles.from_settings(info.settings),
+                    decoded_max=settings.projector_decoded_max,
+                ),
                 bounds=folding_bounds(settings),
             )
             tasks.start_soon(follow)
