@@ -31,7 +31,8 @@ LOCK = 4711
 STARTS_MAX = 20
 """How often a process is started while the database says that it is starting too."""
 
-STARTING = "the database server is starting or stopping"
+STARTING = ("the database server is starting or stopping", "no database server answers")
+"""What a process says, and ends, when it finds no database."""
 
 GONE_SECONDS = 60.0
 """How long the child of a killed process may take to end."""
@@ -306,7 +307,7 @@ class Stack:
                 program.wait_ready()
                 return
             except AssertionError as problem:
-                if not left or STARTING not in str(problem):
+                if not left or not any(said in str(problem) for said in STARTING):
                     raise
                 program.kill()
 
