@@ -153,7 +153,7 @@ def _print_verify(report: Mapping[str, Any]) -> None:
     console.say(f"chain: {chain['problem'] or 'whole, head ' + str(chain['head'])[:19]}")
     invariants = report["invariants"]
     console.say(
-        f"invariants: checked {invariants['checks']} times, {invariants['violations']} violations"
+        f"invariants: {invariants['violations']} violations (checks made: {invariants['checks']})"
     )
     for found in invariants["examples"][:SHOWN_MAX]:
         span = f"revisions {found['firstRevision']}-{found['lastRevision']}"

@@ -38,38 +38,36 @@ def lines(found: BlastRadius, examples_max: int) -> Iterator[str]:
             yield f"  its status would say {effect.status}"
         for warning in effect.warnings[:examples_max]:
             yield f"  warning: {warning}"
-    yield from _more(found.totals["effects"], min(len(found.effects), examples_max))
-    yield from _consequences(found, examples_max)
+    for more in _more(found.totals["effects"], min(len(found.effects), examples_max)):
+        yield f"  {more}"
+    for reason in reasons(found, examples_max):
+        yield reason.text
+        yield from (f"  {child.text}" for child in reason.children)
 
 
 def reasons(found: BlastRadius, examples_max: int) -> tuple[Reason, ...]:
     """The same without the changes themselves, as a tree."""
-    branches: list[tuple[str, list[Reason]]] = []
-    for line in _consequences(found, examples_max):
-        if line.startswith("  "):
-            branches[-1][1].append(Reason(text=line.strip()))
-        else:
-            branches.append((line, []))
-    return tuple(Reason(text=text, children=tuple(children)) for text, children in branches)
+    return tuple(_consequences(found, examples_max))
 
 
-def _consequences(found: BlastRadius, examples_max: int) -> Iterator[str]:
-    yield f"as of revision {found.revision}, {found.time}"
+def _consequences(found: BlastRadius, examples_max: int) -> Iterator[Reason]:
+    yield Reason(text=f"as of revision {found.revision}, {found.time}")
     for note in found.notes:
-        yield f"note: {note}"
+        yield Reason(text=f"note: {note}")
     if found.preview:
-        yield "the effect is None: pods and claims are told as if it was NoExecute"
-    yield f"pods: {_pods(found)}"
+        yield Reason(text="the effect is None: pods and claims are told as if it was NoExecute")
     order = list(Fate)
     pods = sorted(found.pods, key=lambda pod: (order.index(pod.fate), pod.namespace, pod.name))
-    yield from _examples(pods, found.totals["pods"], examples_max, _pod)
+    yield _section(f"pods: {_pods(found)}", pods, found.totals["pods"], examples_max, _pod)
     if found.owners:
-        yield f"owners: {_owners(found, examples_max)}"
-    yield f"claims: {_claims(found)}"
-    yield f"devices: {_devices(found)}"
-    yield from _examples(found.devices, found.totals["devices"], examples_max, _device)
-    yield from _section("pools", found.pools, found.totals["pools"], examples_max, _pool)
-    yield from _section("classes", found.classes, found.totals["classes"], examples_max, _class)
+        yield Reason(text=f"owners: {_owners(found, examples_max)}")
+    yield Reason(text=f"claims: {_claims(found)}")
+    told, total = f"devices: {_devices(found)}", found.totals["devices"]
+    yield _section(told, found.devices, total, examples_max, _device)
+    if total := found.totals["pools"]:
+        yield _section(f"pools that change: {total}", found.pools, total, examples_max, _pool)
+    if total := found.totals["classes"]:
+        yield _section(f"classes that change: {total}", found.classes, total, examples_max, _class)
 
 
 def _effect(effect: Effect) -> str:
@@ -180,26 +178,17 @@ def _arrow(before: int, after: int) -> str:
 
 
 def _section(
-    name: str,
+    text: str,
     entries: Sequence[_Entry],
     total: int,
     examples_max: int,
     tell: Callable[[_Entry], str],
-) -> Iterator[str]:
-    if total:
-        yield f"{name} that change: {total}"
-        yield from _examples(entries, total, examples_max, tell)
+) -> Reason:
+    """The text, the first entries, and how many more there are."""
+    shown = [tell(entry) for entry in entries[:examples_max]]
+    shown += _more(total, len(shown))
+    return Reason(text=text, children=tuple(Reason(text=line) for line in shown))
 
 
-def _examples(
-    entries: Sequence[_Entry], total: int, examples_max: int, tell: Callable[[_Entry], str]
-) -> Iterator[str]:
-    shown = entries[:examples_max]
-    for entry in shown:
-        yield f"  {tell(entry)}"
-    yield from _more(total, len(shown))
-
-
-def _more(total: int, shown: int) -> Iterator[str]:
-    if total > shown:
-        yield f"  … {total - shown} more; -o json has them"
+def _more(total: int, shown: int) -> list[str]:
+    return [f"… {total - shown} more; -o json has them"] if total > shown else []
