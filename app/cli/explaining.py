@@ -1,6 +1,6 @@
 """`redra why`: the reasons, as a tree that fits a terminal."""
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -8,8 +8,9 @@ from app.cli import console
 from app.cli.console import Output, OutputOption
 from app.cli.serving import DataOption
 from app.domain.errors import InputError
-from app.service import reason_pages
-from app.service.explaining import Answer, Question
+
+if TYPE_CHECKING:  # heavy: other commands should not pay for it
+    from app.service.explaining import Answer
 
 
 def register(root: typer.Typer) -> None:
@@ -36,6 +37,7 @@ def why(
 ) -> None:
     """Say why something is as it is: node by node, request by request, device by device."""
     from app.bootstrap import choices, explanations, stores
+    from app.service.explaining import Question
 
     kind, slash, name = subject.partition("/")
     if not slash or not name:
@@ -43,7 +45,7 @@ def why(
     settings = choices.settings(data=data)
     question = Question(kind=kind, namespace=namespace, name=name, node=node, help=what_would_help)
 
-    async def ask() -> Answer:
+    async def ask() -> "Answer":
         async with stores.open_store(settings) as store:
             return await explanations.why(store, settings, history, at, question)
 
@@ -55,7 +57,9 @@ def why(
         console.say(line)
 
 
-def page(answer: Answer, width: int) -> list[str]:
+def page(answer: "Answer", width: int) -> list[str]:
     """The answer as it is printed."""
+    from app.service import reason_pages
+
     head = f"{answer.subject}: {answer.outcome}" + (f", {answer.text}" if answer.text else "")
     return reason_pages.page(head, answer.reason.children, width=width)
