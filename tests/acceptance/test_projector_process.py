@@ -15,6 +15,7 @@ from tests.acceptance.server_process import ServerProcess
 pytestmark = [
     pytest.mark.slow,
     pytest.mark.timeout(180),
+    # Only Linux tells there which processes a server has started.
     pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="children are read in /proc"),
 ]
 
@@ -55,7 +56,7 @@ async def rows_reach(url: str, names: set[str]) -> None:
             found = {row["name"] for row in rows}
             if found == names:
                 return
-            await connection.fetch("SELECT pg_sleep(0.05)")
+            await connection.fetch("SELECT pg_sleep(0.05)")  # waits: for another process's rows
         raise AssertionError(f"the table holds {found}")
     finally:
         await connection.close()

@@ -32,7 +32,7 @@ async def test_head_and_body_are_one_piece():
     joined.write(HEAD)
     assert wire.pieces == []
     joined.write(b"ok")
-    await asyncio.sleep(0)
+    await asyncio.sleep(0)  # one turn of the loop, no time
     assert wire.pieces == [HEAD + b"ok"]
 
 
@@ -40,7 +40,7 @@ async def test_head_without_body_goes_with_the_next_turn():
     wire = Wire()
     joined = JoinedWrites(wire, asyncio.get_running_loop())
     joined.write(HEAD)
-    await asyncio.sleep(0)
+    await asyncio.sleep(0)  # one turn of the loop, no time
     assert wire.pieces == [HEAD]
     joined.write(b"later")
     assert wire.pieces == [HEAD, b"later"]
@@ -69,7 +69,7 @@ async def test_head_held_for_a_client_that_is_gone_is_dropped():
     joined = JoinedWrites(wire, asyncio.get_running_loop())
     joined.write(HEAD)
     wire.close()
-    await asyncio.sleep(0)
+    await asyncio.sleep(0)  # one turn of the loop, no time
     assert wire.pieces == []
 
 
@@ -79,5 +79,5 @@ async def test_interim_answer_is_not_lost_before_the_real_one():
     joined.write(b"HTTP/1.1 100 Continue\r\n\r\n")
     joined.write(HEAD)
     joined.write(b"ok")
-    await asyncio.sleep(0)
+    await asyncio.sleep(0)  # one turn of the loop, no time
     assert b"".join(wire.pieces) == b"HTTP/1.1 100 Continue\r\n\r\n" + HEAD + b"ok"
