@@ -6,13 +6,15 @@ off. None of that costs a task; a timer per connection is all.
 """
 
 import asyncio
+import weakref
 from collections.abc import MutableMapping
 from dataclasses import dataclass
 from typing import Any, cast
 
-from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
 
 from app.api.authentication import PEER
+from app.api.fanout import PUSH
 
 _Subject = tuple[tuple[tuple[str, str], ...], ...]
 
@@ -89,6 +91,42 @@ _JOINED_BYTES_MAX = 64 * 1024
 """Beyond it, copying costs more than another call of the system."""
 
 
+class Pushed:
+    """Sends chunks of one answer without the task that answers (see `app.api.fanout`).
+
+    It holds on to nothing: the connection and its answer may end at any time.
+    """
+
+    __slots__ = ("_connection", "_cycle", "_joined")
+
+    def __init__(
+        self, connection: "Connection", cycle: RequestResponseCycle, joined: JoinedWrites
+    ) -> None:
+        self._connection = weakref.ref(connection)
+        self._cycle = weakref.ref(cycle)
+        self._joined = joined
+
+    def is_ready(self) -> bool:
+        """Whether the answer has begun, goes on, and the client takes what it is sent."""
+        connection, cycle = self._connection(), self._cycle()
+        return (
+            connection is not None
+            and cycle is not None
+            and cycle.response_started
+            and cycle.chunked_encoding is True
+            and not cycle.response_complete
+            and not cycle.disconnected
+            and not connection.flow.write_paused
+        )
+
+    def push(self, framed: bytes) -> bool:
+        """Send a framed chunk; False when it cannot be sent now."""
+        if not self.is_ready():
+            return False
+        self._joined.write(framed)
+        return True
+
+
 class Connection(HttpToolsProtocol):
     """See the module. Made by `connection_class`, which sets the bounds."""
 
@@ -152,6 +190,9 @@ class Connection(HttpToolsProtocol):
         super().on_headers_complete()
         if self.cycle is not None and self._joined is not None:
             self.cycle.transport = cast(asyncio.Transport, self._joined)
+            if b"watch" in self.url:
+                scope: MutableMapping[str, Any] = cast(Any, self.scope)
+                scope[PUSH] = Pushed(self, self.cycle, self._joined)
 
     def on_message_complete(self) -> None:
         if self.cycle is not None:

@@ -9,6 +9,7 @@ from dataclasses import replace
 
 from app.api import calls, negotiation, parameters, selection
 from app.api.calls import Call
+from app.api.fanout import PUSH
 from app.api.limits import ApiLimits
 from app.api.lists import Lists
 from app.api.messages import Answer, Request, Stream, Subject, warning
@@ -113,7 +114,11 @@ class Objects:
         form = negotiation.choose(call.request.header(b"accept"))
         options = replace(parameters.list_options(call.request), watch=True)
         stream = await self._watching.open(
-            call.timeline, call.target(form), _selection(call, options), options
+            call.timeline,
+            call.target(form),
+            _selection(call, options),
+            options,
+            push=call.request.scope.get(PUSH),
         )
         text = registry.deprecation(call.kind, call.path.version, call.timeline.views.profile)
         return replace(stream, headers=(warning(text),)) if text else stream

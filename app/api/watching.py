@@ -1,8 +1,9 @@
 """Watches: what was there, then every change, in order and once. Parity: api-surface.md 7.
 
 A watch first takes its snapshot and subscribes in the same breath, so nothing falls between. Each
-change is encoded once for all watchers that see it in the same version. A watcher that does not
-take what it is sent is cut off; it is never waited for.
+change is encoded once for all watchers that see it in the same version, and while they keep up they
+are told together (`app.api.fanout`). A watcher that does not take what it is sent is cut off; it is
+never waited for.
 """
 
 import asyncio
@@ -14,6 +15,7 @@ import anyio
 import anyio.lowlevel
 
 from app.api import status
+from app.api.fanout import Fanout, Member, Push, View
 from app.api.messages import Stream
 from app.api.negotiation import Shape
 from app.api.parameters import ListOptions
@@ -79,6 +81,7 @@ class Watching:
     def __init__(self, representations: Representations, bounds: WatchBounds) -> None:
         self._representations = representations
         self._frames = Frames(representations, bounds.frames_max)
+        self._fanout = Fanout()
         self._bounds = bounds
         self._started = 0
         self._watches: set[_Watch] = set()
@@ -96,9 +99,18 @@ class Watching:
             watch.end()
 
     async def open(
-        self, timeline: Timeline, target: Target, selection: Selection, options: ListOptions
+        self,
+        timeline: Timeline,
+        target: Target,
+        selection: Selection,
+        options: ListOptions,
+        *,
+        push: Push | None = None,
     ) -> Stream:
-        """Start a watch. Raises TooManyRequests or RevisionTooLarge before the stream begins."""
+        """Start a watch. Raises TooManyRequests or RevisionTooLarge before the stream begins.
+
+        With a `push` it is told together with others while its client keeps up.
+        """
         if self.running >= self._bounds.watchers_max:
             raise TooManyRequests(
                 f"more than {self._bounds.watchers_max} watches are running",
@@ -120,6 +132,8 @@ class Watching:
             bounds=bounds,
             frames=self._frames,
             representations=self._representations,
+            fanout=self._fanout,
+            push=push,
         )
         return Stream(chunks=self._counted(watch))
 
@@ -152,6 +166,8 @@ class _Watch:
         bounds: WatchBounds,
         frames: Frames,
         representations: Representations,
+        fanout: Fanout,
+        push: Push | None,
     ) -> None:
         self._timeline = timeline
         self._target = target
@@ -164,12 +180,22 @@ class _Watch:
         self._matching: dict[ObjectKey, Event] | None = {} if selection.can_change else None
         self._columns_sent = False
         self._ending = anyio.Event()
+        self._fanout = fanout
+        is_shared = selection.is_everything and target.form.shape is Shape.OBJECT
+        self._push = push if is_shared else None
+        self._member: Member | None = None
         self._subscription: Subscription | None = None
 
     def end(self) -> None:
         """Let the watch end now."""
         self._ending.set()
-        if self._subscription is not None:
+        self._nudge()
+
+    def _nudge(self) -> None:
+        """Make the watch look at the time."""
+        if self._member is not None:
+            self._member.leave()
+        elif self._subscription is not None:
             self._subscription.nudge()
 
     async def lines(self) -> AsyncGenerator[bytes, None]:
@@ -190,7 +216,7 @@ class _Watch:
         else:
             snapshot, revision = [], Revision(after)
         subscription = self._subscription = self._subscribe(revision)
-        with subscription:
+        try:
             if starts_now:
                 self._remember(snapshot)
                 if options.send_initial_events is not False:
@@ -202,6 +228,8 @@ class _Watch:
                 await self._recall(revision)
             async for chunk in self._live(subscription, end):
                 yield chunk
+        finally:
+            self._subscription.close()
 
     def _subscribe(self, revision: Revision) -> Subscription:
         kind = self._target.kind
@@ -244,15 +272,24 @@ class _Watch:
             yield line(b"ERROR", encode(status.status_of(problem)))
 
     async def _follow(self, subscription: Subscription, end: float) -> AsyncGenerator[bytes, None]:
-        """Live changes. One timer nudges the subscription when a bookmark or the end is due."""
+        """Live changes. One timer nudges the watch when a bookmark or the end is due."""
         loop = asyncio.get_running_loop()
         due = min(loop.time() + self._bounds.bookmark_seconds, end)
-        timer = loop.call_at(due, subscription.nudge)
+        timer = loop.call_at(due, self._nudge)
         try:
             if self._ending.is_set():
                 return
             while True:
-                chunk, _ = self._changes(await subscription.wait_batch())
+                if self._can_join(subscription):
+                    subscription = await self._follow_with_others(subscription)
+                    while events := await subscription.catch_up():
+                        chunk, _ = self._changes(events)
+                        if chunk:
+                            yield chunk
+                    events = subscription.take()
+                else:
+                    events = await subscription.wait_batch()
+                chunk, _ = self._changes(events)
                 has_ended = loop.time() >= end or self._ending.is_set()
                 # Nothing was awaited since: all up to the revision that is shown has been told.
                 if has_ended or loop.time() >= due:
@@ -260,13 +297,43 @@ class _Watch:
                         chunk += self._bookmark(self._timeline.revision)
                     timer.cancel()
                     due = min(due + self._bounds.bookmark_seconds, end)
-                    timer = loop.call_at(due, subscription.nudge)
+                    timer = loop.call_at(due, self._nudge)
                 if chunk:
                     yield chunk
                 if has_ended:
                     return
         finally:
             timer.cancel()
+
+    def _can_join(self, subscription: Subscription) -> bool:
+        """Whether the watch has told everything and its client takes what it is sent."""
+        push = self._push
+        return (
+            push is not None
+            and not self._ending.is_set()
+            and not subscription.has_more
+            and push.is_ready()
+        )
+
+    async def _follow_with_others(self, subscription: Subscription) -> Subscription:
+        """Be told in a channel, until there is a reason to go on alone; how to go on."""
+        assert self._push is not None
+        kind = self._target.kind
+        target = self._target
+        channel = self._fanout.channel(self._timeline.runtime, (kind.group, kind.plural))
+        member = self._member = channel.join(
+            push=self._push,
+            view=View(target.group, target.version, target.definition, self._selection.namespace),
+            lines=lambda events: self._changes(events)[0],
+        )
+        subscription.close()
+        try:
+            after = await member.wait_left()
+        finally:
+            self._member = None
+        # What came since the watch left is found by `catch_up`.
+        found = self._subscription = self._subscribe(after)
+        return found
 
     async def _idle(self, end: float) -> None:
         """The past has no more changes; wait for the time to be up."""

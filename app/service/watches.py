@@ -6,7 +6,7 @@ queue; one that falls behind is cut off and told (Expired), never waited for.
 """
 
 from collections import deque
-from collections.abc import AsyncIterator, Iterable, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 from types import TracebackType
 
 import anyio
@@ -35,6 +35,7 @@ class Subscription:
         self._queue_max = queue_max
         self._queue: deque[Event] = deque()
         self._grown = anyio.Event()
+        self._listener: Callable[[], None] | None = None
         self._lost = False
         self._live_from = hub.published
         hub.register(self)
@@ -49,6 +50,17 @@ class Subscription:
         else:
             self._queue.extend(events)
         self._grown.set()
+        if self._listener is not None:
+            self._listener()
+
+    def listen(self, listener: Callable[[], None]) -> None:
+        """Have a function called with each offer, which may then `take`; it must not raise."""
+        self._listener = listener
+
+    @property
+    def has_more(self) -> bool:
+        """Whether `take` would return or raise something now."""
+        return bool(self._queue) or self._lost
 
     def close(self) -> None:
         """End the subscription; pending events are dropped."""
@@ -76,13 +88,13 @@ class Subscription:
             else:
                 with anyio.move_on_after(timeout_seconds):
                     await self._grown.wait()
-        return self._take()
+        return self.take()
 
     async def wait_batch(self) -> list[Event]:
         """The next live events; empty after a `nudge`. Costs no timer, unlike `next_batch`."""
         if not self._queue and not self._lost:
             await self._grown.wait()
-        return self._take()
+        return self.take()
 
     def nudge(self) -> None:
         """Make `wait_batch` return, so that its caller can look at the time."""
@@ -104,7 +116,8 @@ class Subscription:
     def _wants(self, event: Event) -> bool:
         return self.place is None or (event.key.group, event.key.resource) == self.place
 
-    def _take(self) -> list[Event]:
+    def take(self) -> list[Event]:
+        """The live events that wait, without waiting. Raises Expired for one that was cut off."""
         if self._lost:
             raise Expired(
                 f"the watcher fell more than {self._queue_max} events behind and was cut off"
@@ -126,7 +139,11 @@ class Subscription:
 
 
 class Watches:
-    """The hub of one history in this process."""
+    """The hub of one history in this process.
+
+    `published` is the last revision that was handed on. `guests` are followers that somebody else's
+    subscription serves; whoever takes them in counts them.
+    """
 
     def __init__(
         self, log: EventLog, history: HistoryId, *, queue_max: int, recent_max: int
@@ -137,6 +154,7 @@ class Watches:
         self._recent: deque[Event] = deque(maxlen=recent_max)
         self._by_place: dict[Place | None, set[Subscription]] = {}
         self.published = Revision(0)
+        self.guests = 0
 
     def start(self, revision: Revision) -> None:
         """Say that everything up to `revision` has been folded already."""
@@ -184,8 +202,8 @@ class Watches:
                 del self._by_place[subscription.place]
 
     def count(self) -> int:
-        """How many subscriptions there are."""
-        return sum(len(followers) for followers in self._by_place.values())
+        """How many follow the history."""
+        return self.guests + sum(len(followers) for followers in self._by_place.values())
 
 
 def places(events: Iterable[Event]) -> set[Place]:

@@ -2,50 +2,25 @@
 
 import re
 import socket
-from contextlib import AsyncExitStack, asynccontextmanager, nullcontext, suppress
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
 
 import anyio
 import msgspec
 import pytest
-import uvicorn
 
-from app.api.connections import ConnectionBounds, connection_class
+from app.api.connections import ConnectionBounds
 from app.api.limits import ApiLimits
-from tests.api.serving import CONFIG_MAPS, config_map, running_app
+from tests.api.listening import PATIENT, running
+from tests.api.serving import CONFIG_MAPS, config_map
 
-PATIENT = ConnectionBounds()
 GET = b"GET /version HTTP/1.1\r\nhost: localhost\r\n\r\n"
 
 
 @asynccontextmanager
 async def listening(bounds=PATIENT, limits=None):
     """A real server on a port of its own; yields the port."""
-    async with running(bounds, limits) as (port, _):
-        yield port
-
-
-@asynccontextmanager
-async def running(bounds, limits=None):
-    """The same; yields the port and the server's set of connections."""
-    with socket.socket() as listener:
-        listener.bind(("127.0.0.1", 0))
-        async with running_app(limits=limits) as (app, _), anyio.create_task_group() as tasks:
-            config = uvicorn.Config(
-                app,
-                http=connection_class(bounds),
-                lifespan="off",
-                log_config=None,
-                log_level="critical",
-                timeout_graceful_shutdown=1,
-            )
-            server = uvicorn.Server(config)
-            server.capture_signals = nullcontext
-            tasks.start_soon(server.serve, [listener])
-            with anyio.fail_after(10):
-                while not server.started:
-                    await anyio.lowlevel.checkpoint()
-            yield listener.getsockname()[1], server.server_state.connections
-            server.should_exit = True
+    async with running(bounds, limits) as server:
+        yield server.port
 
 
 @asynccontextmanager
@@ -271,7 +246,8 @@ async def test_connection_that_says_nothing_is_closed_without_a_word():
 
 async def test_client_that_does_not_take_its_answer_is_cut_off():
     bounds = ConnectionBounds(send_seconds_max=0.2)
-    async with running(bounds) as (port, connections):
+    async with running(bounds) as server:
+        port, connections = server.port, server.connections
         with socket.socket() as slow:
             slow.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4_096)
             await anyio.to_thread.run_sync(slow.connect, ("127.0.0.1", port))
