@@ -101,13 +101,17 @@ class WorkQueue(Generic[Key]):
         """The key was dealt with: its next failure starts at the shortest delay."""
         self._failures.pop(key, None)
 
-    def drop(self, key: Key, until: Revision) -> None:
-        """Remove what was added at or before revision `until`."""
+    def drop(self, key: Key, until: Revision, now: Instant | None = None) -> None:
+        """Remove what was added at or before revision `until`.
+
+        With `now`, what becomes ready after that instant stays: a look does not answer for a later
+        one.
+        """
         for keys in (self._urgent, self._ready):
             if keys.get(key, until + 1) <= until:
                 del keys[key]
         waiting = self._waiting.get(key)
-        if waiting is not None and waiting[1] <= until:
+        if waiting is not None and waiting[1] <= until and (now is None or waiting[0] <= now):
             del self._waiting[key]
 
     def clear(self) -> None:

@@ -75,7 +75,7 @@ rule bad
 
 wait 10
 ----
-(nothing)
+   10.000  rule-status decides Unchanged for bad
 
 show devicetaintrules/bad
 ----

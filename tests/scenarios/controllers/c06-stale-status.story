@@ -1,4 +1,5 @@
-# C6: a pending pod that its owner removes leaves the count as it was.
+# C6: a pending pod that its owner removes leaves the count as it was, once the look of ten seconds
+# after its eviction was planned is over.
 node n1 devices=1
 ----
     0.000  node-lifecycle decides Registered for n1
@@ -31,18 +32,22 @@ rule bad
     0.000  rule-status decides PodsPendingEviction for bad
     0.000  devicetaintrules/bad condition=True/PodsPendingEviction message="1 pod needs to be evicted in 1 namespace."
 
+wait 10
+----
+   10.000  rule-status decides Unchanged for bad
+
 delete pods/web
 ----
-    0.000  pods/web terminating=yes
+   10.000  pods/web terminating=yes
 
 kill web
 ----
-    0.000  pods/web (no change to tell)
-    0.000  pods/web is gone
-    0.000  claims decides Deallocated for web-gpu-wcplz web: pod is gone
-    0.000  resourceclaims/web-gpu-wcplz devices=- reserved=-
-    0.000  resourceclaims/web-gpu-wcplz finalizers=0
-    0.000  resourceclaims/web-gpu-wcplz is gone
+   10.000  pods/web (no change to tell)
+   10.000  pods/web is gone
+   10.000  claims decides Deallocated for web-gpu-wcplz web: pod is gone
+   10.000  resourceclaims/web-gpu-wcplz devices=- reserved=-
+   10.000  resourceclaims/web-gpu-wcplz finalizers=0
+   10.000  resourceclaims/web-gpu-wcplz is gone
 
 wait 60
 ----

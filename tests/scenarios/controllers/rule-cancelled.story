@@ -33,7 +33,7 @@ rule bad
 
 wait 30
 ----
-(nothing)
+   10.000  rule-status decides Unchanged for bad
 
 effect bad NoSchedule
 ----

@@ -474,6 +474,32 @@ def test_quirk_c6_status_stays_stale_when_the_owner_deletes_the_pod():
     assert cluster.rule_condition()[1] == "PodsPendingEviction"
 
 
+def test_pod_deleted_before_the_look_of_ten_seconds_is_no_longer_counted():
+    cluster = running(tolerate(600))
+    cluster.rule()
+    cluster.wait(3)
+    cluster.delete("pods", "pod-0", grace_seconds=0)
+    cluster.wait(6)
+    assert cluster.rule_condition()[1] == "PodsPendingEviction"
+    cluster.wait(1)
+    assert cluster.rule_condition() == ("False", "NotStarted", "")
+
+
+def test_look_of_ten_seconds_is_not_lost_by_a_restart():
+    cluster = running(tolerate(600))
+    cluster.rule()
+    cluster.wait(3)
+    cluster.delete("pods", "pod-0", grace_seconds=0)
+    cluster.settle()
+    cluster.restart()
+    cluster.wait(7)
+    assert cluster.rule_condition() == ("False", "NotStarted", "")
+    decisions = len(cluster.decisions("rule-status"))
+    cluster.restart()
+    cluster.wait(60)
+    assert len(cluster.decisions("rule-status")) == decisions
+
+
 def test_effect_changed_to_no_schedule_cancels():
     cluster = running(tolerate(60))
     cluster.rule()

@@ -131,7 +131,9 @@ class RuleStatusReconciler:
         body = event.object
         if body.get("controller") == NAME:
             rule_id = (json_tree.text(body, "name"), json_tree.text(body, "inputs", "uid"))
-            self._queue.drop(rule_id, Revision(event.stamp.observed))
+            # Parity: the item of ten seconds after a pod's eviction was planned is another one.
+            now = Instant(json_tree.integer(body, "inputs", "now") or event.stamp.time)
+            self._queue.drop(rule_id, Revision(event.stamp.observed), now)
         elif body.get("controller") == EVICTION and body.get("outcome") in ENDED:
             for name, uid in json_tree.get(body, "inputs", "rules") or ():
                 rule = self._state.rules.get(name)
