@@ -108,4 +108,5 @@ def bound_as(pod: PodSpec, node: str) -> BoundPod:
         labels=pod.labels,
         ports=pod.ports,
         anti_affinity=pod.anti_affinity,
+        priority=pod.priority,
     )

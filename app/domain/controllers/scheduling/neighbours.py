@@ -5,7 +5,7 @@ controllers.md 4.2 for order and texts. Preferred terms are left out.
 """
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 
 from app.domain.controllers.scheduling.filters import Refusal
 from app.domain.controllers.scheduling.nodes import BoundPod, NodeIndex, NodeInfo
@@ -30,31 +30,84 @@ Domain = tuple[str, str]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Neighbourhood:
-    """Domains that are wanted, avoided, and closed by pods that run there."""
+    """Domains that are wanted, avoided, and closed by pods that run there.
 
-    wanted: tuple[AffinityTerm, ...]
-    wanted_domains: frozenset[Domain]
-    may_be_first: bool
-    avoided: tuple[AffinityTerm, ...]
-    avoided_domains: frozenset[Domain]
-    closed_domains: frozenset[Domain]
+    Each domain has the number of reasons for it, so that single pods can be taken out and put in.
+    """
+
+    pod: PodSpec
+    namespace_labels: NamespaceLabels
+    wanted_domains: dict[Domain, int] = field(default_factory=dict)
+    avoided_domains: dict[Domain, int] = field(default_factory=dict)
+    closed_domains: dict[Domain, int] = field(default_factory=dict)
 
     def check_node(self, info: NodeInfo) -> Refusal | None:
         """The first reason against the node."""
         labels = info.labels
-        if self.wanted and not self._is_wanted(labels):
+        if self.pod.affinity and not self._is_wanted(labels):
             return NO_AFFINITY
-        if any(_domain(term.topology_key, labels) in self.avoided_domains for term in self.avoided):
+        if any(
+            _domain(term.topology_key, labels) in self.avoided_domains
+            for term in self.pod.anti_affinity
+        ):
             return ANTI_AFFINITY
         if any(labels.get(key) == value for key, value in self.closed_domains):
             return EXISTING
         return None
 
+    def changed(
+        self, info: NodeInfo, gone: Iterable[BoundPod], come: Iterable[BoundPod]
+    ) -> "Neighbourhood":
+        """The same without some pods of a node and with others there."""
+        made = replace(
+            self,
+            wanted_domains=dict(self.wanted_domains),
+            avoided_domains=dict(self.avoided_domains),
+            closed_domains=dict(self.closed_domains),
+        )
+        for bound in gone:
+            made.note(bound, info.labels, -1)
+        for bound in come:
+            made.note(bound, info.labels, 1)
+        return made
+
+    def note(self, bound: BoundPod, labels: Labels, by: int) -> None:
+        """Count a pod on a node with these labels (`by` 1), or stop counting it (-1)."""
+        self.note_wishes(bound, labels, by)
+        if bound.anti_affinity:
+            self.note_closing(bound, labels, by)
+
+    def note_wishes(self, bound: BoundPod, labels: Labels, by: int) -> None:
+        """Count a pod as far as the rules of the incoming one are concerned."""
+        pod, namespace = self.pod, bound.place[0]
+        if pod.affinity and all(
+            _selects(term, namespace, bound.labels, self.namespace_labels) for term in pod.affinity
+        ):
+            _count(self.wanted_domains, pod.affinity, labels, by)
+        for term in pod.anti_affinity:
+            if _selects(term, namespace, bound.labels, self.namespace_labels):
+                _count(self.avoided_domains, (term,), labels, by)
+
+    def note_closing(self, bound: BoundPod, labels: Labels, by: int) -> None:
+        """Count a pod as far as its own rules are concerned."""
+        pod = self.pod
+        for term in bound.anti_affinity:
+            if _selects(term, pod.facts.namespace, pod.labels, self.namespace_labels):
+                _count(self.closed_domains, (term,), labels, by)
+
     def _is_wanted(self, labels: Labels) -> bool:
-        domains = [_domain(term.topology_key, labels) for term in self.wanted]
+        domains = [_domain(term.topology_key, labels) for term in self.pod.affinity]
         if any(domain is None for domain in domains):
             return False
-        return self.may_be_first or all(domain in self.wanted_domains for domain in domains)
+        return self._may_be_first() or all(domain in self.wanted_domains for domain in domains)
+
+    def _may_be_first(self) -> bool:
+        """True when nobody anywhere is wanted and the pod itself is what it wants."""
+        pod = self.pod
+        return not self.wanted_domains and all(
+            _selects(term, pod.facts.namespace, pod.labels, self.namespace_labels)
+            for term in pod.affinity
+        )
 
 
 def survey(
@@ -63,52 +116,29 @@ def survey(
     """What neighbours mean for this pod; None when nobody, neither it nor others, asks anything."""
     if not (pod.affinity or pod.anti_affinity or nodes.keeping_away):
         return None
-    namespace = pod.facts.namespace
-    closed: set[Domain] = set()
+    made = Neighbourhood(pod=pod, namespace_labels=namespace_labels)
     for bound in nodes.keeping_away.values():
         info = nodes.get(bound.node)
-        if info is None:
-            continue
-        for term in bound.anti_affinity:
-            domain = _domain(term.topology_key, info.labels)
-            if domain is not None and _selects(term, namespace, pod.labels, namespace_labels):
-                closed.add(domain)
-    wanted: set[Domain] = set()
-    avoided: set[Domain] = set()
+        if info is not None:
+            made.note_closing(bound, info.labels, 1)
     if pod.affinity or pod.anti_affinity:
         for bound in nodes.bound_pods():
             info = nodes.get(bound.node)
             if info is not None:
-                _note(pod, bound, info.labels, namespace_labels, wanted, avoided)
-    is_first = not wanted and all(
-        _selects(term, namespace, pod.labels, namespace_labels) for term in pod.affinity
-    )
-    return Neighbourhood(
-        wanted=pod.affinity,
-        wanted_domains=frozenset(wanted),
-        may_be_first=is_first,
-        avoided=pod.anti_affinity,
-        avoided_domains=frozenset(avoided),
-        closed_domains=frozenset(closed),
-    )
+                made.note_wishes(bound, info.labels, 1)
+    return made
 
 
-def _note(
-    pod: PodSpec,
-    bound: BoundPod,
-    labels: Labels,
-    namespace_labels: NamespaceLabels,
-    wanted: set[Domain],
-    avoided: set[Domain],
+def _count(
+    counts: dict[Domain, int], terms: Iterable[AffinityTerm], labels: Labels, by: int
 ) -> None:
-    namespace = bound.place[0]
-    if pod.affinity and all(
-        _selects(term, namespace, bound.labels, namespace_labels) for term in pod.affinity
-    ):
-        wanted.update(_domains(pod.affinity, labels))
-    for term in pod.anti_affinity:
-        if _selects(term, namespace, bound.labels, namespace_labels):
-            avoided.update(_domains((term,), labels))
+    for term in terms:
+        domain = _domain(term.topology_key, labels)
+        if domain is None:
+            continue
+        counts[domain] = counts.get(domain, 0) + by
+        if not counts[domain]:
+            del counts[domain]
 
 
 def _selects(
@@ -119,11 +149,6 @@ def _selects(
         and term.namespace_selector.matches(namespace_labels(namespace))
     )
     return here and term.selector.matches(labels)
-
-
-def _domains(terms: Iterable[AffinityTerm], labels: Labels) -> Iterable[Domain]:
-    found = (_domain(term.topology_key, labels) for term in terms)
-    return [domain for domain in found if domain is not None]
 
 
 def _domain(key: str, labels: Labels) -> Domain | None:

@@ -5,18 +5,21 @@ the pods bound to it, and the devices it sees. What was found out about a kind o
 stays valid as long as the version is the same, so that equal pods cost a comparison per node.
 """
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
 
-from app.domain.controllers.scheduling import amounts, pod_spec
-from app.domain.controllers.scheduling.amounts import CPU, MEMORY, PODS, Amounts
-from app.domain.controllers.scheduling.pod_spec import AffinityTerm
+from app.domain.controllers.scheduling import amounts
+from app.domain.controllers.scheduling.amounts import CPU, MEMORY, PODS
+from app.domain.controllers.scheduling.nominations import Nominations
+from app.domain.controllers.scheduling.pods_on_nodes import (
+    BoundPod,
+    PodPlace,
+    Priorities,
+    bound_pod,
+)
 from app.domain.devices.nodes import Node
 from app.domain.values import json_tree
-from app.domain.values.json_tree import JsonObject, JsonView
-
-PodPlace = tuple[str, str]
-"""Namespace and name of a pod."""
+from app.domain.values.json_tree import JsonObject
 
 DEFAULT_PODS = 110
 """Room on a node that never reported what it has. Differs from upstream, where such a node takes no
@@ -36,23 +39,6 @@ TOUCHED_MAX = 10_000
 
 ZONE = "topology.kubernetes.io/zone"
 REGION = "topology.kubernetes.io/region"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class BoundPod:
-    """A pod that takes room on a node."""
-
-    place: PodPlace
-    uid: str
-    node: str
-    asked: Amounts
-    scored_cpu: int
-    scored_memory: int
-    labels: Mapping[str, str]
-    ports: tuple[tuple[str, str, int], ...]
-    anti_affinity: tuple[AffinityTerm, ...]
-    is_deleting: bool = False
-    generation: int = 0
 
 
 @dataclass(slots=True, kw_only=True, eq=False)
@@ -83,6 +69,15 @@ class NodeInfo:
             return _UNREPORTED.get(resource, 0)
         return self.allocatable.get(resource, 0)
 
+    def changed(self, gone: Iterable[BoundPod], come: Iterable[BoundPod]) -> "NodeInfo":
+        """The node as it would be without some of its pods and with others; itself stays."""
+        made = replace(self, requested=dict(self.requested), pods=dict(self.pods))
+        for pod in gone:
+            _drop(made, pod)
+        for pod in come:
+            _take(made, pod)
+        return made
+
 
 class NodeIndex:
     """All nodes in the scheduler's order, and the pods bound to each.
@@ -99,6 +94,8 @@ class NodeIndex:
         self._bound: dict[PodPlace, BoundPod] = {}
         self._strays: dict[str, dict[PodPlace, BoundPod]] = {}
         self.keeping_away: dict[PodPlace, BoundPod] = {}
+        self.priorities = Priorities()
+        self.nominations = Nominations()
         self.version = 0
         self.era = 0
         self._touched: list[str] = []
@@ -179,6 +176,7 @@ class NodeIndex:
         if known is not None:
             self.release(bound.place)
         self._bound[bound.place] = bound
+        self.priorities.add(bound.priority)
         if bound.anti_affinity:
             self.keeping_away[bound.place] = bound
         info = self._nodes.get(bound.node)
@@ -194,6 +192,7 @@ class NodeIndex:
         if bound is None:
             return None
         self.keeping_away.pop(place, None)
+        self.priorities.remove(bound.priority)
         info = self._nodes.get(bound.node)
         if info is None:
             strays = self._strays.get(bound.node, {})
@@ -201,13 +200,13 @@ class NodeIndex:
             if not strays:
                 self._strays.pop(bound.node, None)
             return bound
-        del info.pods[place]
-        for name, amount in bound.asked.items():
-            info.requested[name] -= amount
-        info.scored_cpu -= bound.scored_cpu
-        info.scored_memory -= bound.scored_memory
+        _drop(info, bound)
         self._touch(info)
         return bound
+
+    def holds(self, place: PodPlace) -> bool:
+        """True when the pod takes room somewhere."""
+        return place in self._bound
 
     def bound_pods(self) -> Iterator[BoundPod]:
         """Every pod that takes room somewhere."""
@@ -255,28 +254,6 @@ class NodeIndex:
             waiting = still
 
 
-def bound_pod(tree: JsonView) -> BoundPod:
-    """A pod with a node, as far as its room is concerned."""
-    spec = json_tree.mapping(tree, "spec")
-    wanted = amounts.of_pod(spec)
-    return BoundPod(
-        place=(
-            json_tree.text(tree, "metadata", "namespace"),
-            json_tree.text(tree, "metadata", "name"),
-        ),
-        uid=json_tree.text(tree, "metadata", "uid"),
-        node=json_tree.text(spec, "nodeName"),
-        asked=wanted.asked,
-        scored_cpu=wanted.scored_cpu,
-        scored_memory=wanted.scored_memory,
-        labels=json_tree.labels(tree, "metadata", "labels"),
-        ports=pod_spec.host_ports(spec),
-        anti_affinity=pod_spec.anti_affinity_of(tree),
-        is_deleting="deletionTimestamp" in json_tree.mapping(tree, "metadata"),
-        generation=json_tree.integer(tree, "metadata", "generation") or 0,
-    )
-
-
 def _read(tree: JsonObject) -> NodeInfo:
     name = json_tree.text(tree, "metadata", "name")
     allocatable = amounts.of_tree(json_tree.mapping(tree, "status", "allocatable"))
@@ -297,6 +274,14 @@ def _take(info: NodeInfo, bound: BoundPod) -> None:
         info.requested[name] = info.requested.get(name, 0) + amount
     info.scored_cpu += bound.scored_cpu
     info.scored_memory += bound.scored_memory
+
+
+def _drop(info: NodeInfo, bound: BoundPod) -> None:
+    del info.pods[bound.place]
+    for name, amount in bound.asked.items():
+        info.requested[name] -= amount
+    info.scored_cpu -= bound.scored_cpu
+    info.scored_memory -= bound.scored_memory
 
 
 def _zone(labels: Mapping[str, str]) -> str:

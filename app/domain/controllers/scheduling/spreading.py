@@ -8,11 +8,11 @@ controllers.md 4.2 for the place in the order.
 
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from app.domain.controllers import pods
 from app.domain.controllers.scheduling.filters import Refusal
-from app.domain.controllers.scheduling.nodes import ZONE, NodeIndex, NodeInfo
+from app.domain.controllers.scheduling.nodes import ZONE, BoundPod, NodeIndex, NodeInfo
 from app.domain.controllers.scheduling.pod_spec import PodSpec
 from app.domain.log import ObjectKey
 from app.domain.objects.reader import ObjectsReader
@@ -53,6 +53,11 @@ class _Counts:
 
     by_domain: dict[str, int] = field(default_factory=dict)
     smallest: int = 0
+
+    def settle(self, constraint: Constraint) -> None:
+        """Find the smallest count; with too few domains it is 0."""
+        if len(self.by_domain) >= constraint.min_domains:
+            self.smallest = min(self.by_domain.values(), default=0)
 
 
 @dataclass(slots=True, kw_only=True)
@@ -129,12 +134,15 @@ class Spread:
             yield info
 
     def _count(self, info: NodeInfo, constraint: Constraint) -> int:
+        return self._matching(info.pods.values(), constraint)
+
+    def _matching(self, bound_pods: Iterable[BoundPod], constraint: Constraint) -> int:
         namespace = self.pod.facts.namespace
         return sum(
             bound.place[0] == namespace
             and not bound.is_deleting
             and constraint.selector.matches(bound.labels)
-            for bound in info.pods.values()
+            for bound in bound_pods
         )
 
     def count_hard(self) -> None:
@@ -146,10 +154,31 @@ class Spread:
                 domain = info.labels[constraint.key]
                 before = counts.by_domain.get(domain, 0)
                 counts.by_domain[domain] = before + self._count(info, constraint)
-            if len(counts.by_domain) >= constraint.min_domains:
-                counts.smallest = min(counts.by_domain.values(), default=0)
+            counts.settle(constraint)
             found.append(counts)
         self.counts = tuple(found)
+
+    def changed(
+        self, info: NodeInfo, gone: Iterable[BoundPod], come: Iterable[BoundPod]
+    ) -> "Spread":
+        """The same without some pods of a node and with others there, for `check_node` only."""
+        gone, come = tuple(gone), tuple(come)
+        found: list[_Counts] = []
+        for constraint, counts in zip(self.hard, self.counts, strict=True):
+            by = self._matching(come, constraint) - self._matching(gone, constraint)
+            if by and self._is_counted(info, constraint):
+                domain = info.labels[constraint.key]
+                by_domain = {**counts.by_domain, domain: counts.by_domain[domain] + by}
+                counts = _Counts(by_domain=by_domain)
+                counts.settle(constraint)
+            found.append(counts)
+        return replace(self, counts=tuple(found))
+
+    def _is_counted(self, info: NodeInfo, constraint: Constraint) -> bool:
+        """Whether pods of the node count for a hard constraint."""
+        if not _has_keys(info, self.hard):
+            return False
+        return not constraint.honours_affinity or _affinity_allows(self.pod, info)
 
 
 def survey(objects: ObjectsReader, pod: PodSpec, nodes: NodeIndex, tree: JsonView) -> Spread | None:
