@@ -5,8 +5,12 @@ Parity: objects.md 2. Python's equality is asked first, because nearly always it
 
 from typing import Any
 
+import msgspec
+
 from app.domain.objects.schema import Node, Shape
 from app.domain.values import quantity
+
+_encode = msgspec.json.Encoder(order="sorted").encode
 
 
 def semantic_equal(left: Any, right: Any, node: Node | None = None) -> bool:
@@ -17,6 +21,10 @@ def semantic_equal(left: Any, right: Any, node: Node | None = None) -> bool:
     """
     if left == right and not _mixes_numbers(left, right):
         return True
+    if node is not None and node.shape is Shape.ANY:
+        # Raw JSON is compared as written: what an empty part of it means is not known here. In
+        # managed fields it means that the field is owned.
+        return _equal_json(left, right)
     if isinstance(left, dict) or isinstance(right, dict):
         return _equal_objects(left, right, node)
     if isinstance(left, list) or isinstance(right, list):
@@ -30,14 +38,29 @@ def semantic_equal(left: Any, right: Any, node: Node | None = None) -> bool:
 
 
 def _mixes_numbers(left: Any, right: Any) -> bool:
-    """True when a boolean meets a number that Python takes for equal."""
+    """True when a boolean meets a number that Python takes for equal, at any depth."""
+    if isinstance(left, (dict, list)):
+        return left is not right and _encode(left) != _encode(right)
     return isinstance(left, bool) is not isinstance(right, bool)
+
+
+def _equal_json(left: Any, right: Any) -> bool:
+    """True for the same JSON value. Python takes `true` for 1, deep inside too."""
+    if isinstance(left, dict) and isinstance(right, dict):
+        return left.keys() == right.keys() and all(
+            _equal_json(value, right[key]) for key, value in left.items()
+        )
+    if isinstance(left, list) and isinstance(right, list):
+        return len(left) == len(right) and all(
+            _equal_json(one, other) for one, other in zip(left, right, strict=True)
+        )
+    return bool(left == right) and not _mixes_numbers(left, right)
 
 
 def _equal_objects(left: Any, right: Any, node: Node | None) -> bool:
     if left is None or right is None:
         # A struct that is set differs from one that is not; a map does not.
-        is_map = node is None or node.shape in (Shape.MAP, Shape.ANY)
+        is_map = node is None or node.shape is Shape.MAP
         return is_map and not (left or right)
     if not isinstance(left, dict) or not isinstance(right, dict):
         return False

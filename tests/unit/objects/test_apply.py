@@ -75,6 +75,19 @@ def test_a_second_applier_of_the_same_value_shares_the_field() -> None:
     assert made.types == ["ObjectUpdated"]
 
 
+def test_an_applier_shares_a_field_again_when_it_takes_over_the_value_of_another() -> None:
+    # Only the owners change, and in an entry that is there already.
+    made = tracked()
+    apply(made, rule())
+    made.patch(RULE, {"spec": {"taint": {"effect": "NoExecute"}}}, field_manager="two")
+    tree = apply(made, rule(effect="NoExecute"))
+    assert made.types == ["ObjectUpdated"]
+    assert owners(tree) == {
+        ("one", "Apply"): {"f:spec": {"f:taint": {"f:effect": {}, "f:key": {}}}},
+        ("two", "Update"): {"f:spec": {"f:taint": {"f:effect": {}}}},
+    }
+
+
 def test_another_value_for_a_field_of_somebody_else_conflicts() -> None:
     made = tracked()
     apply(made, rule())
