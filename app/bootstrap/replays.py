@@ -74,7 +74,7 @@ async def verify(
         ),
         compiler=compiler,
         bounds=_bounds(settings),
-        quirks=options.allocator_quirks,
+        quirks=registry.allocator_quirks_of(rules.profile, options),
         progress=progress,
     )
 

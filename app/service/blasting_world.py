@@ -95,7 +95,7 @@ def freeze(views: LiveViews, info: HistoryInfo, rules: Rules | None, now: Instan
     return Frozen(
         profile=views.profile,
         rules=rules,
-        quirks=options.quirks,
+        quirks=controllers.quirks_of(views.profile, options),
         evicts=EvictionReconciler.name in controllers.running(views.profile, options),
         now=now,
         revision=views.revision,

@@ -124,8 +124,8 @@ class Explainer:
             gates=profile,
             features=features_of(profile),
             compiler=compiler,
-            quirks=options.quirks,
-            allocator_quirks=options.allocator_quirks,
+            quirks=registry.quirks_of(profile, options),
+            allocator_quirks=registry.allocator_quirks_of(profile, options),
         )
 
     async def why(self, question: Question) -> Answer:

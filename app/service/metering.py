@@ -25,6 +25,7 @@ from app.domain.controllers.scheduling.reconciler import SchedulingReconciler
 from app.domain.controllers.work_queue import AnyQueue
 from app.domain.log import Event, EventType, ObjectKey
 from app.domain.objects import extended_resources
+from app.domain.objects.profile import Profile
 from app.domain.objects.reader import ObjectsReader
 from app.domain.values import json_tree
 from app.domain.values.json_tree import JsonView
@@ -36,6 +37,12 @@ _SCHEDULER = registry.actor_of("scheduling").user
 _RESULTS = {"Unschedulable": "unschedulable", "Error": "error"}
 _WAITING = "WaitingForBinding"
 _DEFAULT_PROFILE = "default-scheduler"
+
+_CREATES = "dynamic_resource_allocation_resourceclaim_creates_total"
+_CREATES_FROM_TEMPLATES = "resourceclaim_controller_creates_total"
+_CREATES_FOR_EXTENDED_RESOURCES = "scheduler_resourceclaim_creates_total"
+_ONE_NAME_SINCE = 37
+"""The release (1.37) since which all components count claims under one name (controllers.md 10)."""
 
 QUEUE_NAMES = {
     "claims": "resource_claim",
@@ -59,12 +66,14 @@ _Place = tuple[str, str]
 class HistoryMeter:
     """Measures one history: `prime` with what is there, then `fold` every event.
 
-    `publish` writes the gauges; counters are written as events come.
+    `publish` writes the gauges; counters are written as events come. The profile decides about
+    names that differ between releases.
     """
 
-    def __init__(self, meter: Meter, history: str) -> None:
+    def __init__(self, meter: Meter, history: str, profile: Profile = Profile()) -> None:
         self._meter = meter
         self._history = history
+        self._has_one_name = profile.minor >= _ONE_NAME_SINCE
         self._claims: dict[ObjectKey, _ClaimLabels] = {}
         self._claim_counts: Counter[_ClaimLabels] = Counter()
         self._waits: dict[_Place, Instant] = {}
@@ -94,7 +103,8 @@ class HistoryMeter:
             if verb == "create" and actor == _SCHEDULER:  # a binding
                 self._count_attempt("scheduled", event.object)
         elif _tells_failed_creation(event):
-            self._count("resourceclaim_controller_creates_total", "failure", "false")
+            name = _CREATES if self._has_one_name else _CREATES_FROM_TEMPLATES
+            self._count(name, "failure", "false")
 
     def publish(self, leading: Mapping[str, Reconciler]) -> None:
         """Write the gauges of what is there now, and of the queues of the controllers led here."""
@@ -147,12 +157,16 @@ class HistoryMeter:
 
     def _count_creation(self, event: Event) -> None:
         actor = event.stamp.actor.user
-        if actor == _CLAIM_MAKER:
-            admin = labels_of(event.object)[1]
-            self._count("resourceclaim_controller_creates_total", "success", admin)
-        elif actor == _SCHEDULER:
+        if actor not in (_CLAIM_MAKER, _SCHEDULER):
+            return
+        admin = labels_of(event.object)[1]
+        if self._has_one_name:
+            self._count(_CREATES, "success", admin)
+        elif actor == _CLAIM_MAKER:
+            self._count(_CREATES_FROM_TEMPLATES, "success", admin)
+        else:
             self._meter.count(
-                "scheduler_resourceclaim_creates_total", history=self._history, status="success"
+                _CREATES_FOR_EXTENDED_RESOURCES, history=self._history, status="success"
             )
 
     def _count(self, name: str, status: str, admin_access: str) -> None:

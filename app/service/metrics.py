@@ -56,7 +56,13 @@ FAMILIES: tuple[Family, ...] = (
     ),
     _family(
         "counter", "resourceclaim_controller_creates_total",
-        "Claims made from templates, and attempts that failed.", ("status", "admin_access"),
+        "Claims made from templates, and attempts that failed; up to 1.36.",
+        ("status", "admin_access"),
+    ),
+    _family(
+        "counter", "dynamic_resource_allocation_resourceclaim_creates_total",
+        "Claims made from templates and for extended resources, and attempts that failed; "
+        "since 1.37.", ("status", "admin_access"),
     ),
     _family(
         "gauge", "resourceclaim_controller_resource_claims", "Claims there are.",
@@ -79,7 +85,7 @@ FAMILIES: tuple[Family, ...] = (
     ),
     _family(
         "counter", "scheduler_resourceclaim_creates_total",
-        "Claims made for extended resources.", ("status",),
+        "Claims made for extended resources; up to 1.36.", ("status",),
     ),
     _family(
         "counter", "scheduler_dra_bindingconditions_allocations_total",

@@ -17,7 +17,7 @@ TROUBLE_SECONDS = 2.0
 
 async def run(runtime: HistoryRuntime, meter: Meter) -> None:
     """Count until cancelled. What is missed while the log cannot be read stays uncounted."""
-    counted = HistoryMeter(meter, runtime.info.name)
+    counted = HistoryMeter(meter, runtime.info.name, runtime.rules.profile)
     while True:
         objects = runtime.views.objects
         counted.prime(objects)

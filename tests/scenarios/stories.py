@@ -7,10 +7,10 @@ line per event. Generated names and uids derive from a seed, so a story reads th
 
 import shlex
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
-from app.domain.controllers.quirks import ControllerQuirks
+from app.domain.controllers import releases
 from app.domain.controllers.registry import Options
 from app.domain.controllers.scheduling.delayed_binding import FixedBindDelay
 from app.domain.errors import Rejected
@@ -253,11 +253,13 @@ def _cluster(
     switches = {name: value == "on" for name, value in quirks.items()}
     stopped = frozenset(off.split(",")) if off else frozenset()
     delay = FixedBindDelay(int(bind) * 1000) if bind != "0" else None
-    options = Options(quirks=ControllerQuirks(**switches), off=stopped, bind_delay=delay)
     enabled = dict.fromkeys(gates.split(","), True) if gates else {}
+    imitated = Profile(version=profile, gates=enabled)
+    chosen = replace(releases.quirks_of(imitated), **switches)
+    options = Options(quirks=chosen, off=stopped, bind_delay=delay)
     story.begin(
         Cluster(
-            profile=Profile(version=profile, gates=enabled),
+            profile=imitated,
             options=options,
             kubelet=kubelet == "on",
         )

@@ -1,8 +1,10 @@
 """Upstream behaviour that looks like a defect and decides outcomes, each behind a named switch.
 
-The numbers are those of controllers.md 9. `True` reproduces the released behaviour. Two switches
-are off by default because they have no single real outcome: they are races that the specification
-asks to leave out.
+The numbers with a `c` are those of controllers.md 9, those with an `r` are ours, for defects that
+only some releases have (controllers.md 10). `True` reproduces the behaviour. The defaults are those
+of the reference, 1.36; `releases.quirks_of` has those of each release. c8, c9 and c22 are off in
+all of them because they have no single real outcome: they are races that the specification asks to
+leave out.
 """
 
 from dataclasses import dataclass
@@ -40,6 +42,14 @@ class ControllerQuirks:
     """A finished pod gets a second claim for a deleted one."""
     c24: bool = False
     """The released 1.36 schedulers do not see device taint rules; the profile acts on it."""
+    r1: bool = False
+    """The plug-in DynamicResources does not score nodes; before 1.35."""
+    r2: bool = False
+    """Scoring fails for pods with both allocated and unallocated claims; 1.35 and early 1.36."""
+    r3: bool = False
+    """A search that is given up rejects its node instead of ending the attempt; before 1.36."""
+    r4: bool = True
+    """Image volumes count for the score of images but not for its upper bound; up to 1.36."""
 
 
 NO_SWITCH = {

@@ -11,6 +11,7 @@ from dataclasses import dataclass, fields, replace
 from app.domain.allocation import Features, Quirks
 from app.domain.allocation.quirks import NOT_SWITCHES
 from app.domain.allocation.summary import SummaryBounds
+from app.domain.controllers import releases
 from app.domain.controllers.claims import ClaimsReconciler
 from app.domain.controllers.definitions import DefinitionReconciler
 from app.domain.controllers.eviction import EvictionReconciler
@@ -42,6 +43,7 @@ from app.domain.controllers.workloads import (
 from app.domain.devices.device_selectors import SelectorCompiler
 from app.domain.errors import InputError
 from app.domain.log import Actor
+from app.domain.objects import profile as profiles
 from app.domain.objects.profile import Profile
 from app.domain.values import json_tree
 from app.domain.values.json_tree import JsonView
@@ -51,14 +53,15 @@ from app.domain.values.json_tree import JsonView
 class Options:
     """What can be chosen per history. `off` names controllers that do not run.
 
+    Quirks that are None are those of the release (`quirks_of`, `allocator_quirks_of`).
     `tie_break` is for replays: it chooses among equally good nodes. `summary` bounds the causes
     that the scheduler's decisions keep (None: they keep none); it is a choice of the process,
     decisions record it. `pace` is for replays too: it says when a key may be looked at. With a
     `bind_delay` bindings take time.
     """
 
-    quirks: ControllerQuirks = ControllerQuirks()
-    allocator_quirks: Quirks = Quirks()
+    quirks: ControllerQuirks | None = None
+    allocator_quirks: Quirks | None = None
     off: frozenset[str] = frozenset()
     tie_break: TieBreak | None = None
     pace: Pace | None = None
@@ -72,6 +75,7 @@ class _Setting:
     features: Features
     compiler: SelectorCompiler
     options: Options
+    quirks: ControllerQuirks
 
 
 def _scheduling(setting: _Setting) -> Reconciler:
@@ -80,8 +84,8 @@ def _scheduling(setting: _Setting) -> Reconciler:
             gates=setting.profile,
             features=setting.features,
             compiler=setting.compiler,
-            quirks=_scheduler_quirks(setting),
-            allocator_quirks=setting.options.allocator_quirks,
+            quirks=setting.quirks,
+            allocator_quirks=allocator_quirks_of(setting.profile, setting.options),
             tie_break=_tie_break(setting),
             bind_delay=setting.options.bind_delay,
             pace=setting.options.pace,
@@ -95,12 +99,12 @@ _MAKERS: Mapping[str, Callable[[_Setting], Reconciler]] = {
     "definitions": lambda _: DefinitionReconciler(),
     "node-lifecycle": lambda _: NodeReconciler(),
     "pod-gc": lambda _: PodGcReconciler(),
-    "claims": lambda s: ClaimsReconciler(s.profile, s.options.quirks, s.options.pace),
+    "claims": lambda s: ClaimsReconciler(s.profile, s.quirks, s.options.pace),
     "garbage": lambda s: GarbageReconciler(s.options.pace),
     "rule-status": lambda s: RuleStatusReconciler(
-        s.options.quirks, version=_rule_version(s), pace=s.options.pace
+        s.quirks, version=_rule_version(s), pace=s.options.pace
     ),
-    "eviction": lambda s: EvictionReconciler(s.options.quirks, s.options.pace),
+    "eviction": lambda s: EvictionReconciler(s.quirks, s.options.pace),
     "scheduling": _scheduling,
     "deployments": lambda _: WorkloadReconciler(DEPLOYMENTS),
     "replica-sets": lambda _: WorkloadReconciler(REPLICA_SETS),
@@ -174,7 +178,13 @@ def controller(
     options: Options = Options(),
 ) -> Reconciler:
     """A new reconciler of that name, which has folded nothing yet."""
-    setting = _Setting(profile=profile, features=features, compiler=compiler, options=options)
+    setting = _Setting(
+        profile=profile,
+        features=features,
+        compiler=compiler,
+        options=options,
+        quirks=quirks_of(profile, options),
+    )
     return _MAKERS[name](setting)
 
 
@@ -190,18 +200,30 @@ def controllers(
     )
 
 
+def quirks_of(profile: Profile, options: Options) -> ControllerQuirks:
+    """The quirks of the controllers that were chosen, otherwise those of the release."""
+    return releases.quirks_of(profile) if options.quirks is None else options.quirks
+
+
+def allocator_quirks_of(profile: Profile, options: Options) -> Quirks:
+    """The quirks of the allocator that were chosen, otherwise those of the release."""
+    chosen = options.allocator_quirks
+    return releases.allocator_quirks_of(profile) if chosen is None else chosen
+
+
 def options_from(settings: JsonView) -> Options:
     """The options in the settings of a history.
 
-    `controllers.off` lists names, `quirks` maps numbers (`c8`, `q3`) to true or false,
-    `controllers.bindDelayMillis` makes bindings take so long. Raises InputError for what is not
-    known.
+    `controllers.off` lists names, `quirks` maps numbers (`c8`, `q3`) to true or false where they
+    are not to be as in the release, `controllers.bindDelayMillis` makes bindings take so long.
+    Raises InputError for what is not known.
     """
     off = frozenset(json_tree.texts(settings, "controllers", "off"))
     if unknown := sorted(off - set(NAMES)):
         raise InputError(f"there is no controller {unknown[0]!r}", place="controllers.off")
-    quirks = ControllerQuirks()
-    allocator = Quirks()
+    profile = profiles.from_settings(settings)
+    quirks = releases.quirks_of(profile)
+    allocator = releases.allocator_quirks_of(profile)
     for name, value in sorted(json_tree.mapping(settings, "quirks").items()):
         if name in _CONTROLLER_QUIRKS:
             quirks = replace(quirks, **{name: value is True})
@@ -247,14 +269,8 @@ def actor_of(name: str) -> Actor:
     )
 
 
-def _scheduler_quirks(setting: _Setting) -> ControllerQuirks:
-    quirks = setting.options.quirks
-    # Parity: controllers.md 10, the plug-in registers for deleted claims since 1.37.
-    return replace(quirks, c15=quirks.c15 and setting.profile.version < "1.37")
-
-
 def _tie_break(setting: _Setting) -> TieBreak | None:
-    if setting.options.tie_break is None and not setting.options.quirks.c17:
+    if setting.options.tie_break is None and not setting.quirks.c17:
         return tie_breaks.drawn
     return setting.options.tie_break
 

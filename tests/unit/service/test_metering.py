@@ -1,11 +1,14 @@
 """Metrics counted from the events of a history, under the names of the real components."""
 
 from app.adapters.telemetry import Telemetry
+from app.domain.objects.profile import Profile
 from app.service.metering import HistoryMeter
 from tests.cluster import Cluster
 
 CLAIMS = "resourceclaim_controller_resource_claims"
-CREATES = "resourceclaim_controller_creates_total"
+CREATES = "dynamic_resource_allocation_resourceclaim_creates_total"
+CREATES_FROM_TEMPLATES = "resourceclaim_controller_creates_total"
+CREATES_FOR_EXTENDED_RESOURCES = "scheduler_resourceclaim_creates_total"
 ATTEMPTS = "scheduler_schedule_attempts_total"
 WAITS = "scheduler_dra_bindingconditions_allocations_total"
 WAIT_SECONDS = "scheduler_dra_bindingconditions_wait_duration_seconds"
@@ -16,7 +19,7 @@ EVICTION_SECONDS = "device_taint_eviction_controller_pod_deletion_duration_secon
 def measured(cluster: Cluster, *, after: int = 0) -> Telemetry:
     """What a meter says that has followed the cluster from a revision on."""
     meter = Telemetry()
-    history = HistoryMeter(meter, "h")
+    history = HistoryMeter(meter, "h", cluster.profile)
     for event in cluster.line.events:
         if event.revision > after:
             history.fold(event, cluster.line.views.objects)
@@ -83,6 +86,36 @@ def test_failed_creation_of_a_claim_is_counted():
     meter = measured(cluster)
     assert meter.value(CREATES, history="h", status="failure", admin_access="false") >= 1
     assert meter.value(CREATES, history="h", status="success", admin_access="false") == 0
+
+
+def with_both_origins(version: str) -> Telemetry:
+    """One claim from a template and one for an extended resource."""
+    cluster = Cluster(profile=Profile(version=version, gates={"DRAExtendedResource": True}))
+    cluster.node()
+    spec = {"extendedResourceName": "example.com/gpu"}
+    cluster.create("resource.k8s.io/v1", "DeviceClass", "gpu", spec=spec)
+    cluster.slice(devices=2)
+    cluster.template()
+    cluster.pod("from-template", template="gpu")
+    resources = {"requests": {"example.com/gpu": "1"}, "limits": {"example.com/gpu": "1"}}
+    cluster.pod("extended", containers=[{"name": "c", "image": "i", "resources": resources}])
+    return measured(cluster.settle())
+
+
+def test_each_component_has_its_own_metric_of_creations_up_to_1_36():
+    meter = with_both_origins("1.36")
+    labels = {"history": "h", "status": "success"}
+    assert meter.value(CREATES_FROM_TEMPLATES, **labels, admin_access="false") == 1
+    assert meter.value(CREATES_FOR_EXTENDED_RESOURCES, **labels) == 1
+    assert meter.value(CREATES, **labels, admin_access="false") == 0
+
+
+def test_all_components_have_one_metric_of_creations_since_1_37():
+    meter = with_both_origins("1.37")
+    labels = {"history": "h", "status": "success"}
+    assert meter.value(CREATES, **labels, admin_access="false") == 2
+    assert meter.value(CREATES_FROM_TEMPLATES, **labels, admin_access="false") == 0
+    assert meter.value(CREATES_FOR_EXTENDED_RESOURCES, **labels) == 0
 
 
 def test_evictions_are_counted_with_how_late_they_were():

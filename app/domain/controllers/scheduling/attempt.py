@@ -173,6 +173,16 @@ def _search(cycle: Cycle, start: int) -> Attempt:
         if not cycle.depends_on_others and cycle.is_cached and not tally.names_claims:
             cycle.kind.hopeless_at, cycle.kind.hopeless = cycle.nodes.version, tally
         return _no_node(cycle, tally, following)
+    if cycle.fails_to_score and len(feasible) > 1:
+        # Parity: controllers.md 10, the plug-in compares the results of the allocator, which are
+        # for the unallocated claims only, with all claims of the pod.
+        return Attempt(
+            outcome="Error",
+            claims=cycle.claims,
+            message=messages.score_error(len(cycle.fresh)),
+            next_start=following,
+            looked_at=looked_at,
+        )
     chosen = feasible[_choose(cycle, feasible)]
     return _scheduled(cycle, chosen, start=following, looked_at=looked_at, feasible=len(feasible))
 

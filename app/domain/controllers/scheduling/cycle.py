@@ -54,6 +54,7 @@ DEVICES = "DynamicResources"
 
 CANNOT_ALLOCATE = filters.Refusal(plugin=DEVICES, reasons=("cannot allocate all claims",))
 CANNOT_FIT = filters.Refusal(plugin=DEVICES, reasons=("cannot fit resource",))
+GAVE_UP = filters.Refusal(plugin=DEVICES, reasons=("timed out trying to allocate devices",))
 LEFT_OVER = filters.Refusal(plugin=DEVICES, reasons=("cannot schedule extended resource claim",))
 NOT_AVAILABLE = filters.Refusal(
     plugin=DEVICES, reasons=("resourceclaim not available on the node",)
@@ -146,6 +147,7 @@ class Cycle:
     allocator: Allocator | None
     fresh: tuple[JsonObject, ...]
     scores_devices: bool
+    fails_to_score: bool
     is_cached: bool
     tree: JsonObject
     wanted: Wanted | None = None
@@ -227,8 +229,10 @@ class Cycle:
             match answer:
                 case Found():
                     made.allocation = answer
+                case Failure(timed_out=True) if self.rules.quirks.r3:
+                    made.refusal = GAVE_UP
                 case Failure(timed_out=True):
-                    made.error = f"node {info.name}: timed out trying to allocate devices"
+                    made.error = f"node {info.name}: {GAVE_UP.reasons[0]}"
                 case Failure(scope=Scope.NODE, text=text):
                     made.refusal = filters.Refusal(plugin=DEVICES, reasons=(text,))
                     made.claims = None if text == INVALID_POOLS else self.asked
@@ -325,12 +329,16 @@ def begin(
         spread=spreading.survey(views.objects, pod, nodes, tree),
         allocator=allocator,
         fresh=fresh,
-        scores_devices=rules.gates.enabled("DRAPrioritizedList")
-        and pod_claims.has_alternatives(claims),
+        scores_devices=_scores_devices(rules) and pod_claims.has_alternatives(claims),
+        fails_to_score=rules.quirks.r2 and _scores_devices(rules) and 0 < len(fresh) < len(claims),
         is_cached=not waits,
         tree=tree,
         wanted=wanted,
     )
+
+
+def _scores_devices(rules: Rules) -> bool:
+    return rules.gates.enabled("DRAPrioritizedList") and not rules.quirks.r1
 
 
 def _wanted(rules: Rules, objects: ObjectsReader, pod: PodSpec) -> Wanted | None:

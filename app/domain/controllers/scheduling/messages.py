@@ -48,6 +48,14 @@ def filter_error(text: str) -> str:
     return f'running "DynamicResources" filter plugin: {text}'
 
 
+def score_error(allocations: int) -> str:
+    """The message of an attempt that r2 has ended: too few allocations were found on a node."""
+    return (
+        'running Score plugins: plugin "DynamicResources" failed with: '
+        f"number of allocations {allocations} is smaller than number of claims needing allocation"
+    )
+
+
 def skipped(namespace: str, name: str) -> str:
     """The note about a pod that was found terminating."""
     return f"skip schedule deleting pod: {namespace}/{name}"
