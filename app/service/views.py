@@ -4,6 +4,7 @@
 own incremental structures, fed from the same events.
 """
 
+from collections import deque
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 
@@ -18,6 +19,11 @@ from projections.objects import ObjectsProjection
 
 DRA_GROUP = "resource.k8s.io"
 NODES = ("", "nodes")
+
+_MERGED = frozenset(("devicetaintrules", "resourceslicepatches"))
+
+REMERGED_MAX = 1_024
+"""How many revisions of rules and patches that changed slices are remembered, the latest ones."""
 
 CLEANED_SINCE = 37
 """The release (1.37) since which selector errors name the device, class configs are bare, and a
@@ -60,6 +66,8 @@ class LiveViews:
         )
         self.allocated = AllocatedState(consumable_capacity=features.consumable_capacity)
         self.unreadable: dict[ObjectKey, str] = {}
+        self._remerged: deque[Revision] = deque()
+        self._forgotten = Revision(0)
         inventory = self.inventory
         self._put: Mapping[str, Callable[[JsonObject], object]] = {
             "resourceslices": inventory.put_slice,
@@ -93,9 +101,17 @@ class LiveViews:
         """Say that what was folded is the state at `revision` (nothing changed since the last)."""
         self.objects.show_as_of(revision)
 
+    def may_have_remerged(self, revision: Revision) -> bool:
+        """True when the rule or patch of this revision changed what some slice says.
+
+        Also True for revisions of which that is not known any more.
+        """
+        return revision in self._remerged or revision <= self._forgotten
+
     def load_objects(self, state: bytes) -> None:
         """Start from a snapshot of the objects; the other views follow from it."""
         self.objects.load(state)
+        self._forgotten = self.objects.revision
         for group, resource in self.objects.resources():
             if group == DRA_GROUP:
                 for event in self.objects.events(group, resource):
@@ -104,14 +120,19 @@ class LiveViews:
     def _fold_devices(self, event: Event) -> None:
         key = event.key
         self.unreadable.pop(key, None)
+        changes: object = ()
         try:
             if event.type is not EventType.OBJECT_DELETED:
                 put = self._put.get(key.resource)
                 if put is not None:
-                    put(event.object)
+                    changes = put(event.object)
             elif key.resource == "resourceclaims":
                 self.allocated.remove_claim(event.object)
             elif key.resource in self._remove:
-                self._remove[key.resource](key.name)
+                changes = self._remove[key.resource](key.name)
         except InputError as problem:
             self.unreadable[key] = str(problem)
+        if changes and key.resource in _MERGED:
+            self._remerged.append(event.revision)
+            if len(self._remerged) > REMERGED_MAX:
+                self._forgotten = self._remerged.popleft()

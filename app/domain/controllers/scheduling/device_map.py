@@ -6,15 +6,24 @@ that is not bound to one node may be seen from anywhere, so a change of it conce
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import Protocol
 
 from app.domain.controllers.scheduling.nodes import NodeIndex
-from app.domain.devices.inventory import Inventory
-from app.domain.log import Event, EventType
+from app.domain.log import Event, EventType, Revision
 from app.domain.values import json_tree
 from app.domain.values.json_tree import JsonView
 
 Pool = tuple[str, str]
 Place = tuple[str, str]
+
+
+class MergingViews(Protocol):
+    """Views that know at which revisions a rule or patch changed what slices say.
+
+    Parity: controllers.md 1.7 and 3.9, only such a change is as an update of slices.
+    """
+
+    def may_have_remerged(self, revision: Revision) -> bool: ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -87,20 +96,6 @@ class DeviceMap:
                 return
             for name in dict.fromkeys(names):
                 self._nodes.touch(name)
-
-
-def merge_concerns(inventory: Inventory, spec: JsonView) -> bool:
-    """True when a rule or patch of this spec is about a device that is published.
-
-    Selectors by CEL are not run here: they count as matching.
-    """
-    selector = spec.get("deviceSelector") or spec.get("devices") or {}
-    wanted = tuple(json_tree.get(selector, name) for name in ("driver", "pool", "device"))
-    return any(
-        all(want is None or want == have for want, have in zip(wanted, device.id, strict=True))
-        for found in inventory.slices()
-        for device in found.devices
-    )
 
 
 def _pools_of(allocation: JsonView) -> Iterable[Pool]:

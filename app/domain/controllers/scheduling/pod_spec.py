@@ -1,6 +1,6 @@
 """What the scheduler needs to know of a pod, read once when the pod appears or changes."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from app.domain.controllers import pods
 from app.domain.controllers.pods import PodFacts
@@ -100,6 +100,24 @@ def read(tree: JsonView, facts: PodFacts | None = None) -> PodSpec:
         never_preempts=spec.get("preemptionPolicy") == "Never",
         shape=shape,
     )
+
+
+def read_again(tree: JsonView, before: PodSpec) -> PodSpec:
+    """Read a waiting pod after a change; what cannot have changed is taken over.
+
+    Labels, scheduling gates and tolerations can. While a pod has gates its node selector and
+    affinity can too; they are read when the gates go.
+    """
+    facts = pods.facts(tree)
+    spec = json_tree.mapping(tree, "spec")
+    asked = (
+        json_tree.labels(tree, "metadata", "labels"),
+        bool(spec.get("schedulingGates")),
+        tuple(json_tree.objects(spec, "tolerations")),
+        facts.entries,
+    )
+    known = (before.labels, before.is_gated, before.tolerations, before.facts.entries)
+    return replace(before, facts=facts) if asked == known else read(tree, facts)
 
 
 def is_ours(tree: JsonView) -> bool:

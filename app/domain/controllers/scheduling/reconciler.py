@@ -5,10 +5,8 @@ part (place to begin, number of the attempt); attempts that would repeat what is
 leave no trace, as upstream's do, and only count in memory.
 """
 
-from dataclasses import replace
 from typing import cast
 
-from app.domain.controllers import pods
 from app.domain.controllers.batching import Batcher
 from app.domain.controllers.plan import Decision, Plan, Views
 from app.domain.controllers.resources import (
@@ -31,7 +29,6 @@ from app.domain.controllers.scheduling import (
     pod_spec,
     quiet,
     reports,
-    summaries,
     waiting_binding,
     waking,
 )
@@ -42,7 +39,7 @@ from app.domain.controllers.scheduling.attempt import (
     SchedulingViews,
     attempt,
 )
-from app.domain.controllers.scheduling.device_map import DeviceMap, merge_concerns
+from app.domain.controllers.scheduling.device_map import DeviceMap, MergingViews
 from app.domain.controllers.scheduling.nodes import NodeIndex, bound_pod
 from app.domain.controllers.scheduling.placements import RESERVED
 from app.domain.controllers.scheduling.planning import NAME, Turn
@@ -182,16 +179,7 @@ class SchedulingReconciler:
         tree = found.objects.get(pod_key(*place))
         if tree is None:
             return None
-        turn = Turn(
-            pod=pod_spec.read(tree),
-            tree=tree,
-            now=now,
-            cause=Revision(json_tree.integer(body, "cause") or 0),
-            start=json_tree.integer(inputs, "start") or 0,
-            number=json_tree.integer(inputs, "attempt") or 1,
-            batch=json_tree.integer(inputs, "batch") or 0,
-            bounds=summaries.bounds_of(inputs),
-        )
+        turn = planning.turn_again(tree, body, now)
         if "bindingNode" in inputs:
             return self._act(found, planning.wait_of(turn, inputs), now)
         if body.get("outcome") == "Skipped":
@@ -247,19 +235,36 @@ class SchedulingReconciler:
         phase = json_tree.text(tree, "status", "phase")
         if is_gone or phase in ("Succeeded", "Failed"):
             self._forget(place)
+            given_up = self.nodes.nominations.forget(place)
             if self.nodes.release(place) is not None:
                 self._wake(waking.POD_GONE, event, objects)
+            elif given_up is not None:
+                self._wake(waking.given_up(given_up), event, objects)
             return
         if json_tree.text(tree, "spec", "nodeName"):
             if self.nodes.counts_as(tree):
                 return
             self._forget(place)
+            self.nodes.nominations.forget(place)
             self.nodes.bind(bound_pod(tree))
             if not waking.POD_CAME.plugins.isdisjoint(self.queue.rejected_by):
                 self._wake(waking.POD_CAME, event, objects)
             return
         if pod_spec.is_ours(tree):
             self._fold_waiting(event, place, tree, objects)
+            self._fold_nomination(event, place, tree, objects)
+
+    def _fold_nomination(
+        self, event: Event, place: Place, tree: JsonObject, objects: ObjectsReader
+    ) -> None:
+        """Follow the node that the pod has been promised; others may take one that it gives up."""
+        pod = self.queue.get(place)
+        node = json_tree.text(tree, "status", "nominatedNodeName")
+        if pod is None:
+            return
+        given_up = self.nodes.nominations.follow(place, node, lambda: bound_as(pod.spec, node))
+        if given_up is not None and not self.nodes.holds(place):
+            self._wake(waking.given_up(given_up), event, objects)
 
     def _fold_waiting(
         self, event: Event, place: Place, tree: JsonObject, objects: ObjectsReader
@@ -277,32 +282,25 @@ class SchedulingReconciler:
             self._admit(pod, objects, event.stamp.time)
             return
         before = known.spec
-        facts = pods.facts(tree)
-        labels = json_tree.labels(tree, "metadata", "labels")
-        gates = bool(json_tree.get(tree, "spec", "schedulingGates"))
-        asked = (before.labels, before.is_gated, before.facts.entries)
-        if (labels, gates, facts.entries) == asked:
-            known.spec = replace(before, facts=facts)
-        else:
-            known.spec = pod_spec.read(tree, facts)
-        if facts.generated != before.facts.generated:
+        known.spec = pod_spec.read_again(tree, before)
+        if known.spec.facts.generated != before.facts.generated:
             self._waker.note_pod(known)
         if known.where is Where.GATED:
             self._admit(known, objects, event.stamp.time)
-        elif facts.generated != before.facts.generated or known.spec.shape != before.shape:
-            hint = waking.Hint(plugins=known.plugins)
-            self._waker.wake_one(known, hint, objects, event.stamp.time, event.revision)
+        elif hint := waking.own_hint(place, before, known.spec):
+            self._waker.wake_itself(known, hint, objects, event.stamp.time, event.revision)
 
     def _fold_claim(self, event: Event, objects: ObjectsReader) -> None:
         change = self._devices.fold_claim(event)
         place = (event.key.namespace, event.key.name)
         is_gone = event.type is EventType.OBJECT_DELETED
+        has_news = self._waker.has_news(event)
         if is_gone and self._rules.quirks.c15:
             return
         freed = change.was_set if is_gone else change.was_freed
         if freed:
             self._wake(waking.ANY_DEVICE, event, objects)
-        if not is_gone:
+        if has_news:
             hint = waking.Hint(plugins=waking.ANY_DEVICE.plugins, claim=place)
             self._wake(hint, event, objects)
 
@@ -312,16 +310,14 @@ class SchedulingReconciler:
             self._wake(hint, event, objects)
 
     def _fold_merge(self, event: Event, views: Views) -> None:
-        """A rule or patch changed what slices say: as an update of the slices concerned."""
+        """A rule or patch that changed what slices say is as an update of the slices concerned."""
         before = self._merged.pop(event.key, None)
         after = None
         if event.type is not EventType.OBJECT_DELETED:
             after = self._merged[event.key] = json_tree.mapping(event.object, "spec")
-        if before == after:
-            return
-        self.nodes.touch_all()
-        inventory = cast(SchedulingViews, views).inventory
-        if any(merge_concerns(inventory, spec) for spec in (before, after) if spec is not None):
+        merging = cast(MergingViews, views)
+        if before != after and merging.may_have_remerged(event.revision):
+            self.nodes.touch_all()
             self._wake(waking.ANY_DEVICE, event, views.objects)
 
     def _fold_decision(self, event: Event, objects: ObjectsReader) -> None:
@@ -431,7 +427,7 @@ class SchedulingReconciler:
         self._claims_in_step |= claims
         if result.outcome == "Scheduled":
             self._assumed.add(turn.pod, result, views.allocated)
-        elif result.deallocate is not None:
+        elif result.moves_others:
             self._is_step_over = True
         return plan
 

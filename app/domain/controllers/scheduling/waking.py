@@ -6,6 +6,7 @@ concerns. Hints of the recent past are kept, because events that arrive during a
 against the pod when it has failed.
 """
 
+import hashlib
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -15,9 +16,12 @@ from app.domain.controllers.scheduling import filters, pod_claims
 from app.domain.controllers.scheduling.attempt import DEVICES
 from app.domain.controllers.scheduling.neighbours import NAME as NEIGHBOURS
 from app.domain.controllers.scheduling.nodes import NodeIndex, NodeInfo
+from app.domain.controllers.scheduling.pod_spec import PodSpec
+from app.domain.controllers.scheduling.pods_on_nodes import BoundPod
 from app.domain.controllers.scheduling.queue import QueuedPod, SchedulingQueue, Where
 from app.domain.controllers.scheduling.spreading import NAME as SPREADING
 from app.domain.log import Event, EventType, Revision
+from app.domain.log.chain import canonical_json
 from app.domain.objects.reader import ObjectsReader
 from app.domain.values.timestamps import Instant
 
@@ -36,18 +40,29 @@ Place = tuple[str, str]
 class Hint:
     """An event as far as waiting pods are concerned.
 
-    `plugins` registered for it. `claim` restricts it to pods that use this claim. `node` is set for
-    events on nodes: plug-ins that judge nodes wake a pod only when they let it pass there now.
+    `plugins` registered for it. `claim` restricts it to pods that use this claim, `pod` to this pod
+    itself. `node` is set for events on nodes: plug-ins that judge nodes wake a pod only when they
+    let it pass there now. With `up_to` pods of higher priority are left out.
     """
 
     plugins: frozenset[str]
     claim: Place | None = None
+    pod: Place | None = None
     node: NodeInfo | None = None
+    up_to: int | None = None
 
 
 ANY_DEVICE = Hint(plugins=frozenset((DEVICES,)))
 POD_GONE = Hint(plugins=POD_GONE_PLUGINS)
 POD_CAME = Hint(plugins=frozenset((NEIGHBOURS, SPREADING)))
+
+
+def given_up(pod: BoundPod) -> Hint:
+    """A pod lost or left the node that it was nominated for.
+
+    Only those that had to leave it room may be helped: pods of equal or lower priority.
+    """
+    return Hint(plugins=POD_GONE_PLUGINS, up_to=pod.priority)
 
 
 def node_hint(info: NodeInfo, *, for_devices: bool) -> Hint:
@@ -75,6 +90,18 @@ def fold_node(nodes: NodeIndex, event: Event) -> Hint | None:
     return node_hint(info, for_devices=room or labels) if room or labels or taints else None
 
 
+def own_hint(place: Place, before: PodSpec, after: PodSpec) -> Hint | None:
+    """What a waiting pod's own update may help against; None when no plug-in registered for it."""
+    plugins: set[str] = set()
+    if after.facts.generated != before.facts.generated:
+        plugins.add(DEVICES)
+    if after.labels != before.labels:
+        plugins |= {NEIGHBOURS, SPREADING}
+    if after.tolerations != before.tolerations:
+        plugins |= {"NodeUnschedulable", "TaintToleration"}
+    return Hint(plugins=frozenset(plugins), pod=place) if plugins else None
+
+
 class Waker:
     """Applies hints to the queue."""
 
@@ -86,6 +113,7 @@ class Waker:
         self._users: dict[Place, dict[Place, None]] = {}
         self._claims: dict[Place, tuple[Place, ...]] = {}
         self._recent: deque[tuple[Revision, Hint]] = deque(maxlen=RECENT_MAX)
+        self._statuses: dict[Place, bytes] = {}
 
     def note_pod(self, pod: QueuedPod) -> None:
         """Remember which claims the pod waits for."""
@@ -105,6 +133,29 @@ class Waker:
             users.pop(place, None)
             if not users:
                 del self._users[claim]
+
+    def has_news(self, event: Event) -> bool:
+        """True when the claim of this event is new or has another status than before.
+
+        Parity: controllers.md 3.9; what else changes about a claim helps nobody.
+        """
+        place = (event.key.namespace, event.key.name)
+        if event.type is EventType.OBJECT_DELETED:
+            self._statuses.pop(place, None)
+            return False
+        text = canonical_json([event.uid, event.object.get("status") or {}])
+        digest = hashlib.blake2b(text, digest_size=8).digest()
+        if self._statuses.get(place) == digest:
+            return False
+        self._statuses[place] = digest
+        return True
+
+    def wake_itself(
+        self, pod: QueuedPod, hint: Hint, objects: ObjectsReader, now: Instant, cause: Revision
+    ) -> None:
+        """Move a pod that its own update may help."""
+        self._recent.append((cause, hint))
+        self.wake_one(pod, hint, objects, now, cause)
 
     def wake(self, hint: Hint, objects: ObjectsReader, now: Instant, cause: Revision) -> None:
         """Move the pods that the event may help."""
@@ -134,7 +185,8 @@ class Waker:
             missed.append((cause, hint))
         claims = self._claims.get(pod.place, ())
         for cause, hint in reversed(missed):
-            if hint.claim is None or hint.claim in claims:
+            concerns = hint.pod in (None, pod.place)
+            if concerns and (hint.claim is None or hint.claim in claims):
                 self.wake_one(pod, hint, objects, now, cause)
 
     def wake_one(
@@ -142,6 +194,8 @@ class Waker:
     ) -> None:
         """Move one pod when one of the plug-ins that rejected it says yes."""
         if pod.where is not Where.UNSCHEDULABLE or not pod.plugins & hint.plugins:
+            return
+        if hint.up_to is not None and pod.spec.priority > hint.up_to:
             return
         if any(_says_yes(plugin, pod, hint, objects) for plugin in pod.plugins & hint.plugins):
             self._queue.activate(pod, now, cause)

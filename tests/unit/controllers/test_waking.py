@@ -1,0 +1,144 @@
+"""Which change wakes which waiting pod, and above all which does not (controllers.md 3.9)."""
+
+import pytest
+
+from app.domain.objects.profile import Profile
+from app.domain.values import json_tree
+from tests.cluster import DRIVER, Cluster
+
+TAINT = {"key": "example.com/off", "effect": "NoSchedule"}
+
+
+def waiting(*, devices: int = 0, profile: Profile = Profile(), **request: object) -> Cluster:
+    """A node without enough devices, and pod `pod` with claim `mine` that has waited a minute."""
+    cluster = Cluster(profile=profile)
+    cluster.device_class()
+    cluster.node()
+    if devices:
+        cluster.slice(devices=devices)
+    cluster.claim("mine", count=devices + 1, **request)
+    cluster.pod(claim="mine")
+    return cluster.wait(60)
+
+
+def attempts(cluster: Cluster) -> int:
+    return len(cluster.decisions("scheduling"))
+
+
+def is_woken(cluster: Cluster, before: int) -> bool:
+    """Whether another attempt follows within a second."""
+    cluster.wait(1)
+    return attempts(cluster) > before
+
+
+def test_added_toleration_wakes_the_pod_that_the_taint_of_its_node_kept_away():
+    cluster = Cluster()
+    cluster.node()
+    cluster.patch("nodes", "n1", {"spec": {"taints": [TAINT]}})
+    cluster.settle()
+    cluster.pod()
+    cluster.wait(60)
+    tolerations = cluster.must("pods", "pod")["spec"]["tolerations"]
+    more = [*tolerations, {"key": "example.com/off", "operator": "Exists"}]
+    cluster.patch("pods", "pod", {"spec": {"tolerations": more}})
+    cluster.settle()
+    assert cluster.must("pods", "pod")["spec"]["nodeName"] == "n1"
+
+
+def test_added_toleration_wakes_no_pod_that_lacks_devices():
+    cluster = waiting()
+    before = attempts(cluster)
+    tolerations = cluster.must("pods", "pod")["spec"]["tolerations"]
+    more = [*tolerations, {"key": "example.com/off", "operator": "Exists"}]
+    cluster.patch("pods", "pod", {"spec": {"tolerations": more}})
+    assert not is_woken(cluster, before)
+
+
+def test_labels_of_a_pod_wake_it_only_when_neighbours_kept_it_away():
+    cluster = waiting()
+    before = attempts(cluster)
+    cluster.patch("pods", "pod", {"metadata": {"labels": {"app": "web"}}})
+    assert not is_woken(cluster, before)
+
+
+@pytest.mark.parametrize(
+    "body",
+    [{"metadata": {"labels": {"a": "b"}}}, {"metadata": {"finalizers": ["example.com/keep"]}}],
+    ids=["label", "finalizer"],
+)
+def test_own_claim_with_the_same_status_wakes_nobody(body):
+    cluster = waiting()
+    before = attempts(cluster)
+    cluster.patch("resourceclaims", "mine", body)
+    assert not is_woken(cluster, before)
+
+
+def test_own_claim_with_another_status_wakes_its_pod():
+    cluster = waiting(devices=1)
+    before = attempts(cluster)
+    tree = json_tree.copy(cluster.must("resourceclaims", "mine"))
+    result = {"request": "gpu", "driver": DRIVER, "pool": "n1", "device": "gpu-0"}
+    tree["status"] = {"allocation": {"devices": {"results": [result]}}}
+    cluster.update("resourceclaims", tree, "status")
+    assert is_woken(cluster, before)
+
+
+def test_claim_of_another_pod_wakes_nobody_until_it_is_freed():
+    cluster = waiting(devices=1)
+    before = attempts(cluster)
+    cluster.claim("other")
+    cluster.pod("other", claim="other")
+    cluster.settle()
+    before += 1
+    assert attempts(cluster) == before, "the other pod was placed and nobody else was tried"
+    cluster.finish("other")
+    assert is_woken(cluster, before)
+
+
+def test_rule_that_taints_a_published_device_wakes():
+    cluster = waiting(devices=1)
+    before = attempts(cluster)
+    cluster.rule(effect="None")
+    assert is_woken(cluster, before)
+
+
+def test_rule_about_a_device_that_is_not_published_wakes_nobody():
+    cluster = waiting(devices=1)
+    before = attempts(cluster)
+    cluster.rule(selector={"driver": DRIVER, "pool": "n1", "device": "gpu-7"})
+    cluster.settle()
+    cluster.delete("devicetaintrules", "rule")
+    assert not is_woken(cluster, before)
+
+
+def test_rule_whose_new_selector_taints_the_same_devices_wakes_nobody():
+    cluster = waiting(devices=1)
+    cluster.rule(effect="NoSchedule")
+    cluster.wait(60)
+    before = attempts(cluster)
+    selector = {"driver": DRIVER, "pool": "n1"}
+    cluster.patch("devicetaintrules", "rule", {"spec": {"deviceSelector": selector}})
+    assert not is_woken(cluster, before)
+
+
+@pytest.mark.parametrize("release", ["1.36", "1.36.2"], ids=["gate off", "not seen (C24)"])
+def test_rule_that_the_scheduler_does_not_see_wakes_nobody(release):
+    gates = {"DRADeviceTaintRules": release != "1.36"}
+    cluster = waiting(devices=1, profile=Profile(version=release, gates=gates))
+    before = attempts(cluster)
+    spec = {"deviceSelector": {"driver": DRIVER}, "taint": {"key": "a", "effect": "NoSchedule"}}
+    cluster.create("resource.k8s.io/v1beta2", "DeviceTaintRule", "rule", spec=spec)
+    assert not is_woken(cluster, before)
+
+
+def test_wakes_are_the_same_after_a_restart():
+    cluster = waiting(devices=1)
+    cluster.rule(effect="NoSchedule")
+    cluster.wait(60)
+    before = attempts(cluster)
+    cluster.patch("resourceclaims", "mine", {"metadata": {"labels": {"a": "b"}}})
+    selector = {"driver": DRIVER, "pool": "n1"}
+    cluster.patch("devicetaintrules", "rule", {"spec": {"deviceSelector": selector}})
+    cluster.settle()
+    cluster.restart()
+    assert not is_woken(cluster, before)
