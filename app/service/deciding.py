@@ -115,6 +115,7 @@ class Started:
         self._at = at
         self._is_up = False
         self.name = reconciler.name
+        self.reads = reconciler.reads
         self.fold = reconciler.fold
         self.settled = reconciler.settled
         self.redecide = reconciler.redecide

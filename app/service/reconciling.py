@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from app.domain.controllers import registry
-from app.domain.controllers.plan import Plan, Reconciler
+from app.domain.controllers.plan import Plan, Readers, Reconciler
 from app.domain.controllers.record import commands_of
 from app.domain.errors import RedraError, Rejected
 from app.domain.log import Actor, Event, Head, LeaseToken, Revision, Stamp
@@ -42,7 +42,8 @@ class LoopStuck(RedraError):
 class Timeline:
     """One history in memory with its views, a virtual clock and controllers.
 
-    Invariant: every controller and every view has folded exactly the events up to `head.revision`.
+    Invariant: every view has folded exactly the events up to `head.revision`, every controller
+    those of them that it reads.
     """
 
     def __init__(
@@ -63,7 +64,7 @@ class Timeline:
         self.views = LiveViews(rules.profile)
         self.head = Head()
         self.now = start
-        self.controllers = tuple(controllers)
+        self.controllers = controllers
         self.events: list[Event] = []
         self.refusals: list[tuple[Plan, str]] = []
         self.followers: list[Callable[[Event], None]] = []
@@ -71,6 +72,15 @@ class Timeline:
         self._bounds = bounds
         self._keep_events = keep_events
         self._adapt = adapt
+
+    @property
+    def controllers(self) -> Sequence[Reconciler]:
+        """Who works here, in order. Others may be set, as after a restart."""
+        return self._readers.controllers
+
+    @controllers.setter
+    def controllers(self, controllers: Sequence[Reconciler]) -> None:
+        self._readers = Readers(tuple(controllers))
 
     def submit(self, command: Command, *, actor: Actor, verb: str = "", cause: int = 0) -> Outcome:
         """Decide and append one command from outside. Raises Rejected."""
@@ -189,7 +199,7 @@ class Timeline:
 
     def _fold(self, event: Event) -> None:
         self.views.fold(event)
-        for controller in self.controllers:
+        for controller in self._readers.of(event):
             controller.fold(event, self.views)
         for follower in self.followers:
             follower(event)

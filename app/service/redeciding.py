@@ -12,7 +12,7 @@ from collections.abc import Iterable, Sequence
 
 import msgspec
 
-from app.domain.controllers.plan import Plan, Reconciler
+from app.domain.controllers.plan import Plan, Readers, Reconciler
 from app.domain.controllers.record import commands_of
 from app.domain.errors import Rejected
 from app.domain.log import Draft, Event, EventType
@@ -35,6 +35,7 @@ class DecisionChecker:
 
     def __init__(self, controllers: Sequence[Reconciler], views: LiveViews, rules: Rules) -> None:
         self._controllers = {controller.name: controller for controller in controllers}
+        self._readers = Readers(controllers)
         self._views = views
         self._rules = rules
         self._decisions = Tally()
@@ -78,8 +79,8 @@ class DecisionChecker:
             self._compare_effect(event, expected)
 
     def after(self, event: Event) -> None:
-        """Let every controller fold the event, which the views show by now."""
-        for controller in self._controllers.values():
+        """Let the controllers fold the event, which the views show by now."""
+        for controller in self._readers.of(event):
             controller.fold(event, self._views)
 
     def result(self, *, is_whole: bool) -> tuple[Compared, Compared]:

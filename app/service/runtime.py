@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import anyio
 import anyio.lowlevel
 
-from app.domain.controllers.plan import Plan, Reconciler
+from app.domain.controllers.plan import Plan, Reads, Reconciler
 from app.domain.controllers.record import commands_of
 from app.domain.errors import LogError
 from app.domain.log import Actor, Event, Head, HistoryInfo, LeaseToken, Revision
@@ -208,6 +208,10 @@ class HistoryRuntime:
         """Follow the events after a revision; of one resource, or all when none is named."""
         place = None if resource is None else (group or "", resource)
         return self.watches.subscribe(after=after, place=place)
+
+    def follow(self, *, after: Revision, reads: Reads) -> Subscription:
+        """Follow what a controller reads after a revision."""
+        return self.watches.subscribe(after=after, reads=reads)
 
     async def wait_for(self, revision: Revision, timeout_seconds: float) -> bool:
         """True as soon as the views have reached `revision`; False when the time was up."""

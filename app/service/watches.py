@@ -8,16 +8,20 @@ queue; one that falls behind is cut off and told (Expired), never waited for.
 from collections import deque
 from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 from types import TracebackType
+from typing import TypeVar
 
 import anyio
 import anyio.lowlevel
 
+from app.domain.controllers.plan import Reads, is_for_all
 from app.domain.errors import Expired
 from app.domain.log import Event, HistoryId, Revision
 from app.ports import EventLog
 
 Place = tuple[str, str]
 """Group and resource."""
+
+_Key = TypeVar("_Key")
 
 PAGE = 5_000
 """Events read from the log at once while a subscription catches up."""
@@ -27,11 +31,18 @@ class Subscription:
     """One follower. Iterate it for lists of events; leave it to end the subscription."""
 
     def __init__(
-        self, hub: "Watches", *, after: Revision, place: Place | None, queue_max: int
+        self,
+        hub: "Watches",
+        *,
+        after: Revision,
+        place: Place | None,
+        reads: Reads,
+        queue_max: int,
     ) -> None:
         self._hub = hub
         self.after = after
         self.place = place
+        self.reads = reads
         self._queue_max = queue_max
         self._queue: deque[Event] = deque()
         self._grown = anyio.Event()
@@ -96,6 +107,13 @@ class Subscription:
             await self._grown.wait()
         return self.take()
 
+    async def grown(self, timeout_seconds: float) -> bool:
+        """Wait for live events without taking them; False when the time was up."""
+        if not self.has_more:
+            with anyio.move_on_after(timeout_seconds):
+                await self._grown.wait()
+        return self.has_more
+
     def nudge(self) -> None:
         """Make `wait_batch` return, so that its caller can look at the time."""
         self._grown.set()
@@ -114,7 +132,10 @@ class Subscription:
         return []
 
     def _wants(self, event: Event) -> bool:
-        return self.place is None or (event.key.group, event.key.resource) == self.place
+        place = (event.key.group, event.key.resource)
+        if self.place is not None:
+            return place == self.place
+        return self.reads is None or place in self.reads or is_for_all(event)
 
     def take(self) -> list[Event]:
         """The live events that wait, without waiting. Raises Expired for one that was cut off."""
@@ -125,8 +146,8 @@ class Subscription:
         events = [event for event in self._queue if event.revision > self.after]
         self._queue.clear()
         self._grown = anyio.Event()
-        if events:
-            self.after = events[-1].revision
+        # Whatever was wanted of what has been published has been offered.
+        self.after = max(self.after, self._hub.published)
         return events
 
     async def _batches(self) -> AsyncIterator[list[Event]]:
@@ -152,7 +173,8 @@ class Watches:
         self._history = history
         self._queue_max = queue_max
         self._recent: deque[Event] = deque(maxlen=recent_max)
-        self._by_place: dict[Place | None, set[Subscription]] = {}
+        self._by_place: dict[Place, set[Subscription]] = {}
+        self._by_reads: dict[Reads, set[Subscription]] = {}
         self.published = Revision(0)
         self.guests = 0
 
@@ -160,9 +182,11 @@ class Watches:
         """Say that everything up to `revision` has been folded already."""
         self.published = revision
 
-    def subscribe(self, *, after: Revision, place: Place | None = None) -> Subscription:
-        """Follow the history from the first event after `after`."""
-        return Subscription(self, after=after, place=place, queue_max=self._queue_max)
+    def subscribe(
+        self, *, after: Revision, place: Place | None = None, reads: Reads = None
+    ) -> Subscription:
+        """Follow the history from the first event after `after`: one place, or what is read."""
+        return Subscription(self, after=after, place=place, reads=reads, queue_max=self._queue_max)
 
     def publish(self, events: Sequence[Event]) -> None:
         """Hand on newly committed events, in order."""
@@ -170,15 +194,26 @@ class Watches:
             return
         self._recent.extend(events)
         self.published = events[-1].revision
-        for follower in tuple(self._by_place.get(None, ())):
-            follower.offer(events)
-        for place, followers in tuple(self._by_place.items()):
-            if place is None:
-                continue
-            wanted = [event for event in events if (event.key.group, event.key.resource) == place]
-            if wanted:
-                for follower in tuple(followers):
-                    follower.offer(wanted)
+        by_place: dict[Place, list[Event]] = {}
+        has_for_all = False
+        for event in events:
+            by_place.setdefault((event.key.group, event.key.resource), []).append(event)
+            has_for_all = has_for_all or is_for_all(event)
+        for reads, followers in tuple(self._by_reads.items()):
+            wanted: Sequence[Event] = events
+            if reads is not None and not by_place.keys() <= reads:
+                if not has_for_all and reads.isdisjoint(by_place):
+                    continue
+                wanted = [
+                    event
+                    for event in events
+                    if (event.key.group, event.key.resource) in reads or is_for_all(event)
+                ]
+            for follower in tuple(followers):
+                follower.offer(wanted)
+        for place, found in by_place.items():
+            for follower in tuple(self._by_place.get(place, ())):
+                follower.offer(found)
 
     async def past(self, after: Revision, until: Revision) -> list[Event]:
         """Up to a page of events above `after` and not above `until`, from memory or the log."""
@@ -191,19 +226,32 @@ class Watches:
 
     def register(self, subscription: Subscription) -> None:
         """Called by a new subscription."""
-        self._by_place.setdefault(subscription.place, set()).add(subscription)
+        if subscription.place is None:
+            self._by_reads.setdefault(subscription.reads, set()).add(subscription)
+        else:
+            self._by_place.setdefault(subscription.place, set()).add(subscription)
 
     def forget(self, subscription: Subscription) -> None:
         """Called by a subscription that ends."""
-        followers = self._by_place.get(subscription.place)
-        if followers is not None:
-            followers.discard(subscription)
-            if not followers:
-                del self._by_place[subscription.place]
+        if subscription.place is None:
+            _discard(self._by_reads, subscription.reads, subscription)
+        else:
+            _discard(self._by_place, subscription.place, subscription)
 
     def count(self) -> int:
         """How many follow the history."""
-        return self.guests + sum(len(followers) for followers in self._by_place.values())
+        found = (*self._by_place.values(), *self._by_reads.values())
+        return self.guests + sum(len(followers) for followers in found)
+
+
+def _discard(
+    followers: dict[_Key, set[Subscription]], key: _Key, subscription: Subscription
+) -> None:
+    found = followers.get(key)
+    if found is not None:
+        found.discard(subscription)
+        if not found:
+            del followers[key]
 
 
 def places(events: Iterable[Event]) -> set[Place]:

@@ -1,7 +1,8 @@
 """One controller of one history: wake, fold, step, submit, until the lease is lost.
 
 The reconciler is at the revision of the views whenever it is asked for a plan: it folds what the
-subscription has delivered, and nothing is awaited between that and the step. A plan carries the
+subscription has delivered, which is all of what it reads, and nothing is awaited between that and
+the step. A plan carries the
 lease; a stale one is refused by the log, and the loop ends its term. Every wait has a bound and is
 woken by events.
 
@@ -34,7 +35,8 @@ class LoopBounds:
     renewed (it is renewed after a third), `standby_seconds` the pause between two tries to get it.
     `quiet_steps_max` steps without a write run before others get their turn. A controller that
     begins folds the last `replayed_max` events one by one; of what is older it sees the objects
-    that are left, as upstream's controllers do when they start. After an unavailable
+    that are left, as upstream's controllers do when they start. Controllers that follow everything
+    and that nobody waits for let `linger_seconds` of events come together. After an unavailable
     log the loop pauses `pause_seconds`. It remembers `mistakes_max` different mistakes;
     the trouble that they stand for is over when none has come for `calm_seconds`.
     """
@@ -44,6 +46,7 @@ class LoopBounds:
     standby_seconds: float = 2.0
     quiet_steps_max: int = 64
     replayed_max: int = 50_000
+    linger_seconds: float = 0.01
     pause_seconds: float = 1.0
     mistakes_max: int = 100
     calm_seconds: float = 60.0
@@ -76,6 +79,7 @@ class ControllerLoop:
         self._holder = holder
         self._bounds = bounds
         self._actor = registry.actor_of(name)
+        self._linger_seconds = bounds.linger_seconds if name in registry.UNHURRIED else 0.0
         self._mistakes: set[str] = set()
         self._calm_since = 0.0
         self.folded = Revision(0)
@@ -124,7 +128,7 @@ class ControllerLoop:
         self._calm_since = anyio.current_time()
         renew_at = anyio.current_time() + self._bounds.lease_seconds / 3
         while True:
-            with self._runtime.subscribe(after=self.folded) as subscription:
+            with self._runtime.follow(after=self.folded, reads=reconciler.reads) as subscription:
                 try:
                     await self._catch_up(reconciler, subscription)
                     is_idle = False
@@ -135,6 +139,9 @@ class ControllerLoop:
                                 self._runtime.troubles.pop(self.name, None)
                             renew_at = anyio.current_time() + self._bounds.lease_seconds / 3
                         seconds = self._idle_seconds(reconciler, renew_at) if is_idle else 0.0
+                        if is_idle and self._linger_seconds and await subscription.grown(seconds):
+                            await anyio.sleep(self._linger_seconds)
+                            seconds = 0.0
                         await self._fold(reconciler, subscription, seconds)
                         is_idle = await self._work(reconciler, subscription, token, renew_at)
                 except Expired:
@@ -223,11 +230,9 @@ class ControllerLoop:
         self, reconciler: Reconciler, subscription: Subscription, timeout_seconds: float
     ) -> None:
         # After `next_batch` returns nothing is awaited: the reconciler is at the views' revision.
-        events = await subscription.next_batch(timeout_seconds)
-        for event in events:
+        for event in await subscription.next_batch(timeout_seconds):
             self._take_in(reconciler, event)
-        if events:
-            self.folded = events[-1].revision
+        self.folded = subscription.after
 
     def _take_in(self, reconciler: Reconciler, event: Event) -> None:
         try:

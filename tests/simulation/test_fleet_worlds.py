@@ -4,6 +4,7 @@ import os
 
 import pytest
 
+from app.domain.controllers.plan import Readers
 from tests.cluster import Cluster
 from tests.simulation.__main__ import run_world
 from tests.simulation.fleet_acts import ACTS
@@ -27,6 +28,17 @@ def test_loss_of_memory_changes_no_fleet():
         broken.step(ACTS, crash=0.3)
         assert whole.state() == broken.state(), f"act {number}"
     assert broken.crashes > 0
+
+
+def test_controllers_need_no_event_beyond_those_they_read(monkeypatch):
+    spared = FleetWorld(6)
+    for _ in range(60):
+        spared.step(ACTS)
+    monkeypatch.setattr(Readers, "of", lambda readers, event: readers.controllers)
+    told = FleetWorld(6)
+    for _ in range(60):
+        told.step(ACTS)
+    assert told.cluster.line.head == spared.cluster.line.head
 
 
 def test_double_allocation_is_noticed_at_its_event():

@@ -5,14 +5,21 @@ events as everything else; it reads objects and devices from `Views`. It never w
 which something becomes due is part of its queue view.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Protocol, TypeAlias
 
-from app.domain.log import Event, Revision
+from app.domain.log import DECISION, Event, EventType, Revision
 from app.domain.objects.commands import Command
 from app.domain.objects.reader import ObjectsReader
 from app.domain.values.json_tree import JsonObject
 from app.domain.values.timestamps import Instant
+
+Reads: TypeAlias = frozenset[tuple[str, str]] | None
+"""Groups and resources whose events a controller has to see; None: all."""
+
+DECISIONS = (DECISION.group, DECISION.resource)
+"""Where the decisions of controllers stand, for `Reads`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,8 +77,9 @@ class Views(Protocol):
 class Reconciler(Protocol):
     """One controller.
 
-    `fold` is called for every event in order, the own ones too. `views` show the event's revision
-    or a later one.
+    `fold` is called for every event of what it `reads` in order, the own ones too, and for events
+    about no object, such as a restart; it may be called for others. `views` show the event's
+    revision or a later one.
     `step` returns the plan for the next key that is ready at `now`, or None when nothing is ready;
     a plan without commands and decision means: looked, nothing to do (bounded work, call again).
     `settled` tells the fate of the last plan: its events were appended (and have been folded), or
@@ -85,6 +93,9 @@ class Reconciler(Protocol):
     @property
     def name(self) -> str: ...
 
+    @property
+    def reads(self) -> Reads: ...
+
     def fold(self, event: Event, views: Views) -> None: ...
 
     def step(self, views: Views, now: Instant) -> Plan | None: ...
@@ -94,3 +105,31 @@ class Reconciler(Protocol):
     def due(self) -> Instant | None: ...
 
     def redecide(self, views: Views, decision: Event) -> Plan | None: ...
+
+
+class Readers:
+    """Controllers by what they read, in their order: who has to fold an event."""
+
+    def __init__(self, controllers: Sequence[Reconciler]) -> None:
+        self.controllers = controllers
+        self._by_place: dict[tuple[str, str], tuple[Reconciler, ...]] = {}
+
+    def of(self, event: Event) -> Sequence[Reconciler]:
+        """The controllers that have to fold the event."""
+        if is_for_all(event):
+            return self.controllers
+        place = (event.key.group, event.key.resource)
+        found = self._by_place.get(place)
+        if found is None:
+            found = tuple(
+                controller
+                for controller in self.controllers
+                if controller.reads is None or place in controller.reads
+            )
+            self._by_place[place] = found
+        return found
+
+
+def is_for_all(event: Event) -> bool:
+    """Whether every controller has to fold the event, whatever it reads."""
+    return not event.is_about_object and event.type is not EventType.DECISION_RECORDED

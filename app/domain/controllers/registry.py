@@ -126,6 +126,10 @@ NAMES = tuple(_MAKERS)
 _GATE_OF = {
     "eviction": "DRADeviceTaints",
     "rule-status": "DRADeviceTaintRules",
+UNHURRIED = frozenset({"garbage", "namespaces", "definitions", "quotas"})
+"""Controllers that look at every event and that nothing waits for: upstream's collector comes 10 to
+30 ms later (controllers.md 2.3)."""
+
     "pool-status": "DRAResourcePoolStatus",
     "slice-patches": "DRAAdminControlledDeviceAttributes",
 }

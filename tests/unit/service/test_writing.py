@@ -14,9 +14,17 @@ from app.domain.errors import (
     Rejected,
     TooLarge,
 )
-from app.domain.log import Event, Head, HistoryId, LeaseToken, Revision
+from app.domain.log import (
+    Event,
+    EventType,
+    Head,
+    HistoryId,
+    LeaseToken,
+    ObjectKey,
+    Revision,
+)
 from app.domain.log.chain import check_chain
-from app.domain.objects.commands import PatchObject, PatchType
+from app.domain.objects.commands import PatchObject, PatchType, RecordFact
 from tests.unit.service.builders import ALICE, config_map, deletion, namespace, running_history
 
 
@@ -198,6 +206,32 @@ async def test_a_follower_sees_every_event_once_from_any_start() -> None:
             while len(seen) < 6:
                 seen += [event.revision for event in await followed.next_batch(5.0)]
         assert seen == [3, 4, 5, 6, 7, 8]
+
+
+async def test_a_follower_of_some_resources_sees_them_and_what_is_about_no_object() -> None:
+    reads = frozenset({("", "namespaces")})
+    restart = RecordFact(
+        key=ObjectKey("redra", "controllers", "", "claims"),
+        type=EventType.CONTROLLER_RESTARTED,
+        body={"controller": "claims"},
+    )
+    async with running_history() as history:
+        await history.submit(namespace("a"), actor=ALICE)
+        await history.submit(config_map("m0", namespace="a"), actor=ALICE)
+        await history.submit(namespace("b"), actor=ALICE)
+        with history.follow(after=Revision(0), reads=reads) as followed:
+            past = await followed.catch_up()
+            assert [event.revision for event in past] == [1, 3]
+            assert await followed.catch_up() == []
+            await history.submit(config_map("m1", namespace="a"), actor=ALICE)
+            assert not followed.has_more
+            await history.submit(restart, actor=ALICE)
+            await history.submit_all([config_map("m2", namespace="a"), namespace("c")], actor=ALICE)
+            assert [event.revision for event in followed.take()] == [5, 7]
+            await history.submit(config_map("m3", namespace="a"), actor=ALICE)
+            assert followed.take() == []
+            # It need not begin again before what did not concern it.
+            assert followed.after == history.head.revision
 
 
 async def test_a_follower_that_falls_behind_is_cut_off() -> None:

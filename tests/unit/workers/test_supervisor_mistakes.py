@@ -55,6 +55,7 @@ class Clumsy:
     """Greets configuration objects one by one, and breaks at those of a certain name."""
 
     name = "namespaces"
+    reads = frozenset({("", "configmaps")})
 
     def __init__(self, greeted: list[str], all_greeted: anyio.Event, *, in_fold: bool) -> None:
         self._queue: list[str] = []

@@ -6,7 +6,7 @@ Parity: the finalizing and naming controllers of apiextensions.k8s.io/v1.
 from collections.abc import Iterator
 
 from app.domain.controllers.event_objects import MANAGER
-from app.domain.controllers.plan import Plan, Views
+from app.domain.controllers.plan import Plan, Reads, Views
 from app.domain.controllers.resources import DEFINITIONS, is_of
 from app.domain.controllers.work_queue import WorkQueue
 from app.domain.log import Event, EventType, ObjectKey
@@ -29,6 +29,7 @@ class DefinitionReconciler:
     """Empties and ends definitions, and settles who has which name."""
 
     name = NAME
+    reads: Reads = None
 
     def __init__(self) -> None:
         self._queue: WorkQueue[tuple[str]] = WorkQueue()

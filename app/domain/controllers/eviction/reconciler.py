@@ -11,13 +11,13 @@ Parity: controllers.md 1.4 and 1.5.
 """
 
 from app.domain.controllers.batching import Batcher
-from app.domain.controllers.event_objects import MANAGER, Reporter
-from app.domain.controllers.eviction.state import Changes, TaintState
+from app.domain.controllers.event_objects import MANAGER, Reporter, without_refused
+from app.domain.controllers.eviction.state import READ, Changes, TaintState
 from app.domain.controllers.eviction.taints import Eviction
 from app.domain.controllers.pacing import Pace
-from app.domain.controllers.plan import Decision, Plan, Views
+from app.domain.controllers.plan import DECISIONS, Decision, Plan, Reads, Views
 from app.domain.controllers.quirks import ControllerQuirks
-from app.domain.controllers.resources import PODS, is_of, pod_key
+from app.domain.controllers.resources import EVENT_OBJECTS, PODS, is_of, pod_key
 from app.domain.controllers.work_queue import AnyQueue, WorkQueue
 from app.domain.log import DECISION, Event, EventType, Revision
 from app.domain.objects.commands import (
@@ -52,6 +52,7 @@ class EvictionReconciler:
     """Schedules and executes evictions."""
 
     name = NAME
+    reads: Reads = frozenset({*READ, EVENT_OBJECTS, DECISIONS})
 
     def __init__(
         self, quirks: ControllerQuirks = ControllerQuirks(), pace: Pace | None = None

@@ -32,6 +32,10 @@ Place = tuple[str, str]
 _Device = tuple[str, str, str]
 
 
+READ = (PODS, CLAIMS, SLICES, RULES)
+"""What the state is folded from."""
+
+
 @dataclass(slots=True, kw_only=True)
 class PoolTaints:
     """The tainted devices of a pool's slices, and those of the newest generation."""

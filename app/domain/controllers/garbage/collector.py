@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 from app.domain.controllers.event_objects import MANAGER
 from app.domain.controllers.pacing import Pace
-from app.domain.controllers.plan import Plan, Views
+from app.domain.controllers.plan import Plan, Reads, Views
 from app.domain.controllers.work_queue import AnyQueue, WorkQueue
 from app.domain.log import Event, EventType, ObjectKey, Revision
 from app.domain.objects import kinds, registry
@@ -40,6 +40,7 @@ class GarbageReconciler:
     """Collects what has lost its owners."""
 
     name = NAME
+    reads: Reads = None
 
     def __init__(self, pace: Pace | None = None) -> None:
         self._queue: WorkQueue[ObjectKey] = WorkQueue(NAME, pace)

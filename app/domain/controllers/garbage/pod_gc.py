@@ -6,7 +6,7 @@ out-of-service nodes are left alone.
 """
 
 from app.domain.controllers.event_objects import MANAGER
-from app.domain.controllers.plan import Decision, Plan, Views
+from app.domain.controllers.plan import DECISIONS, Decision, Plan, Reads, Views
 from app.domain.controllers.resources import NODES, PODS, is_of, pod_key
 from app.domain.controllers.work_queue import WorkQueue
 from app.domain.log import DECISION, Event, EventType, ObjectKey, Revision
@@ -27,6 +27,7 @@ class PodGcReconciler:
     """Removes pods whose node is gone."""
 
     name = NAME
+    reads: Reads = frozenset({PODS, NODES, DECISIONS})
 
     def __init__(self) -> None:
         self._nodes: set[str] = set()

@@ -15,9 +15,17 @@ from app.domain.controllers.batching import Batcher
 from app.domain.controllers.event_objects import Reporter, reference
 from app.domain.controllers.kubelet import annotations, node_status, pod_status
 from app.domain.controllers.kubelet.pod_status import KILLED, KUBELET, Exit
-from app.domain.controllers.plan import Plan, Views
+from app.domain.controllers.plan import Plan, Reads, Views
 from app.domain.controllers.pods import PodFacts
-from app.domain.controllers.resources import CLAIMS, NODES, PODS, SLICES, claim_key, is_of
+from app.domain.controllers.resources import (
+    CLAIMS,
+    EVENT_OBJECTS,
+    NODES,
+    PODS,
+    SLICES,
+    claim_key,
+    is_of,
+)
 from app.domain.controllers.work_queue import WorkQueue
 from app.domain.log import Event, EventType, ObjectKey, Revision
 from app.domain.objects.commands import Command, DeleteObject
@@ -57,6 +65,7 @@ class KubeletReconciler:
     """Does what kubelets do, on every node that has none."""
 
     name = NAME
+    reads: Reads = frozenset({PODS, NODES, CLAIMS, EVENT_OBJECTS, annotations.LEASES})
 
     def __init__(self) -> None:
         self._queue: WorkQueue[ObjectKey] = WorkQueue()

@@ -16,7 +16,7 @@ come first then, and the Event is tried again after them.
 from collections.abc import Set
 
 from app.domain.controllers.event_objects import MANAGER, Reporter, reference
-from app.domain.controllers.plan import Decision, Plan, Views
+from app.domain.controllers.plan import DECISIONS, Decision, Plan, Reads, Views
 from app.domain.controllers.resources import EVENT_OBJECTS, NODES, is_of
 from app.domain.controllers.work_queue import WorkQueue
 from app.domain.log import DECISION, Event, EventType, ObjectKey, Revision
@@ -50,6 +50,7 @@ class NodeReconciler:
     """Registers nodes and keeps their taints and labels as their state says."""
 
     name = NAME
+    reads: Reads = frozenset({NODES, EVENT_OBJECTS, DECISIONS})
 
     def __init__(self) -> None:
         self._queue: WorkQueue[tuple[str]] = WorkQueue()

@@ -10,7 +10,7 @@ from typing import Protocol, cast
 
 from app.domain.allocation import AllocatedState
 from app.domain.controllers.event_objects import MANAGER
-from app.domain.controllers.plan import Plan, Views
+from app.domain.controllers.plan import Plan, Reads, Views
 from app.domain.controllers.pool_status import summaries
 from app.domain.controllers.resources import CLAIMS, RESOURCE_GROUP, is_of
 from app.domain.controllers.work_queue import WorkQueue
@@ -44,6 +44,7 @@ class PoolStatusReconciler:
     """Answers requests for the status of pools. `sums_up`: as from 1.37 on."""
 
     name = NAME
+    reads: Reads = frozenset({REQUESTS})
 
     def __init__(self, *, sums_up: bool) -> None:
         self._sums_up = sums_up

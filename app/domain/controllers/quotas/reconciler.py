@@ -5,7 +5,7 @@ here (storage) stand in `hard` and not in `used`.
 """
 
 from app.domain.controllers.event_objects import MANAGER
-from app.domain.controllers.plan import Plan, Views
+from app.domain.controllers.plan import Plan, Reads, Views
 from app.domain.controllers.resources import is_of
 from app.domain.controllers.work_queue import AnyQueue, WorkQueue
 from app.domain.log import Event, EventType, ObjectKey
@@ -25,6 +25,7 @@ class QuotaReconciler:
     """Counts what namespaces with quotas use."""
 
     name = NAME
+    reads: Reads = None
 
     def __init__(self) -> None:
         self._queue: WorkQueue[ObjectKey] = WorkQueue()

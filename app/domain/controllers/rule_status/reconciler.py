@@ -8,9 +8,9 @@ decision, also one that changes nothing, so that a restart repeats none.
 
 from app.domain.controllers.eviction.reconciler import COMPONENT, ENDED
 from app.domain.controllers.eviction.reconciler import NAME as EVICTION
-from app.domain.controllers.eviction.state import Changes, TaintState
+from app.domain.controllers.eviction.state import READ, Changes, TaintState
 from app.domain.controllers.pacing import Pace
-from app.domain.controllers.plan import Decision, Plan, Views
+from app.domain.controllers.plan import DECISIONS, Decision, Plan, Reads, Views
 from app.domain.controllers.quirks import ControllerQuirks
 from app.domain.controllers.resources import RULES, is_of
 from app.domain.controllers.rule_status import condition
@@ -35,6 +35,7 @@ class RuleStatusReconciler:
     """Keeps `EvictionInProgress` of every rule."""
 
     name = NAME
+    reads: Reads = frozenset({*READ, DECISIONS})
 
     def __init__(
         self,

@@ -8,7 +8,7 @@ leave no trace, as upstream's do, and only count in memory.
 from typing import cast
 
 from app.domain.controllers.batching import Batcher
-from app.domain.controllers.plan import Decision, Plan, Views
+from app.domain.controllers.plan import Decision, Plan, Reads, Views
 from app.domain.controllers.resources import (
     CLAIMS,
     CLASSES,
@@ -69,6 +69,7 @@ class SchedulingReconciler:
     """Queue, node index and attempts."""
 
     name = NAME
+    reads: Reads = None
 
     def __init__(self, rules: Rules) -> None:
         self._rules = rules

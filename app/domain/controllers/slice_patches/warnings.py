@@ -8,8 +8,8 @@ was said is folded from the recorded decisions, so a restart says nothing twice.
 from typing import Protocol, cast
 
 from app.domain.controllers.event_objects import Reporter, reference
-from app.domain.controllers.plan import Decision, Plan, Views
-from app.domain.controllers.resources import RESOURCE_GROUP
+from app.domain.controllers.plan import DECISIONS, Decision, Plan, Reads, Views
+from app.domain.controllers.resources import EVENT_OBJECTS, RESOURCE_GROUP
 from app.domain.devices.inventory import Inventory
 from app.domain.devices.model import PatchProblem
 from app.domain.log import DECISION, Event, EventType, ObjectKey, Revision
@@ -39,6 +39,9 @@ class PatchWarningReconciler:
     """Tells each problem of each patch once."""
 
     name = NAME
+    reads: Reads = frozenset(
+        {*((RESOURCE_GROUP, resource) for resource in _LOOKED_AT), EVENT_OBJECTS, DECISIONS}
+    )
 
     def __init__(self) -> None:
         self._reporter = Reporter(NAME)

@@ -5,10 +5,10 @@ now, from the objects alone. A step that was refused is reported and tried again
 growing delay, as upstream's work queue does.
 """
 
-from app.domain.controllers.event_objects import Reporter, reference
-from app.domain.controllers.plan import Plan, Views
+from app.domain.controllers.event_objects import Reporter, reference, without_refused
+from app.domain.controllers.plan import Plan, Reads, Views
 from app.domain.controllers.pods import controller_of
-from app.domain.controllers.resources import NODES, is_of
+from app.domain.controllers.resources import EVENT_OBJECTS, NODES, is_of
 from app.domain.controllers.work_queue import AnyQueue, WorkQueue
 from app.domain.controllers.workloads.answer import Report, Situation, Step, Workload
 from app.domain.log import Event, EventType, ObjectKey
@@ -28,6 +28,10 @@ class WorkloadReconciler:
 
     def __init__(self, workload: Workload) -> None:
         self.name = workload.name
+        nodes = {NODES} if workload.watches_nodes else set()
+        self.reads: Reads = frozenset(
+            {workload.place, *workload.dependents, *nodes, EVENT_OBJECTS}
+        )
         self._workload = workload
         self._queue: WorkQueue[ObjectKey] = WorkQueue()
         self._reporter = Reporter(workload.component)
@@ -167,7 +171,7 @@ class WorkloadReconciler:
             )
             taken.add(said.key)
             commands.append(said)
-        return tuple(commands)
+        return without_refused(objects, commands)
 
     def _subject(self, tree: JsonView) -> JsonObject:
         workload = self._workload
