@@ -35,19 +35,17 @@ def check(reader: ObjectsReader, key: ObjectKey) -> None:
             "not support."
         )
     for budget in budgets:
-        _check_budget(reader, key.namespace, budget, pod)
+        _check_budget(reader, budget, pod)
 
 
-def _check_budget(
-    reader: ObjectsReader, namespace: str, budget: JsonObject, pod: JsonObject
-) -> None:
-    selected = [
-        found
-        for place in reader.keys("", "pods", namespace)
-        if (found := reader.get(place)) is not None and _selects(budget, found)
-    ]
-    healthy = sum(1 for found in selected if _is_ready(found) and not _is_leaving(found))
-    needed = _needed(budget, len(selected))
+def disruptions_allowed(reader: ObjectsReader, budget: JsonObject) -> int:
+    """How many of its pods the budget lets be disturbed now, counted from the pods."""
+    healthy, needed = _count(reader, budget)
+    return max(0, healthy - needed)
+
+
+def _check_budget(reader: ObjectsReader, budget: JsonObject, pod: JsonObject) -> None:
+    healthy, needed = _count(reader, budget)
     if not _is_ready(pod):
         policy = json_tree.text(budget, "spec", "unhealthyPodEvictionPolicy")
         if policy == "AlwaysAllow" or healthy >= needed > 0:
@@ -61,6 +59,18 @@ def _check_budget(
         "currently",
     )
     raise TooManyRequests(_VIOLATION, causes=(cause,), retry_after_seconds=_RETRY_SECONDS)
+
+
+def _count(reader: ObjectsReader, budget: JsonObject) -> tuple[int, int]:
+    """How many healthy pods the budget has, and how many it needs."""
+    namespace = json_tree.text(budget, "metadata", "namespace")
+    selected = [
+        found
+        for place in reader.keys("", "pods", namespace)
+        if (found := reader.get(place)) is not None and _selects(budget, found)
+    ]
+    healthy = sum(1 for found in selected if _is_ready(found) and not _is_leaving(found))
+    return healthy, _needed(budget, len(selected))
 
 
 def _selects(budget: JsonObject, pod: JsonObject) -> bool:

@@ -15,6 +15,7 @@ from app.domain.controllers.scheduling import (
     messages,
     node_causes,
     pod_claims,
+    preemption,
     scoring,
     share_ids,
 )
@@ -34,6 +35,7 @@ from app.domain.controllers.scheduling.extended import ExtendedClaim
 from app.domain.controllers.scheduling.nodes import NodeIndex, NodeInfo
 from app.domain.controllers.scheduling.pod_claims import ClaimsNotReady, PodClaim
 from app.domain.controllers.scheduling.pod_spec import PodSpec
+from app.domain.controllers.scheduling.preemption import Preemption
 from app.domain.controllers.scheduling.verdicts import FITS, REFUSED, UNKNOWN, Verdicts
 from app.domain.log import ObjectKey
 from app.domain.values import json_tree
@@ -64,7 +66,8 @@ class Attempt:
     `outcome` is Scheduled, Unschedulable or Error. `allocations` are for the unallocated claims, in
     order, followed by that of `extended`, the claim for extended resources. `plugins` rejected the
     pod. `deallocate` is a claim that the post filter frees, `delete_claim` one for extended
-    resources that an earlier attempt left. `next_start` is where the next attempt begins to look.
+    resources that an earlier attempt left. `preemption` is what came of looking for victims.
+    `next_start` is where the next attempt begins to look.
     `causes` counts the devices' reasons while the views are as they were.
     """
 
@@ -77,11 +80,17 @@ class Attempt:
     message: str = ""
     plugins: frozenset[str] = frozenset()
     deallocate: PodClaim | None = None
+    preemption: Preemption = Preemption()
     next_start: int = 0
     looked_at: int = 0
     feasible: int = 0
     reasons: Mapping[str, int] = field(default_factory=dict)
     causes: CausesOf | None = field(default=None, compare=False)
+
+    @property
+    def moves_others(self) -> bool:
+        """True when a failed attempt changes what later ones of the same step would see."""
+        return self.deallocate is not None or self.preemption.chosen is not None
 
 
 @dataclass(slots=True, kw_only=True)
@@ -90,20 +99,18 @@ class _Tally:
 
     reasons: dict[str, int] = field(default_factory=dict)
     plugins: set[str] = field(default_factory=set)
-    helpless: int = 0
-    resolvable: int = 0
+    hopeful: list[NodeInfo] = field(default_factory=list)
+    in_vain: dict[int, Preemption] = field(default_factory=dict)
     unavailable: set[int] = field(default_factory=set)
     names_claims: bool = False
     refusing: list[NodeInfo] = field(default_factory=list)
 
-    def add(self, refusal: filters.Refusal) -> None:
+    def add(self, info: NodeInfo, refusal: filters.Refusal) -> None:
         for reason in refusal.reasons:
             self.reasons[reason] = self.reasons.get(reason, 0) + 1
         self.plugins.add(refusal.plugin)
         if refusal.resolvable:
-            self.resolvable += 1
-        else:
-            self.helpless += 1
+            self.hopeful.append(info)
 
 
 def attempt(
@@ -127,7 +134,8 @@ def attempt(
     except ClaimsNotReady as problem:
         return _prefilter_failure(nodes, pod, str(problem), start)
     cycle = begin(rules, views, nodes, verdicts, pod, claims, now)
-    if cycle.kind.hopeless_at == nodes.version and isinstance(cycle.kind.hopeless, _Tally):
+    is_hopeless = cycle.kind.hopeless_at == nodes.version and not cycle.nominated
+    if is_hopeless and isinstance(cycle.kind.hopeless, _Tally):
         return _no_node(cycle, cycle.kind.hopeless, start)
     if nominated and (info := nodes.get(nominated)) is not None:
         chosen = _try_nominated(cycle, info)
@@ -241,7 +249,7 @@ def _tally(cycle: Cycle, order: list[NodeInfo]) -> _Tally:
         verdict = cycle.verdict(info)
         refusal = cycle.check(info, verdict)
         assert refusal is not None, "called when no node fits"
-        tally.add(refusal)
+        tally.add(info, refusal)
         if refusal is CANNOT_ALLOCATE or refusal.reasons == (INVALID_POOLS,):
             tally.refusing.append(info)
         if verdict.devices is not None:
@@ -331,19 +339,16 @@ def _no_node(cycle: Cycle, tally: _Tally, start: int) -> Attempt:
         after = "deletion of ResourceClaim completed"
     else:
         after = "still not schedulable"
-    preemption = messages.preemption(
-        count,
-        helpless=tally.helpless,
-        resolvable=tally.resolvable,
-        never=cycle.pod.never_preempts,
-    )
+    found = preemption.find(cycle, tally.hopeful, start=start, known=tally.in_vain)
+    told = (found.text,) if found.is_alone else (after, found.text)
     return Attempt(
         outcome="Unschedulable",
         claims=cycle.claims,
-        message=messages.unfit(count, messages.counted(tally.reasons), (after, preemption)),
+        message=messages.unfit(count, messages.counted(tally.reasons), told),
         plugins=frozenset(tally.plugins),
         deallocate=freed,
         delete_claim=leftover if freed is None else None,
+        preemption=found,
         next_start=start,
         looked_at=count,
         reasons=tally.reasons,
@@ -364,11 +369,12 @@ def _to_deallocate(cycle: Cycle, tally: _Tally) -> PodClaim | None:
 
 def _prefilter_failure(nodes: NodeIndex, pod: PodSpec, text: str, start: int) -> Attempt:
     count = len(nodes)
-    preemption = messages.preemption(count, helpless=count, resolvable=0, never=pod.never_preempts)
+    found = preemption.helpless(count, never=pod.never_preempts)
     return Attempt(
         outcome="Unschedulable",
-        message=messages.unfit(count, text, ("no new claims to deallocate", preemption)),
+        message=messages.unfit(count, text, ("no new claims to deallocate", found.text)),
         plugins=frozenset((DEVICES,)),
+        preemption=found,
         next_start=start,
         reasons={text: count},
     )

@@ -4,7 +4,7 @@ The cycle holds the pod with its claims resolved, the allocator built once, and 
 pods of its kind. Parity: controllers.md 3.4, 3.10 and 4.2.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol, TypeAlias
 
@@ -37,8 +37,10 @@ from app.domain.controllers.scheduling.binding import Readiness
 from app.domain.controllers.scheduling.extended import ExtendedClaim, Wanted
 from app.domain.controllers.scheduling.neighbours import Neighbourhood
 from app.domain.controllers.scheduling.nodes import NodeIndex, NodeInfo
+from app.domain.controllers.scheduling.nominations import NO_RIVALS, Rivals
 from app.domain.controllers.scheduling.pod_claims import PodClaim
 from app.domain.controllers.scheduling.pod_spec import PodSpec
+from app.domain.controllers.scheduling.pods_on_nodes import BoundPod
 from app.domain.controllers.scheduling.spreading import Spread
 from app.domain.controllers.scheduling.verdicts import DeviceVerdict, KindOfPod, Verdict, Verdicts
 from app.domain.devices.device_selectors import SelectorCompiler
@@ -133,7 +135,7 @@ class Classes(Mapping[str, JsonView]):
 
 @dataclass(slots=True, kw_only=True)
 class Cycle:
-    """One attempt in progress."""
+    """One attempt in progress. `nominated` are pods not yet bound that count on their nodes."""
 
     rules: Rules
     views: SchedulingViews
@@ -151,12 +153,15 @@ class Cycle:
     is_cached: bool
     tree: JsonObject
     wanted: Wanted | None = None
+    nominated: Rivals = field(default_factory=lambda: NO_RIVALS)
     extended: dict[frozenset[str], ExtendedClaim] = field(default_factory=dict)
 
     @property
     def depends_on_others(self) -> bool:
         """True when pods elsewhere decide about a node: then no verdict is final."""
-        return self.hood is not None or (self.spread is not None and bool(self.spread.hard))
+        if self.hood is not None or self.nominated:
+            return True
+        return self.spread is not None and bool(self.spread.hard)
 
     @property
     def asked(self) -> tuple[ObjectKey, ...]:
@@ -192,6 +197,8 @@ class Cycle:
 
     def check(self, info: NodeInfo, verdict: Verdict) -> filters.Refusal | None:
         """The first reason against the node; raises Aborted for an error of the allocator."""
+        if self.nominated and (refusal := self.check_rivals(info)) is not None:
+            return refusal
         if verdict.refusal is not None:
             return verdict.refusal
         if self.spread is not None:
@@ -210,6 +217,48 @@ class Cycle:
         if devices.error:
             raise Aborted(devices.error)
         return devices.refusal
+
+    def check_rivals(self, info: NodeInfo) -> filters.Refusal | None:
+        """What the framework says when the pods nominated for the node are there already.
+
+        The node has to do with them and without them. Devices make no difference: what nominated
+        pods will get is not known.
+        """
+        rivals = self.nominated.get(info.name, ())
+        if not rivals:
+            return None
+        return self.check_changed(info, info.changed((), rivals), come=rivals)
+
+    def check_changed(
+        self,
+        info: NodeInfo,
+        changed: NodeInfo,
+        *,
+        gone: Collection[BoundPod] = (),
+        come: Collection[BoundPod] = (),
+    ) -> filters.Refusal | None:
+        """The framework's part for a node `changed` by pods that are gone and that came."""
+        refusal = filters.check_node(self.pod, changed, self._served(info))
+        if refusal is None and self.spread is not None:
+            refusal = self.spread.changed(info, gone, come).check_node(info)
+        if refusal is not None:
+            return refusal
+        hood = self.hood
+        if hood is None:
+            if not any(pod.anti_affinity for pod in come):
+                return None
+            labels = _namespace_labels(self.views.objects)
+            hood = Neighbourhood(pod=self.pod, namespace_labels=labels)
+        return hood.changed(info, gone, come).check_node(info)
+
+    def check_devices(self, info: NodeInfo) -> filters.Refusal | None:
+        """What devices say of a node, asked anew and not remembered; raises Aborted."""
+        if not self.claims and self.wanted is None:
+            return None
+        found = self._devices(info)
+        if found.error:
+            raise Aborted(found.error)
+        return found.refusal
 
     def _is_about_others(self, devices: DeviceVerdict) -> bool:
         return devices.claims is not None and devices.claims != self.asked
@@ -334,6 +383,7 @@ def begin(
         is_cached=not waits,
         tree=tree,
         wanted=wanted,
+        nominated=nodes.nominations.rivals(pod.facts.uid, pod.priority, nodes.holds),
     )
 
 

@@ -6,9 +6,11 @@ from app.domain.values import json_tree
 from app.domain.values.json_tree import JsonView
 
 NO_NODES = "no nodes available to schedule pods"
-NOT_HELPFUL = "Preemption is not helpful for scheduling."
-NO_VICTIMS = "No preemption victims found for incoming pod."
+NOT_HELPFUL = "Preemption is not helpful for scheduling"
+NO_VICTIMS = "No preemption victims found for incoming pod"
 NEVER = "not eligible due to preemptionPolicy=Never."
+AWAITS_VICTIMS = "not eligible due to a terminating pod on the nominated node."
+PREEMPTED = "preempting to accommodate a higher priority pod"
 
 NOTE_MAX = 1024
 """Characters of an Event's note; longer ones end in ` ...`."""
@@ -26,16 +28,14 @@ def unfit(nodes: int, detail: str, after: Iterable[str]) -> str:
     return f"{text} {told}" if told else text
 
 
-def preemption(nodes: int, *, helpless: int, resolvable: int, never: bool) -> str:
-    """What DefaultPreemption says: it evicts nobody here."""
-    if never:
-        return f"preemption: {NEVER}"
-    reasons = {}
-    if helpless:
-        reasons[NOT_HELPFUL[:-1]] = helpless
-    if resolvable:
-        reasons[NO_VICTIMS[:-1]] = resolvable
+def preemption(nodes: int, reasons: Mapping[str, int]) -> str:
+    """What DefaultPreemption says when it evicts nobody, with the nodes by what it met there."""
     return f"preemption: 0/{nodes} nodes are available: {counted(reasons)}."
+
+
+def preempted_by(uid: str, node: str) -> str:
+    """The note about a pod that was evicted for another one, named by its uid alone."""
+    return f"Preempted by pod {uid} on node {node}"
 
 
 def note(text: str) -> str:

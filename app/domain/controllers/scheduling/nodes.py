@@ -73,9 +73,9 @@ class NodeInfo:
         """The node as it would be without some of its pods and with others; itself stays."""
         made = replace(self, requested=dict(self.requested), pods=dict(self.pods))
         for pod in gone:
-            _drop(made, pod)
+            drop(made, pod)
         for pod in come:
-            _take(made, pod)
+            take(made, pod)
         return made
 
 
@@ -132,7 +132,7 @@ class NodeIndex:
         zone = _zone(info.labels)
         if old is None:
             for bound in self._strays.pop(name, {}).values():
-                _take(info, bound)
+                take(info, bound)
         else:
             info.requested, info.pods = old.requested, old.pods
             info.scored_cpu, info.scored_memory = old.scored_cpu, old.scored_memory
@@ -183,7 +183,7 @@ class NodeIndex:
         if info is None:
             self._strays.setdefault(bound.node, {})[bound.place] = bound
             return
-        _take(info, bound)
+        take(info, bound)
         self._touch(info)
 
     def release(self, place: PodPlace) -> BoundPod | None:
@@ -200,7 +200,7 @@ class NodeIndex:
             if not strays:
                 self._strays.pop(bound.node, None)
             return bound
-        _drop(info, bound)
+        drop(info, bound)
         self._touch(info)
         return bound
 
@@ -268,7 +268,8 @@ def _read(tree: JsonObject) -> NodeInfo:
     )
 
 
-def _take(info: NodeInfo, bound: BoundPod) -> None:
+def take(info: NodeInfo, bound: BoundPod) -> None:
+    """Count a pod on the node, in place."""
     info.pods[bound.place] = bound
     for name, amount in bound.asked.items():
         info.requested[name] = info.requested.get(name, 0) + amount
@@ -276,7 +277,8 @@ def _take(info: NodeInfo, bound: BoundPod) -> None:
     info.scored_memory += bound.scored_memory
 
 
-def _drop(info: NodeInfo, bound: BoundPod) -> None:
+def drop(info: NodeInfo, bound: BoundPod) -> None:
+    """Stop counting a pod on the node, in place."""
     del info.pods[bound.place]
     for name, amount in bound.asked.items():
         info.requested[name] -= amount

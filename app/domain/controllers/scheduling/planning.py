@@ -4,18 +4,21 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from app.domain.allocation.summary import SummaryBounds
+from app.domain.controllers.event_objects import without_refused
 from app.domain.controllers.pacing import Pace, Tried
 from app.domain.controllers.plan import Decision, Plan
 from app.domain.controllers.scheduling import (
     messages,
     placements,
+    pod_spec,
+    preempting,
     reports,
     waiting_binding,
     writes,
 )
 from app.domain.controllers.scheduling.attempt import Attempt, Rules
 from app.domain.controllers.scheduling.pod_spec import PodSpec
-from app.domain.controllers.scheduling.summaries import summary_of
+from app.domain.controllers.scheduling.summaries import bounds_of, summary_of
 from app.domain.log import Revision
 from app.domain.objects.commands import Command
 from app.domain.objects.reader import ObjectsReader
@@ -64,9 +67,9 @@ def plan_of(
             return _assumption(rules, objects, turn, result)
         waits = waiting_binding.is_needed(rules.features, result)
         outcome = "WaitingForBinding" if waits else outcome
-        commands = tuple(_success(rules, objects, turn, result, waits=waits))
+        commands = without_refused(objects, _success(rules, objects, turn, result, waits=waits))
     else:
-        commands = tuple(_failure(objects, series, turn, result))
+        commands = without_refused(objects, _failure(objects, series, turn, result))
     if not commands:
         return Plan(controller=NAME, key=turn.key)
     inputs = _inputs_of(turn, result)
@@ -75,6 +78,21 @@ def plan_of(
     if turn.bounds is not None and result.causes is not None:
         inputs["summary"] = [turn.bounds.bytes_max, turn.bounds.nodes_max]
     return _plan(objects, turn, commands, outcome, inputs, summary_of(result, turn.bounds))
+
+
+def turn_again(tree: JsonObject, body: JsonView, now: Instant) -> Turn:
+    """The circumstances of an attempt from its recorded decision."""
+    inputs = json_tree.mapping(body, "inputs")
+    return Turn(
+        pod=pod_spec.read(tree),
+        tree=tree,
+        now=now,
+        cause=Revision(json_tree.integer(body, "cause") or 0),
+        start=json_tree.integer(inputs, "start") or 0,
+        number=json_tree.integer(inputs, "attempt") or 1,
+        batch=json_tree.integer(inputs, "batch") or 0,
+        bounds=bounds_of(inputs),
+    )
 
 
 def put_off(pace: Pace | None, turn: Turn, result: Attempt) -> Instant | None:
@@ -99,9 +117,10 @@ def skip_plan(objects: ObjectsReader, series: reports.ReportSeries, turn: Turn) 
     """The plan for a pod that was found terminating; empty when that was said before."""
     text = messages.skipped(turn.pod.facts.namespace, turn.pod.facts.name)
     command = series.failure(objects, turn.tree, text, turn.now)
-    if command is None:
+    commands = () if command is None else without_refused(objects, (command,))
+    if not commands:
         return Plan(controller=NAME, key=turn.key)
-    return _plan(objects, turn, (command,), "Skipped", _inputs(turn), {"message": text})
+    return _plan(objects, turn, commands, "Skipped", _inputs(turn), {"message": text})
 
 
 def wait_of(turn: Turn, inputs: JsonView) -> waiting_binding.Wait:
@@ -199,5 +218,16 @@ def _failure(
         yield writes.deallocate(result.deallocate)
     if result.delete_claim is not None:
         yield from writes.delete_extended(objects, result.delete_claim)
+    yield from preempting.commands(objects, result.preemption, turn.tree, turn.now)
     reason = "Unschedulable" if result.outcome == "Unschedulable" else "SchedulerError"
-    yield from writes.report_failure(objects, series, turn.tree, reason, result.message, turn.now)
+    chosen = result.preemption.chosen
+    nominated = None if result.preemption.keeps_nomination else ""
+    yield from writes.report_failure(
+        objects,
+        series,
+        turn.tree,
+        reason,
+        result.message,
+        turn.now,
+        nominated if chosen is None else chosen.node,
+    )

@@ -114,6 +114,22 @@ def waiting(objects: ObjectsReader, pod: JsonView, node: str, now: Instant) -> C
     )
 
 
+def preempted(
+    objects: ObjectsReader, victim: JsonView, pod: JsonView, node: str, now: Instant
+) -> Command:
+    """The report of a pod that was evicted to make room for another one (`pod`)."""
+    return _create(
+        objects,
+        reference(victim, kind="Pod", with_revision=True),
+        now,
+        kind="Normal",
+        reason="Preempted",
+        action="Preempting",
+        note=messages.preempted_by(json_tree.text(pod, "metadata", "uid"), node),
+        related=reference(pod, kind="Pod", with_revision=True),
+    )
+
+
 def _create(
     objects: ObjectsReader,
     subject: JsonObject,
@@ -123,6 +139,7 @@ def _create(
     reason: str,
     action: str,
     note: str,
+    related: JsonObject | None = None,
 ) -> CreateObject:
     # Stored events are core/v1; the names are those of events.k8s.io in brackets: message (note),
     # involvedObject (regarding), reportingComponent (reportingController).
@@ -143,6 +160,7 @@ def _create(
             "type": kind,
             "eventTime": timestamps.micro_text(now),
             "action": action,
+            **({} if related is None else {"related": related}),
             "reportingComponent": COMPONENT,
             "reportingInstance": INSTANCE,
         },

@@ -1,7 +1,7 @@
 """What a decision of the scheduler says about itself in the log, bounded in size."""
 
 from app.domain.allocation.summary import SummaryBounds
-from app.domain.controllers.scheduling import extended
+from app.domain.controllers.scheduling import extended, preempting
 from app.domain.controllers.scheduling.attempt import Attempt
 from app.domain.values import json_tree
 from app.domain.values.json_tree import JsonObject, JsonView
@@ -33,6 +33,8 @@ def summary_of(attempt: Attempt, bounds: SummaryBounds | None = None) -> JsonObj
             found["reasonsCount"] = len(reasons)
         if attempt.deallocate is not None:
             found["deallocated"] = attempt.deallocate.name
+        if attempt.preemption.chosen is not None:
+            found["preemption"] = preempting.summary_of(attempt.preemption)
         if bounds is not None and attempt.causes is not None:
             fresh = [claim for claim in attempt.claims if claim.allocation is None]
             names = [f"{claim.key.namespace}/{claim.key.name}" for claim in fresh]

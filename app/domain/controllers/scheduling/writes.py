@@ -119,10 +119,14 @@ def delete_extended(objects: ObjectsReader, key: ObjectKey) -> Iterator[Command]
         yield DeleteObject(key=key, options=MANAGER)
 
 
-def failed_condition(pod: JsonObject, reason: str, message: str, now: Instant) -> Command | None:
+def failed_condition(
+    pod: JsonObject, reason: str, message: str, now: Instant, nominated: str | None = ""
+) -> Command | None:
     """The patch that says why the pod waits; None when it says so already.
 
     Only changed fields are sent; `lastTransitionTime` moves with the status value alone.
+    `nominated` is the node that victims are leaving for the pod; without one the node that was
+    nominated before is taken back, with None it stays.
     """
     wanted: JsonObject = {"status": "False", "reason": reason, "message": message}
     generation = json_tree.integer(pod, "metadata", "generation")
@@ -143,8 +147,8 @@ def failed_condition(pod: JsonObject, reason: str, message: str, now: Instant) -
     status: JsonObject = {}
     if changed:
         status["conditions"] = [{"type": "PodScheduled", **changed}]
-    if json_tree.text(pod, "status", "nominatedNodeName"):
-        status["nominatedNodeName"] = None
+    if nominated is not None and json_tree.text(pod, "status", "nominatedNodeName") != nominated:
+        status["nominatedNodeName"] = nominated or None
     return _pod_status(pod, status) if status else None
 
 
@@ -155,12 +159,13 @@ def report_failure(
     reason: str,
     message: str,
     now: Instant,
+    nominated: str | None = "",
 ) -> Iterator[Command]:
     """Event and condition of a failed attempt, as far as they are new."""
     event = series.failure(objects, pod, message, now)
     if event is not None:
         yield event
-    condition = failed_condition(pod, reason, message, now)
+    condition = failed_condition(pod, reason, message, now, nominated)
     if condition is not None:
         yield condition
 
