@@ -1,8 +1,8 @@
 """Whether an applied configuration fits its schema: server-side apply knows no unknown fields.
 
 Other writes drop what the schema does not have; an apply would then claim what is not there, so it
-is refused, and so are lists that hold the same key twice. Parity: the typed converter of the API
-server, whose words these are; it answers 500, redra 400.
+is refused, and so are lists that hold the same key twice or an item without any. Parity: the typed
+converter of the API server, whose words these are; it answers 500, redra 400.
 """
 
 from collections.abc import Iterator
@@ -54,9 +54,25 @@ def _list_errors(value: list[Any], node: Node, path: str) -> Iterator[str]:
     seen: set[str] = set()
     for index, item in enumerate(value):
         place = f"{path}[{index}]"
+        if node.list_type == "map" and isinstance(item, dict) and not _has_key(item, node):
+            keys = " ".join(f'"{key}"' for key in node.list_keys)
+            yield (
+                f"{path}: element {index}: associative list with keys has an element that omits "
+                f"all key fields [{keys}] (and doesn't have default values for any key fields)"
+            )
+            continue
         if node.is_granular:
             place = f"{path}{field_sets.item_text(item, node)}"
             if place in seen:
                 yield f"{path}: duplicate entries for key {place[len(path) :]}"
             seen.add(place)
         yield from _errors(item, node.items, place)
+
+
+def _has_key(item: JsonObject, node: Node) -> bool:
+    """Whether an item of a keyed list can be told from others: one key is enough."""
+    return any(
+        item.get(key) is not None
+        or ((field := node.items.fields.get(key)) is not None and field.default is not None)
+        for key in node.list_keys
+    )

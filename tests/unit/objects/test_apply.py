@@ -125,6 +125,20 @@ def test_conflicts_with_updates_name_their_version() -> None:
     )
 
 
+def test_an_item_without_its_key_is_refused() -> None:
+    made = tracked()
+    apply(made, rule())
+    tree = {name: part for name, part in rule().items() if name != "spec"}
+    tree["status"] = {"conditions": [{"status": "True"}]}
+    with pytest.raises(BadRequest) as refused:
+        apply(made, tree, subresource="status")
+    assert refused.value.message == (
+        "failed to create typed patch object (/r; resource.k8s.io/v1, Kind=DeviceTaintRule): "
+        ".status.conditions: element 0: associative list with keys has an element that omits all "
+        'key fields ["type"] (and doesn\'t have default values for any key fields)'
+    )
+
+
 def test_force_takes_the_fields() -> None:
     made = tracked()
     apply(made, rule())

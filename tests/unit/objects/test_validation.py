@@ -9,6 +9,8 @@ from app.domain.objects import registry, validation
 from app.domain.objects.profile import Profile
 from app.domain.objects.rules import ExpressionProblem, ValidationContext
 from app.domain.objects.schema import Schemas
+from app.domain.objects.validation import conditions
+from app.domain.values import names
 from app.domain.values.timestamps import Instant
 
 ADMIN = {"resource.kubernetes.io/admin-access": "true"}
@@ -433,6 +435,81 @@ def test_device_status_needs_an_allocated_device() -> None:
     assert change("ResourceClaim", status(allocation=ALLOCATION), new, "status") == [
         'status.devices[0]: Invalid value: {"driver":"d.example.com","pool":"p","device":"other"}: '
         "must be an allocated device in the claim"
+    ]
+
+
+CONDITION = {
+    "type": "Ready",
+    "status": "True",
+    "reason": "R",
+    "message": "",
+    "lastTransitionTime": "2026-01-01T00:00:00Z",
+}
+CONDITION_ROWS: list[tuple[str, list[dict[str, Any]], list[str]]] = [
+    ("good", [CONDITION, CONDITION | {"type": "example.com/Other", "reason": "A:b,c_"}], []),
+    (
+        "nothing",
+        [{}],
+        [
+            '.conditions[0].type: Invalid value: "": name part must be non-empty',
+            f'.conditions[0].type: Invalid value: "": name part {names.QUALIFIED_MESSAGE}',
+            '.conditions[0].status: Unsupported value: "": supported values: "False", "True", '
+            '"Unknown"',
+            ".conditions[0].lastTransitionTime: Required value: must be set",
+            ".conditions[0].reason: Required value: must be set",
+        ],
+    ),
+    (
+        "another status",
+        [CONDITION | {"status": "true"}],
+        [
+            '.conditions[0].status: Unsupported value: "true": supported values: "False", "True", '
+            '"Unknown"'
+        ],
+    ),
+    (
+        "a reason of words",
+        [CONDITION | {"reason": "not ready"}],
+        [f'.conditions[0].reason: Invalid value: "not ready": {conditions.REASON_TEXT}'],
+    ),
+    (
+        "long texts",
+        [CONDITION | {"reason": "r" * 1_025, "message": "m" * 32_769}],
+        [
+            ".conditions[0].reason: Too long: may not be more than 1024 bytes",
+            ".conditions[0].message: Too long: may not be more than 32768 bytes",
+        ],
+    ),
+    (
+        "a generation below zero",
+        [CONDITION | {"observedGeneration": -1}],
+        [
+            ".conditions[0].observedGeneration: Invalid value: -1: must be greater than or equal "
+            "to zero"
+        ],
+    ),
+    ("twice", [CONDITION, CONDITION], ['.conditions[1].type: Duplicate value: "Ready"']),
+    (
+        "nine",
+        [CONDITION | {"type": f"C{number}"} for number in range(9)],
+        [".conditions: Too many: 9: must have at most 8 items"],
+    ),
+]
+
+
+@pytest.mark.parametrize(
+    ("_name", "given", "expected"), CONDITION_ROWS, ids=[row[0] for row in CONDITION_ROWS]
+)
+def test_conditions_are_judged_alike_wherever_they_stand(
+    _name: str, given: list[dict[str, Any]], expected: list[str]
+) -> None:
+    rule = tree("DeviceTaintRule", {"taint": {"key": "k", "effect": "None"}})
+    new = rule | {"status": {"conditions": given}}
+    assert change("DeviceTaintRule", rule, new, "status") == [f"status{text}" for text in expected]
+    device = {"driver": "d.example.com", "pool": "p", "device": "d", "conditions": given}
+    claimed = status(allocation=ALLOCATION, devices=[device])
+    assert change("ResourceClaim", status(allocation=ALLOCATION), claimed, "status") == [
+        f"status.devices[0]{text}" for text in expected
     ]
 
 

@@ -14,7 +14,7 @@ from app.domain.objects.field_errors import (
     too_long,
     too_many,
 )
-from app.domain.objects.validation import shared
+from app.domain.objects.validation import conditions, shared
 from app.domain.objects.validation.context import Context
 from app.domain.objects.validation.go_form import allocation_in_go
 from app.domain.objects.validation.node_selectors import node_selector
@@ -24,7 +24,6 @@ from app.domain.values.json_tree import JsonView
 RESULTS_MAX = 32
 CONFIGS_MAX = 64
 CONSUMERS_MAX = 256
-CONDITIONS_MAX = 8
 IPS_MAX = 16
 SOURCES = ("FromClaim", "FromClass")
 ADMIN_LABEL = "resource.kubernetes.io/admin-access"
@@ -176,10 +175,7 @@ def _devices(status: JsonView, stored: JsonView) -> list[FieldError]:
 
 
 def _device_status(device: JsonView, path: str) -> list[FieldError]:
-    conditions = json_tree.objects(device, "conditions")
-    errors: list[FieldError] = []
-    if len(conditions) > CONDITIONS_MAX:
-        errors.append(too_many(f"{path}.conditions", len(conditions), CONDITIONS_MAX))
+    errors = conditions.check(device.get("conditions"), f"{path}.conditions")
     if device.get("data") is not None:
         errors += shared.raw_object(device["data"], f"{path}.data")
     network = json_tree.mapping(device, "networkData")

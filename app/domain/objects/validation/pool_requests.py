@@ -1,7 +1,7 @@
 """ResourcePoolStatusRequest. Parity: objects.md 15."""
 
 from app.domain.objects.field_errors import FieldError, immutable, invalid
-from app.domain.objects.validation import shared
+from app.domain.objects.validation import conditions, shared
 from app.domain.objects.validation.context import Context
 from app.domain.values import json_tree
 from app.domain.values.json_tree import JsonView
@@ -23,7 +23,7 @@ def create(tree: JsonView, _context: Context) -> list[FieldError]:
 
 def update(tree: JsonView, old: JsonView, _subresource: str, _context: Context) -> list[FieldError]:
     """The spec never changes; a status is set once."""
-    errors: list[FieldError] = []
+    errors = conditions.check(json_tree.get(tree, "status", "conditions"), "status.conditions")
     if tree.get("spec") != old.get("spec"):
         errors.append(immutable("spec", tree.get("spec")))
     if old.get("status") and tree.get("status") != old.get("status"):

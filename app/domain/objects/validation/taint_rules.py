@@ -1,12 +1,10 @@
 """DeviceTaintRule. Parity: objects.md 8."""
 
-from app.domain.objects.field_errors import FieldError, required, too_many
-from app.domain.objects.validation import shared
+from app.domain.objects.field_errors import FieldError, required
+from app.domain.objects.validation import conditions, shared
 from app.domain.objects.validation.context import Context
 from app.domain.values import json_tree, names
 from app.domain.values.json_tree import JsonView
-
-CONDITIONS_MAX = 8
 
 
 def create(tree: JsonView, _context: Context) -> list[FieldError]:
@@ -17,10 +15,7 @@ def create(tree: JsonView, _context: Context) -> list[FieldError]:
 def update(tree: JsonView, old: JsonView, subresource: str, _context: Context) -> list[FieldError]:
     """A changed rule; an unknown effect that is stored already is tolerated."""
     if subresource == "status":
-        conditions = json_tree.objects(tree, "status", "conditions")
-        if len(conditions) > CONDITIONS_MAX:
-            return [too_many("status.conditions", len(conditions), CONDITIONS_MAX)]
-        return []
+        return conditions.check(json_tree.get(tree, "status", "conditions"), "status.conditions")
     return _spec(tree, json_tree.text(old, "spec", "taint", "effect"))
 
 
