@@ -128,6 +128,9 @@ class RecordedPace:
                 self._learn_claims(act)
             elif "garbage" in found:
                 self._note(("garbage", tuple(act.event.key)), act.known)
+            elif "namespaces" in found:
+                key = act.event.key
+                self._note(("namespaces", (key.namespace or key.name,)), act.known)
             elif "eviction" in found or "rule-status" in found:
                 self._learn_eviction(act)
         for uid, tries in self._tries.items():

@@ -13,6 +13,7 @@ from app.domain.allocation.quirks import NOT_SWITCHES
 from app.domain.allocation.summary import SummaryBounds
 from app.domain.controllers import releases
 from app.domain.controllers.claims import ClaimsReconciler
+from app.domain.controllers.claims.reconciler import ACTS_APART
 from app.domain.controllers.definitions import DefinitionReconciler
 from app.domain.controllers.eviction import EvictionReconciler
 from app.domain.controllers.garbage import (
@@ -95,11 +96,13 @@ def _scheduling(setting: _Setting) -> Reconciler:
 
 
 _MAKERS: Mapping[str, Callable[[_Setting], Reconciler]] = {
-    "namespaces": lambda _: NamespaceReconciler(),
+    "namespaces": lambda s: NamespaceReconciler(s.options.pace),
     "definitions": lambda _: DefinitionReconciler(),
     "node-lifecycle": lambda _: NodeReconciler(),
     "pod-gc": lambda _: PodGcReconciler(),
-    "claims": lambda s: ClaimsReconciler(s.profile, s.quirks, s.options.pace),
+    "claims": lambda s: ClaimsReconciler(
+        s.profile, s.quirks, s.options.pace, _acts_apart(s.options)
+    ),
     "garbage": lambda s: GarbageReconciler(s.options.pace),
     "rule-status": lambda s: RuleStatusReconciler(
         s.quirks, version=_rule_version(s), pace=s.options.pace
@@ -126,10 +129,6 @@ NAMES = tuple(_MAKERS)
 _GATE_OF = {
     "eviction": "DRADeviceTaints",
     "rule-status": "DRADeviceTaintRules",
-UNHURRIED = frozenset({"garbage", "namespaces", "definitions", "quotas"})
-"""Controllers that look at every event and that nothing waits for: upstream's collector comes 10 to
-30 ms later (controllers.md 2.3)."""
-
     "pool-status": "DRAResourcePoolStatus",
     "slice-patches": "DRAAdminControlledDeviceAttributes",
 }
@@ -277,6 +276,13 @@ def _tie_break(setting: _Setting) -> TieBreak | None:
     if setting.options.tie_break is None and not setting.quirks.c17:
         return tie_breaks.drawn
     return setting.options.tie_break
+
+
+def _acts_apart(options: Options) -> int | None:
+    """Microseconds between writes about one claim; a recorded pace has its own instants."""
+    if options.bind_delay is None:
+        return None
+    return ACTS_APART if options.pace is None else 0
 
 
 def _rule_version(setting: _Setting) -> str:

@@ -1,10 +1,20 @@
 """One look at one claim: reservations to drop, allocation to clear, finalizer, deletion.
 
-Parity: controllers.md 2.3. The cache here is the present, so the live read and the list of recently
-deleted pods that upstream needs against a late cache have nothing to do.
+Upstream makes three writes of it, one after the other, from what its cache showed at the beginning.
+With all at once they are one append; with bindings that take time each is an act of its own:
+
+    act            write                       after it
+    first          reservations, allocation    somebody else's write ends the look: a conflict
+    finalizer      protection goes             the collector may come first: nothing is left to do
+    deletion       DELETE
+
+A claim that is found terminating, or without reservations beside a finished pod, begins with the
+write that it needs. Parity: controllers.md 2.3. The cache here is the present, so the live read and
+the list of recently deleted pods that upstream needs against a late cache have nothing to do.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from enum import StrEnum
 
 from app.domain.controllers import pods
 from app.domain.controllers.resources import PROTECTION_FINALIZER, claim_key, pod_key
@@ -17,14 +27,23 @@ from app.domain.values.json_tree import JsonObject, JsonView
 MANAGER = WriteOptions(field_manager="kube-controller-manager")
 
 
+class Act(StrEnum):
+    """Which write of a look it is, when each is made by itself."""
+
+    FIRST = "first"
+    FINALIZER = "finalizer"
+    DELETION = "deletion"
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Release:
-    """What is to be done about a claim, and why."""
+    """What is to be done about a claim, and why; `follows` are acts that may come next."""
 
     commands: tuple[Command, ...]
     outcome: str
     removed: tuple[JsonObject, ...] = ()
     kept: int = 0
+    follows: tuple[Act, ...] = ()
 
 
 def release(objects: ObjectsReader, namespace: str, name: str) -> Release | None:
@@ -56,6 +75,41 @@ def release(objects: ObjectsReader, namespace: str, name: str) -> Release | None
         removed=tuple(removed),
         kept=len(remaining),
     )
+
+
+def next_act(objects: ObjectsReader, namespace: str, name: str, act: Act) -> Release | None:
+    """The one write that this act needs; None when there is nothing to do (any more)."""
+    claim = objects.get(claim_key(namespace, name))
+    if claim is None:
+        return None
+    match act:
+        case Act.FIRST:
+            return _first_of(claim, release(objects, namespace, name))
+        case Act.FINALIZER:
+            if PROTECTION_FINALIZER not in json_tree.texts(claim, "metadata", "finalizers"):
+                return None
+            command = _finalizer_update(claim, is_first=True)
+            return Release(commands=(command,), outcome="Unprotected")
+        case Act.DELETION:
+            if "deletionTimestamp" in json_tree.mapping(claim, "metadata"):
+                return None
+            delete = DeleteObject(key=_key_of(claim), version="v1", options=MANAGER)
+            return Release(commands=(delete,), outcome="Deleted")
+
+
+def _first_of(claim: JsonObject, found: Release | None) -> Release | None:
+    """The first write of a look, and which follow."""
+    if found is None:
+        return None
+    first, *more = found.commands
+    outcome = found.outcome
+    if isinstance(first, UpdateObject) and first.subresource == "status":
+        clears = "allocation" not in json_tree.mapping(first.tree, "status")
+        outcome = "Deallocated" if clears and pods.is_allocated(claim) else "Released"
+    follows = tuple(
+        Act.DELETION if isinstance(command, DeleteObject) else Act.FINALIZER for command in more
+    )
+    return replace(found, commands=(first,), outcome=outcome, follows=follows)
 
 
 def _sort_out(

@@ -1,31 +1,30 @@
 """The queue of the ResourceClaim controller: which pods and claims to look at after which event.
 
 Claim keys come before pod keys (controllers.md 7.1). One step is one write of pod sync or all
-writes of claim sync; a pod that needs several claims is looked at again after each.
+writes of claim sync; a pod that needs several claims is looked at again after each. When writes
+take time, each write of claim sync is a step of its own (`claim_sync`); what is still to come
+stands in the decision before it, so that whoever folds the log goes on with it.
 """
+
+from dataclasses import dataclass
 
 from app.domain.controllers import pods
 from app.domain.controllers.batching import Batcher
 from app.domain.controllers.claims import claim_sync, pod_sync
+from app.domain.controllers.claims.claim_sync import Act
 from app.domain.controllers.event_objects import Reporter, reference
 from app.domain.controllers.gates import EverythingOn, Gates
 from app.domain.controllers.pacing import Pace
-from app.domain.controllers.plan import DECISIONS, Decision, Plan, Reads, Views
+from app.domain.controllers.plan import Decision, Plan, Views
 from app.domain.controllers.pods import PodFacts
 from app.domain.controllers.quirks import ControllerQuirks
-from app.domain.controllers.resources import (
-    CLAIMS,
-    EVENT_OBJECTS,
-    PODS,
-    TEMPLATES,
-    is_of,
-    pod_key,
-)
+from app.domain.controllers.resources import CLAIMS, PODS, TEMPLATES, is_of, pod_key
 from app.domain.controllers.work_queue import AnyQueue, WorkQueue
 from app.domain.log import Event, EventType, Revision
 from app.domain.objects.commands import Command, CreateObject
 from app.domain.objects.reader import ObjectsReader
 from app.domain.values import json_tree
+from app.domain.values.json_tree import JsonObject
 from app.domain.values.timestamps import Instant
 
 NAME = "claims"
@@ -37,7 +36,19 @@ RESERVED_AGAIN_MAX = 2
 """How often a finished pod is reserved again (C8). Upstream's race ends by chance, up to 18 times
 were recorded for one pod; without a bound here it would never end."""
 
+ACTS_APART = 10_000
+"""Microseconds between two writes about one claim. Parity: controllers.md 2.3 (recorded)."""
+
 _Place = tuple[str, str]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Going:
+    """What is left of a look that has begun; `own` is the revision of the write before it."""
+
+    acts: tuple[Act, ...]
+    due: Instant
+    own: int
 
 
 class ClaimsReconciler:
@@ -54,9 +65,13 @@ class ClaimsReconciler:
         gates: Gates = EverythingOn(),
         quirks: ControllerQuirks = ControllerQuirks(),
         pace: Pace | None = None,
+        apart: int | None = None,
     ) -> None:
+        """With `apart`, in microseconds, each write about a claim is an append of its own."""
         self._gates = gates
         self._quirks = quirks
+        self._apart = apart
+        self._going: dict[_Place, _Going] = {}
         self._pods: dict[_Place, PodFacts] = {}
         self._by_claim: dict[_Place, set[str]] = {}
         self._by_template: dict[_Place, set[str]] = {}
@@ -66,7 +81,6 @@ class ClaimsReconciler:
         self._made: dict[tuple[str, str], int] = {}
         self._reserved_again: dict[str, int] = {}
         self._holders: dict[_Place, frozenset[str]] = {}
-    reads: Reads = frozenset({PODS, CLAIMS, TEMPLATES, EVENT_OBJECTS, DECISIONS})
         self._reporter = Reporter("resource_claim")
         self._batcher = Batcher()
         self._sent: dict[_Place, pod_sync.Step] = {}
@@ -89,6 +103,8 @@ class ClaimsReconciler:
                     self._look_at_pod((key.namespace, name), views.objects, event.revision)
         elif event.type is EventType.CONTROLLER_RESTARTED:
             self._broken.clear()
+        elif event.type is EventType.DECISION_RECORDED:
+            self._fold_decision(event)
         else:
             self._reporter.fold(event)
 
@@ -159,7 +175,23 @@ class ClaimsReconciler:
         place = (json_tree.text(body, "namespace"), json_tree.text(body, "name"))
         now = Instant(json_tree.integer(body, "inputs", "now") or decision.stamp.time)
         cause = Revision(json_tree.integer(body, "cause") or 0)
-        return self._plan_claim(views, place, now, cause)
+        acts = tuple(Act(act) for act in json_tree.texts(body, "inputs", "acts"))
+        return self._plan_release(views, place, now, cause, acts)
+
+    def _fold_decision(self, event: Event) -> None:
+        body = event.object
+        if body.get("controller") != NAME:
+            return
+        place = (json_tree.text(body, "namespace"), json_tree.text(body, "name"))
+        self._going.pop(place, None)
+        acts = tuple(Act(act) for act in json_tree.texts(body, "inputs", "follows"))
+        if not acts:
+            return
+        now = json_tree.integer(body, "inputs", "now") or event.stamp.time
+        due = Instant(now + (self._apart or 0))
+        own = event.revision + 1
+        self._going[place] = _Going(acts=acts, due=due, own=own)
+        self._claim_queue.add_at(place, due, event.revision)
 
     def _fold_pod(self, event: Event, objects: ObjectsReader) -> None:
         place = (event.key.namespace, event.key.name)
@@ -189,6 +221,10 @@ class ClaimsReconciler:
             self._claim_queue.add(place, event.revision)
         else:
             self._holders.pop(place, None)
+        going = self._going.get(place)
+        if going is not None and event.revision != going.own and going.acts[0] is Act.FINALIZER:
+            # Somebody else wrote it: upstream's update meets a conflict, and it looks again.
+            del self._going[place]
         if event.type is EventType.OBJECT_CREATED and self._quirks.c22:
             self._count_made(event)
         reserved = pods.reserved_uids(event.object)
@@ -213,19 +249,45 @@ class ClaimsReconciler:
             self._claim_queue.add((pod.namespace, pod.extended_claim), revision)
 
     def _plan_claim(self, views: Views, place: _Place, now: Instant, cause: Revision) -> Plan:
+        """The next act about a claim; without time between writes, all of them."""
+        acts = () if self._apart is None else (Act.FIRST,)
+        going = self._going.get(place)
+        if going is not None:
+            if going.due > now:
+                self._claim_queue.add_at(place, going.due, cause)
+                return Plan(controller=NAME, key=f"claim:{place[0]}/{place[1]}")
+            plan = self._plan_release(views, place, now, cause, going.acts)
+            if not plan.is_empty:
+                return plan
+            del self._going[place]
+        plan = self._plan_release(views, place, now, cause, acts)
+        if plan.is_empty:
+            self._claim_queue.forget(place)
+        return plan
+
+    def _plan_release(
+        self, views: Views, place: _Place, now: Instant, cause: Revision, acts: tuple[Act, ...]
+    ) -> Plan:
+        """The plan of the first of these acts; without any, of all writes together."""
         namespace, name = place
         key = f"claim:{namespace}/{name}"
-        found = claim_sync.release(views.objects, namespace, name)
+        inputs: JsonObject = {"now": now}
+        if acts:
+            found = claim_sync.next_act(views.objects, namespace, name, acts[0])
+            inputs["acts"] = [act.value for act in acts]
+        else:
+            found = claim_sync.release(views.objects, namespace, name)
         if found is None:
-            self._claim_queue.forget(place)
             return Plan(controller=NAME, key=key)
+        if follows := (*found.follows, *acts[1:]):
+            inputs["follows"] = [act.value for act in follows]
         decision = Decision(
             controller=NAME,
             resource="resourceclaims",
             namespace=namespace,
             name=name,
             outcome=found.outcome,
-            inputs={"now": now},
+            inputs=inputs,
             summary={
                 "removed": list(found.removed[:REMOVED_MAX]),
                 "removedCount": len(found.removed),

@@ -1,0 +1,107 @@
+"""Claims that end while writes take time, and what comes between (controllers.md 2.3)."""
+
+import pytest
+
+from app.domain.controllers.registry import Options
+from app.domain.controllers.scheduling.delayed_binding import FixedBindDelay
+from tests.cluster import Cluster, check_decisions
+
+APART = 0.01
+
+
+def cluster_with_bound_pod(*, template: bool, off=()):
+    delay = FixedBindDelay(40_000)
+    cluster = Cluster(options=Options(bind_delay=delay, off=frozenset(off)))
+    cluster.device_class()
+    cluster.node()
+    cluster.slice(devices=1)
+    if template:
+        cluster.template()
+        cluster.pod(template="gpu")
+    else:
+        cluster.claim()
+        cluster.pod(claim="claim")
+    cluster.wait(1)
+    return cluster, cluster.claim_of("pod") if template else "claim"
+
+
+def written(cluster, claim, since):
+    return [
+        f"{event.stamp.actor.user.rpartition(':')[2]} {event.stamp.verb}"
+        for event in cluster.line.events
+        if event.revision > since and event.key.resource == "resourceclaims"
+    ]
+
+
+def outcomes(cluster, claim):
+    return [outcome for name, outcome in cluster.decisions("claims") if name == claim]
+
+
+def test_claim_of_a_finished_pod_ends_in_three_writes_one_after_the_other():
+    cluster, claim = cluster_with_bound_pod(template=True)
+    cluster.finish("pod")
+    cluster.settle()
+    tree = cluster.must("resourceclaims", claim)
+    assert not tree.get("status")
+    assert tree["metadata"]["finalizers"]
+    cluster.wait(APART)
+    assert "finalizers" not in cluster.must("resourceclaims", claim)["metadata"]
+    cluster.wait(APART)
+    assert cluster.get("resourceclaims", claim) is None
+    assert outcomes(cluster, claim) == ["Deallocated", "Unprotected", "Deleted"]
+
+
+def test_collector_that_comes_between_ends_the_claim_and_no_write_is_left_to_do():
+    cluster, claim = cluster_with_bound_pod(template=True)
+    cluster.finish("pod")
+    cluster.settle()
+    since = cluster.line.head.revision
+    cluster.kill("pod")
+    cluster.wait(1)
+    assert written(cluster, claim, since) == [
+        "generic-garbage-collector delete",
+        "resource-claim-controller update",
+    ]
+    assert cluster.get("resourceclaims", claim) is None
+    assert not cluster.line.refusals
+
+
+def test_claim_that_is_taken_again_between_the_writes_keeps_its_finalizer():
+    cluster, claim = cluster_with_bound_pod(template=False)
+    cluster.finish("pod")
+    cluster.settle()
+    tree = cluster.must("resourceclaims", claim)
+    tree = {**tree, "metadata": {**tree["metadata"], "labels": {"changed": "meanwhile"}}}
+    cluster.update("resourceclaims", tree)
+    cluster.wait(1)
+    # Parity: the update of the finalizer meets a conflict; without reservations nobody looks again.
+    assert cluster.must("resourceclaims", claim)["metadata"]["finalizers"]
+    assert outcomes(cluster, claim) == ["Deallocated"]
+
+
+@pytest.mark.parametrize("passed", [0, APART])
+def test_restart_between_the_writes_ends_the_claim_as_without_it(passed):
+    cluster, claim = cluster_with_bound_pod(template=True)
+    cluster.finish("pod")
+    cluster.wait(passed)
+    cluster.restart()
+    cluster.wait(1)
+    assert cluster.get("resourceclaims", claim) is None
+    assert outcomes(cluster, claim) == ["Deallocated", "Unprotected", "Deleted"]
+    for compared in check_decisions(cluster):
+        assert compared.differences == (), compared.differences[:1]
+
+
+def test_without_time_between_writes_they_are_one_append():
+    cluster = Cluster()
+    cluster.device_class()
+    cluster.node()
+    cluster.slice(devices=1)
+    cluster.template()
+    cluster.pod(template="gpu")
+    cluster.wait(1)
+    claim = cluster.claim_of("pod")
+    cluster.finish("pod")
+    cluster.settle()
+    assert cluster.get("resourceclaims", claim) is None
+    assert outcomes(cluster, claim) == ["Deleted"]
