@@ -5,11 +5,14 @@ message of the same object. What was said before is folded from the log, so a re
 counting. Parity: controllers.md 11.1.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 from app.domain.controllers.resources import EVENT_OBJECTS, is_of
+from app.domain.errors import Rejected
 from app.domain.log import Event, EventType, ObjectKey
+from app.domain.objects import creation, quota, registry
 from app.domain.objects.commands import (
+    Command,
     CreateObject,
     PatchObject,
     PatchType,
@@ -142,6 +145,28 @@ def fresh_key(
         if key not in taken and objects.event(key) is None:
             return key
         nanos += 1
+
+
+def without_refused(objects: ObjectsReader, commands: Iterable[Command]) -> tuple[Command, ...]:
+    """The commands less those Event objects that the API would refuse now.
+
+    Upstream sends its Events beside its work and forgets those that are refused, in a namespace
+    that ends or one whose quota is full; in one append a refused Event would undo the work.
+    """
+    return tuple(command for command in commands if not _is_refused(objects, command))
+
+
+def _is_refused(objects: ObjectsReader, command: Command) -> bool:
+    if not isinstance(command, CreateObject) or not is_of(command.key, EVENT_OBJECTS):
+        return False
+    kind = registry.find(*EVENT_OBJECTS)
+    assert kind is not None, "Events are served always"
+    try:
+        creation.check_namespace(objects, kind, command.key)
+        quota.check_create(objects, kind, command.key, command.tree)
+    except Rejected:
+        return True
+    return False
 
 
 def _fact_of(tree: JsonView) -> _Fact:

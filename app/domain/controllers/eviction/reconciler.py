@@ -215,7 +215,7 @@ class EvictionReconciler:
             outcome = "AlreadyTerminating"
             counts = self._quirks.c5
         else:
-            commands = self._evict_commands(objects, tree, pod_id, now)
+            commands = without_refused(objects, self._evict_commands(objects, tree, pod_id, now))
         decision = Decision(
             controller=NAME,
             resource="pods",
@@ -300,7 +300,7 @@ class EvictionReconciler:
         return Plan(
             controller=NAME,
             key=f"cancel:{namespace}/{name}",
-            commands=(command,),
+            commands=without_refused(objects, (command,)),
             decision=decision,
             cause=cause,
             observed=objects.revision,

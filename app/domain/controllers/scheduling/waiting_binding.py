@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 from app.domain.allocation import Features
 from app.domain.controllers import pods
+from app.domain.controllers.event_objects import without_refused
 from app.domain.controllers.plan import Decision, Plan
 from app.domain.controllers.resources import pod_key
 from app.domain.controllers.scheduling import (
@@ -203,7 +204,7 @@ def plan(
     return Plan(
         controller=NAME,
         key=f"pod:{namespace}/{name}",
-        commands=commands,
+        commands=without_refused(views.objects, commands),
         decision=Decision(
             controller=NAME,
             resource="pods",

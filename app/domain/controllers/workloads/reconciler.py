@@ -148,7 +148,7 @@ class WorkloadReconciler:
         )
         if answer.due is not None:
             self._queue.add_at(key, answer.due, objects.revision)
-        return self._spoken(objects, tree, answer.steps, now)
+        return without_refused(objects, self._spoken(objects, tree, answer.steps, now))
 
     def _spoken(
         self, objects: ObjectsReader, tree: JsonObject, steps: tuple[Step, ...], now: Instant
@@ -171,7 +171,7 @@ class WorkloadReconciler:
             )
             taken.add(said.key)
             commands.append(said)
-        return without_refused(objects, commands)
+        return tuple(commands)
 
     def _subject(self, tree: JsonView) -> JsonObject:
         workload = self._workload
