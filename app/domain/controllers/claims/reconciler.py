@@ -15,10 +15,17 @@ from app.domain.controllers.claims.claim_sync import Act
 from app.domain.controllers.event_objects import Reporter, reference
 from app.domain.controllers.gates import EverythingOn, Gates
 from app.domain.controllers.pacing import Pace
-from app.domain.controllers.plan import Decision, Plan, Views
+from app.domain.controllers.plan import DECISIONS, Decision, Plan, Reads, Views
 from app.domain.controllers.pods import PodFacts
 from app.domain.controllers.quirks import ControllerQuirks
-from app.domain.controllers.resources import CLAIMS, PODS, TEMPLATES, is_of, pod_key
+from app.domain.controllers.resources import (
+    CLAIMS,
+    EVENT_OBJECTS,
+    PODS,
+    TEMPLATES,
+    is_of,
+    pod_key,
+)
 from app.domain.controllers.work_queue import AnyQueue, WorkQueue
 from app.domain.log import Event, EventType, Revision
 from app.domain.objects.commands import Command, CreateObject
@@ -59,6 +66,7 @@ class ClaimsReconciler:
     """
 
     name = NAME
+    reads: Reads = frozenset({PODS, CLAIMS, TEMPLATES, EVENT_OBJECTS, DECISIONS})
 
     def __init__(
         self,

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 from app.domain.controllers.event_objects import MANAGER
 from app.domain.controllers.pacing import Pace
-from app.domain.controllers.plan import Plan, Views
+from app.domain.controllers.plan import Plan, Reads, Views
 from app.domain.controllers.resources import NAMESPACES, PODS, is_of
 from app.domain.controllers.work_queue import AnyQueue, WorkQueue
 from app.domain.log import Event, EventType, ObjectKey
@@ -47,6 +47,7 @@ class NamespaceReconciler:
     """Empties and ends namespaces."""
 
     name = NAME
+    reads: Reads = None
 
     def __init__(self, pace: Pace | None = None) -> None:
         self._queue: WorkQueue[tuple[str]] = WorkQueue(NAME, pace)
