@@ -220,3 +220,49 @@ def test_pods_that_are_replaced_for_ever_are_no_faster_than_their_bindings():
     cluster.wait(1.2)
     made = sum("Created pod" in text for text in cluster.messages("loop"))
     assert 2 <= made <= 1 + 1.2 / 0.06
+
+
+def cluster_with_two_claims():
+    cluster = delayed(devices=2)
+    entries = []
+    for name in ("one", "two"):
+        cluster.claim(name)
+        entries.append({"name": name, "resourceClaimName": name})
+    cluster.pod("pod", resourceClaims=entries)
+    cluster.settle()
+    return cluster
+
+
+def test_claims_before_one_that_cannot_be_written_stay_allocated():
+    """Parity: controllers.md 3.7, pods with several claims are not atomic in the store."""
+    cluster = cluster_with_two_claims()
+    cluster.delete("resourceclaims", "two")
+    cluster.wait(DELAY)
+    status = cluster.must("resourceclaims", "one")["status"]
+    assert "allocation" in status
+    assert "reservedFor" not in status
+    message = cluster.pod_condition("pod")["message"]
+    assert message.endswith("claim default/two got deleted in the meantime")
+    cluster.claim("two")
+    cluster.wait(15)
+    assert is_bound(cluster, "pod")
+    assert cluster.devices_of("one") == ["node-0/d0"]
+    for compared in check_decisions(cluster):
+        assert compared.differences == (), compared.differences[:1]
+
+
+def test_claims_after_one_that_cannot_be_written_stay_as_they_were():
+    cluster = cluster_with_two_claims()
+    cluster.delete("resourceclaims", "one")
+    cluster.wait(DELAY)
+    assert not cluster.must("resourceclaims", "two").get("status")
+
+
+def test_claims_of_a_gone_pod_are_written_up_to_the_first_that_is_gone_too():
+    cluster = cluster_with_two_claims()
+    cluster.delete("pods", "pod")
+    cluster.delete("resourceclaims", "two")
+    cluster.wait(DELAY)
+    status = cluster.must("resourceclaims", "one")["status"]
+    assert "allocation" in status
+    assert "reservedFor" not in status

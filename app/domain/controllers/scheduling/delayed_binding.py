@@ -18,7 +18,7 @@ from app.domain.controllers.plan import Plan
 from app.domain.controllers.resources import claim_key, pod_key
 from app.domain.controllers.scheduling import reports, waiting_binding, writes
 from app.domain.controllers.scheduling.attempt import Attempt, Rules, SchedulingViews
-from app.domain.controllers.scheduling.placements import RESERVED
+from app.domain.controllers.scheduling.placements import RESERVED, Assumed
 from app.domain.controllers.scheduling.pod_claims import PodClaim
 from app.domain.controllers.scheduling.waiting_binding import Wait
 from app.domain.values import json_tree
@@ -43,10 +43,12 @@ class FixedBindDelay:
 def write_claims(
     rules: Rules, views: SchedulingViews, series: reports.ReportSeries, held: Wait, now: Instant
 ) -> Plan:
-    """Write the claims of a placed pod, or give up because one of them is not as it was.
+    """Write the claims of a placed pod, or give up at the first that is not as it was.
 
-    A pod that is gone meanwhile changes nothing here, as upstream; its reservations are taken back
-    at once, because its binding will not be answered.
+    Claims before that one are written all the same: they stay allocated, and only their
+    reservations are taken back (controllers.md 3.7). A pod that is gone meanwhile changes nothing
+    here, as upstream; its reservations are taken back at once, because its binding will not be
+    answered.
     """
     assumed = held.assumed
     assert assumed is not None, "called while claims are to be written"
@@ -56,26 +58,14 @@ def write_claims(
     is_gone = tree is None or json_tree.text(tree, "metadata", "uid") != held.uid
     if tree is None or is_gone:
         tree = {"metadata": {"namespace": namespace, "name": name, "uid": held.uid}}
-    claims: list[PodClaim] = []
-    for claim_name, uid, is_fresh in assumed.claims:
-        claim, problem = _find(views, namespace, claim_name, uid, is_fresh)
-        if claim is None:
-            if is_gone:
-                summary: JsonObject = {"message": problem}
-                return waiting_binding.plan(views, held, (), "Skipped", summary, now, extra)
-            known = tuple(claims)
-            return waiting_binding.give_up(views, series, held, tree, known, problem, now, extra)
-        claims.append(claim)
+    claims, problem = _as_chosen(views, namespace, assumed)
     attempt = Attempt(
         outcome="Scheduled",
-        claims=tuple(claims),
+        claims=claims,
         node=held.node,
-        allocations=assumed.allocations,
-        extended=assumed.extended,
+        allocations=assumed.allocations if not problem else _of_fresh(claims, assumed),
+        extended=None if problem or is_gone else assumed.extended,
     )
-    if is_gone and assumed.extended is not None:
-        summary = {"message": "pod is gone"}
-        return waiting_binding.plan(views, held, (), "Skipped", summary, now, extra)
     commands = [
         *writes.reserve(
             attempt,
@@ -85,6 +75,11 @@ def write_claims(
             stamps_time=rules.features.binding_conditions,
         )
     ]
+    if problem and not is_gone:
+        before = tuple(commands)
+        return waiting_binding.give_up(
+            views, series, held, tree, claims, problem, now, extra, before
+        )
     outcome = RESERVED
     if is_gone:
         outcome = "Skipped"
@@ -93,9 +88,27 @@ def write_claims(
         outcome = "WaitingForBinding"
         commands.append(reports.waiting(views.objects, tree, held.node, now))
     written = [{"claim": claim.name, "fresh": claim.allocation is None} for claim in claims]
-    summary = {"node": held.node, "claims": len(claims), "written": written}
+    summary: JsonObject = {"node": held.node, "claims": len(claims), "written": written}
     extra["bindAt"] = assumed.bind_at
     return waiting_binding.plan(views, held, tuple(commands), outcome, summary, now, extra)
+
+
+def _as_chosen(
+    views: SchedulingViews, namespace: str, assumed: Assumed
+) -> tuple[tuple[PodClaim, ...], str]:
+    """The claims up to the first that is not as it was, and what is the matter with that one."""
+    claims: list[PodClaim] = []
+    for name, uid, is_fresh in assumed.claims:
+        claim, problem = _find(views, namespace, name, uid, is_fresh)
+        if claim is None:
+            return tuple(claims), problem
+        claims.append(claim)
+    return tuple(claims), ""
+
+
+def _of_fresh(claims: tuple[PodClaim, ...], assumed: Assumed) -> tuple[JsonObject, ...]:
+    """The allocations of these claims, the first ones that were chosen."""
+    return assumed.allocations[: sum(claim.allocation is None for claim in claims)]
 
 
 def _find(

@@ -172,12 +172,17 @@ def give_up(
     text: str,
     now: Instant,
     extra: JsonObject | None = None,
+    before: tuple[Command, ...] = (),
 ) -> Plan:
-    """Take the reservations back and say why; `extra` is as for `plan`."""
+    """Take the reservations back and say why; `extra` is as for `plan`.
+
+    `before` are writes that reserve all `claims` and that come first.
+    """
     message = messages.prebind_failure(text)
     own = pods.facts(tree).extended_claim
-    reserved = [claim for claim in claims if pods.is_reserved_for(claim.tree, held.uid)]
+    reserved = [claim for claim in claims if before or pods.is_reserved_for(claim.tree, held.uid)]
     commands = (
+        *before,
         *(writes.unreserve(claim, held.uid) for claim in reserved if claim.key.name != own),
         *(
             command
