@@ -10,6 +10,7 @@ from app.domain.objects import (
     metadata,
     pods,
     pool_warnings,
+    priorities,
     prune,
     quota,
     registry,
@@ -182,6 +183,8 @@ def _prepare(
             tree.pop("status", None)
         case ("", "Pod"):
             pods.prepare_create(tree, reader)
+        case ("scheduling.k8s.io", "PriorityClass"):
+            priorities.check_class(tree, reader)
         case ("", "Namespace"):
             tree["spec"] = {"finalizers": ["kubernetes"]}
             tree["status"] = {"phase": "Active"}

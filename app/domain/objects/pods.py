@@ -2,21 +2,12 @@
 
 import base64
 
-from app.domain.errors import Rejected
-from app.domain.log import ObjectKey
-from app.domain.objects import pod_defaults, registry, rejections
+from app.domain.objects import pod_defaults, priorities
 from app.domain.objects.reader import ObjectsReader
-from app.domain.objects.registry import CORE, Kind
-from app.domain.values import json_tree
 from app.domain.values.json_tree import JsonObject
 
 _EVICTION_KEYS = ("node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable")
 _EVICTION_SECONDS = 300
-
-_SYSTEM_PRIORITIES = {
-    "system-cluster-critical": 2_000_000_000,
-    "system-node-critical": 2_000_001_000,
-}
 
 GATED_MESSAGE = "Scheduling is blocked due to non-empty scheduling gates"
 
@@ -24,10 +15,10 @@ GATED_MESSAGE = "Scheduling is blocked due to non-empty scheduling gates"
 def prepare_create(tree: JsonObject, reader: ObjectsReader) -> None:
     """Set priority, tolerations and the first status, in place.
 
-    Raises Forbidden for a priority class that does not exist.
+    Raises Forbidden for a priority that does not go with the pod's class.
     """
     spec = tree["spec"]
-    _set_priority(tree, reader)
+    priorities.resolve(tree, reader)
     add_tolerations(spec)
     status: JsonObject = {"phase": "Pending", "qosClass": pod_defaults.quality_of_service(spec)}
     if spec.get("schedulingGates"):
@@ -42,39 +33,6 @@ def prepare_create(tree: JsonObject, reader: ObjectsReader) -> None:
             }
         ]
     tree["status"] = status
-
-
-def _set_priority(tree: JsonObject, reader: ObjectsReader) -> None:
-    spec = tree["spec"]
-    name = spec.get("priorityClassName", "")
-    found: JsonObject | None = None
-    if name:
-        found = reader.get(ObjectKey("scheduling.k8s.io", "priorityclasses", "", name))
-        if found is None and name not in _SYSTEM_PRIORITIES:
-            raise _no_class(tree, name)
-    else:
-        found = _default_class(reader)
-        if found is not None:
-            spec["priorityClassName"] = json_tree.text(found, "metadata", "name")
-    value = (found or {}).get("value", 0) if name not in _SYSTEM_PRIORITIES or found else None
-    spec["priority"] = _SYSTEM_PRIORITIES[name] if value is None else value
-    policy = (found or {}).get("preemptionPolicy", "PreemptLowerPriority")
-    spec.setdefault("preemptionPolicy", policy)
-
-
-def _no_class(tree: JsonObject, name: str) -> Rejected:
-    pod = registry.find(CORE, "pods")
-    assert isinstance(pod, Kind)
-    detail = f"no PriorityClass with name {name} was found"
-    return rejections.forbidden(pod, json_tree.text(tree, "metadata", "name"), detail)
-
-
-def _default_class(reader: ObjectsReader) -> JsonObject | None:
-    for key in reader.keys("scheduling.k8s.io", "priorityclasses"):
-        found = reader.get(key)
-        if found is not None and found.get("globalDefault") is True:
-            return found
-    return None
 
 
 def add_tolerations(spec: JsonObject) -> None:

@@ -19,6 +19,7 @@ from app.domain.objects import (
     metadata,
     pods,
     pool_warnings,
+    priorities,
     registry,
     rejections,
     schema,
@@ -328,6 +329,9 @@ def _prepare(
             new["spec"] = old.get("spec", {})
         case ("Pod", ""):
             pods.add_tolerations(new["spec"])
+            priorities.keep(new, old)
+        case ("PriorityClass", ""):
+            priorities.check_class(new, reader)
         case ("Pod", "status"):
             new["status"].setdefault("qosClass", json_tree.text(old, "status", "qosClass"))
         case _:

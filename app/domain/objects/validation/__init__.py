@@ -20,6 +20,7 @@ from app.domain.objects.validation import (
     core,
     patches,
     pool_requests,
+    priority_classes,
     slices,
     taint_rules,
 )
@@ -41,6 +42,7 @@ _CREATE: Mapping[tuple[str, str], Create] = {
     ("apiextensions.k8s.io", "CustomResourceDefinition"): lambda tree, context: (
         definition_rules.check(tree, context.object_rules)
     ),
+    ("scheduling.k8s.io", "PriorityClass"): priority_classes.create,
     ("", "Pod"): core.create_pod,
     ("", "Node"): core.create_node,
 }
@@ -56,6 +58,7 @@ _UPDATE: Mapping[tuple[str, str], Update] = {
     ("apiextensions.k8s.io", "CustomResourceDefinition"): lambda tree, old, _, context: (
         definition_rules.check_change(tree, old, context.object_rules)
     ),
+    ("scheduling.k8s.io", "PriorityClass"): priority_classes.update,
     ("", "Pod"): core.update_pod,
     ("", "Node"): core.update_node,
 }

@@ -1,0 +1,100 @@
+"""Priority admission: which priority a pod has, and which class is the default.
+
+Parity: the admission plug-in Priority. A pod says the name of a class; number and policy come from
+it, and a pod that brings others is refused. A default in effect is the one with the lowest value.
+"""
+
+from app.domain.errors import Rejected
+from app.domain.log import ObjectKey
+from app.domain.objects import registry, rejections
+from app.domain.objects.reader import ObjectsReader
+from app.domain.objects.registry import CORE, Kind
+from app.domain.values import json_tree
+from app.domain.values.json_tree import JsonObject, JsonView
+
+GROUP = "scheduling.k8s.io"
+CLASSES = "priorityclasses"
+
+SYSTEM_PRIORITIES = {
+    "system-cluster-critical": 2_000_000_000,
+    "system-node-critical": 2_000_001_000,
+}
+"""Classes that every cluster has; here they count without being stored."""
+
+DEFAULT_POLICY = "PreemptLowerPriority"
+
+
+def resolve(pod: JsonObject, reader: ObjectsReader) -> None:
+    """Set priority and pre-emption policy of a new pod, in place.
+
+    Raises Forbidden for a class that does not exist, and for a priority or policy in the pod that
+    is not that of its class.
+    """
+    spec = pod["spec"]
+    name = spec.get("priorityClassName") or ""
+    found: JsonView = {}
+    if name:
+        known = reader.get(ObjectKey(GROUP, CLASSES, "", name))
+        if known is None and name not in SYSTEM_PRIORITIES:
+            raise _refused("pods", pod, f"no PriorityClass with name {name} was found")
+        found = known if known is not None else {"value": SYSTEM_PRIORITIES[name]}
+    elif (default := _default(reader)) is not None:
+        found = default
+        spec["priorityClassName"] = json_tree.text(default, "metadata", "name")
+    computed = json_tree.integer(found, "value") or 0
+    given = spec.get("priority")
+    if given is not None and given != computed:
+        raise _refused(
+            "pods",
+            pod,
+            f"the integer value of priority ({given}) must not be provided in pod spec; "
+            f"priority admission controller computed {computed} from the given PriorityClass name",
+        )
+    spec["priority"] = computed
+    policy = json_tree.text(found, "preemptionPolicy") or DEFAULT_POLICY
+    wanted = spec.get("preemptionPolicy")
+    if wanted is not None and wanted != policy:
+        raise _refused(
+            "pods",
+            pod,
+            f"the string value of PreemptionPolicy ({wanted}) must not be provided in pod spec; "
+            f"priority admission controller computed {policy} from the given PriorityClass name",
+        )
+    spec["preemptionPolicy"] = policy
+
+
+def keep(pod: JsonObject, old: JsonView) -> None:
+    """Take over what a pod's update leaves out, in place."""
+    for field in ("priority", "preemptionPolicy"):
+        held = json_tree.get(old, "spec", field)
+        if held is not None:
+            pod["spec"].setdefault(field, held)
+
+
+def check_class(tree: JsonView, reader: ObjectsReader) -> None:
+    """Raise Forbidden when a second class would become the default."""
+    if tree.get("globalDefault") is not True:
+        return
+    default = _default(reader)
+    known = "" if default is None else json_tree.text(default, "metadata", "name")
+    if known and known != json_tree.text(tree, "metadata", "name"):
+        raise _refused(
+            CLASSES,
+            tree,
+            f"PriorityClass {known} is already marked as default. Only one default can exist",
+        )
+
+
+def _default(reader: ObjectsReader) -> JsonObject | None:
+    found = [
+        tree
+        for key in reader.keys(GROUP, CLASSES)
+        if (tree := reader.get(key)) is not None and tree.get("globalDefault") is True
+    ]
+    return min(found, key=lambda tree: json_tree.integer(tree, "value") or 0, default=None)
+
+
+def _refused(plural: str, tree: JsonView, detail: str) -> Rejected:
+    kind = registry.find(CORE if plural == "pods" else GROUP, plural)
+    assert isinstance(kind, Kind), "both kinds are built in"
+    return rejections.forbidden(kind, json_tree.text(tree, "metadata", "name"), detail)
