@@ -115,7 +115,8 @@ class World:
         self.objects = ObjectsProjection()
         self.inventory = frozen.inventory.copy()
         self.allocated = frozen.allocated
-        self.taints = TaintState(frozen.quirks)
+        with_rules = frozen.profile.enabled("DRADeviceTaintRules")
+        self.taints = TaintState(frozen.quirks, with_rules=with_rules)
         self.touched = Touched()
         # Copies, because the views let go of decoded trees while we read them. Each event is read
         # and then handed to the objects, which let go of its tree in turn.

@@ -107,7 +107,9 @@ _MAKERS: Mapping[str, Callable[[_Setting], Reconciler]] = {
     "rule-status": lambda s: RuleStatusReconciler(
         s.quirks, version=_rule_version(s), pace=s.options.pace
     ),
-    "eviction": lambda s: EvictionReconciler(s.quirks, s.options.pace),
+    "eviction": lambda s: EvictionReconciler(
+        s.quirks, s.options.pace, with_rules=s.profile.enabled("DRADeviceTaintRules")
+    ),
     "scheduling": _scheduling,
     "deployments": lambda _: WorkloadReconciler(DEPLOYMENTS),
     "replica-sets": lambda _: WorkloadReconciler(REPLICA_SETS),
@@ -130,11 +132,11 @@ UNHURRIED = frozenset({"garbage", "namespaces", "definitions", "quotas"})
 """Controllers that look at every event and that nothing waits for: upstream's collector comes 10 to
 30 ms later (controllers.md 2.3)."""
 
-_GATE_OF = {
-    "eviction": "DRADeviceTaints",
-    "rule-status": "DRADeviceTaintRules",
-    "pool-status": "DRAResourcePoolStatus",
-    "slice-patches": "DRAAdminControlledDeviceAttributes",
+_GATES_OF = {
+    "eviction": ("DRADeviceTaints",),
+    "rule-status": ("DRADeviceTaints", "DRADeviceTaintRules"),
+    "pool-status": ("DRAResourcePoolStatus",),
+    "slice-patches": ("DRAAdminControlledDeviceAttributes",),
 }
 
 _CONTROLLER_QUIRKS = frozenset(field.name for field in fields(ControllerQuirks))
@@ -173,7 +175,7 @@ def running(profile: Profile, options: Options = Options()) -> tuple[str, ...]:
     return tuple(
         name
         for name in NAMES
-        if name not in options.off and (name not in _GATE_OF or profile.enabled(_GATE_OF[name]))
+        if name not in options.off and profile.all_enabled(*_GATES_OF.get(name, ()))
     )
 
 

@@ -18,8 +18,6 @@ delete resourceclaims/web-a-*
     0.000  resourceclaims/web-a-wcplz is gone
     0.000  resourceclaims/web-a-xd94g finalizers=0 devices=- reserved=- terminating=-
     0.000  pods/web claims=web-a-xd94g,web-b-pzbmh
-    0.000  scheduling decides Unschedulable for web
-    0.000  says about web: "0/1 nodes are available: 1 node(s) didn't match Pod's node affinity/selector. still not schedulable, preemption: 0/1 nodes are available: 1 Preemption is not helpful for scheduling."
 
 show pods/web
 ----
@@ -51,8 +49,6 @@ delete resourceclaims/web-a-*
     0.000  resourceclaims/web-a-xd94g finalizers=0 devices=- reserved=- terminating=-
     0.000  pods/web claims=web-a-xd94g
     0.000  pods/web claims=web-a-xd94g,web-b-pzbmh
-    0.000  scheduling decides Unschedulable for web
-    0.000  says about web: "0/1 nodes are available: 1 node(s) didn't match Pod's node affinity/selector. still not schedulable, preemption: 0/1 nodes are available: 1 Preemption is not helpful for scheduling."
 
 show pods/web
 ----

@@ -413,6 +413,26 @@ def test_preview_with_nothing_selected():
     )
 
 
+def test_repaired_c1_and_c4_hold_for_previews_too():
+    quirks = ControllerQuirks(c1=False, c4=False)
+    cluster = Cluster(options=Options(quirks=quirks, off=frozenset({"claims"})))
+    cluster.node()
+    cluster.device_class()
+    cluster.slice(devices=4)
+    for name in ("runs", "finished"):
+        cluster.claim(name)
+        cluster.pod(name, claim=name)
+    cluster.settle()
+    cluster.finish("finished")
+    spec = {"taint": {"key": "example.com/bad", "effect": "None"}}
+    cluster.create("resource.k8s.io/v1", "DeviceTaintRule", "rule", spec=spec)
+    cluster.settle()
+    assert cluster.rule_condition()[2].startswith(
+        "4 published devices selected. 2 allocated devices selected. "
+        "1 pod would be evicted in 1 namespace if"
+    )
+
+
 def test_preview_is_computed_again_after_a_change_of_the_spec_only():
     cluster = running(pods=1)
     cluster.rule(effect="None")
@@ -582,3 +602,28 @@ def test_release_that_serves_rules_as_beta_writes_their_status_as_beta():
     assert [(found["manager"], found["apiVersion"]) for found in applied] == [
         ("device-taint-eviction-controller", "resource.k8s.io/v1beta2")
     ]
+
+
+def beta_rule(cluster: Cluster) -> None:
+    taint = {"key": "example.com/bad", "effect": "NoExecute"}
+    spec = {"deviceSelector": {"driver": DRIVER}, "taint": taint}
+    cluster.create("resource.k8s.io/v1beta2", "DeviceTaintRule", "rule", spec=spec)
+
+
+def test_without_the_gate_of_rules_only_taints_of_slices_evict():
+    cluster = running(profile=Profile(version="1.36"))
+    beta_rule(cluster)
+    cluster.wait(30)
+    assert not is_terminating(cluster)
+    assert not cluster.must("devicetaintrules", "rule")["status"]
+    taint_slice(cluster, [TAINT])
+    assert is_terminating(cluster)
+
+
+def test_without_the_gate_of_taints_rules_do_nothing():
+    gates = {"DRADeviceTaints": False, "DRADeviceTaintRules": True}
+    cluster = running(profile=Profile(version="1.36", gates=gates))
+    beta_rule(cluster)
+    cluster.wait(30)
+    assert not is_terminating(cluster)
+    assert not cluster.must("devicetaintrules", "rule")["status"]

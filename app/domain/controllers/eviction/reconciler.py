@@ -55,10 +55,15 @@ class EvictionReconciler:
     reads: Reads = frozenset({*READ, EVENT_OBJECTS, DECISIONS})
 
     def __init__(
-        self, quirks: ControllerQuirks = ControllerQuirks(), pace: Pace | None = None
+        self,
+        quirks: ControllerQuirks = ControllerQuirks(),
+        pace: Pace | None = None,
+        *,
+        with_rules: bool = True,
     ) -> None:
+        """`with_rules` is the gate of DeviceTaintRules."""
         self._quirks = quirks
-        self.state = TaintState(quirks)
+        self.state = TaintState(quirks, with_rules=with_rules)
         self._delete_at: dict[_PodId, Eviction] = {}
         self._evicted: dict[str, None] = {}
         self._queue: WorkQueue[_PodId] = WorkQueue(NAME, pace)

@@ -84,10 +84,16 @@ class Changes:
 
 
 class TaintState:
-    """The caches of controllers.md 1.1, folded."""
+    """The caches of controllers.md 1.1, folded.
 
-    def __init__(self, quirks: ControllerQuirks = ControllerQuirks()) -> None:
+    Without `with_rules` the gate of DeviceTaintRules is off: only taints of slices count.
+    """
+
+    def __init__(
+        self, quirks: ControllerQuirks = ControllerQuirks(), *, with_rules: bool = True
+    ) -> None:
         self._quirks = quirks
+        self._with_rules = with_rules
         self.rules: dict[str, Rule] = {}
         self.claims: dict[Place, TrackedClaim] = {}
         self.pods: dict[Place, PodFacts] = {}
@@ -107,20 +113,30 @@ class TaintState:
             self._fold_claim(event, changes, is_gone=is_gone)
         elif is_of(key, SLICES):
             self._fold_slice(event, changes, is_gone=is_gone)
-        elif is_of(key, RULES):
+        elif is_of(key, RULES) and self._with_rules:
             self._fold_rule(event, changes, is_gone=is_gone)
         return changes
 
     def pod_eviction(self, place: Place) -> Eviction | None:
         """When and why this pod is to be evicted; None when it is not (controllers.md 1.3)."""
         pod = self.pods.get(place)
-        if not self._evicting or pod is None or not pod.node:
+        if not self._evicting or pod is None:
             return None
-        if not self._quirks.c4 and pod.is_done:
+        if not self.may_evict(pod):
             return None
         return taints.earliest(
             claim.eviction for claim in self.claims_of(pod) if claim.eviction is not None
         )
+
+    def may_evict(self, pod: PodFacts) -> bool:
+        """True for a pod that has a node; its phase is not looked at (C4)."""
+        return bool(pod.node) and (self._quirks.c4 or not pod.is_done)
+
+    def selects(self, rule: Rule, driver: str, pool: str, device: str) -> bool:
+        """True when the rule is about this device; one without a selector is about none (C1)."""
+        if rule.selector is None:
+            return not self._quirks.c1
+        return rule.selects(driver, pool, device)
 
     def claims_of(self, pod: PodFacts) -> Iterator[TrackedClaim]:
         """The allocated claims that the pod uses and that are reserved for it."""
@@ -172,9 +188,7 @@ class TaintState:
             yield reason, taint
 
     def _selects(self, rule: Rule, result: Result) -> bool:
-        if rule.selector is None:
-            return not self._quirks.c1
-        return rule.selects(result.driver, result.pool, result.device)
+        return self.selects(rule, result.driver, result.pool, result.device)
 
     def _fold_pod(self, event: Event, changes: Changes, *, is_gone: bool) -> None:
         place = (event.key.namespace, event.key.name)

@@ -61,9 +61,9 @@ def compute(objects: ObjectsReader, state: TaintState, rule: Rule, evicted: int)
 
 def preview(objects: ObjectsReader, state: TaintState, rule: Rule) -> str:
     """What a rule with effect None would do with effect NoExecute."""
-    published = published_devices(objects, rule)
+    published = published_devices(objects, state, rule)
     allocated = sum(
-        rule.selects(result.driver, result.pool, result.device)
+        state.selects(rule, result.driver, result.pool, result.device)
         for claim in state.claims.values()
         for result in claim.results
     )
@@ -77,7 +77,7 @@ def preview(objects: ObjectsReader, state: TaintState, rule: Rule) -> str:
     )
 
 
-def published_devices(objects: ObjectsReader, rule: Rule) -> int:
+def published_devices(objects: ObjectsReader, state: TaintState, rule: Rule) -> int:
     """Devices that the rule selects in the slices of each pool's newest generation."""
     pools: dict[Place, tuple[int, int]] = {}
     for key in objects.keys(*SLICES):
@@ -88,7 +88,7 @@ def published_devices(objects: ObjectsReader, rule: Rule) -> int:
         if generation < newest:
             continue
         here = sum(
-            rule.selects(driver, pool, json_tree.text(device, "name"))
+            state.selects(rule, driver, pool, json_tree.text(device, "name"))
             for device in json_tree.objects(spec, "devices")
         )
         pools[(driver, pool)] = (generation, here + (count if generation == newest else 0))
@@ -128,14 +128,14 @@ def would_evict(state: TaintState, rule: Rule) -> Pending:
     }
     found: set[Place] = set()
     for claim in state.claims.values():
-        if not any(rule.selects(r.driver, r.pool, r.device) for r in claim.results):
+        if not any(state.selects(rule, r.driver, r.pool, r.device) for r in claim.results):
             continue
         eviction = state.claim_eviction(claim.results, alone)
         if eviction is None or all(r.rule_uid != rule.uid for r in eviction.reasons):
             continue
         for name, uid in claim.reserved:
             pod = state.pods.get((claim.namespace, name))
-            if pod is None or pod.uid != uid or pod.is_deleting or not pod.node:
+            if pod is None or pod.uid != uid or pod.is_deleting or not state.may_evict(pod):
                 continue
             if any(used is claim for used in state.claims_of(pod)):
                 found.add((pod.namespace, pod.name))
