@@ -7,6 +7,7 @@ never waited for.
 """
 
 import asyncio
+import base64
 from collections import OrderedDict
 from collections.abc import AsyncGenerator, Sequence
 from dataclasses import dataclass
@@ -417,11 +418,27 @@ def line(word: bytes, body: bytes) -> bytes:
     return b'{"type":"%s","object":%s}\n' % (word, body)
 
 
+def _blueprint(target: Target) -> dict[str, str]:
+    """The annotation that holds an empty list of what is watched.
+
+    Clients that list by watching make their list of it: typed, dynamic and metadata clients of Go
+    fall back to a plain list without.
+    """
+    kind, version = target.kind.list_kind, target.api_version
+    if target.form.shape is Shape.METADATA:
+        kind, version = "PartialObjectMetadataList", f"meta.k8s.io/{target.form.version}"
+    elif target.form.shape is Shape.TABLE:
+        return {}
+    tree = {"kind": kind, "apiVersion": version, "metadata": {"resourceVersion": ""}, "items": []}
+    text = base64.b64encode(encode(tree)).decode()
+    return {"kubernetes.io/initial-events-list-blueprint": text}
+
+
 def _bookmark_tree(target: Target, revision: Revision, is_initial_end: bool) -> JsonObject:
     metadata: JsonObject = {"resourceVersion": str(revision), "creationTimestamp": None}
-    if is_initial_end:
-        metadata["annotations"] = {"k8s.io/initial-events-end": "true"}
     meta_version = f"meta.k8s.io/{target.form.version}"
+    if is_initial_end:
+        metadata["annotations"] = {"k8s.io/initial-events-end": "true"} | _blueprint(target)
     match target.form.shape:
         case Shape.OBJECT:
             tree: JsonObject = {

@@ -431,7 +431,7 @@ def test_streaming_list_that_waits_for_a_version_shows_at_least_that(client):
     with following(client, path, fieldSelector="metadata.name=fresh", **query) as lines:
         added, mark = lines.take(2)
     assert (added["type"], added["object"]["metadata"]["name"]) == ("ADDED", "fresh")
-    assert mark["object"]["metadata"]["annotations"] == {"k8s.io/initial-events-end": "true"}
+    assert mark["object"]["metadata"]["annotations"]["k8s.io/initial-events-end"] == "true"
     assert version_of(mark["object"]) >= version_of(made)
 
 

@@ -1,5 +1,8 @@
 """Watches: each sentence of the contract (api-surface.md 7)."""
 
+import base64
+import json
+
 import pytest
 
 from app.adapters.memory import MemoryStore
@@ -192,11 +195,33 @@ async def test_streaming_list_ends_its_beginning_with_a_bookmark():
             metadata = mark["object"]["metadata"]
             assert mark["type"] == "BOOKMARK"
             assert mark["object"]["kind"] == "ConfigMap"
-            assert metadata["annotations"] == {"k8s.io/initial-events-end": "true"}
+            assert metadata["annotations"]["k8s.io/initial-events-end"] == "true"
             listed = await server.get(CONFIG_MAPS)
             assert metadata["resourceVersion"] == listed["metadata"]["resourceVersion"]
             await server.post(CONFIG_MAPS, config_map("b"))
             assert await watch.changes(1) == [("ADDED", "b")]
+
+
+@pytest.mark.parametrize(
+    ("accept", "kind", "api_version"),
+    [
+        ("application/json", "ResourceClaimList", "resource.k8s.io/v1"),
+        (
+            "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1",
+            "PartialObjectMetadataList",
+            "meta.k8s.io/v1",
+        ),
+    ],
+)
+async def test_end_of_the_beginning_has_an_empty_list_for_clients_to_fill(
+    accept, kind, api_version
+):
+    path = f"{CLAIMS}?{INITIAL}&allowWatchBookmarks=true"
+    async with serving() as server, server.watch(path, accept=accept) as watch:
+        marks = (await watch.line())["object"]["metadata"]["annotations"]
+        text = marks["kubernetes.io/initial-events-list-blueprint"]
+        found = json.loads(base64.b64decode(text))
+        assert (found["kind"], found["apiVersion"], found["items"]) == (kind, api_version, [])
 
 
 async def test_streaming_list_of_nothing_sends_the_bookmark_at_once():
