@@ -338,6 +338,7 @@ def writes(events: list[Event]) -> list[str]:
 _RESOURCES = {
     "Pod": "pods",
     "PriorityClass": "priorityclasses",
+    "PodDisruptionBudget": "poddisruptionbudgets",
     "Node": "nodes",
     "Namespace": "namespaces",
     "DeviceClass": "deviceclasses",
@@ -369,6 +370,7 @@ _GROUPS = {
     "daemonsets": "apps",
     "jobs": "batch",
     "priorityclasses": "scheduling.k8s.io",
+    "poddisruptionbudgets": "policy",
     "leases": "coordination.k8s.io",
 }
 _NAMESPACED = frozenset(
@@ -383,6 +385,7 @@ _NAMESPACED = frozenset(
         "daemonsets",
         "jobs",
         "resourcequotas",
+        "poddisruptionbudgets",
         "leases",
     }
 )

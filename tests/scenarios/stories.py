@@ -348,9 +348,15 @@ def _pod(
     both: str = "",
     templates: str = "",
     extended: str = "",
+    cpu: str = "",
+    priority: str = "",
     **options: str,
 ) -> None:
     spec: dict[str, object] = {}
+    if cpu:
+        spec["requests"] = {"cpu": cpu}
+    if priority:
+        spec["priorityClassName"] = priority
     if extended:
         amounts = {extended: "1"}
         resources = {"requests": amounts, "limits": amounts}
@@ -369,6 +375,11 @@ def _pod(
             {"name": "b", "resourceClaimName": second},
         ]
     story.cluster.pod(name, **options, **spec)
+
+
+def _priority(story: Story, name: str, value: str, *, policy: str = "") -> None:
+    more = {"preemptionPolicy": policy} if policy else {}
+    story.cluster.create("scheduling.k8s.io/v1", "PriorityClass", name, value=int(value), **more)
 
 
 def _rule(
@@ -495,6 +506,7 @@ _HANDLERS: dict[str, Callable[..., str | None]] = {
     "pod": _pod,
     "deployment": _deployment,
     "scale": _scale,
+    "priority": _priority,
     "rule": _rule,
     "slice": _slice,
     "publish": _publish,
