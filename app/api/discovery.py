@@ -26,6 +26,7 @@ SUBRESOURCE_VERBS = {
     "status": ("get", "patch", "update"),
     "finalize": ("update",),
     "eviction": ("create",),
+    "approval": ("get", "patch", "update"),
     "binding": ("create",),
     "log": ("get",),
     "ephemeralcontainers": ("get", "patch", "update"),
@@ -299,6 +300,7 @@ def _gvk(group: str, version: str, kind: str) -> JsonObject:
 
 
 def _plain(request: Request, tree: JsonObject) -> Answer:
+    negotiation.check_json(request.header(b"accept"))
     body = _encode(tree)
     return _tagged(request, body, _hash(body), b"application/json")
 

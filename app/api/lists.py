@@ -100,7 +100,7 @@ class Lists:
             self._keep(kept, events)
             events = events[:limit]
             metadata["continue"] = _token(revision, events[-1].key)
-            if not selection.selects_by_content:
+            if selection.is_everything:
                 metadata["remainingItemCount"] = rest
         return await self._encode(events, target, timeline, metadata)
 

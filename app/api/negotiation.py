@@ -83,6 +83,13 @@ def choose(accept: str) -> Form:
 
 
 @lru_cache(maxsize=64)
+def check_json(accept: str) -> None:
+    """Raise NotAcceptable for a client that takes no JSON, in whatever form."""
+    if accept and all(alternative.type not in _JSON_RANGES for alternative in parse(accept)):
+        raise NotAcceptable("only the following media types are accepted: application/json")
+
+
+@lru_cache(maxsize=64)
 def wants_aggregated_discovery(accept: str) -> bool:
     """Whether the first servable alternative is the aggregated discovery document."""
     for alternative in parse(accept):

@@ -137,3 +137,11 @@ async def test_requests_are_counted():
         assert f"apiserver_request_duration_seconds_count{{{got}}} 1.0" in answer.text
         assert f"apiserver_resource_objects{{{about}}} 2.0" in answer.text
         assert 'redra_revision{history="default"}' in answer.text
+
+
+@pytest.mark.parametrize("path", ["/api", "/apis", "/api/v1", "/apis/apps", "/apis/apps/v1"])
+async def test_documents_are_refused_to_who_takes_no_json(path):
+    async with serving() as server:
+        status = await server.get(path, code=406, accept="text/html")
+        assert status["reason"] == "NotAcceptable"
+        await server.get(path, accept="text/html, */*;q=0.1")

@@ -131,6 +131,8 @@ async def test_snapshots_of_two_resources_are_kept_apart():
 async def test_remaining_count_is_left_out_with_selectors():
     async with serving() as server:
         await fill(server, "a", "b", "c")
+        by_name = await server.get(f"{CONFIG_MAPS}?limit=1&fieldSelector=metadata.name!%3Dz")
+        assert by_name["metadata"].keys() == {"resourceVersion", "continue"}
         found = await server.get(f"{CONFIG_MAPS}?limit=1&labelSelector=n")
         assert "remainingItemCount" not in found["metadata"]
 

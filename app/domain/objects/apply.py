@@ -68,6 +68,9 @@ def decide_apply(
     if old is None:
         if command.subresource:
             raise rejections.not_found(kind, key.name)
+        wanted = config["metadata"].get("uid")
+        if wanted:
+            raise rejections.uid_without_object(kind, key.name, wanted)
         config["metadata"]["name"] = key.name
         tree = _completed(kind, config, node, command, stamp)
         return creation.create(

@@ -60,6 +60,19 @@ def test_an_apply_makes_what_is_not_there() -> None:
     ]
 
 
+def test_an_apply_that_names_a_uid_makes_no_other_object() -> None:
+    made = tracked()
+    tree = rule()
+    tree["metadata"]["uid"] = "another"
+    with pytest.raises(Conflict) as refused:
+        apply(made, tree)
+    assert refused.value.message == (
+        'Operation cannot be fulfilled on devicetaintrules.resource.k8s.io "r": uid mismatch: the '
+        "provided object specified uid another, and no existing object was found"
+    )
+    assert made.get(RULE) is None
+
+
 def test_applying_the_same_again_changes_nothing() -> None:
     made = tracked()
     first = copy.deepcopy(apply(made, rule()))

@@ -324,6 +324,41 @@ SLICE_ROWS = [
         ],
     ),
     (
+        "valid values twice",
+        slice_spec(
+            {
+                "name": "d",
+                "allowMultipleAllocations": True,
+                "capacity": {
+                    "m": {
+                        "value": "8",
+                        "requestPolicy": {"default": "1", "validValues": ["1", "1"]},
+                    }
+                },
+            }
+        ),
+        ['spec.devices[0].capacity[m].requestPolicy.validValues[1]: Duplicate value: "1"'],
+    ),
+    (
+        "two terms",
+        slice_spec(
+            nodeName=None,
+            nodeSelector={
+                "nodeSelectorTerms": [
+                    {"matchExpressions": [{"key": "a", "operator": "Exists"}]},
+                    {"matchFields": [{"key": "metadata.name", "operator": "In", "values": ["n"]}]},
+                ]
+            },
+        ),
+        [
+            "spec.nodeSelector.nodeSelectorTerms: Invalid value: "
+            '[{"MatchExpressions":[{"Key":"a","Operator":"Exists","Values":null}],'
+            '"MatchFields":null},{"MatchExpressions":null,"MatchFields":'
+            '[{"Key":"metadata.name","Operator":"In","Values":["n"]}]}]: '
+            "must have exactly one node selector term"
+        ],
+    ),
+    (
         "counters and devices",
         slice_spec(
             {"name": "d"}, sharedCounters=[{"name": "s", "counters": {"c": {"value": "1"}}}]

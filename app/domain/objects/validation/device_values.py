@@ -6,6 +6,7 @@ from typing import Any
 
 from app.domain.objects.field_errors import (
     FieldError,
+    duplicate,
     forbidden,
     invalid,
     required,
@@ -140,7 +141,7 @@ def _valid_values(
             errors.append(invalid(at, str(option), detail))
         whole = quantity.round_up(option)
         if whole in seen:
-            errors.append(invalid(at, str(option), "values must be unique"))
+            errors.append(duplicate(at, str(whole)))
         seen.add(whole)
     if default is not None and not any(quantity.compare(default, item) == 0 for item in options):
         detail = "default value is not valid according to the requestPolicy"

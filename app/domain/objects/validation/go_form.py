@@ -94,6 +94,11 @@ def _node_selector(selector: Any) -> Any:
     return {"NodeSelectorTerms": terms}
 
 
+def node_selector_terms_in_go(terms: list[JsonObject]) -> Any:
+    """The terms of a NodeSelector in the server's spelling."""
+    return _node_selector({"nodeSelectorTerms": terms})["NodeSelectorTerms"]
+
+
 def _requirement(item: JsonView) -> JsonObject:
     return {
         "Key": json_tree.text(item, "key"),

@@ -4,6 +4,7 @@ from typing import Any
 
 from app.domain.objects.field_errors import FieldError, invalid, required
 from app.domain.objects.field_errors import forbidden as _forbidden
+from app.domain.objects.validation.go_form import node_selector_terms_in_go
 from app.domain.values import json_tree, names
 from app.domain.values.json_tree import JsonView
 
@@ -16,7 +17,8 @@ def node_selector(selector: Any, path: str, *, one_term: bool = False) -> list[F
     terms = json_tree.objects(tree, "nodeSelectorTerms")
     place = f"{path}.nodeSelectorTerms"
     if one_term and len(terms) != 1:
-        return [invalid(place, terms, "must have exactly one node selector term")]
+        told = node_selector_terms_in_go(terms)
+        return [invalid(place, told, "must have exactly one node selector term")]
     if not terms:
         return [required(place, "must have at least one node selector term")]
     errors: list[FieldError] = []
