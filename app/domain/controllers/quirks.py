@@ -50,6 +50,10 @@ class ControllerQuirks:
     """A search that is given up rejects its node instead of ending the attempt; before 1.36."""
     r4: bool = True
     """Image volumes count for the score of images but not for its upper bound; up to 1.36."""
+    r5: bool = False
+    """Balance is scored as the pod leaves it, not by what the pod changes; before 1.36."""
+    r6: bool = True
+    """A spread constraint with an empty label selector counts no pods; in all releases here."""
 
 
 NO_SWITCH = {

@@ -25,6 +25,7 @@ def quirks_of(profile: Profile) -> ControllerQuirks:
         r2=minor == 35 or profile.patch in _FAILS_TO_SCORE,
         r3=minor < 36,
         r4=minor < 37,
+        r5=minor < 36,
     )
 
 

@@ -2,7 +2,7 @@
 
 import base64
 
-from app.domain.objects import pod_defaults, priorities
+from app.domain.objects import match_labels, pod_defaults, priorities
 from app.domain.objects.reader import ObjectsReader
 from app.domain.values.json_tree import JsonObject
 
@@ -13,11 +13,12 @@ GATED_MESSAGE = "Scheduling is blocked due to non-empty scheduling gates"
 
 
 def prepare_create(tree: JsonObject, reader: ObjectsReader) -> None:
-    """Set priority, tolerations and the first status, in place.
+    """Set selectors by label keys, priority, tolerations and the first status, in place.
 
     Raises Forbidden for a priority that does not go with the pod's class.
     """
     spec = tree["spec"]
+    match_labels.merge(tree)
     priorities.resolve(tree, reader)
     add_tolerations(spec)
     status: JsonObject = {"phase": "Pending", "qosClass": pod_defaults.quality_of_service(spec)}

@@ -1,13 +1,19 @@
 """Pods spread over topology domains (PodTopologySpread)."""
 
+import pytest
+
+from app.domain.controllers.quirks import ControllerQuirks
+from app.domain.controllers.registry import Options
+from app.domain.controllers.scheduling import pod_spec, spreading
+from app.domain.controllers.scheduling.nodes import NodeIndex, bound_pod
 from app.domain.values.json_tree import JsonObject
 from tests.cluster import Cluster
 
 ZONE = "topology.kubernetes.io/zone"
 
 
-def zones(*names: str) -> Cluster:
-    cluster = Cluster()
+def zones(*names: str, **options) -> Cluster:
+    cluster = Cluster(**options)
     for number, zone in enumerate(names, start=1):
         cluster.node(f"n{number}")
         cluster.patch("nodes", f"n{number}", {"metadata": {"labels": {ZONE: zone}}})
@@ -105,3 +111,151 @@ def test_pods_without_an_owner_are_not_spread_by_default():
     web(cluster, "web-0")
     web(cluster, "web-1")
     assert node_of(cluster, "web-0") == node_of(cluster, "web-1")
+
+
+# Which nodes and pods count
+
+
+def soft(key: str = ZONE, **more: object) -> JsonObject:
+    return {**hard(key=key)[0], "whenUnsatisfiable": "ScheduleAnyway", **more}
+
+
+def test_tainted_nodes_count_as_domains_unless_the_policy_leaves_them_out():
+    """Zone b is tainted and has no pod: with it the smallest count is 0, without it 1."""
+    for policy, node in (("Ignore", ""), ("Honor", "n1")):
+        cluster = zones("a", "b")
+        taint = {"key": "broken", "effect": "NoSchedule"}
+        cluster.patch("nodes", "n2", {"spec": {"taints": [taint]}})
+        constraint = {**hard()[0], "nodeTaintsPolicy": policy}
+        web(cluster, "first", topologySpreadConstraints=[constraint])
+        web(cluster, "second", topologySpreadConstraints=[constraint])
+        assert node_of(cluster, "second") == node
+
+
+def test_excluded_nodes_are_no_domains_unless_the_policy_counts_them():
+    for policy, node in (("Honor", "n1"), ("Ignore", "")):
+        cluster = zones("a", "b")
+        constraint = {**hard()[0], "nodeAffinityPolicy": policy}
+        chosen = {"kubernetes.io/hostname": "n1"}
+        for name in ("first", "second"):
+            web(cluster, name, topologySpreadConstraints=[constraint], nodeSelector=chosen)
+        assert node_of(cluster, "second") == node
+
+
+def test_fewer_domains_than_wanted_count_as_one_without_pods():
+    for domains, node in ((2, "n1"), (3, "")):
+        cluster = zones("a", "b")
+        constraint = {**hard()[0], "minDomains": domains}
+        for name in ("first", "second", "third"):
+            web(cluster, name, topologySpreadConstraints=[constraint])
+        assert bool(node_of(cluster, "third")) is bool(node)
+
+
+def test_constraint_without_a_selector_counts_nobody():
+    cluster = zones("a", "b")
+    constraint = {key: value for key, value in hard()[0].items() if key != "labelSelector"}
+    for name in ("first", "second", "third"):
+        web(
+            cluster,
+            name,
+            topologySpreadConstraints=[constraint],
+            nodeSelector={"kubernetes.io/hostname": "n1"},
+        )
+        assert node_of(cluster, name) == "n1"
+
+
+@pytest.mark.parametrize(("r6", "node"), [(True, "n1"), (False, "")])
+def test_empty_selector_counts_nobody_unless_repaired(r6, node):
+    cluster = zones("a", "b", options=Options(quirks=ControllerQuirks(r6=r6)))
+    constraint = {**hard()[0], "labelSelector": {}, "nodeAffinityPolicy": "Ignore"}
+    for name in ("first", "second"):
+        web(
+            cluster,
+            name,
+            topologySpreadConstraints=[constraint],
+            nodeSelector={"kubernetes.io/hostname": "n1"},
+        )
+    assert node_of(cluster, "second") == node
+
+
+def test_label_keys_tell_pods_of_one_version_apart():
+    cluster = zones("a", "b")
+    constraint = {**hard()[0], "matchLabelKeys": ["version"], "nodeAffinityPolicy": "Ignore"}
+    for name, version in (("old", "1"), ("new", "2"), ("newer", "2")):
+        cluster.apply(
+            {
+                "apiVersion": "v1",
+                "kind": "Pod",
+                "metadata": {"name": name, "labels": {"app": "web", "version": version}},
+                "spec": {
+                    "containers": [{"name": "c", "image": "i:1"}],
+                    "topologySpreadConstraints": [constraint],
+                    "nodeSelector": {"kubernetes.io/hostname": "n1"},
+                },
+            }
+        )
+        cluster.settle()
+    assert [node_of(cluster, name) for name in ("old", "new", "newer")] == ["n1", "n1", ""]
+
+
+def spread_scores(constraints: list[JsonObject], counts: list[int]) -> list[int]:
+    """The scores of n1 to n3 in zones a, a, b on which so many pods run."""
+    cluster = zones("a", "a", "b", options=Options(off=frozenset({"scheduling"})))
+    index = NodeIndex()
+    for name in ("n1", "n2", "n3"):
+        index.put(cluster.must("nodes", name))
+    for number, count in enumerate(counts, start=1):
+        for other in range(count):
+            metadata = {"name": f"{number}-{other}", "namespace": "default", "uid": "u"}
+            tree = {"metadata": {**metadata, "labels": {"app": "web"}}}
+            index.bind(bound_pod({**tree, "spec": {"containers": [], "nodeName": f"n{number}"}}))
+    web(cluster, "web", topologySpreadConstraints=constraints)
+    tree = cluster.must("pods", "web")
+    found = spreading.survey(cluster.line.views.objects, pod_spec.read(tree), index, tree)
+    assert found is not None
+    nodes = [info for name in ("n1", "n2", "n3") if (info := index.get(name)) is not None]
+    return found.scores(nodes)
+
+
+def test_soft_constraint_over_zones():
+    """Weight log(2 zones + 2) = 1.386; zone a: 3 * 1.386 = 4.16 -> 4, b: 1 * 1.386 = 1.39 -> 1.
+
+    100 * (4 + 1 - 4) / 4 = 25, 100 * (4 + 1 - 1) / 4 = 100.
+    """
+    assert spread_scores([soft()], [2, 1, 1]) == [25, 25, 100]
+
+
+def test_soft_constraint_over_nodes():
+    """Weight log(3 nodes + 2) = 1.609, and maxSkew 3 adds 2: 5.22 -> 5, 3.61 -> 4, 2 -> 2.
+
+    100 * (5 + 2 - 5) / 5 = 40, 100 * (7 - 4) / 5 = 60, 100 * (7 - 2) / 5 = 100.
+    """
+    constraint = soft(key="kubernetes.io/hostname", maxSkew=3)
+    assert spread_scores([constraint], [2, 1, 0]) == [40, 60, 100]
+
+
+def test_soft_constraint_without_pods_makes_no_difference():
+    assert spread_scores([soft()], [0, 0, 0]) == [100, 100, 100]
+
+
+def test_default_constraints_are_three_over_nodes_and_five_over_zones():
+    """Hosts: count * log 5 + 2, zones: count * log 4 + 4, rounded together.
+
+    n1: 2 * 1.609 + 2 + 3 * 1.386 + 4 = 13.38 -> 13; n2: 1.609 + 2 + 4.159 + 4 = 11.77 -> 12;
+    n3: 0 + 2 + 0 + 4 = 6. 100 * (13 + 6 - 13) / 13 = 46, 100 * (19 - 12) / 13 = 53, 100.
+    """
+    cluster = zones("a", "a", "b", options=Options(off=frozenset({"scheduling"})))
+    replica_set(cluster, 1)
+    name = next(name for name in cluster.names("pods") if name.startswith("web-"))
+    tree = cluster.must("pods", name)
+    index = NodeIndex()
+    for node in ("n1", "n2", "n3"):
+        index.put(cluster.must("nodes", node))
+    for number, node in enumerate(("n1", "n1", "n2")):
+        metadata = {"name": f"p{number}", "namespace": "default", "uid": "u"}
+        bound = {"metadata": {**metadata, "labels": {"app": "web"}}}
+        index.bind(bound_pod({**bound, "spec": {"containers": [], "nodeName": node}}))
+    found = spreading.survey(cluster.line.views.objects, pod_spec.read(tree), index, tree)
+    assert found is not None
+    nodes = [info for node in ("n1", "n2", "n3") if (info := index.get(node)) is not None]
+    assert found.scores(nodes) == [46, 53, 100]

@@ -134,7 +134,7 @@ def attempt(
     except ClaimsNotReady as problem:
         return _prefilter_failure(nodes, pod, str(problem), start)
     cycle = begin(rules, views, nodes, verdicts, pod, claims, now)
-    is_hopeless = cycle.kind.hopeless_at == nodes.version and not cycle.nominated
+    is_hopeless = cycle.kind.hopeless_at == nodes.version and not cycle.depends_on_others
     if is_hopeless and isinstance(cycle.kind.hopeless, _Tally):
         return _no_node(cycle, cycle.kind.hopeless, start)
     if nominated and (info := nodes.get(nominated)) is not None:
@@ -163,9 +163,14 @@ def _search(cycle: Cycle, start: int) -> Attempt:
     order = cycle.nodes.order()
     count = len(order)
     first = start % count
-    walk = _walk_one_by_one if cycle.depends_on_others or not cycle.is_cached else _walk_in_runs
+    named = _named(cycle)
     try:
-        feasible, looked_at = walk(cycle, order, first)
+        if named is not None:
+            feasible, looked_at = _walk_one_by_one(cycle, named, start % max(len(named), 1))
+        elif cycle.depends_on_others or not cycle.is_cached:
+            feasible, looked_at = _walk_one_by_one(cycle, order, first)
+        else:
+            feasible, looked_at = _walk_in_runs(cycle, order, first)
     except Aborted as abort:
         return Attempt(
             outcome="Error",
@@ -193,6 +198,15 @@ def _search(cycle: Cycle, start: int) -> Attempt:
         )
     chosen = feasible[_choose(cycle, feasible)]
     return _scheduled(cycle, chosen, start=following, looked_at=looked_at, feasible=len(feasible))
+
+
+def _named(cycle: Cycle) -> list[NodeInfo] | None:
+    """The nodes that the pod's node affinity names: no other is asked, or counted as asked."""
+    names = cycle.pod.only_nodes
+    if names is None:
+        return None
+    found = (cycle.nodes.get(name) for name in sorted(names))
+    return [info for info in found if info is not None]
 
 
 def _walk_one_by_one(cycle: Cycle, order: list[NodeInfo], first: int) -> tuple[list[NodeInfo], int]:
@@ -272,8 +286,7 @@ def _choose(cycle: Cycle, feasible: list[NodeInfo]) -> int:
         [verdict.preference for verdict in found] if cycle.pod.preferences else (),
         devices,
     )
-    if cycle.spread is not None:
-        scoring.add_spread(totals, cycle.spread.scores(feasible))
+    cycle.add_scores(totals, feasible)
     first = scoring.winner(totals)
     if cycle.rules.tie_break is None or totals.count(totals[first]) == 1:
         return first

@@ -25,9 +25,11 @@ from app.domain.controllers.pacing import Pace
 from app.domain.controllers.quirks import ControllerQuirks
 from app.domain.controllers.resources import CLASSES, NAMESPACES, pod_key
 from app.domain.controllers.scheduling import (
+    attraction,
     binding,
     extended,
     filters,
+    images,
     neighbours,
     pod_claims,
     scoring,
@@ -189,11 +191,25 @@ class Cycle:
         refusal = filters.check_node(self.pod, info, self._served(info))
         made = Verdict(version=info.version, refusal=refusal)
         if refusal is None:
-            made.room = scoring.room_score(self.pod, info)
+            made.room = scoring.room_score(self.pod, info, leaves=self.rules.quirks.r5)
             made.soft_taints = scoring.soft_taints(self.pod, info)
             made.preference = scoring.preference(self.pod, info)
         self.kind.by_node[info.name] = made
         return made
+
+    def add_scores(self, totals: list[int], feasible: Sequence[NodeInfo]) -> None:
+        """Add the scores that depend on other pods and nodes, in place."""
+        if self.spread is not None:
+            scoring.add(totals, self.spread.scores(feasible), scoring.SPREAD_WEIGHT)
+        labels = _namespace_labels(self.views.objects)
+        liked = attraction.scores(self.pod, self.nodes, feasible, labels)
+        scoring.add(totals, liked, scoring.ATTRACTION_WEIGHT)
+        if self.nodes.images:
+            wanted = images.wanted_by(self.tree, counts_volumes=not self.rules.quirks.r4)
+            known = self.nodes.images.scores(wanted, len(self.nodes))
+            if known:
+                there = [known.get(info.name, 0) for info in feasible]
+                scoring.add(totals, there, scoring.IMAGES_WEIGHT)
 
     def check(self, info: NodeInfo, verdict: Verdict) -> filters.Refusal | None:
         """The first reason against the node; raises Aborted for an error of the allocator."""
@@ -375,7 +391,7 @@ def begin(
         claims=claims,
         kind=KindOfPod() if waits else verdicts.of(_kind_of(pod, claims, wanted, tree)),
         hood=neighbours.survey(pod, nodes, _namespace_labels(views.objects)),
-        spread=spreading.survey(views.objects, pod, nodes, tree),
+        spread=spreading.survey(views.objects, pod, nodes, tree, counts_empty=not rules.quirks.r6),
         allocator=allocator,
         fresh=fresh,
         scores_devices=_scores_devices(rules) and pod_claims.has_alternatives(claims),

@@ -26,6 +26,9 @@ class Refusal:
 
 
 UNSCHEDULABLE = Refusal(plugin="NodeUnschedulable", reasons=("node(s) were unschedulable",))
+NOT_NAMED = Refusal(
+    plugin="NodeAffinity", reasons=("node(s) didn't satisfy plugin(s) [NodeAffinity]",)
+)
 NAME = Refusal(plugin="NodeName", reasons=("node(s) didn't match the requested node name",))
 TAINTED = Refusal(plugin="TaintToleration", reasons=("node(s) had untolerated taint(s)",))
 AFFINITY = Refusal(
@@ -72,6 +75,12 @@ def tolerates(toleration: JsonView, taint: JsonView) -> bool:
 def is_tolerated(pod: PodSpec, taint: JsonView) -> bool:
     """True when one of the pod's tolerations fits the taint."""
     return any(tolerates(toleration, taint) for toleration in pod.tolerations)
+
+
+def _check_named(pod: PodSpec, info: NodeInfo) -> Refusal | None:
+    # Parity: an affinity to nodes by name, as DaemonSets set it, is looked at before all filters.
+    is_out = pod.only_nodes is not None and info.name not in pod.only_nodes
+    return NOT_NAMED if is_out else None
 
 
 def _check_unschedulable(pod: PodSpec, info: NodeInfo) -> Refusal | None:
@@ -136,6 +145,7 @@ def _in_order(pod: PodSpec) -> list[tuple[str, int]]:
 
 
 _CHECKS: tuple[Callable[[PodSpec, NodeInfo], Refusal | None], ...] = (
+    _check_named,
     _check_unschedulable,
     _check_name,
     _check_taints,

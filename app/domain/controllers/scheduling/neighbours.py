@@ -1,7 +1,7 @@
-"""Pods that must or must not share a topology domain (InterPodAffinity), required terms only.
+"""Pods that must or must not share a topology domain (the filter InterPodAffinity).
 
 Computed once per attempt as sets of (topology key, value), then asked per node. Parity:
-controllers.md 4.2 for order and texts. Preferred terms are left out.
+controllers.md 4.2 for order and texts. What pods would like only is `attraction`.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -81,18 +81,18 @@ class Neighbourhood:
         """Count a pod as far as the rules of the incoming one are concerned."""
         pod, namespace = self.pod, bound.place[0]
         if pod.affinity and all(
-            _selects(term, namespace, bound.labels, self.namespace_labels) for term in pod.affinity
+            selects(term, namespace, bound.labels, self.namespace_labels) for term in pod.affinity
         ):
             _count(self.wanted_domains, pod.affinity, labels, by)
         for term in pod.anti_affinity:
-            if _selects(term, namespace, bound.labels, self.namespace_labels):
+            if selects(term, namespace, bound.labels, self.namespace_labels):
                 _count(self.avoided_domains, (term,), labels, by)
 
     def note_closing(self, bound: BoundPod, labels: Labels, by: int) -> None:
         """Count a pod as far as its own rules are concerned."""
         pod = self.pod
         for term in bound.anti_affinity:
-            if _selects(term, pod.facts.namespace, pod.labels, self.namespace_labels):
+            if selects(term, pod.facts.namespace, pod.labels, self.namespace_labels):
                 _count(self.closed_domains, (term,), labels, by)
 
     def _is_wanted(self, labels: Labels) -> bool:
@@ -105,7 +105,7 @@ class Neighbourhood:
         """True when nobody anywhere is wanted and the pod itself is what it wants."""
         pod = self.pod
         return not self.wanted_domains and all(
-            _selects(term, pod.facts.namespace, pod.labels, self.namespace_labels)
+            selects(term, pod.facts.namespace, pod.labels, self.namespace_labels)
             for term in pod.affinity
         )
 
@@ -129,6 +129,19 @@ def survey(
     return made
 
 
+def selects(
+    term: AffinityTerm, namespace: str, labels: Labels, namespace_labels: NamespaceLabels
+) -> bool:
+    """Whether a term means a pod with these labels in this namespace."""
+    if term.selector is None:
+        return False
+    here = namespace in term.namespaces or (
+        term.namespace_selector is not None
+        and term.namespace_selector.matches(namespace_labels(namespace))
+    )
+    return here and term.selector.matches(labels)
+
+
 def _count(
     counts: dict[Domain, int], terms: Iterable[AffinityTerm], labels: Labels, by: int
 ) -> None:
@@ -139,16 +152,6 @@ def _count(
         counts[domain] = counts.get(domain, 0) + by
         if not counts[domain]:
             del counts[domain]
-
-
-def _selects(
-    term: AffinityTerm, namespace: str, labels: Labels, namespace_labels: NamespaceLabels
-) -> bool:
-    here = namespace in term.namespaces or (
-        term.namespace_selector is not None
-        and term.namespace_selector.matches(namespace_labels(namespace))
-    )
-    return here and term.selector.matches(labels)
 
 
 def _domain(key: str, labels: Labels) -> Domain | None:

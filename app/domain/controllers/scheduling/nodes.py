@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, replace
 
 from app.domain.controllers.scheduling import amounts
 from app.domain.controllers.scheduling.amounts import CPU, MEMORY, PODS
+from app.domain.controllers.scheduling.images import ImageIndex
 from app.domain.controllers.scheduling.nominations import Nominations
 from app.domain.controllers.scheduling.pods_on_nodes import (
     BoundPod,
@@ -94,6 +95,8 @@ class NodeIndex:
         self._bound: dict[PodPlace, BoundPod] = {}
         self._strays: dict[str, dict[PodPlace, BoundPod]] = {}
         self.keeping_away: dict[PodPlace, BoundPod] = {}
+        self.wishing: dict[PodPlace, BoundPod] = {}
+        self.images = ImageIndex()
         self.priorities = Priorities()
         self.nominations = Nominations()
         self.version = 0
@@ -140,6 +143,7 @@ class NodeIndex:
             if _zone(old.labels) != zone:
                 self._leave_zone(name, _zone(old.labels))
         self._nodes[name] = info
+        self.images.put(name, json_tree.objects(tree, "status", "images"))
         self._zones.setdefault(zone, {}).setdefault(name)
         self._begin_era()
         self._touch(info)
@@ -149,6 +153,7 @@ class NodeIndex:
         info = self._nodes.pop(name, None)
         if info is None:
             return
+        self.images.remove(name)
         self._leave_zone(name, _zone(info.labels))
         if info.pods:
             self._strays[name] = dict(info.pods)
@@ -179,6 +184,8 @@ class NodeIndex:
         self.priorities.add(bound.priority)
         if bound.anti_affinity:
             self.keeping_away[bound.place] = bound
+        if bound.wishes:
+            self.wishing[bound.place] = bound
         info = self._nodes.get(bound.node)
         if info is None:
             self._strays.setdefault(bound.node, {})[bound.place] = bound
@@ -192,6 +199,7 @@ class NodeIndex:
         if bound is None:
             return None
         self.keeping_away.pop(place, None)
+        self.wishing.pop(place, None)
         self.priorities.remove(bound.priority)
         info = self._nodes.get(bound.node)
         if info is None:

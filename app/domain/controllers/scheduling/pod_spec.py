@@ -1,5 +1,6 @@
 """What the scheduler needs to know of a pod, read once when the pod appears or changes."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from app.domain.controllers import pods
@@ -13,18 +14,31 @@ from app.domain.values.selectors import LabelSelector, NodeSelector, SelectorErr
 
 DEFAULT_SCHEDULER = "default-scheduler"
 
+HARD_AFFINITY_WEIGHT = 1
+"""What a required affinity of a running pod weighs for others; upstream's hardPodAffinityWeight."""
+
+_NAME_FIELD = "metadata.name"
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AffinityTerm:
-    """One required term of pod affinity or anti-affinity.
+    """One term of pod affinity or anti-affinity. `selector` is None when nothing is selected.
 
     `namespaces` is empty for the pod's own. A namespace selector is kept as a selector of labels.
     """
 
     topology_key: str
-    selector: LabelSelector
+    selector: LabelSelector | None
     namespaces: frozenset[str]
     namespace_selector: LabelSelector | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wish:
+    """A preferred term with its weight, which is negative for anti-affinity."""
+
+    weight: int
+    term: AffinityTerm
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,6 +53,7 @@ class Preference:
 class PodSpec:
     """One pod, ready for filters and scores.
 
+    `only_nodes` are the nodes that its node affinity names, when every term of it names some.
     `shape` is equal for pods that no filter or score of the framework can tell apart, claims aside.
     """
 
@@ -49,12 +64,14 @@ class PodSpec:
     node_name: str
     node_selector: tuple[tuple[str, str], ...]
     node_affinity: NodeSelector | None
+    only_nodes: frozenset[str] | None
     preferences: tuple[Preference, ...]
     tolerations: tuple[JsonObject, ...]
     amounts: PodAmounts
     ports: tuple[tuple[str, str, int], ...]
     affinity: tuple[AffinityTerm, ...]
     anti_affinity: tuple[AffinityTerm, ...]
+    wishes: tuple[Wish, ...]
     is_gated: bool
     never_preempts: bool
     shape: bytes
@@ -90,12 +107,14 @@ def read(tree: JsonView, facts: PodFacts | None = None) -> PodSpec:
         node_name=json_tree.text(spec, "nodeName"),
         node_selector=node_selector,
         node_affinity=_required_nodes(affinity),
+        only_nodes=_named_nodes(affinity),
         preferences=_preferences(affinity),
         tolerations=tolerations,
         amounts=wanted,
         ports=ports,
         affinity=_terms(affinity, "podAffinity", namespace),
         anti_affinity=_terms(affinity, "podAntiAffinity", namespace),
+        wishes=tuple(_wishes(affinity, namespace)) if affinity else (),
         is_gated=bool(spec.get("schedulingGates")),
         never_preempts=spec.get("preemptionPolicy") == "Never",
         shape=shape,
@@ -134,6 +153,37 @@ def anti_affinity_of(tree: JsonView) -> tuple[AffinityTerm, ...]:
     return _terms(affinity, "podAntiAffinity", json_tree.text(tree, "metadata", "namespace"))
 
 
+def wishes_of(tree: JsonView) -> tuple[Wish, ...]:
+    """What a pod that runs already would like of others: preferred terms and required affinity."""
+    affinity = json_tree.get(tree, "spec", "affinity")
+    if not isinstance(affinity, dict):
+        return ()
+    namespace = json_tree.text(tree, "metadata", "namespace")
+    required = _terms(affinity, "podAffinity", namespace)
+    hard = (Wish(weight=HARD_AFFINITY_WEIGHT, term=term) for term in required)
+    return (*hard, *_wishes(affinity, namespace))
+
+
+def _named_nodes(affinity: JsonView) -> frozenset[str] | None:
+    """The nodes named by every term; None when some term names none, or names contradict."""
+    found: set[str] = set()
+    for term in json_tree.objects(
+        affinity,
+        "nodeAffinity",
+        "requiredDuringSchedulingIgnoredDuringExecution",
+        "nodeSelectorTerms",
+    ):
+        named = [
+            frozenset(json_tree.texts(field, "values"))
+            for field in json_tree.objects(term, "matchFields")
+            if field.get("key") == _NAME_FIELD and field.get("operator") == "In"
+        ]
+        if not named:
+            return None
+        found |= frozenset.intersection(*named)
+    return frozenset(found) or None
+
+
 def _required_nodes(affinity: JsonView) -> NodeSelector | None:
     required = json_tree.get(
         affinity, "nodeAffinity", "requiredDuringSchedulingIgnoredDuringExecution"
@@ -161,34 +211,53 @@ def _preferences(affinity: JsonView) -> tuple[Preference, ...]:
 
 
 def _terms(affinity: JsonView, kind: str, namespace: str) -> tuple[AffinityTerm, ...]:
-    found: list[AffinityTerm] = []
-    for term in json_tree.objects(affinity, kind, "requiredDuringSchedulingIgnoredDuringExecution"):
-        names = frozenset(json_tree.texts(term, "namespaces"))
-        namespaces = term.get("namespaceSelector")
-        try:
-            selector = selectors.label_selector_of(json_tree.mapping(term, "labelSelector"))
-            of_namespaces = (
-                selectors.label_selector_of(namespaces) if isinstance(namespaces, dict) else None
-            )
-        except SelectorError:
-            continue
-        if not names and of_namespaces is None:
-            names = frozenset((namespace,))
-        found.append(
-            AffinityTerm(
-                topology_key=json_tree.text(term, "topologyKey"),
-                selector=selector,
-                namespaces=names,
-                namespace_selector=of_namespaces,
-            )
+    listed = json_tree.objects(affinity, kind, "requiredDuringSchedulingIgnoredDuringExecution")
+    found = (_term(tree, namespace) for tree in listed)
+    return tuple(term for term in found if term is not None)
+
+
+def _wishes(affinity: JsonView, namespace: str) -> Iterator[Wish]:
+    for kind, sign in (("podAffinity", 1), ("podAntiAffinity", -1)):
+        for item in json_tree.objects(
+            affinity, kind, "preferredDuringSchedulingIgnoredDuringExecution"
+        ):
+            term = _term(json_tree.mapping(item, "podAffinityTerm"), namespace)
+            if term is not None:
+                yield Wish(weight=sign * (json_tree.integer(item, "weight") or 0), term=term)
+
+
+def _term(tree: JsonView, namespace: str) -> AffinityTerm | None:
+    """One term; None when its selectors cannot be read.
+
+    Without a selector nothing is selected, with an empty one everything. The selector holds what
+    `matchLabelKeys` ask for since the pod was created.
+    """
+    names = frozenset(json_tree.texts(tree, "namespaces"))
+    labels, namespaces = tree.get("labelSelector"), tree.get("namespaceSelector")
+    try:
+        selector = selectors.label_selector_of(labels) if isinstance(labels, dict) else None
+        of_namespaces = (
+            selectors.label_selector_of(namespaces) if isinstance(namespaces, dict) else None
         )
-    return tuple(found)
+    except SelectorError:
+        return None
+    if not names and of_namespaces is None:
+        names = frozenset((namespace,))
+    return AffinityTerm(
+        topology_key=json_tree.text(tree, "topologyKey"),
+        selector=selector,
+        namespaces=names,
+        namespace_selector=of_namespaces,
+    )
 
 
 def host_ports(spec: JsonView) -> tuple[tuple[str, str, int], ...]:
-    """Address, protocol and number of every port that the pod takes on its node."""
+    """Address, protocol and number of every port that the pod takes on its node.
+
+    Ports of sidecars count, those of other init containers do not.
+    """
     found: list[tuple[str, str, int]] = []
-    for container in json_tree.objects(spec, "containers"):
+    for container in (*_sidecars(spec), *json_tree.objects(spec, "containers")):
         if "ports" not in container:
             continue
         for port in json_tree.objects(container, "ports"):
@@ -197,3 +266,10 @@ def host_ports(spec: JsonView) -> tuple[tuple[str, str, int], ...]:
                 address = json_tree.text(port, "hostIP") or "0.0.0.0"  # noqa: S104 - upstream's any
                 found.append((address, json_tree.text(port, "protocol") or "TCP", number))
     return tuple(found)
+
+
+def _sidecars(spec: JsonView) -> list[JsonObject]:
+    if "initContainers" not in spec:
+        return []
+    inits = json_tree.objects(spec, "initContainers")
+    return [container for container in inits if container.get("restartPolicy") == "Always"]

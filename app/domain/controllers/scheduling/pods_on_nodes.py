@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from app.domain.controllers.scheduling import amounts, pod_spec
 from app.domain.controllers.scheduling.amounts import Amounts
-from app.domain.controllers.scheduling.pod_spec import AffinityTerm
+from app.domain.controllers.scheduling.pod_spec import AffinityTerm, Wish
 from app.domain.values import json_tree
 from app.domain.values.json_tree import JsonView
 
@@ -15,7 +15,7 @@ PodPlace = tuple[str, str]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BoundPod:
-    """A pod that takes room on a node."""
+    """A pod that takes room on a node. `wishes` are what it would like of others."""
 
     place: PodPlace
     uid: str
@@ -26,6 +26,7 @@ class BoundPod:
     labels: Mapping[str, str]
     ports: tuple[tuple[str, str, int], ...]
     anti_affinity: tuple[AffinityTerm, ...]
+    wishes: tuple[Wish, ...] = ()
     priority: int = 0
     is_deleting: bool = False
     generation: int = 0
@@ -48,6 +49,7 @@ def bound_pod(tree: JsonView) -> BoundPod:
         labels=json_tree.labels(tree, "metadata", "labels"),
         ports=pod_spec.host_ports(spec),
         anti_affinity=pod_spec.anti_affinity_of(tree),
+        wishes=pod_spec.wishes_of(tree),
         priority=json_tree.integer(spec, "priority") or 0,
         is_deleting="deletionTimestamp" in json_tree.mapping(tree, "metadata"),
         generation=json_tree.integer(tree, "metadata", "generation") or 0,

@@ -1,6 +1,8 @@
 """Scores of the framework and the choice among the best. Parity: controllers.md 3.6 and 4.5.
 
 All numbers are integers, as upstream's. A node's total is the sum of weight times normalised score.
+Here are the scores for which a node is enough; those that look at other pods and nodes too are
+`spreading`, `attraction` and `images`.
 """
 
 from collections.abc import Mapping, Sequence
@@ -16,11 +18,17 @@ TAINT_WEIGHT = 3
 AFFINITY_WEIGHT = 2
 DEVICES_WEIGHT = 2
 SPREAD_WEIGHT = 2
+ATTRACTION_WEIGHT = 2
+IMAGES_WEIGHT = 1
 
 
-def room_score(pod: PodSpec, info: NodeInfo) -> int:
-    """NodeResourcesFit (LeastAllocated) plus NodeResourcesBalancedAllocation, weight 1 each."""
-    return _least_allocated(pod, info) + _balanced(pod, info)
+def room_score(pod: PodSpec, info: NodeInfo, *, leaves: bool = False) -> int:
+    """NodeResourcesFit (LeastAllocated) plus NodeResourcesBalancedAllocation, weight 1 each.
+
+    With `leaves` the balance counts that the pod would leave, as before 1.36 (r5), otherwise what
+    the pod changes of it.
+    """
+    return _least_allocated(pod, info) + _balanced(pod, info, leaves=leaves)
 
 
 def soft_taints(pod: PodSpec, info: NodeInfo) -> int:
@@ -52,10 +60,10 @@ def totals(
     return found
 
 
-def add_spread(found: list[int], scores: Sequence[int]) -> None:
-    """Add the normalised scores of PodTopologySpread, in place; none are no difference."""
+def add(found: list[int], scores: Sequence[int], weight: int) -> None:
+    """Add the normalised scores of a plug-in, in place; none are no difference."""
     for place, score in enumerate(scores):
-        found[place] += SPREAD_WEIGHT * score
+        found[place] += weight * score
 
 
 def winner(scores: Sequence[int]) -> int:
@@ -101,13 +109,15 @@ def _least_allocated(pod: PodSpec, info: NodeInfo) -> int:
     return total // weights if weights else 0
 
 
-def _balanced(pod: PodSpec, info: NodeInfo) -> int:
+def _balanced(pod: PodSpec, info: NodeInfo, *, leaves: bool) -> int:
     # Parity: pods that ask for nothing are not scored by this plug-in.
     asked = pod.amounts.asked
     if not asked.get(CPU) and not asked.get(MEMORY):
         return 0
-    before = _balance(info, {})
     after = _balance(info, asked)
+    if leaves:
+        return after
+    before = _balance(info, {})
     # Recorded: 1.36. What counts is how much the pod changes the balance of the node, not the
     # balance that it leaves: 0..100 around 75, halved towards zero as upstream's integers are.
     half = SCORE_MAX // 2

@@ -7,11 +7,11 @@ controllers.md 4.2 for the place in the order.
 """
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from app.domain.controllers import pods
-from app.domain.controllers.scheduling.filters import Refusal
+from app.domain.controllers.scheduling.filters import HARD_EFFECTS, Refusal, is_tolerated
 from app.domain.controllers.scheduling.nodes import ZONE, BoundPod, NodeIndex, NodeInfo
 from app.domain.controllers.scheduling.pod_spec import PodSpec
 from app.domain.log import ObjectKey
@@ -38,13 +38,22 @@ _OWNERS = {"ReplicaSet": ("apps", "replicasets"), "StatefulSet": ("apps", "state
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Constraint:
-    """One constraint. `honours_affinity` leaves out nodes that the pod's node affinity excludes."""
+    """One constraint. Without a selector it counts nobody, not even the pod itself.
+
+    `honours_affinity` leaves out nodes that the pod's node affinity excludes, `honours_taints`
+    those with a taint that it does not tolerate.
+    """
 
     key: str
     max_skew: int
     min_domains: int
-    selector: LabelSelector
+    selector: LabelSelector | None
     honours_affinity: bool = True
+    honours_taints: bool = False
+
+    def selects(self, labels: Mapping[str, str]) -> bool:
+        """Whether a pod with these labels is of the kind that is spread."""
+        return self.selector is not None and self.selector.matches(labels)
 
 
 @dataclass(slots=True, kw_only=True)
@@ -62,13 +71,17 @@ class _Counts:
 
 @dataclass(slots=True, kw_only=True)
 class Spread:
-    """The constraints of one pod and what is counted for the hard ones."""
+    """The constraints of one pod and what is counted for the hard ones.
+
+    Without `counts_empty` constraints with an empty selector count no pod (r6).
+    """
 
     pod: PodSpec
     nodes: NodeIndex
     hard: tuple[Constraint, ...]
     soft: tuple[Constraint, ...]
     is_default: bool
+    counts_empty: bool = False
     counts: tuple[_Counts, ...] = ()
 
     def check_node(self, info: NodeInfo) -> Refusal | None:
@@ -77,7 +90,7 @@ class Spread:
             domain = info.labels.get(constraint.key)
             if domain is None:
                 return UNLABELLED
-            itself = constraint.selector.matches(self.pod.labels)
+            itself = constraint.selects(self.pod.labels)
             skew = counts.by_domain.get(domain, 0) + itself - counts.smallest
             if skew > constraint.max_skew:
                 return SKEWED
@@ -129,19 +142,18 @@ class Spread:
         for info in self.nodes.order():
             if needs_keys and not _has_keys(info, constraints):
                 continue
-            if constraint.honours_affinity and not _affinity_allows(self.pod, info):
-                continue
-            yield info
+            if self._includes(info, constraint):
+                yield info
 
     def _count(self, info: NodeInfo, constraint: Constraint) -> int:
         return self._matching(info.pods.values(), constraint)
 
     def _matching(self, bound_pods: Iterable[BoundPod], constraint: Constraint) -> int:
-        namespace = self.pod.facts.namespace
+        selector, namespace = constraint.selector, self.pod.facts.namespace
+        if selector is None or not (selector.requirements or self.counts_empty):
+            return 0
         return sum(
-            bound.place[0] == namespace
-            and not bound.is_deleting
-            and constraint.selector.matches(bound.labels)
+            bound.place[0] == namespace and not bound.is_deleting and selector.matches(bound.labels)
             for bound in bound_pods
         )
 
@@ -176,18 +188,39 @@ class Spread:
 
     def _is_counted(self, info: NodeInfo, constraint: Constraint) -> bool:
         """Whether pods of the node count for a hard constraint."""
-        if not _has_keys(info, self.hard):
+        return _has_keys(info, self.hard) and self._includes(info, constraint)
+
+    def _includes(self, info: NodeInfo, constraint: Constraint) -> bool:
+        """The policies of inclusion: by default affinity counts and taints do not."""
+        if constraint.honours_affinity and not _affinity_allows(self.pod, info):
             return False
-        return not constraint.honours_affinity or _affinity_allows(self.pod, info)
+        return not constraint.honours_taints or all(
+            taint.get("effect") not in HARD_EFFECTS or is_tolerated(self.pod, taint)
+            for taint in info.taints
+        )
 
 
-def survey(objects: ObjectsReader, pod: PodSpec, nodes: NodeIndex, tree: JsonView) -> Spread | None:
+def survey(
+    objects: ObjectsReader,
+    pod: PodSpec,
+    nodes: NodeIndex,
+    tree: JsonView,
+    *,
+    counts_empty: bool = False,
+) -> Spread | None:
     """The spread constraints of a pod; None when there are none."""
     listed = json_tree.objects(tree, "spec", "topologySpreadConstraints")
     if listed:
         hard = tuple(_read(item, pod) for item in listed if _is_hard(item))
         soft = tuple(_read(item, pod) for item in listed if not _is_hard(item))
-        made = Spread(pod=pod, nodes=nodes, hard=hard, soft=soft, is_default=False)
+        made = Spread(
+            pod=pod,
+            nodes=nodes,
+            hard=hard,
+            soft=soft,
+            is_default=False,
+            counts_empty=counts_empty,
+        )
         made.count_hard()
         return made
     selector = _default_selector(objects, pod, tree)
@@ -205,24 +238,31 @@ def _is_hard(item: JsonView) -> bool:
 
 
 def _read(item: JsonObject, pod: PodSpec) -> Constraint:
+    return Constraint(
+        key=json_tree.text(item, "topologyKey"),
+        max_skew=json_tree.integer(item, "maxSkew") or 1,
+        min_domains=json_tree.integer(item, "minDomains") or 1,
+        selector=_selector(item, pod),
+        honours_affinity=item.get("nodeAffinityPolicy", "Honor") == "Honor",
+        honours_taints=item.get("nodeTaintsPolicy") == "Honor",
+    )
+
+
+def _selector(item: JsonObject, pod: PodSpec) -> LabelSelector | None:
+    labels = item.get("labelSelector")
+    if not isinstance(labels, dict):
+        return None
     try:
-        selector = selectors.label_selector_of(json_tree.mapping(item, "labelSelector"))
+        selector = selectors.label_selector_of(labels)
     except SelectorError:
-        selector = LabelSelector()
-    if "labelSelector" not in item:
-        selector = LabelSelector(requirements=(Requirement(key="", operator="exists"),))
+        return LabelSelector()
+    # Pods of older logs do not have these keys in their selector.
     own = tuple(
         Requirement(key=key, operator="in", values=frozenset((pod.labels[key],)))
         for key in json_tree.texts(item, "matchLabelKeys")
         if key in pod.labels
     )
-    return Constraint(
-        key=json_tree.text(item, "topologyKey"),
-        max_skew=json_tree.integer(item, "maxSkew") or 1,
-        min_domains=json_tree.integer(item, "minDomains") or 1,
-        selector=LabelSelector(requirements=(*selector.requirements, *own)),
-        honours_affinity=item.get("nodeAffinityPolicy", "Honor") == "Honor",
-    )
+    return LabelSelector(requirements=(*selector.requirements, *own))
 
 
 def _default_selector(objects: ObjectsReader, pod: PodSpec, tree: JsonView) -> LabelSelector | None:
