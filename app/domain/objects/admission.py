@@ -14,7 +14,7 @@ from app.domain.objects import conversion, defaults, kinds, prune, registry, rej
 from app.domain.objects.commands import FieldValidation, WriteOptions
 from app.domain.objects.custom import structure
 from app.domain.objects.reader import ObjectsReader
-from app.domain.objects.registry import Kind
+from app.domain.objects.registry import RESOURCE, Kind
 from app.domain.objects.rules import Rules
 from app.domain.objects.schema import Node
 from app.domain.values.json_tree import JsonObject
@@ -78,6 +78,14 @@ def fill(kind: Kind, version: str, tree: JsonObject) -> None:
         return
     for name in dict.fromkeys((version, kind.storage_version)):
         structure.fill(kind.custom.versions[name].schema, tree)
+
+
+def forget_empty(kind: Kind, tree: JsonObject) -> None:
+    """Drop the empty lists that were kept only for validation to see, in place."""
+    if kind.group == RESOURCE and kind.kind == "ResourceSlice":
+        for name in ("devices", "sharedCounters"):
+            if tree["spec"].get(name) == []:
+                del tree["spec"][name]
 
 
 def pruned(

@@ -109,6 +109,7 @@ def create(
         errors += checking.check(kind.custom.versions[version].schema, tree)
     if errors:
         raise field_errors.rejection(kind.kind, kind.group, key.name, errors)
+    admission.forget_empty(kind, tree)
     if kind.namespaced:
         quota.check_create(reader, kind, key, tree)
     if reader.get(key) is not None:

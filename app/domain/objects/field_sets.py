@@ -38,6 +38,27 @@ def load(fields: JsonObject) -> FieldSet:
     return found
 
 
+def is_written(fields: object) -> bool:
+    """Whether a value is a `fieldsV1`: objects all the way down, with the keys of path elements."""
+    if not isinstance(fields, dict):
+        return False
+    return all(
+        (element == MEMBER or _is_element(element)) and is_written(below)
+        for element, below in fields.items()
+    )
+
+
+def _is_element(element: str) -> bool:
+    kind, text = element[:2], element[2:]
+    if kind not in ("k:", "v:"):
+        return kind == "f:"
+    try:
+        value = msgspec.json.decode(text)
+    except msgspec.DecodeError:
+        return False
+    return kind == "v:" or isinstance(value, dict)
+
+
 def dump(fields: FieldSet) -> JsonObject:
     """`fieldsV1` of a set."""
     found: JsonObject = {}

@@ -91,6 +91,20 @@ def updater(options: WriteOptions, stamp: Stamp, api_version: str, subresource: 
     )
 
 
+def are_readable(entries: object) -> bool:
+    """Whether a client sent at least one entry, and all of them as entries are written."""
+    if not isinstance(entries, list) or not entries:
+        return False
+    return all(
+        isinstance(entry, dict)
+        and entry.get("operation") in (APPLY, UPDATE)
+        and entry.get("fieldsType") == "FieldsV1"
+        and bool(entry.get("apiVersion"))
+        and field_sets.is_written(entry.get("fieldsV1", {}))
+        for entry in entries
+    )
+
+
 def load(metadata: JsonView) -> list[Manager]:
     """The entries of an object; those without fields are passed over."""
     return [

@@ -3,7 +3,7 @@
 Parity: api-surface.md 5, controllers.md 6.5. Trees are in the storage version.
 """
 
-from app.domain.objects import field_errors
+from app.domain.objects import field_errors, managed_fields
 from app.domain.objects.field_errors import FieldError
 from app.domain.objects.registry import Kind
 from app.domain.values import json_tree, names
@@ -47,17 +47,18 @@ def initial(metadata: JsonView, *, time: str, uid: str, generation: int) -> Json
 def changed(metadata: JsonView, old: JsonView) -> JsonObject:
     """The metadata of a changed object: the client's fields, the server's of before.
 
-    Absent managedFields are kept, an emptied list (`[{}]`) is taken as the wish to clear them.
+    Absent managedFields are kept, and so are those for which the client sends something unreadable;
+    an emptied list (`[{}]`) is taken as the wish to clear them.
     """
     found = {key: value for key, value in metadata.items() if key not in _SERVER_FIELDS}
     for key in _SERVER_FIELDS:
         if key in old:
             found[key] = old[key]
     fields = found.pop("managedFields", None)
-    if fields is None:
-        fields = old.get("managedFields")
-    fields = [entry for entry in fields or () if entry]
-    if fields:
+    before = old.get("managedFields")
+    if fields not in (before, [{}]) and not managed_fields.are_readable(fields):
+        fields = before
+    if fields and fields != [{}]:
         found["managedFields"] = fields
     return found
 

@@ -169,6 +169,7 @@ def replace(
             raise field_errors.rejection(kind.kind, kind.group, key.name, errors)
     elif not _is_finished(kind, new):
         return Decided(tree=old, warnings=warnings)
+    admission.forget_empty(kind, new)
     if kind.group == RESOURCE and kind.kind == "ResourceSlice":
         warnings += pool_warnings.of_write(reader, key, new)
     if options.dry_run:

@@ -138,6 +138,28 @@ def test_conflicts_with_updates_name_their_version() -> None:
     )
 
 
+@pytest.mark.parametrize(
+    "broken",
+    [
+        {"operation": "Replace"},
+        {"fieldsType": "FieldsV2"},
+        {"apiVersion": ""},
+        {"fieldsV1": {"spec": {}}},
+        {"fieldsV1": {"f:spec": {"k:name": {}}}},
+        {"fieldsV1": {"f:spec": []}},
+    ],
+    ids=lambda broken: f"{broken}",
+)
+def test_entries_that_cannot_be_read_leave_the_owners_as_they_were(broken: dict[str, Any]) -> None:
+    made = tracked()
+    before = apply(made, rule())["metadata"]["managedFields"]
+    entry = {"manager": "x", "operation": "Update", "apiVersion": "resource.k8s.io/v1"}
+    entry |= {"fieldsType": "FieldsV1", "fieldsV1": {"f:spec": {}}} | broken
+    tree = made.patch(RULE, {"metadata": {"managedFields": [*before, entry]}})
+    assert tree["metadata"]["managedFields"] == before
+    assert made.types == []
+
+
 def test_an_item_without_its_key_is_refused() -> None:
     made = tracked()
     apply(made, rule())

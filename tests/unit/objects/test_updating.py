@@ -499,3 +499,23 @@ def test_trees_of_different_drafts_share_no_metadata() -> None:
     made.patch(PLACE, {"metadata": {"labels": {"a": "b"}}})
     assert first["metadata"]["resourceVersion"] == "2"
     assert made.world.events[-1].object["metadata"] is not first["metadata"]
+
+
+@pytest.mark.parametrize("name", ["devices", "sharedCounters"])
+def test_an_empty_list_of_a_slice_is_not_kept(name: str) -> None:
+    made = cluster()
+    spec: dict[str, Any] = {
+        "driver": "d.example.com",
+        "nodeName": "n",
+        "pool": {"name": "p", "generation": 1, "resourceSliceCount": 1},
+    }
+    tree = {
+        "apiVersion": "resource.k8s.io/v1",
+        "kind": "ResourceSlice",
+        "metadata": {"name": "s"},
+        "spec": spec | {name: []},
+    }
+    assert name not in made.create(tree)["spec"]
+    changed = tree | {"spec": spec | {name: [], "pool": spec["pool"] | {"generation": 2}}}
+    assert name not in made.update(changed)["spec"]
+    assert made.types == ["ObjectUpdated"]

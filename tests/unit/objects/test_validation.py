@@ -366,6 +366,11 @@ SLICE_ROWS = [
         ["spec: Invalid value: null: only one of `sharedCounters` or `devices` is allowed"],
     ),
     (
+        "counters and devices, both empty",
+        slice_spec(devices=[], sharedCounters=[]),
+        ["spec: Invalid value: null: only one of `sharedCounters` or `devices` is allowed"],
+    ),
+    (
         "taint without effect",
         slice_spec({"name": "d", "taints": [{"key": "k"}]}),
         ["spec.devices[0].taints[0].effect: Required value"],
