@@ -253,7 +253,8 @@ class _Run:
         self._advance(found.time)
         uid = found.event.uid
         is_about_pod = is_kubelet(found.event) and found.event.key.resource == "pods"
-        if is_about_pod and (self._waiting.get(uid) or not self._is_possible(found)):
+        waits = is_about_pod or found.is_about_devices
+        if waits and (self._waiting.get(uid) or not self._is_possible(found)):
             self._waiting[uid].append(found)
         else:
             self._apply(found)
@@ -263,7 +264,8 @@ class _Run:
         self._advance(Instant(last + AFTERWARDS))
         left = sum(len(waiting) for waiting in self._waiting.values())
         if left:
-            self.not_comparable["a kubelet's write about a pod that is not that far here"] += left
+            what = "a kubelet's or driver's write about an object that is not that far here"
+            self.not_comparable[what] += left
         if refusals := len(self.timeline.refusals):
             self.not_comparable["a plan of ours that was refused"] += refusals
 
@@ -340,7 +342,9 @@ class _Run:
             self._objects.pop(event.key, None)
         else:
             self._objects[event.key] = event.object
-        if note_reached(self._reached, event, event.stamp.time) and self._waiting.get(event.uid):
+        is_news = note_reached(self._reached, event, event.stamp.time)
+        is_news |= event.key.resource == "resourceclaims"
+        if is_news and self._waiting.get(event.uid):
             self._number += 1
             due = self._due(self._waiting[event.uid][0])
             heappush(self._ready, (due, self._number, event.uid))

@@ -3,11 +3,12 @@
 A creation is taken over as it was stored. A change is taken as the difference that it made in the
 recording and put on top of the object as it is here: controllers may have brought it elsewhere by
 then. A deletion is asked for and runs its course by the rules. What a kubelet wrote waits until the
-pod is as far here as it was there: bound, or terminating.
+pod is as far here as it was there: bound, or terminating. What a driver wrote about a device waits
+until the claim has that device.
 """
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeAlias
 
 from app.domain.log import Event, EventType
 from app.domain.objects.commands import Command, DeleteObject, ImportObject, Propagation
@@ -19,6 +20,11 @@ _MERGED_BY = ("type", "name", "uid", "manager", "ip", "key")
 """Fields by which entries of lists are told apart, tried in this order."""
 
 _OWN = frozenset(("resourceVersion",))
+
+_RESULTS = ("status", "allocation", "devices", "results")
+
+_Device: TypeAlias = tuple[str, ...]
+"""Driver, pool, device and share: the key of a device's status (controllers.md 6.2)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,8 +45,19 @@ class Input:
         """Whether the recorded object was terminating before the write."""
         return is_terminating(self.before)
 
+    @property
+    def is_about_devices(self) -> bool:
+        """Whether it says something about devices of a claim."""
+        return self.event.key.resource == "resourceclaims" and bool(self._told_devices)
+
+    @property
+    def _told_devices(self) -> set[_Device]:
+        return _devices(self.event.object, "status", "devices")
+
     def is_possible(self, ours: JsonView) -> bool:
-        """Whether our pod is as far as the recorded one was."""
+        """Whether our pod is as far as the recorded one was, our claim has the same devices."""
+        if self.event.key.resource == "resourceclaims":
+            return self._told_devices <= _devices(ours, *_RESULTS)
         has_node = bool(json_tree.text(ours, "spec", "nodeName"))
         return (has_node or not self.is_bound) and (is_terminating(ours) or not self.is_terminating)
 
@@ -48,6 +65,13 @@ class Input:
 def is_terminating(tree: JsonView | None) -> bool:
     """Whether deletion was asked for."""
     return tree is not None and bool(json_tree.text(tree, "metadata", "deletionTimestamp"))
+
+
+def _devices(claim: JsonView, *path: str) -> set[_Device]:
+    return {
+        tuple(json_tree.text(found, part) for part in ("driver", "pool", "device", "shareID"))
+        for found in json_tree.objects(claim, *path)
+    }
 
 
 def command_of(found: Input, ours: JsonObject | None) -> Command | None:

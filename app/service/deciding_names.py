@@ -1,13 +1,14 @@
-"""Recorded identities for objects that our controllers make.
+"""Recorded identities for what our controllers make: objects, and shares of devices.
 
-The suffix of a generated name and a uid are random. An object that a controller makes here gets the
-name and the uid that its recorded counterpart had: the one with the same owner and the same
-generateName, the first such that was not made yet. Then what comes from outside and names the
-object needs no translation, and comparisons are literal.
+The suffix of a generated name, a uid and the id of a share are random. An object that a controller
+makes here gets the name and the uid that its recorded counterpart had: the one with the same owner
+and the same generateName, the first such that was not made yet. Then what comes from outside and
+names the object needs no translation, and comparisons are literal. An allocation gets the share ids of the
+recorded one of the same claim and devices: a driver names shares in the status that it writes.
 """
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, TypeAlias
 
@@ -18,6 +19,9 @@ from app.domain.values.json_tree import JsonObject, JsonView
 from app.ports import UidSource
 
 _Place: TypeAlias = tuple[str, str, str, str, tuple[str, ...]]
+
+_Share: TypeAlias = tuple[str, str, str, str, str]
+"""Request, driver, pool, device, id; the id is empty for a whole device."""
 
 
 class RecordedNames:
@@ -31,9 +35,16 @@ class RecordedNames:
         self._known: dict[_Place, list[tuple[str, str]]] = defaultdict(list)
         self._made: set[str] = set()
         self._next: list[str] = []
+        self._shares: dict[str, list[list[_Share]]] = defaultdict(list)
+        self._shares_here: set[str] = set()
 
     def learn(self, event: Event) -> None:
-        """Remember an object that a controller made in the recording."""
+        """Remember an object that a controller made in the recording, or shares that it gave."""
+        shares = _shares_of(event.key, event.object)
+        if shares and event.type is not EventType.OBJECT_DELETED:
+            known = self._shares[event.uid]
+            if shares not in known:
+                known.append(shares)
         if event.type is EventType.OBJECT_CREATED and event.uid:
             place = _place(event.key, event.object)
             self._known[place].append((event.key.name, event.uid))
@@ -42,20 +53,23 @@ class RecordedNames:
         """See which identities are in use here."""
         if event.type is EventType.OBJECT_CREATED:
             self._made.add(event.uid)
+        self._shares_here.update(share[-1] for share in _shares_of(event.key, event.object))
 
     def adapt(self, commands: Sequence[Command]) -> Sequence[Command]:
-        """The commands with recorded names; the next uids are the recorded ones."""
+        """The commands with recorded names and shares; the next uids are the recorded ones."""
         self._next = []
         adapted: list[Command] = []
         taken: set[str] = set()
         renamed: dict[str, str] = {}
+        made: dict[str, str] = {}
         for command in commands:
             if not isinstance(command, CreateObject):
-                adapted.append(command)
+                adapted.append(self._with_shares(command, made))
                 continue
             name, uid = self._identity(command, taken)
             taken.add(uid)
             self._next.append(uid)
+            made[command.key.name] = uid
             if name and command.key.name and _base(command.tree):
                 # A name that the plan has drawn itself; its other commands use it too.
                 renamed[command.key.name] = name
@@ -70,6 +84,25 @@ class RecordedNames:
         """The recorded uid of the object that is made now, or a fresh one."""
         return (self._next.pop(0) if self._next else "") or self._fresh.uid()
 
+    def _with_shares(self, command: Command, made: Mapping[str, str]) -> Command:
+        """A fresh allocation of shares with the recorded ids, when it is of the same devices.
+
+        `made` are the uids of objects that commands before this one make, by name.
+        """
+        if not isinstance(command, UpdateObject):
+            return command
+        ours = _shares_of(command.key, command.tree)
+        if not ours or any(share[-1] in self._shares_here for share in ours if share[-1]):
+            return command
+        uid = json_tree.text(command.tree, "metadata", "uid") or made.get(command.key.name, "")
+        for shares in self._shares.get(uid, ()):
+            is_used = any(share[-1] in self._shares_here for share in shares if share[-1])
+            if not is_used and [share[:-1] for share in shares] == [share[:-1] for share in ours]:
+                pairs = zip(ours, shares, strict=True)
+                names = {mine[-1]: theirs[-1] for mine, theirs in pairs if mine[-1] and theirs[-1]}
+                return replace(command, tree=_with_names(command.tree, names))
+        return command
+
     def _identity(self, command: CreateObject, taken: set[str]) -> tuple[str, str]:
         for name, uid in self._known.get(_place(command.key, command.tree), ()):
             if uid not in self._made and uid not in taken:
@@ -82,6 +115,20 @@ def _place(key: ObjectKey, tree: JsonView) -> _Place:
     owners = json_tree.objects(tree, "metadata", "ownerReferences")
     uids = tuple(sorted(json_tree.text(owner, "uid") for owner in owners))
     return key.group, key.resource, key.namespace, _base(tree) or key.name, uids
+
+
+def _shares_of(key: ObjectKey, tree: JsonView) -> list[_Share]:
+    """The results of a claim's allocation; nothing when none of them is a share."""
+    if key.resource != "resourceclaims":
+        return []
+    shares: list[_Share] = []
+    for found in json_tree.objects(tree, "status", "allocation", "devices", "results"):
+        request, driver, pool, device, share = (
+            json_tree.text(found, part)
+            for part in ("request", "driver", "pool", "device", "shareID")
+        )
+        shares.append((request, driver, pool, device, share))
+    return shares if any(share[-1] for share in shares) else []
 
 
 def _base(tree: JsonView) -> str:

@@ -136,3 +136,25 @@ def test_kubelet_waits_until_the_pod_is_bound_and_terminating_here():
     )
     assert not stopped.is_possible(pod(node="m"))
     assert stopped.is_possible(pod(node="m", deleting="t", grace=30))
+
+
+@pytest.mark.parametrize(
+    ("share", "is_possible"), [("recorded", True), ("another", False), ("", False)]
+)
+def test_device_status_waits_until_the_claim_has_the_device(share, is_possible):
+    key = ObjectKey("resource.k8s.io", "resourceclaims", "default", "a")
+    device = {"driver": "d", "pool": "p", "device": "x"}
+    told = {"metadata": {}, "status": {"devices": [{**device, "shareID": "recorded"}]}}
+    held = {**device, "shareID": share} if share else device
+    ours = {"status": {"allocation": {"devices": {"results": [held]}}}}
+    event = Event(
+        revision=Revision(1),
+        type=EventType.OBJECT_UPDATED,
+        key=key,
+        uid="u",
+        stamp=Stamp(time=Instant(0), actor=Actor(user="driver"), verb="patch"),
+        body=canonical_json(told),
+    )
+    found = Input(event=event, before={}, time=Instant(0))
+    assert found.is_about_devices
+    assert found.is_possible(ours) is is_possible

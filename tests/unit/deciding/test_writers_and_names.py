@@ -121,3 +121,33 @@ def test_name_that_a_plan_has_drawn_is_replaced_in_all_its_commands():
     assert patch.body == {
         "status": {"extendedResourceClaimStatus": {"resourceClaimName": "a-gpu-x1"}}
     }
+
+
+def shared(device, *ids):
+    results = [
+        {"request": "r", "driver": "d", "pool": "p", "device": device, "shareID": each}
+        for each in ids
+    ]
+    status = {"allocation": {"devices": {"results": results}}}
+    return {**claim(), "metadata": {"name": "a", "uid": "u"}, "status": status}
+
+
+def shares_given(names, tree):
+    key = CLAIMS._replace(name="a")
+    command = UpdateObject(key=key, version="v1", tree=tree, subresource="status")
+    (adapted,) = names.adapt([command])
+    assert isinstance(adapted, UpdateObject)
+    results = adapted.tree["status"]["allocation"]["devices"]["results"]
+    return [found["shareID"] for found in results]
+
+
+def test_shares_get_their_recorded_ids_allocation_by_allocation():
+    names = RecordedNames(DerivedUids(1))
+    key = CLAIMS._replace(name="a")
+    for ids in (("one", "two"), ("three", "four")):
+        names.learn(event(key, shared("x", *ids), user="system:kube-scheduler"))
+    assert shares_given(names, shared("x", "own-1", "own-2")) == ["one", "two"]
+    names.follow(event(key, shared("x", "one", "two"), user="system:kube-scheduler"))
+    assert shares_given(names, shared("x", "one", "two")) == ["one", "two"], "a later write"
+    assert shares_given(names, shared("x", "own-3", "own-4")) == ["three", "four"]
+    assert shares_given(names, shared("y", "own-5", "own-6")) == ["own-5", "own-6"]
