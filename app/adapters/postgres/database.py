@@ -81,7 +81,7 @@ async def open_database(
             # own, which writes to the log whenever the database is away.
             min_size=0,
             max_size=bounds.connections_max,
-            max_inactive_connection_lifetime=300.0,
+            max_inactive_connection_lifetime=60.0,
             init=_initialise,
             reset=_reset,
             timeout=bounds.connect_seconds,

@@ -7,6 +7,8 @@ first makes the other wait, and a take-over never falls between an append's chec
 
 from datetime import timedelta
 
+import anyio
+
 from app.adapters.postgres.database import Database
 from app.domain.errors import NotFound
 from app.domain.log import HistoryId, LeaseToken
@@ -45,18 +47,24 @@ RELEASE = "DELETE FROM leases WHERE history = $1 AND name = $2 AND epoch = $3"
 """Give the lease back."""
 
 
+AT_ONCE_MAX = 2
+"""Leases of one process that are asked for at the same time. All its controllers renew together, and
+each connection that was needed for a moment is a process of PostgreSQL that stays for minutes."""
+
+
 class PostgresLeases:
     """Leases in the database of the log."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
+        self._turn = anyio.Semaphore(AT_ONCE_MAX)
 
     async def acquire(
         self, history: HistoryId, name: str, holder: str, *, seconds: float
     ) -> LeaseToken | None:
         """Take the lease when it is free, expired or ours; None when another holds it."""
         length = timedelta(seconds=seconds)
-        async with self._database.transaction() as connection:
+        async with self._turn, self._database.transaction() as connection:
             found = await connection.fetchrow(FIND, history, name)
             if found is not None and found["holder"] == holder:
                 await connection.execute(RENEW, history, name, found["epoch"], length)
@@ -76,7 +84,7 @@ class PostgresLeases:
 
     async def renew(self, history: HistoryId, token: LeaseToken, *, seconds: float) -> bool:
         """Prolong; False when it was taken over or given back."""
-        async with self._database.connection() as connection:
+        async with self._turn, self._database.connection() as connection:
             epoch = await connection.fetchval(
                 RENEW, history, token.name, token.epoch, timedelta(seconds=seconds)
             )
@@ -84,5 +92,5 @@ class PostgresLeases:
 
     async def release(self, history: HistoryId, token: LeaseToken) -> None:
         """Give the lease back; nothing happens when it was taken over."""
-        async with self._database.connection() as connection:
+        async with self._turn, self._database.connection() as connection:
             await connection.execute(RELEASE, history, token.name, token.epoch)
