@@ -301,10 +301,11 @@ class RecordedPace:
             return
         named = ("status", "nominatedNodeName")
         node = json_tree.text(event.object, *named)
-        if node and node != json_tree.text(act.before or {}, *named):
-            tries.placings.append(_Placing(began=act.asked, node=node))
-        elif _refusal(event.object) not in (None, _refusal(act.before or {})):
+        if _refusal(event.object) not in (None, _refusal(act.before or {})):
+            # With a node in the same write the attempt has found victims there: it failed too.
             tries.refusals.append((act.asked, _refusal(event.object) or ""))
+        elif node and node != json_tree.text(act.before or {}, *named):
+            tries.placings.append(_Placing(began=act.asked, node=node))
 
     def _placing(self, uid: str, act: Act) -> _Placing:
         """The placing that the write belongs to: the last one, unless it has ended."""

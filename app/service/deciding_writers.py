@@ -158,11 +158,15 @@ _CONTROLLERS_WRITE = {
 }
 
 
+_ENDED_BY_US = (("DeletionByDeviceTaintManager",), ("PreemptionByScheduler",))
+"""Reasons of pods that a controller here deletes after having told them."""
+
+
 def _is_told(before: JsonView, after: JsonView) -> bool:
     """Whether the write says why the pod is not scheduled or is evicted, or ends one evicted."""
     path = ("metadata", "deletionTimestamp")
     begins = not json_tree.get(before, *path) and bool(json_tree.get(after, *path))
-    evicted = _told(before, "DisruptionTarget")[:1] == ("DeletionByDeviceTaintManager",)
+    evicted = _told(before, "DisruptionTarget")[:1] in _ENDED_BY_US
     return (begins and evicted) or any(
         _told(before, name) != _told(after, name) for name in ("DisruptionTarget", "PodScheduled")
     )

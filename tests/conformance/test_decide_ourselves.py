@@ -1,8 +1,9 @@
 """Histories of our own, written as audit logs: decided again and verified they are the same.
 
 They hold what the recordings at hand do not: prioritized lists, shares of capacity, extended
-resources, binding conditions, devices aligned by an attribute, generations of pools, and waits
-beyond the flush of the queue. Bindings take time, and the random source is seeded.
+resources, binding conditions, devices aligned by an attribute, generations of pools, waits beyond
+the flush of the queue, and pods evicted for others of higher priority. Bindings take time, and the
+random source is seeded.
 """
 
 import random
@@ -190,6 +191,31 @@ def flushed(cluster, chance):
     cluster.wait(700)
 
 
+def preempted(cluster, chance):
+    """Pods of three priorities on full nodes: some go for others, with their claims."""
+    for name, value in (("high", 1000), ("middle", 10)):
+        cluster.create("scheduling.k8s.io/v1", "PriorityClass", name, value=value)
+    cluster.template("any")
+    for number in range(3):
+        cluster.slice(f"node-{number}", devices=4)
+    for number in range(30):
+        cluster.wait(chance.randint(500, 6000) / 1000)
+        chosen = chance.choice(("high", "middle", ""))
+        spec = {"priorityClassName": chosen} if chosen else {}
+        cluster.pod(
+            f"pod-{number}",
+            template="any" if chance.random() < 0.3 else "",
+            requests={"cpu": str(chance.randint(4, 16))},
+            restartPolicy="Never",
+            terminationGracePeriodSeconds=chance.randint(1, 20),
+            **spec,
+        )
+        seconds = {"redra.dev/run-seconds": str(chance.randint(20, 60))}
+        cluster.patch("pods", f"pod-{number}", {"metadata": {"annotations": seconds}})
+    told = [event.object.get("reason") for event in cluster.line.events]
+    assert told.count("Preempted") >= 5, "the scene is about evictions"
+
+
 SCENARIOS = {
     scene.__name__: (scene, nodes)
     for scene, nodes in (
@@ -200,6 +226,7 @@ SCENARIOS = {
         (aligned, 2),
         (generations, 2),
         (flushed, 1),
+        (preempted, 3),
     )
 }
 

@@ -52,6 +52,22 @@ def test_user_name_tells_who_wrote(user, sort):
             Writer.ECHO,
             id="the first half of a removal",
         ),
+        *(
+            pytest.param(
+                {"status": {"conditions": [{"type": "DisruptionTarget", "reason": reason}]}},
+                {
+                    "metadata": {"deletionTimestamp": "t", "deletionGracePeriodSeconds": 30},
+                    "status": {"conditions": [{"type": "DisruptionTarget", "reason": reason}]},
+                },
+                sort,
+                id=f"the deletion of a pod with {reason}",
+            )
+            for reason, sort in (
+                ("PreemptionByScheduler", Writer.DECIDED),
+                ("DeletionByDeviceTaintManager", Writer.DECIDED),
+                ("EvictionByEvictionAPI", Writer.OUTSIDE),
+            )
+        ),
     ],
 )
 def test_write_without_a_named_actor_is_judged_by_its_content(before, after, sort):
