@@ -64,7 +64,7 @@ class Settings(BaseSettings):
 
     # Views and followers
     watch_queue_max: int = Field(20_000, ge=1, description="Events that may wait for one watcher")
-    recent_max: int = Field(20_000, ge=1, description="Recent events kept in memory")
+    recent_max: int = Field(10_000, ge=1, description="Recent events kept in memory")
     past_views_max: int = Field(4, ge=1, description="Views of past moments kept in memory")
     past_objects_max: int = Field(1_000_000, ge=1, description="Objects in a view of the past")
 

@@ -38,7 +38,7 @@ class RuntimeBounds:
 
     writer: WriterBounds = WriterBounds()
     watch_queue_max: int = 20_000
-    recent_max: int = 20_000
+    recent_max: int = 10_000
     poll_seconds: float = 2.0
     snapshot_every: int = 50_000
 
