@@ -120,6 +120,11 @@ class Settings(BaseSettings):
     blast_bytes_max: int = Field(64 * 1024 * 1024, ge=1024, description="Largest proposal file")
     blast_changes_max: int = Field(1_000, ge=1, description="Changes in one proposal")
     blast_listed_max: int = Field(10_000, ge=1, description="Entries in a list of a blast answer")
+    blast_waiting_max: int = Field(
+        200,
+        ge=0,
+        description="Waiting pods that a blast question tries with and without the change",
+    )
     blast_examples_max: int = Field(5, ge=1, description="Examples of a kind on a printed page")
     blasts_at_once_max: int = Field(1, ge=1, description="Blast questions answered at a time")
 

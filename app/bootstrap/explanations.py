@@ -46,7 +46,11 @@ def explain_bounds(settings: Settings) -> ExplainBounds:
 
 def blast_bounds(settings: Settings) -> BlastBounds:
     """The bounds of an answer about a change."""
-    return BlastBounds(changes_max=settings.blast_changes_max, listed_max=settings.blast_listed_max)
+    return BlastBounds(
+        changes_max=settings.blast_changes_max,
+        listed_max=settings.blast_listed_max,
+        waiting_max=settings.blast_waiting_max,
+    )
 
 
 async def views_at(store: Store, settings: Settings, name: str, moment: str) -> LiveViews:

@@ -28,6 +28,16 @@ LOST = (Fate.NOW, Fate.LATER)
 """Fates of pods that the change evicts."""
 
 
+class Prospect(StrEnum):
+    """What a change means to a pod that waits for a node.
+
+    `fits`: it would be placed from then on; `kept`: it would be placed without the change only.
+    """
+
+    FITS = "fits"
+    KEPT = "kept"
+
+
 class Effect(msgspec.Struct, frozen=True, kw_only=True):
     """One change as the object rules take it: created, replaced, deleted or unchanged."""
 
@@ -54,6 +64,16 @@ class PodFate(msgspec.Struct, frozen=True, kw_only=True):
     was_due: str = ""
     reasons: tuple[str, ...] = ()
     claims: tuple[str, ...] = ()
+
+
+class WaitingFate(msgspec.Struct, frozen=True, kw_only=True):
+    """A pod that waits for a node, and the node that it would get (or have got)."""
+
+    namespace: str
+    name: str
+    owner: str
+    prospect: Prospect
+    node: str
 
 
 class Trouble(msgspec.Struct, frozen=True, kw_only=True):
@@ -158,7 +178,9 @@ class BlastRadius(msgspec.Struct, frozen=True, kw_only=True):
     """The whole answer. `totals` counts pods by fate and everything that is listed.
 
     `preview` tells that a rule with effect None was looked at as if it were NoExecute, for pods
-    and claims. `revision` and `time` are those of the state that the change is put upon.
+    and claims. `totals["waiting"]` are the pods that wait for a node and were tried, `waiting`
+    those for which the change makes a difference. `revision` and `time` are those of the state
+    that the change is put upon.
     """
 
     revision: int
@@ -175,3 +197,4 @@ class BlastRadius(msgspec.Struct, frozen=True, kw_only=True):
     pools: tuple[PoolFate, ...]
     classes: tuple[ClassFate, ...]
     left_out: dict[str, int]
+    waiting: tuple[WaitingFate, ...] = ()

@@ -27,7 +27,7 @@ from app.domain.objects.commands import (
 )
 from app.domain.values import json_tree, timestamps
 from app.domain.values.json_tree import JsonObject
-from app.service import blasting_claims, blasting_devices, blasting_pods
+from app.service import blasting_claims, blasting_devices, blasting_pods, blasting_waiting
 from app.service.blast_radius import (
     LOST,
     BlastRadius,
@@ -38,7 +38,9 @@ from app.service.blast_radius import (
     NamespaceFate,
     OwnerFate,
     PodFate,
+    Prospect,
 )
+from app.service.blasting_waiting import Waiting
 from app.service.blasting_world import Frozen, Side, World
 
 KINDS = ("DeviceTaintRule", "DeviceClass", "ResourceSlice", "ResourceSlicePatch")
@@ -49,10 +51,13 @@ _STRICT = WriteOptions(field_manager="redra-blast", field_validation=FieldValida
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BlastBounds:
-    """`changes_max` changes in one proposal, `listed_max` entries in each list of an answer."""
+    """`changes_max` changes in one proposal, `listed_max` entries in each list of an answer,
+    `waiting_max` waiting pods tried with and without the change.
+    """
 
     changes_max: int = 1_000
     listed_max: int = 10_000
+    waiting_max: int = 200
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -91,12 +96,16 @@ def blast(
         )
     world = World(frozen)
     before = world.side()
+    waiting = blasting_waiting.waiting(world, bounds.waiting_max)
     effects = [_take(world, change) for change in changes]
     rules = [key for key, _ in effects if (key.group, key.resource) == RULES]
     effects_told = [_told(world, key, effect) for key, effect in effects]
     is_preview = _pretend(world, rules)
-    return _compare(
+    found = _compare(
         frozen, world, before, world.side(), effects_told, bounds, is_preview=is_preview
+    )
+    return _with_waiting(
+        world, found, waiting, blasting_waiting.waiting(world, bounds.waiting_max), bounds
     )
 
 
@@ -114,8 +123,11 @@ def blast_of_rule(frozen: Frozen, name: str, bounds: BlastBounds = BlastBounds()
     effect = _told(world, key, Effect(action="present", kind="DeviceTaintRule", name=name))
     is_preview = _pretend(world, [key])
     after = world.side()
+    waiting = blasting_waiting.waiting(world, bounds.waiting_max)
     world.remove(key)
-    return _compare(frozen, world, world.side(), after, [effect], bounds, is_preview=is_preview)
+    found = _compare(frozen, world, world.side(), after, [effect], bounds, is_preview=is_preview)
+    without = blasting_waiting.waiting(world, bounds.waiting_max)
+    return _with_waiting(world, found, without, waiting, bounds)
 
 
 def read_changes(trees: Iterable[tuple[str, object]], deletions: Iterable[str]) -> list[Change]:
@@ -299,6 +311,29 @@ def _compare(
         pools=cut("pools", pool_fates),
         classes=cut("classes", classes),
         left_out=cut.left_out,
+    )
+
+
+def _with_waiting(
+    world: World, found: BlastRadius, before: Waiting, after: Waiting, bounds: BlastBounds
+) -> BlastRadius:
+    """The answer with what becomes of pods that wait."""
+    fates = blasting_waiting.waiting_fates(world, before, after)
+    counts = Counter(fate.prospect for fate in fates)
+    left_out = dict(found.left_out)
+    if len(fates) > bounds.listed_max:
+        left_out["waiting"] = len(fates) - bounds.listed_max
+    notes = found.notes
+    if after.left_out:
+        notes += (f"{after.left_out} more pods wait and were not tried",)
+    return msgspec.structs.replace(
+        found,
+        notes=notes,
+        totals=found.totals
+        | {"waiting": len(after.pods)}
+        | {f"waiting_{prospect.value}": counts[prospect] for prospect in Prospect},
+        waiting=tuple(fates[: bounds.listed_max]),
+        left_out=left_out,
     )
 
 

@@ -47,7 +47,7 @@ def _pod_fate(
         namespace=place[0],
         name=place[1],
         node=pod.node,
-        owner=_owner(world, place),
+        owner=owner_of(world, place),
         fate=_fate(world, pod, old, new),
         due="" if new is None else timestamps.micro_text(new.time),
         after_seconds=0.0 if new is None else max(0, new.time - world.now) / SECOND,
@@ -73,7 +73,7 @@ def _reason_text(reason: Reason) -> str:
     return f"taint {reason.index} of {reason.driver}/{reason.pool}/{reason.device}"
 
 
-def _owner(world: World, place: Place) -> str:
+def owner_of(world: World, place: Place) -> str:
     """The outermost controller that still exists, as `Kind/name`; empty for none."""
     tree: JsonView = world.objects.get(pod_key(*place)) or json_tree.EMPTY
     found = ""

@@ -12,6 +12,8 @@ from app.service.blast_radius import (
     Fate,
     PodFate,
     PoolFate,
+    Prospect,
+    WaitingFate,
 )
 from app.service.reasons import Reason
 
@@ -62,6 +64,10 @@ def _consequences(found: BlastRadius, examples_max: int) -> Iterator[Reason]:
     if found.owners:
         yield Reason(text=f"owners: {_owners(found, examples_max)}")
     yield Reason(text=f"claims: {_claims(found)}")
+    if found.totals["waiting"]:
+        told, total = f"waiting pods: {_waiting(found)}", len(found.waiting)
+        total += found.left_out.get("waiting", 0)
+        yield _section(told, found.waiting, total, examples_max, _waiting_pod)
     told, total = f"devices: {_devices(found)}", found.totals["devices"]
     yield _section(told, found.devices, total, examples_max, _device)
     if total := found.totals["pools"]:
@@ -128,6 +134,21 @@ def _claims(found: BlastRadius) -> str:
     told = ", ".join(f"{kinds[kind]} {text}" for kind, text in words.items() if kinds[kind])
     cut = " (of those listed)" if found.left_out.get("claims") else ""
     return f"{total} concerned: {told}{cut}"
+
+
+def _waiting(found: BlastRadius) -> str:
+    totals = found.totals
+    parts = [f"{totals['waiting_fits']} of {totals['waiting']} would fit from then on"]
+    if kept := totals["waiting_kept"]:
+        parts.append(f"{kept} would fit without the change only")
+    return ", ".join(parts)
+
+
+def _waiting_pod(pod: WaitingFate) -> str:
+    owner = f" of {pod.owner}" if pod.owner else ""
+    if pod.prospect is Prospect.FITS:
+        return f"{pod.namespace}/{pod.name}{owner} would get a place on {pod.node}"
+    return f"{pod.namespace}/{pod.name}{owner} would get none; without the change, on {pod.node}"
 
 
 def _devices(found: BlastRadius) -> str:

@@ -20,11 +20,15 @@ from app.domain.controllers.quirks import ControllerQuirks
 from app.domain.controllers.resources import (
     CLAIMS,
     CLASSES,
+    NAMESPACES,
+    NODES,
     PODS,
     RESOURCE_GROUP,
     RULES,
     SLICES,
 )
+from app.domain.controllers.scheduling import SchedulingReconciler
+from app.domain.controllers.scheduling.attempt import Rules as SchedulingRules
 from app.domain.devices import patches
 from app.domain.devices.device_selectors import SelectorCompiler
 from app.domain.devices.inventory import Inventory, SliceChange
@@ -53,13 +57,15 @@ _ORDER = (SLICES, RULES, CLAIMS, PODS)
 class Frozen:
     """The state of one moment. `events` are the last ones of the objects that take part.
 
-    Without `rules` nothing can be proposed; what is there can be asked about.
+    Without `rules` nothing can be proposed; what is there can be asked about. `scheduling` are the
+    rules of the scheduler, None when it does not run.
     """
 
     profile: Profile
     rules: Rules | None
     quirks: ControllerQuirks
     evicts: bool
+    scheduling: SchedulingRules | None
     now: Instant
     revision: Revision
     inventory: Inventory
@@ -89,19 +95,32 @@ class Touched:
 def freeze(views: LiveViews, info: HistoryInfo, rules: Rules | None, now: Instant) -> Frozen:
     """The state that the views show now."""
     options = controllers.options_from(info.settings)
+    running = controllers.running(views.profile, options)
     objects = views.objects
-    places = [PODS, CLAIMS, SLICES, RULES, CLASSES, PATCHES]
+    places = [NAMESPACES, NODES, PODS, CLAIMS, SLICES, RULES, CLASSES, PATCHES]
     places += [place for place in objects.resources() if place[0] in _OWNING_GROUPS]
     return Frozen(
         profile=views.profile,
         rules=rules,
         quirks=controllers.quirks_of(views.profile, options),
-        evicts=EvictionReconciler.name in controllers.running(views.profile, options),
+        evicts=EvictionReconciler.name in running,
+        scheduling=_scheduling(views, options) if SchedulingReconciler.name in running else None,
         now=now,
         revision=views.revision,
         inventory=views.inventory.copy(),
         allocated=views.allocated.copy(),
         events=tuple(event for place in places for event in objects.events(*place)),
+    )
+
+
+def _scheduling(views: LiveViews, options: controllers.Options) -> SchedulingRules:
+    return SchedulingRules(
+        gates=views.profile,
+        features=views.features,
+        compiler=compiler_of(views.profile),
+        quirks=controllers.quirks_of(views.profile, options),
+        allocator_quirks=controllers.allocator_quirks_of(views.profile, options),
+        summary=None,
     )
 
 
@@ -125,6 +144,11 @@ class World:
             self.taints.fold(own)
             self.objects.fold(own)
         self.objects.show_as_of(frozen.revision)
+
+    @property
+    def scheduling(self) -> SchedulingRules | None:
+        """The rules of the scheduler, None when it does not run."""
+        return self._frozen.scheduling
 
     @property
     def now(self) -> Instant:

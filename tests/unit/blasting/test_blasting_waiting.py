@@ -1,0 +1,178 @@
+"""What a change means to pods that wait for a node."""
+
+from app.domain.controllers.registry import Options
+from app.domain.log import HistoryInfo
+from app.service import blasting, blasting_text, blasting_world
+from app.service.blast_radius import BlastRadius
+from app.service.blasting import Delete
+from tests.cluster import Cluster, claim_spec
+from tests.unit.blasting.worlds import ask, frozen, put, rule, slice_spec
+
+
+def crowded(pods: int = 4, devices: int = 1, **request: object) -> Cluster:
+    """Two nodes with too few devices for their pods `pod-0`, `pod-1` and so on."""
+    cluster = Cluster()
+    cluster.device_class()
+    for node in ("n1", "n2"):
+        cluster.node(node)
+        cluster.slice(node, devices=devices)
+    cluster.template(**request)
+    for number in range(pods):
+        cluster.pod(f"pod-{number}", template="gpu")
+    return cluster.settle()
+
+
+def told(found: BlastRadius) -> dict[str, tuple[str, str]]:
+    return {pod.name: (pod.prospect.value, pod.node) for pod in found.waiting}
+
+
+def totals(found: BlastRadius) -> tuple[int, int, int]:
+    names = ("waiting", "waiting_fits", "waiting_kept")
+    return tuple(found.totals[name] for name in names)
+
+
+def test_new_devices_are_given_to_as_many_waiting_pods_as_fit():
+    cluster = crowded(pods=5)
+    devices = [{"name": name} for name in ("gpu-0", "gpu-1", "gpu-2")]
+    found = ask(cluster, put("ResourceSlice", "n1-slice", slice_spec(devices)))
+    assert told(found) == {"pod-2": ("fits", "n1"), "pod-3": ("fits", "n1")}
+    assert totals(found) == (3, 2, 0)
+
+
+def test_answer_is_what_happens_when_the_change_is_made():
+    cluster = crowded(pods=5)
+    devices = [{"name": name} for name in ("gpu-0", "gpu-1")]
+    spec = slice_spec(devices, node="n2")
+    found = ask(cluster, put("ResourceSlice", "n2-slice", spec))
+    tree = cluster.must("resourceslices", "n2-slice")
+    cluster.update("resourceslices", {**tree, "spec": {**tree["spec"], "devices": devices}})
+    cluster.wait(15)
+    placed = {
+        name: cluster.must("pods", name)["spec"]["nodeName"]
+        for name in ("pod-2", "pod-3", "pod-4")
+        if "nodeName" in cluster.must("pods", name)["spec"]
+    }
+    assert {name: node for name, (_, node) in told(found).items()} == placed == {"pod-2": "n2"}
+
+
+def test_deleted_rule_lets_waiting_pods_in():
+    cluster = crowded(pods=0)
+    cluster.rule("bad", effect="NoSchedule")
+    cluster.pod("pod", template="gpu")
+    cluster.settle()
+    assert told(ask(cluster, Delete(kind="devicetaintrule", name="bad"))) == {"pod": ("fits", "n1")}
+
+
+def test_existing_rule_names_the_pods_that_wait_because_of_it():
+    cluster = crowded(pods=0)
+    cluster.rule("bad", effect="NoSchedule")
+    for number in range(3):
+        cluster.pod(f"pod-{number}", template="gpu")
+    cluster.settle()
+    found = blasting.blast_of_rule(frozen(cluster), "bad")
+    assert told(found) == {"pod-0": ("kept", "n1"), "pod-1": ("kept", "n2")}
+    assert totals(found) == (3, 0, 2)
+
+
+def test_changed_class_lets_a_waiting_pod_in():
+    cluster = Cluster()
+    cluster.device_class(selector='device.driver == "other.example.com"')
+    cluster.node()
+    cluster.slice()
+    cluster.template()
+    cluster.pod(template="gpu")
+    cluster.settle()
+    assert told(ask(cluster, put("DeviceClass", "gpu", {}))) == {"pod": ("fits", "n1")}
+
+
+def test_pods_with_more_priority_come_first():
+    cluster = crowded(pods=2)
+    cluster.pod("low", template="gpu")
+    cluster.create(
+        "scheduling.k8s.io/v1", "PriorityClass", "high", value=10, preemptionPolicy="Never"
+    )
+    cluster.pod("high", template="gpu", priorityClassName="high")
+    cluster.settle()
+    devices = [{"name": "gpu-0"}, {"name": "gpu-1"}]
+    found = ask(cluster, put("ResourceSlice", "n1-slice", slice_spec(devices)))
+    assert told(found) == {"high": ("fits", "n1")}
+
+
+def test_pods_of_one_claim_go_together():
+    cluster = crowded(pods=0, devices=1)
+    spec = claim_spec(count=2)
+    cluster.create("resource.k8s.io/v1", "ResourceClaim", "both", spec=spec)
+    cluster.pod("a", claim="both")
+    cluster.pod("b", claim="both")
+    cluster.settle()
+    devices = [{"name": "gpu-0"}, {"name": "gpu-1"}]
+    found = ask(cluster, put("ResourceSlice", "n2-slice", slice_spec(devices, node="n2")))
+    assert told(found) == {"a": ("fits", "n2"), "b": ("fits", "n2")}
+
+
+def test_pods_that_nobody_would_try_are_not_told():
+    cluster = crowded(pods=2)
+    cluster.pod("gated", template="gpu", schedulingGates=[{"name": "example.com/wait"}])
+    cluster.pod("others", template="gpu", schedulerName="mine")
+    cluster.pod("unmade", template="missing")
+    cluster.pod("nothing", nodeSelector={"no": "where"})
+    cluster.settle()
+    devices = [{"name": f"gpu-{number}"} for number in range(6)]
+    found = ask(cluster, put("ResourceSlice", "n1-slice", slice_spec(devices)))
+    assert totals(found) == (0, 0, 0)
+
+
+def test_bound_on_the_pods_that_are_tried_is_told():
+    cluster = crowded(pods=6)
+    devices = [{"name": f"gpu-{number}"} for number in range(6)]
+    found = ask(cluster, put("ResourceSlice", "n1-slice", slice_spec(devices)), waiting_max=3)
+    assert totals(found) == (3, 3, 0)
+    assert "1 more pods wait and were not tried" in found.notes
+
+
+def test_without_a_scheduler_nobody_is_placed():
+    cluster = crowded()
+    info = HistoryInfo(id=1, name="default", settings={"controllers": {"off": ["scheduling"]}})
+    line = cluster.line
+    state = blasting_world.freeze(line.views, info, line.rules, line.now)
+    found = blasting.blast(state, [rule("bad", "NoSchedule")])
+    assert totals(found) == (0, 0, 0)
+
+
+def test_page_names_the_first_few():
+    cluster = crowded(pods=5)
+    devices = [{"name": name} for name in ("gpu-0", "gpu-1", "gpu-2")]
+    found = ask(cluster, put("ResourceSlice", "n1-slice", slice_spec(devices)))
+    lines = list(blasting_text.lines(found, 1))
+    place = lines.index("waiting pods: 2 of 3 would fit from then on")
+    assert lines[place + 1 : place + 3] == [
+        "  default/pod-2 would get a place on n1",
+        "  … 1 more; -o json has them",
+    ]
+
+
+def test_page_is_silent_when_nobody_waits():
+    cluster = crowded(pods=1)
+    lines = list(blasting_text.lines(ask(cluster, rule()), 5))
+    assert not any(line.startswith("waiting pods") for line in lines)
+
+
+def test_question_leaves_the_state_as_it_was():
+    cluster = crowded()
+    state = frozen(cluster)
+    first = blasting.blast(state, [rule("bad", "NoSchedule")])
+    assert blasting.blast(state, [rule("bad", "NoSchedule")]) == first
+
+
+def test_extended_resources_count_as_devices():
+    cluster = Cluster(options=Options())
+    spec = {"extendedResourceName": "example.com/gpu"}
+    cluster.create("resource.k8s.io/v1", "DeviceClass", "gpu", spec=spec)
+    cluster.node()
+    amounts = {"example.com/gpu": "1"}
+    container = {"name": "main", "image": "busybox:1"}
+    container["resources"] = {"requests": amounts, "limits": amounts}
+    cluster.pod(containers=[container])
+    cluster.settle()
+    found = ask(cluster, put("ResourceSlice", "n1-slice", slice_spec([{"name": "gpu-0"}])))
+    assert told(found) == {"pod": ("fits", "n1")}
