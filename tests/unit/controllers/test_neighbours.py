@@ -2,6 +2,9 @@
 
 import pytest
 
+from app.domain.controllers.scheduling import neighbours, pod_spec
+from app.domain.controllers.scheduling.neighbours import Neighbourhood
+from app.domain.controllers.scheduling.nodes import NodeIndex, bound_pod
 from app.domain.objects.profile import Profile
 from app.domain.values.json_tree import JsonObject
 from tests.cluster import Cluster, check_decisions
@@ -156,6 +159,28 @@ def test_match_label_keys_are_written_into_the_selector():
         "matchLabels": {"app": "db"},
         "matchExpressions": [{"key": "version", "operator": "In", "values": ["2"]}],
     }
+
+
+def test_pods_that_keep_others_away_are_nothing_to_pods_they_do_not_mean():
+    cluster = zoned("a", "b")
+    away = {"podAntiAffinity": needs("web")["podAffinity"]}
+    run(cluster, "db", "db", affinity=away, nodeSelector=on("n1"))
+    nodes = NodeIndex()
+    for name in ("n1", "n2"):
+        nodes.put(cluster.must("nodes", name))
+    nodes.bind(bound_pod(cluster.must("pods", "db")))
+
+    def surveyed(app: str) -> Neighbourhood | None:
+        pod = pod_spec.read({"metadata": {"namespace": "default", "labels": {"app": app}}})
+        return neighbours.survey(pod, nodes, lambda _: {})
+
+    assert surveyed("other") is None
+    found = surveyed("web")
+    assert found is not None
+    assert found.closed_domains == {(ZONE, "a"): 1}
+    assert run(cluster, "other", "other", nodeSelector=on("n1")) == "n1"
+    assert run(cluster, "web", "web") == "n2"
+    checked(cluster)
 
 
 # Ports

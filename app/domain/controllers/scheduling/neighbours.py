@@ -113,15 +113,18 @@ class Neighbourhood:
 def survey(
     pod: PodSpec, nodes: NodeIndex, namespace_labels: NamespaceLabels
 ) -> Neighbourhood | None:
-    """What neighbours mean for this pod; None when nobody, neither it nor others, asks anything."""
-    if not (pod.affinity or pod.anti_affinity or nodes.keeping_away):
+    """What neighbours mean for this pod; None when neither it nor others ask anything of it."""
+    asks = bool(pod.affinity or pod.anti_affinity)
+    if not (asks or nodes.keeping_away):
         return None
     made = Neighbourhood(pod=pod, namespace_labels=namespace_labels)
     for bound in nodes.keeping_away.values():
         info = nodes.get(bound.node)
         if info is not None:
             made.note_closing(bound, info.labels, 1)
-    if pod.affinity or pod.anti_affinity:
+    if not (asks or made.closed_domains):
+        return None
+    if asks:
         for bound in nodes.bound_pods():
             info = nodes.get(bound.node)
             if info is not None:
