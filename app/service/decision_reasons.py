@@ -5,11 +5,22 @@ from collections.abc import Iterator
 from app.domain.log import Event
 from app.domain.values import json_tree, timestamps
 from app.domain.values.json_tree import JsonView
+from app.service import preemption_reasons
 from app.service.reason_tallies import devices_text, nodes_text
 from app.service.reasons import Reason, listed
 
 _TOLD_ELSEWHERE = frozenset(
-    {"message", "node", "feasible", "lookedAt", "claims", "reasons", "pools", "together"}
+    {
+        "message",
+        "node",
+        "feasible",
+        "lookedAt",
+        "claims",
+        "reasons",
+        "pools",
+        "together",
+        "preemption",
+    }
 )
 """Parts of a scheduler's summary that its sentence has, or that the reasons below tell in full."""
 
@@ -31,6 +42,8 @@ def reason_of(event: Event, *, with_causes: bool = False) -> Reason:
 def _lines(summary: JsonView, *, with_causes: bool) -> Iterator[Reason]:
     if message := json_tree.text(summary, "message"):
         yield Reason(text=message)
+    if victims := preemption_reasons.chosen_text(summary):
+        yield Reason(text=victims)
     if node := json_tree.text(summary, "node"):
         text = f"node {node}"
         feasible = json_tree.integer(summary, "feasible")

@@ -14,6 +14,7 @@ import anyio.to_thread
 import msgspec
 
 from app.domain.controllers import registry
+from app.domain.controllers.scheduling import preemption
 from app.domain.controllers.scheduling.attempt import Rules as SchedulingRules
 from app.domain.devices.device_selectors import SelectorCompiler
 from app.domain.errors import InputError, NotFound
@@ -33,6 +34,7 @@ from app.service import (
     device_reasons,
     moments,
     pod_reasons,
+    preemption_reasons,
 )
 from app.service.blast_radius import BlastRadius
 from app.service.blasting import BlastBounds
@@ -43,6 +45,8 @@ from app.service.views import LiveViews, features_of
 
 EVENTS_MAX = 50
 """Decisions and changes of one subject that are looked through, newest first."""
+
+BY_PREEMPTION = preemption.CONDITION_REASON
 
 BY_TAINT = "DeletionByDeviceTaintManager"
 """Reason of the condition on pods that were evicted for a taint of their device."""
@@ -165,6 +169,8 @@ class Explainer:
                 reason=Reason(text=subject, children=(*said, *holdings)),
                 decision=body,
             )
+        if not node:
+            said += preemption_reasons.awaited(self._views.objects, tree)
         found = await self._findings(tree, decision, question)
         outcome = json_tree.text(body or {}, "outcome") or "Pending"
         return Answer(
@@ -358,6 +364,17 @@ class Explainer:
         if reason == BY_TAINT:
             before = await self._views_at(Revision(since.revision - 1))
             children = await _drive(device_reasons.evicting(before, since.object))
+        elif reason == BY_PREEMPTION:
+            before = await self._views_at(Revision(since.revision - 1))
+            last = await self._log.read(
+                self._info.id,
+                after=Revision(max(0, since.revision - 1 - preemption_reasons.EFFECTS_MAX)),
+                limit=preemption_reasons.EFFECTS_MAX,
+                until=Revision(since.revision - 1),
+            )
+            evicting = preemption_reasons.decision_about(last, since.object)
+            views = self._views if evicting is None else before
+            children = [*preemption_reasons.evicted_for(evicting, views.objects, since.object)]
         text = f"{reason}: {json_tree.text(condition, 'message')}"
         return [Reason(text=text, children=tuple(children))]
 

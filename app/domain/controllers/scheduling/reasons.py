@@ -111,6 +111,11 @@ def ask_nodes(
         if verdict.refusal is not None:
             yield NodeAnswer(node=info.name, text=", ".join(verdict.refusal.reasons))
             continue
+        if (refusal := cycle.check_rivals(info)) is not None:
+            kept = ", ".join("/".join(pod.place) for pod in cycle.nominated[info.name])
+            text = f"{', '.join(refusal.reasons)}, because the node is kept for {kept}"
+            yield NodeAnswer(node=info.name, text=text)
+            continue
         refusal = None if cycle.spread is None else cycle.spread.check_node(info)
         if refusal is None and cycle.hood is not None:
             refusal = cycle.hood.check_node(info)
