@@ -10,7 +10,7 @@ from app.api.representations import Target, check_include
 from app.api.timelines import Timeline
 from app.domain.errors import MethodNotAllowed, NotFound
 from app.domain.log import Actor, ObjectKey
-from app.domain.objects import kinds, registry
+from app.domain.objects import admission, kinds, registry, rejections
 from app.domain.objects.claim_rights import ClaimRights
 from app.domain.objects.giving import GiverRights
 from app.domain.objects.registry import Kind
@@ -103,14 +103,9 @@ def deprecated(answer: Answer, timeline: Timeline, path: ResourcePath, kind: Kin
     return replace(answer, headers=(*answer.headers, header))
 
 
-def object_not_found(kind: Kind, name: str) -> NotFound:
-    """The error for an object that does not exist."""
-    return NotFound(
-        f'{kind.qualified_plural} "{name}" not found',
-        group=kind.group,
-        resource=kind.plural,
-        name=name,
-    )
+def object_not_found(call: Call) -> NotFound:
+    """The error for an object that does not exist, in the group that was asked for."""
+    return rejections.not_found(admission.as_asked(call.kind, call.path.group), call.path.name)
 
 
 def not_allowed(kind: Kind) -> MethodNotAllowed:

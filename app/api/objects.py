@@ -95,7 +95,7 @@ class Objects:
         form = negotiation.choose(call.request.header(b"accept"))
         event = call.timeline.views.objects.event(call.key)
         if event is None:
-            raise calls.object_not_found(call.kind, call.path.name)
+            raise calls.object_not_found(call)
         target = call.target(form)
         if form is PLAIN and target.serves(event):
             return Answer(event.body)

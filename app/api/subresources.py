@@ -54,7 +54,7 @@ class Subresources:
         form = negotiation.choose(call.request.header(b"accept"))
         event = call.timeline.views.objects.event(call.key)
         if event is None:
-            raise calls.object_not_found(call.kind, call.path.name)
+            raise calls.object_not_found(call)
         body = self._representations.shown_bytes(event, call.target(form), call.timeline.now)
         return respond(body, form)
 
@@ -112,7 +112,7 @@ class Subresources:
         """There are no containers, so there is nothing that they wrote."""
         tree = call.timeline.views.objects.get(call.key)
         if tree is None:
-            raise calls.object_not_found(call.kind, call.path.name)
+            raise calls.object_not_found(call)
         if json_tree.text(tree, "spec", "nodeName"):
             raise BadRequest(
                 f'no container output is kept for pod "{call.path.name}": an emulated node runs '
@@ -124,7 +124,7 @@ class Subresources:
         """GET of how many replicas a workload has and wants."""
         tree = call.timeline.views.objects.get(call.key)
         if tree is None:
-            raise calls.object_not_found(call.kind, call.path.name)
+            raise calls.object_not_found(call)
         return Answer(encode(subresources.scale_of(call.kind, tree)))
 
     async def _write_scale(self, call: Call) -> Answer:

@@ -9,13 +9,14 @@ from dataclasses import replace
 from typing import Any
 
 import anyio
+import msgspec
 
 from app.api import bodies, calls, negotiation, parameters, selection, status
 from app.api.calls import Call
 from app.api.limits import ApiLimits
 from app.api.messages import Answer, Header, warning
 from app.api.negotiation import PLAIN
-from app.api.representations import Representations, encode, respond
+from app.api.representations import Representations, encode, join_list, respond
 from app.domain.errors import BadRequest, NotFound, RedraError
 from app.domain.log import Event, EventType, ObjectKey
 from app.domain.objects import registry
@@ -275,11 +276,11 @@ class Writes:
     def _collection(self, call: Call, events: Sequence[Event]) -> Answer:
         form = negotiation.choose(call.request.header(b"accept"))
         target = replace(call.target(form), form=PLAIN)
-        metadata = {"resourceVersion": str(call.timeline.revision)}
-        body = self._representations.list_bytes(
-            events, target, call.timeline.now, metadata=metadata
-        )
-        return respond(body, form)
+        metadata = encode({"resourceVersion": str(call.timeline.revision)})
+        items = self._representations.portion(events, target, call.timeline.now)
+        if call.kind.custom is None:
+            items = [_without_type(item) for item in items]
+        return respond(join_list(items, target, metadata), form)
 
 
 def with_warnings(answer: Answer, texts: Sequence[str]) -> Answer:
@@ -288,6 +289,12 @@ def with_warnings(answer: Answer, texts: Sequence[str]) -> Answer:
         return answer
     headers: tuple[Header, ...] = tuple(warning(text) for text in texts)
     return replace(answer, headers=(*answer.headers, *headers))
+
+
+def _without_type(item: bytes) -> bytes:
+    """An item as the real server lists it: kind and version are those of the list."""
+    tree: JsonObject = msgspec.json.decode(item)
+    return encode({name: tree[name] for name in tree if name not in ("apiVersion", "kind")})
 
 
 def _judged(options: WriteOptions, call: Call) -> WriteOptions:

@@ -84,6 +84,22 @@ async def test_object_lives_through_all_verbs():
         await server.get(place, 404)
 
 
+@pytest.mark.parametrize("empty", [{"tags": []}, {"labels": {}}, {"free": {"a": []}}], ids=str)
+async def test_an_empty_part_that_goes_is_a_change_of_the_spec(empty):
+    # Custom objects are stored as they are written; nothing is left out of them.
+    async with serving() as server:
+        await server.post(CRDS, definition())
+        made = await server.post(WIDGETS, widget(**empty))
+        name = next(iter(empty))
+        assert made["spec"][name] == empty[name]
+        same = await server.put(f"{WIDGETS}/w", made)
+        assert same["metadata"]["resourceVersion"] == made["metadata"]["resourceVersion"]
+        del made["spec"][name]
+        changed = await server.put(f"{WIDGETS}/w", made)
+        assert name not in changed["spec"]
+        assert changed["metadata"]["generation"] == 2
+
+
 async def test_status_is_written_by_its_subresource_only():
     async with serving() as server:
         await server.post(CRDS, definition())

@@ -382,6 +382,9 @@ async def test_delete_of_a_collection_takes_what_the_selector_selects():
         await server.post(CONFIG_MAPS, config_map("b", labels={"x": "2"}))
         gone = await server.delete(f"{CONFIG_MAPS}?labelSelector=x%3D1")
         assert [item["metadata"]["name"] for item in gone["items"]] == ["a"]
+        # As recorded: the kind of the items is that of the list.
+        assert gone["kind"] == "ConfigMapList"
+        assert gone["items"][0].keys() == {"metadata"}
         left = await server.get(CONFIG_MAPS)
         assert [item["metadata"]["name"] for item in left["items"]] == ["b"]
 
@@ -535,3 +538,6 @@ async def test_event_is_written_through_both_groups():
         await server.delete(f"{new}/e")
         gone = await server.delete(f"{new}/e", code=404)
         assert gone["message"] == 'events.events.k8s.io "e" not found'
+        missing = await server.get(f"{new}/e", code=404)
+        assert missing["message"] == gone["message"]
+        assert missing["details"] == {"name": "e", "group": "events.k8s.io", "kind": "events"}

@@ -9,6 +9,7 @@ import msgspec
 
 from app.domain.objects.schema import Node, Shape
 from app.domain.values import quantity
+from app.domain.values.json_tree import JsonView
 
 _encode = msgspec.json.Encoder(order="sorted").encode
 
@@ -24,7 +25,7 @@ def semantic_equal(left: Any, right: Any, node: Node | None = None) -> bool:
     if node is not None and node.shape is Shape.ANY:
         # Raw JSON is compared as written: what an empty part of it means is not known here. In
         # managed fields it means that the field is owned.
-        return _equal_json(left, right)
+        return equal_json(left, right)
     if isinstance(left, dict) or isinstance(right, dict):
         return _equal_objects(left, right, node)
     if isinstance(left, list) or isinstance(right, list):
@@ -37,6 +38,14 @@ def semantic_equal(left: Any, right: Any, node: Node | None = None) -> bool:
     return False
 
 
+def same_object(left: JsonView, right: JsonView, node: Node, *, is_custom: bool) -> bool:
+    """True when a write from one to the other changes nothing.
+
+    Custom objects are stored as written, so that an empty part of them differs from none.
+    """
+    return equal_json(left, right) if is_custom else semantic_equal(left, right, node)
+
+
 def _mixes_numbers(left: Any, right: Any) -> bool:
     """True when a boolean meets a number that Python takes for equal, at any depth."""
     if isinstance(left, (dict, list)):
@@ -44,15 +53,15 @@ def _mixes_numbers(left: Any, right: Any) -> bool:
     return isinstance(left, bool) is not isinstance(right, bool)
 
 
-def _equal_json(left: Any, right: Any) -> bool:
-    """True for the same JSON value. Python takes `true` for 1, deep inside too."""
+def equal_json(left: Any, right: Any) -> bool:
+    """True for the same JSON value, empty parts included. Python takes `true` for 1, this not."""
     if isinstance(left, dict) and isinstance(right, dict):
         return left.keys() == right.keys() and all(
-            _equal_json(value, right[key]) for key, value in left.items()
+            equal_json(value, right[key]) for key, value in left.items()
         )
     if isinstance(left, list) and isinstance(right, list):
         return len(left) == len(right) and all(
-            _equal_json(one, other) for one, other in zip(left, right, strict=True)
+            equal_json(one, other) for one, other in zip(left, right, strict=True)
         )
     return bool(left == right) and not _mixes_numbers(left, right)
 

@@ -156,10 +156,10 @@ def replace(
         writer = managed_fields.updater(options, stamp, api_version, subresource)
         managed_fields.track(new["metadata"], new, old, node, writer, has_status=kind.has_status)
     _prepare(reader, kind, new, old, stamp, subresource)
-    _keep_times(new, old, node)
+    _keep_times(kind, new, old, node)
     if kind.has_generation and subresource != "status":
         _count_generation(kind, new, old, node)
-    if not equality.semantic_equal(new, old, node):
+    if not equality.same_object(new, old, node, is_custom=kind.custom is not None):
         context = rules.context(reader, stamp.time)
         errors = _errors(kind, new, old, subresource, api_version)
         errors += rules.validate_update(kind, new, old, subresource, context)
@@ -281,7 +281,7 @@ def _stale(kind: Kind, key: ObjectKey, version: str) -> Rejected:
     return field_errors.rejection(kind.kind, kind.group, key.name, [error])
 
 
-def _keep_times(new: JsonObject, old: JsonObject, node: Node) -> None:
+def _keep_times(kind: Kind, new: JsonObject, old: JsonObject, node: Node) -> None:
     """Let a write that changes nothing but the times of managers keep those too, in place.
 
     Managers are compared before the defaults are filled in, so a list that is applied again without
@@ -291,7 +291,7 @@ def _keep_times(new: JsonObject, old: JsonObject, node: Node) -> None:
     if not before or rows == before or _timeless(rows) != _timeless(before):
         return
     kept = {**new, "metadata": {**new["metadata"], "managedFields": before}}
-    if equality.semantic_equal(kept, old, node):
+    if equality.same_object(kept, old, node, is_custom=kind.custom is not None):
         new["metadata"] = kept["metadata"]
 
 
@@ -378,14 +378,15 @@ def _refresh_taint_time(new: JsonObject, old: JsonObject, stamp: Stamp) -> None:
 
 def _count_generation(kind: Kind, new: JsonObject, old: JsonObject, node: schema.Node) -> None:
     """A generation is a change of the spec; of custom objects, of anything but the status."""
-    parts = {"spec"}
     if kind.custom is not None:
         parts = (new.keys() | old.keys()) - {"apiVersion", "kind", "metadata"}
         parts -= {"status"} if kind.has_status else set()
-    if any(
-        not equality.semantic_equal(new.get(part), old.get(part), node.fields.get(part))
-        for part in parts
-    ):
+        is_changed = any(not equality.equal_json(new.get(part), old.get(part)) for part in parts)
+    else:
+        is_changed = not equality.semantic_equal(
+            new.get("spec"), old.get("spec"), node.fields.get("spec")
+        )
+    if is_changed:
         new["metadata"]["generation"] = metadata.of(old).get("generation", 0) + 1
 
 
