@@ -1,11 +1,15 @@
 """Claims and rules as reasons: which devices they have or hit, and who uses them."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
-from app.domain.controllers.resources import CLAIMS
+from app.domain.controllers import pods
+from app.domain.controllers.eviction import TaintState
+from app.domain.controllers.quirks import ControllerQuirks
+from app.domain.controllers.resources import CLAIMS, RULES, SLICES, claim_key, pod_key
 from app.domain.devices import taints
 from app.domain.devices.model import Taint
-from app.domain.values import json_tree
+from app.domain.log import ObjectKey
+from app.domain.values import json_tree, timestamps
 from app.domain.values.json_tree import JsonObject, JsonView
 from app.service.pod_reasons import Steps
 from app.service.reason_tallies import common_prefix
@@ -49,8 +53,10 @@ def allocated(results: Sequence[JsonObject]) -> list[Reason]:
     return [_request(name, found) for name, found in requests.items()]
 
 
-def claims_of(views: LiveViews, pod: JsonObject) -> Steps[list[Reason]]:
-    """The claims that are reserved for a pod, with their devices."""
+def claims_of(views: LiveViews, pod: JsonObject, quirks: ControllerQuirks) -> Steps[list[Reason]]:
+    """The claims that are reserved for a pod, with their devices, and when those will cost it its
+    place.
+    """
     uid = json_tree.text(pod, "metadata", "uid")
     namespace = json_tree.text(pod, "metadata", "namespace")
     found: list[Reason] = []
@@ -60,9 +66,57 @@ def claims_of(views: LiveViews, pod: JsonObject) -> Steps[list[Reason]]:
         tree = views.objects.get(key) or {}
         consumers = json_tree.objects(tree, "status", "reservedFor")
         if any(consumer.get("uid") == uid for consumer in consumers):
-            children = tuple(allocated(results_of(tree)))
+            results = results_of(tree)
+            children = (*allocated(results), *_unpublished(views, results))
             found.append(Reason(text=f"claim {key.name}", children=children))
-    return found
+    return found + _to_be_evicted(views, pod, quirks)
+
+
+def _unpublished(views: LiveViews, results: Sequence[JsonObject]) -> Iterator[Reason]:
+    """Devices that the newest generation of their pool does not have."""
+    for place in map(place_of, results):
+        slices = views.inventory.slices_of(place[:2])
+        newest = max((item.generation for item in slices), default=0)
+        known = {
+            device.id for item in slices if item.generation == newest for device in item.devices
+        }
+        if place not in known:
+            text = f"{'/'.join(place)} is not published any more; that alone ends no pod"
+            yield Reason(text=text)
+
+
+def _to_be_evicted(views: LiveViews, pod: JsonObject, quirks: ControllerQuirks) -> list[Reason]:
+    """The eviction that is planned for a pod, as the eviction controller sees it."""
+    if not views.profile.enabled("DRADeviceTaints") or "deletionTimestamp" in pod["metadata"]:
+        return []
+    objects = views.objects
+    namespace, name = json_tree.text(pod, "metadata", "namespace"), pod["metadata"]["name"]
+    state = TaintState(quirks, with_rules=views.profile.enabled("DRADeviceTaintRules"))
+    claims = [
+        claim_key(namespace, found.name or "") for found in pods.named_claims(pods.facts(pod))
+    ]
+    pools = {
+        place_of(result)[:2] for key in claims for result in results_of(objects.get(key) or {})
+    }
+    slices = [
+        ObjectKey(*SLICES, "", item.key)
+        for pool in sorted(pools)
+        for item in views.inventory.slices_of(pool)
+    ]
+    for key in (*objects.keys(*RULES), *slices, *claims, pod_key(namespace, name)):
+        if (event := objects.event(key)) is not None:
+            state.fold(event)
+    eviction = state.pod_eviction((namespace, name))
+    if eviction is None:
+        return []
+    causes = [
+        f"rule {reason.rule}"
+        if not reason.is_slice
+        else f"taint {reason.index} of {reason.driver}/{reason.pool}/{reason.device}"
+        for reason in eviction.reasons
+    ]
+    when = timestamps.micro_text(eviction.time)
+    return [Reason(text=f"is to be evicted at {when}: {listed(causes, len(causes))}")]
 
 
 def evicting(views: LiveViews, pod: JsonObject) -> Steps[list[Reason]]:
@@ -117,7 +171,9 @@ def rule(
     taint = taints.taint_of(json_tree.mapping(tree, "spec", "taint"))
     text = f"taint {taint_text(taint)} on {_count(len(matched), 'published device')}"
     if selector is None:
-        text += "; a rule without deviceSelector selects nothing"
+        text += "; a rule without deviceSelector evicts nobody"
+        if effect in ("NoSchedule", "NoExecute"):
+            text += ", but new pods keep away from every device (upstream's c1 and q14)"
     elif matched:
         text += f": {devices_text(matched)}"
     claim_text = f"{_count(len(claims), 'allocated claim')} on them"

@@ -159,7 +159,8 @@ class Explainer:
         node = json_tree.text(tree, "spec", "nodeName")
         body = _body(decision)
         if node and not question.node:
-            holdings = await self._run(lambda views: device_reasons.claims_of(views, tree))
+            quirks = self._rules.quirks
+            holdings = await self._run(lambda views: device_reasons.claims_of(views, tree, quirks))
             holdings += await self._disruption(key)
             return Answer(
                 subject=subject,

@@ -17,6 +17,7 @@ from app.domain.controllers.scheduling.reasons import NodeAnswer
 from app.domain.errors import NotFound
 from app.domain.values.json_tree import JsonObject
 from app.domain.values.timestamps import Instant
+from app.service import unasked_pods
 from app.service.reason_tallies import nodes_text
 from app.service.reason_trees import NodeReason, merge_nodes, node_reason, same_answer
 from app.service.reasons import Reason, listed
@@ -83,9 +84,10 @@ def waiting(
 
     Raises NotFound when `node` names none.
     """
-    early = reasons.before_nodes(views, tree, rules)
+    early = unasked_pods.cause(views, tree, rules)
     if early:
-        return PodFindings(text=early, children=(Reason(text=early),))
+        known = unasked_pods.background(views, tree)
+        return PodFindings(text=early, children=known or (Reason(text=early),))
     found: list[NodeReason] = []
     refused: dict[Hashable, list[NodeAnswer]] = {}
     followed = 0

@@ -11,12 +11,14 @@ from app.domain.devices.cel_selectors import CelCompiler
 from app.domain.errors import InputError, NotFound
 from app.domain.log import Event, Revision
 from app.domain.objects.profile import Profile
+from app.domain.values.json_tree import JsonObject
 from app.service.explaining import Answer, Explainer, Question
 from app.service.pod_reasons import ExplainBounds
 from app.service.reason_pages import page
 from app.service.reasons import Reason
 from app.service.views import LiveViews
-from tests.cluster import Cluster
+from tests.cluster import DRIVER, Cluster
+from tests.unit.blasting.worlds import PATIENT
 from tests.unit.service.test_replaying import history_of
 
 Ask = Callable[..., Awaitable[Answer]]
@@ -238,6 +240,80 @@ async def test_evicted_pod_tells_its_device_and_who_tainted_it() -> None:
     assert (
         f"claim {claim} has gpu.example.com/n0/gpu-0, tainted example.com/bad:NoExecute by rule bad"
     ) in said
+
+
+async def test_pod_whose_claim_cannot_be_made_tells_why() -> None:
+    cluster = cluster_of(nodes=1)
+    cluster.pod("p", template="missing")
+    async with asking(cluster.settle()) as ask:
+        found = await ask("pod", "p")
+    assert found.text == 'pod "default/p": ResourceClaim not created yet'
+    assert [child.text for child in found.reason.children] == [
+        'FailedResourceClaimCreation: PodResourceClaim gpu: resource claim template "missing": '
+        'resourceclaimtemplate.resource.k8s.io "missing" not found'
+    ]
+
+
+async def test_pod_whose_claim_ends_tells_for_whom_it_waits() -> None:
+    cluster = cluster_of(nodes=1)
+    cluster.claim("shared")
+    cluster.pod("first", claim="shared")
+    cluster.settle()
+    cluster.delete("resourceclaims", "shared")
+    cluster.pod("p", claim="shared")
+    async with asking(cluster.settle()) as ask:
+        said = texts((await ask("pod", "p")).reason)
+    assert "claim shared was deleted, which goes on until first end" in said
+
+
+@pytest.mark.parametrize(
+    ("spec", "text"),
+    [
+        (
+            {"schedulingGates": [{"name": "example.com/a"}, {"name": "example.com/b"}]},
+            "scheduling gates hold it back: example.com/a, example.com/b",
+        ),
+        (
+            {"schedulerName": "mine"},
+            "it is left to the scheduler mine, which does not run here",
+        ),
+    ],
+)
+async def test_pod_that_nobody_tries_tells_who_would_have_to(spec: JsonObject, text: str) -> None:
+    cluster = cluster_of(nodes=1)
+    cluster.pod("p", template="gpu", **spec)
+    async with asking(cluster.settle()) as ask:
+        assert (await ask("pod", "p")).text == text
+
+
+async def test_running_pod_tells_when_it_will_be_evicted_and_why() -> None:
+    cluster = cluster_of(nodes=1, devices=1)
+    cluster.template("patient", tolerations=PATIENT)
+    cluster.pod("p", template="patient")
+    cluster.settle()
+    cluster.rule("bad", effect="NoExecute")
+    async with asking(cluster.settle()) as ask:
+        said = texts((await ask("pod", "p")).reason)
+    assert "is to be evicted at 2026-01-02T03:01:00.000000Z: rule bad" in said
+
+
+async def test_running_pod_names_a_device_that_is_published_no_more() -> None:
+    cluster = cluster_of(nodes=1, devices=1)
+    cluster.pod("p", template="gpu")
+    cluster.settle()
+    cluster.delete("resourceslices", "n0-slice")
+    async with asking(cluster.settle()) as ask:
+        said = texts((await ask("pod", "p")).reason)
+    assert f"{DRIVER}/n0/gpu-0 is not published any more; that alone ends no pod" in said
+
+
+async def test_rule_without_a_selector_tells_both_its_sides() -> None:
+    cluster = cluster_of(nodes=1, devices=1)
+    spec = {"taint": {"key": "example.com/bad", "effect": "NoExecute"}}
+    cluster.create("resource.k8s.io/v1", "DeviceTaintRule", "bad", spec=spec)
+    async with asking(cluster.settle()) as ask:
+        said = texts((await ask("devicetaintrule", "bad")).reason)
+    assert any("evicts nobody, but new pods keep away from every device" in t for t in said)
 
 
 async def test_deleted_pod_keeps_the_counted_causes_of_its_decision() -> None:
