@@ -219,6 +219,34 @@ def test_ports_of_a_node_are_taken_once(first, second, fits):
         assert told(cluster, "second").startswith(f"0/1 nodes are available: 1 {NO_PORTS}.")
 
 
+def test_new_node_wakes_a_pod_that_waits_for_ports():
+    cluster = zoned("a")
+    run(cluster, "first", **ports(port(80)))
+    assert run(cluster, "second", **ports(port(80))) == ""
+    cluster.node("n2")
+    cluster.wait(20)
+    assert cluster.must("pods", "second")["spec"]["nodeName"] == "n2"
+    checked(cluster)
+
+
+def test_pod_that_leaves_wakes_a_pod_that_waits_for_its_ports():
+    cluster = zoned("a")
+    run(cluster, "first", **ports(port(80)))
+    assert run(cluster, "second", **ports(port(80))) == ""
+    cluster.delete("pods", "first", grace_seconds=0)
+    cluster.wait(20)
+    assert cluster.must("pods", "second")["spec"]["nodeName"] == "n1"
+
+
+def test_label_of_a_running_pod_wakes_a_pod_that_needs_it():
+    cluster = zoned("a", "b")
+    run(cluster, "db", "other", nodeSelector=on("n2"))
+    assert run(cluster, "web", affinity=needs()) == ""
+    cluster.patch("pods", "db", {"metadata": {"labels": {"app": "db"}}})
+    cluster.wait(20)
+    assert cluster.must("pods", "web")["spec"]["nodeName"] == "n2"
+
+
 def test_ports_of_sidecars_are_taken_too():
     cluster = zoned("a")
     assert run(cluster, "first", **ports(port(80), sidecar=True)) == "n1"

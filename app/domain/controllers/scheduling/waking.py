@@ -31,7 +31,8 @@ RECENT_MAX = 10_000
 NODE_PLUGINS = frozenset(
     {"NodeUnschedulable", "NodeName", "TaintToleration", "NodeAffinity", "NodeResourcesFit"}
 )
-POD_GONE_PLUGINS = frozenset({"NodeResourcesFit", "NodePorts", NEIGHBOURS, SPREADING})
+PORTS = "NodePorts"
+POD_GONE_PLUGINS = frozenset({"NodeResourcesFit", PORTS, NEIGHBOURS, SPREADING})
 
 Place = tuple[str, str]
 
@@ -65,9 +66,11 @@ def given_up(pod: BoundPod) -> Hint:
     return Hint(plugins=POD_GONE_PLUGINS, up_to=pod.priority)
 
 
-def node_hint(info: NodeInfo, *, for_devices: bool) -> Hint:
-    """A node came, or changed in a way that may matter."""
-    extra = {NEIGHBOURS, SPREADING, DEVICES} if for_devices else {NEIGHBOURS, SPREADING}
+def node_hint(info: NodeInfo, *, for_devices: bool, is_new: bool) -> Hint:
+    """A node came, or changed in a way that may matter. Only a new one has other ports to offer."""
+    extra = {NEIGHBOURS, SPREADING}
+    extra |= {DEVICES} if for_devices else set()
+    extra |= {PORTS} if is_new else set()
     return Hint(plugins=NODE_PLUGINS | extra, node=info)
 
 
@@ -87,7 +90,9 @@ def fold_node(nodes: NodeIndex, event: Event) -> Hint | None:
         info.taints,
         info.is_unschedulable,
     )
-    return node_hint(info, for_devices=room or labels) if room or labels or taints else None
+    if not (room or labels or taints):
+        return None
+    return node_hint(info, for_devices=room or labels, is_new=before is None)
 
 
 def own_hint(place: Place, before: PodSpec, after: PodSpec) -> Hint | None:
