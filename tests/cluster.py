@@ -337,6 +337,7 @@ def writes(events: list[Event]) -> list[str]:
 
 _RESOURCES = {
     "Pod": "pods",
+    "Service": "services",
     "PriorityClass": "priorityclasses",
     "PodDisruptionBudget": "poddisruptionbudgets",
     "Node": "nodes",
@@ -376,6 +377,7 @@ _GROUPS = {
 _NAMESPACED = frozenset(
     {
         "pods",
+        "services",
         "resourceclaims",
         "resourceclaimtemplates",
         "events",

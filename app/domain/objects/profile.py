@@ -18,7 +18,7 @@ DEFAULT_VERSION = VERSIONS[-1]
 
 PATCHES: Mapping[str, str] = {"1.36.0": "1.36", "1.36.1": "1.36", "1.36.2": "1.36"}
 """Patch releases that differ from their minor release as imitated otherwise: their schedulers do
-not see DeviceTaintRules (controllers.md C24)."""
+not see DeviceTaintRules (controllers.md C24), and the first two fail to score some pods (r2)."""
 
 Minor: TypeAlias = int
 

@@ -7,7 +7,7 @@ from app.domain.controllers.registry import Options
 from app.domain.controllers.scheduling import pod_spec, spreading
 from app.domain.controllers.scheduling.nodes import NodeIndex, bound_pod
 from app.domain.values.json_tree import JsonObject
-from tests.cluster import Cluster
+from tests.cluster import Cluster, check_decisions
 
 ZONE = "topology.kubernetes.io/zone"
 
@@ -103,6 +103,19 @@ def test_replicas_are_spread_over_nodes_by_default():
     replica_set(cluster, 3)
     pods = [name for name in cluster.names("pods") if name.startswith("web-")]
     assert sorted(node_of(cluster, name) for name in pods) == ["n1", "n2", "n3"]
+
+
+def test_pods_of_a_service_are_spread_by_default_over_nodes_and_zones():
+    """The second avoids the zone of the first, the third its node."""
+    cluster = zones("a", "a", "b")
+    spec = {"selector": {"app": "web"}, "ports": [{"port": 80}]}
+    cluster.create("v1", "Service", "web", spec=spec)
+    for number in range(3):
+        web(cluster, f"web-{number}")
+    placed = [node_of(cluster, f"web-{number}") for number in range(3)]
+    assert placed == ["n1", "n3", "n2"]
+    decisions, effects = check_decisions(cluster)
+    assert (decisions.differences, effects.differences) == ((), ())
 
 
 def test_pods_without_an_owner_are_not_spread_by_default():
