@@ -230,7 +230,8 @@ def options_from(settings: JsonView) -> Options:
     off = frozenset(json_tree.texts(settings, "controllers", "off"))
     if unknown := sorted(off - set(NAMES)):
         raise InputError(f"there is no controller {unknown[0]!r}", place="controllers.off")
-    profile = profiles.from_settings(settings)
+    # Not `from_settings`, for which c24 chooses the patch release: other quirks stay as they are.
+    profile = Profile(version=json_tree.text(settings, "profile") or profiles.DEFAULT_VERSION)
     quirks = releases.quirks_of(profile)
     allocator = releases.allocator_quirks_of(profile)
     for name, value in sorted(json_tree.mapping(settings, "quirks").items()):

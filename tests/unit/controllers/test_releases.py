@@ -65,6 +65,15 @@ def test_history_may_switch_on_what_its_release_has_repaired():
     assert registry.options_from({"profile": "1.36"}).allocator_quirks == Quirks()
 
 
+def test_switching_one_quirk_of_a_patch_release_leaves_the_others():
+    options = registry.options_from({"profile": "1.36.1", "quirks": {"c24": False}})
+    assert options.quirks is not None
+    assert (options.quirks.c24, options.quirks.r2) == (False, True)
+    options = registry.options_from({"profile": "1.36", "quirks": {"c24": True}})
+    assert options.quirks is not None
+    assert (options.quirks.c24, options.quirks.r2) == (True, False)
+
+
 def partitioned(**more) -> Cluster:
     """A tainted device that needs all memory stands before one that fits (allocator.md Q1)."""
     made = Cluster(**more)
