@@ -17,7 +17,7 @@ from app.domain.controllers.scheduling.reasons import NodeAnswer
 from app.domain.errors import NotFound
 from app.domain.values.json_tree import JsonObject
 from app.domain.values.timestamps import Instant
-from app.service import unasked_pods
+from app.service import device_waits, unasked_pods
 from app.service.reason_tallies import nodes_text
 from app.service.reason_trees import NodeReason, merge_nodes, node_reason, same_answer
 from app.service.reasons import Reason, listed
@@ -88,6 +88,9 @@ def waiting(
     if early:
         known = unasked_pods.background(views, tree)
         return PodFindings(text=early, children=known or (Reason(text=early),))
+    early, lacking = device_waits.cause(views, tree, now)
+    if early and not node:
+        return PodFindings(text=early, children=lacking)
     found: list[NodeReason] = []
     refused: dict[Hashable, list[NodeAnswer]] = {}
     followed = 0
@@ -111,6 +114,7 @@ def waiting(
     if node and not found:
         raise NotFound(f'node "{node}" not found', resource="nodes")
     children = merge_nodes(found)
+    children = (*device_waits.failures(views, tree, now), *children)
     if rules.quirks.c16 and any(reason.is_error for reason in found):
         children = (Reason(text=ENDS_ATTEMPT), *children)
     helps: list[JsonObject] = []

@@ -69,6 +69,11 @@ def look(claim: JsonView, allocation: JsonView, now: Instant) -> Look:
     return READY
 
 
+def conditions_of(claim: JsonView, result: JsonObject) -> dict[str, JsonObject]:
+    """What the driver has said of one allocated device, by type; nothing yet is empty."""
+    return _conditions_of(json_tree.objects(claim, "status", "devices"), result) or {}
+
+
 def _waiting(name: str, allocation: JsonView, now: Instant) -> Look:
     try:
         since = timestamps.parse(json_tree.text(allocation, "allocationTimestamp"))

@@ -1,0 +1,87 @@
+"""Pods that have their devices and no binding yet: what the devices still lack.
+
+The claims are written and reserved; the scheduler looks at them every five seconds until all
+binding conditions hold, one fails, or time is up. Parity: controllers.md 3.8.
+"""
+
+from collections.abc import Iterator
+
+from app.domain.controllers import pods
+from app.domain.controllers.plan import Views
+from app.domain.controllers.scheduling import binding, pod_claims
+from app.domain.controllers.scheduling.binding import Readiness
+from app.domain.controllers.scheduling.pod_claims import ClaimsNotReady, PodClaim
+from app.domain.values import json_tree, timestamps
+from app.domain.values.json_tree import JsonObject, JsonView
+from app.domain.values.timestamps import SECOND, Instant, TimestampError
+from app.service.reasons import Reason
+
+
+def cause(views: Views, tree: JsonObject, now: Instant) -> tuple[str, tuple[Reason, ...]]:
+    """One sentence and what is behind it; an empty one for a pod that has not all its devices."""
+    claims = _claims(views, tree)
+    uid = json_tree.text(tree, "metadata", "uid")
+    if not claims or not all(_is_held(claim, uid) for claim in claims):
+        return "", ()
+    node = json_tree.text(tree, "status", "nominatedNodeName") or "its node"
+    lacking = tuple(reason for claim in claims for reason in _lacking(claim, now))
+    if lacking:
+        return f"its devices are being made ready for {node}", lacking
+    return f"its claims are written, its binding to {node} is under way", ()
+
+
+def failures(views: Views, tree: JsonObject, now: Instant) -> Iterator[Reason]:
+    """The claims of a waiting pod whose devices could not be made ready: no node takes them."""
+    for claim in _claims(views, tree):
+        if claim.allocation is None:
+            continue
+        look = binding.look(claim.tree, claim.allocation, now)
+        if look.readiness in (Readiness.FAILED, Readiness.TIMED_OUT):
+            yield Reason(text=f"{look.text}; the claim is given back before the pod is tried anew")
+
+
+def _claims(views: Views, tree: JsonObject) -> tuple[PodClaim, ...]:
+    try:
+        return pod_claims.resolve_all(views.objects, pods.facts(tree))
+    except ClaimsNotReady:
+        return ()
+
+
+def _is_held(claim: PodClaim, uid: str) -> bool:
+    return claim.allocation is not None and pods.is_reserved_for(claim.tree, uid)
+
+
+def _lacking(claim: PodClaim, now: Instant) -> Iterator[Reason]:
+    """Result by result, what is not as it has to be."""
+    assert claim.allocation is not None, "asked of claims that are held"
+    look = binding.look(claim.tree, claim.allocation, now)
+    if look.readiness is Readiness.READY:
+        return
+    lines: list[Reason] = []
+    for result in json_tree.objects(claim.allocation, "devices", "results"):
+        place = "/".join(json_tree.text(result, part) for part in ("driver", "pool", "device"))
+        said = binding.conditions_of(claim.tree, result)
+        for kind in json_tree.texts(result, "bindingFailureConditions"):
+            if said.get(kind, {}).get("status") == "True":
+                lines.append(Reason(text=f"{place}: {_told(kind, said[kind])}, a failure"))
+        for kind in json_tree.texts(result, "bindingConditions"):
+            if kind not in said:
+                lines.append(Reason(text=f"{place}: the driver has not said {kind} yet"))
+            elif said[kind].get("status") != "True":
+                lines.append(Reason(text=f"{place}: {_told(kind, said[kind])}"))
+    yield Reason(text=f"claim {claim.name}{_until(claim.allocation)}", children=tuple(lines))
+
+
+def _told(kind: str, condition: JsonObject) -> str:
+    parts = (json_tree.text(condition, part) for part in ("reason", "message"))
+    why = ": ".join(part for part in parts if part)
+    return f"{kind} is {condition.get('status')}{f' ({why})' if why else ''}"
+
+
+def _until(allocation: JsonView) -> str:
+    try:
+        since = timestamps.parse(json_tree.text(allocation, "allocationTimestamp"))
+    except TimestampError:
+        return ""
+    end = timestamps.seconds_text(Instant(since + binding.TIMEOUT))
+    return f", looked at every {binding.POLL // SECOND} s until {end}"
