@@ -137,6 +137,11 @@ class ObjectsProjection:
         """How many objects of a resource exist."""
         return len(self._sorted.get((group, resource), ()))
 
+    @property
+    def total(self) -> int:
+        """How many objects exist."""
+        return len(self._events)
+
     def dependents(self, owner_uid: str) -> Iterable[ObjectKey]:
         """Keys of objects that name this uid as an owner, sorted."""
         return sorted(self._owned.get(owner_uid, ()))

@@ -51,8 +51,9 @@ TRANSIENT_MAX = 60 * SECOND
 class ReplayBounds:
     """Bounds of one replay.
 
-    `page_max` events are read at once; the invariants are checked every `invariants_every` events
-    and at the end.
+    `page_max` events are read at once; the invariants are checked every `invariants_every` events,
+    or after as many as there are objects if these are more (a check looks at all of them), and at
+    the end.
     """
 
     page_max: int = 5_000
@@ -302,6 +303,7 @@ class _SecondPass:
         self._invariants = _InvariantWatch(self._views)
         self._audit = TaintAudit(self._views)
         self._events = 0
+        self._next_check = bounds.invariants_every
 
     def take(self, event: Event) -> None:
         """Check what can be checked before the event, fold it, check what follows."""
@@ -317,8 +319,10 @@ class _SecondPass:
         self._decisions.after(event)
         self._invariants.note(event)
         self._events += 1
-        if self._events % self._bounds.invariants_every == 0:
+        if self._events >= self._next_check:
             self._invariants.check()
+            apart = max(self._bounds.invariants_every, self._views.objects.total)
+            self._next_check = self._events + apart
 
     def report(self, history: HistoryInfo, *, is_whole: bool) -> VerifyReport:
         """Everything that was found, after a last look at the invariants."""
