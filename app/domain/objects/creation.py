@@ -16,6 +16,7 @@ from app.domain.objects import (
     registry,
     rejections,
     schema,
+    stored_defaults,
     workloads,
 )
 from app.domain.objects.commands import CreateObject, WriteOptions
@@ -199,6 +200,8 @@ def _prepare(
             pods.encode_secret(tree)
         case ("apiextensions.k8s.io", "CustomResourceDefinition"):
             tree["status"] = naming.status(reader, tree, stamp.time)
+        case ("certificates.k8s.io", _):
+            stored_defaults.prepare_signing_request(tree, stamp.actor)
         case ("batch", "Job"):
             workloads.prepare_job(tree)
         case _:

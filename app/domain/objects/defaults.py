@@ -7,7 +7,7 @@ Works in place on a pruned tree in the storage version, which the caller owns. P
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from app.domain.objects import pod_defaults
+from app.domain.objects import pod_defaults, stored_defaults
 from app.domain.objects.custom import definition_rules
 from app.domain.objects.registry import Kind
 from app.domain.values import json_tree, timestamps
@@ -32,7 +32,8 @@ def apply(kind: Kind, tree: JsonObject, *, now: Instant, from_beta: bool = False
     elif kind.kind in ("ResourceSlice", "DeviceTaintRule"):
         _default_taints(kind, tree, now)
     else:
-        setter = _BY_KIND.get((kind.group, kind.kind))
+        place = (kind.group, kind.kind)
+        setter = _BY_KIND.get(place) or stored_defaults.BY_KIND.get(place)
         if setter is not None:
             setter(tree)
 

@@ -7,9 +7,11 @@ Pods and nodes have modules of their own beside this one.
 from app.domain.objects import (
     cells,
     printing_batch,
+    printing_networks,
     printing_nodes,
     printing_pods,
     printing_stored,
+    printing_volumes,
 )
 from app.domain.objects.custom import columns
 from app.domain.objects.durations import age_text
@@ -308,6 +310,8 @@ _PRINTERS: dict[tuple[str, str], Printer] = {
         ("batch", "jobs", printing_batch.JOB, printing_batch.job),
         ("batch", "cronjobs", printing_batch.CRON_JOB, printing_batch.cron_job),
         *printing_stored.ROWS,
+        *printing_networks.ROWS,
+        *printing_volumes.ROWS,
     )
 }
 

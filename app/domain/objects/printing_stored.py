@@ -3,16 +3,11 @@
 Parity: api-surface.md 6, "Columns"; the printers of the real server.
 """
 
-from collections.abc import Callable
-from typing import TypeAlias
-
 from app.domain.objects import cells
-from app.domain.objects.tables import NONE, Cells
+from app.domain.objects.tables import NONE, Cells, Row
 from app.domain.values import json_tree
 from app.domain.values.json_tree import JsonObject, JsonView
 from app.domain.values.timestamps import Instant
-
-Row: TypeAlias = tuple[str, str, str, Callable[[JsonObject, Instant], Cells]]
 
 ENDPOINTS_SHOWN = 3
 UNSET = "<unset>"

@@ -352,6 +352,8 @@ Sysctl: 1:name, 2:value
 TCPSocketAction: 1:port=IntOrString, 2:host?
 Taint: 1:key, 2:value?, 3:effect, 4:timeAdded=Time*
 Toleration: 1:key?, 2:operator?, 3:value?, 4:effect?, 5:tolerationSeconds=int64*
+TopologySelectorLabelRequirement: 1:key, 2:values=string[]
+TopologySelectorTerm: 1:matchLabelExpressions=TopologySelectorLabelRequirement[]
 TopologySpreadConstraint: 1:maxSkew=int32, 2:topologyKey, 3:whenUnsatisfiable,
   4:labelSelector=meta.v1.LabelSelector*, 5:minDomains=int32*, 6:nodeAffinityPolicy*,
   7:nodeTaintsPolicy*, 8:matchLabelKeys=string[]

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 
 from app.domain.objects.protobuf_core import CORE_V1
 from app.domain.objects.protobuf_definitions import APIEXTENSIONS_V1
+from app.domain.objects.protobuf_stored import STORED
 from app.domain.values.protobuf import Message, parse_table
 
 _META_V1 = """
@@ -336,6 +337,7 @@ def _messages() -> dict[str, Message]:
         ("policy.v1", _POLICY_V1),
         ("rbac.v1", _RBAC_V1),
         ("scheduling.v1", _SCHEDULING_V1),
+        *STORED,
     ):
         found |= parse_table(package, text)
     for version, own in (

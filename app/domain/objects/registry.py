@@ -308,6 +308,8 @@ _SCALED = ("scale", "status")
 _ALL = ("all",)
 _APPS = "apps"
 _RBAC = "rbac.authorization.k8s.io"
+_NETWORKING = "networking.k8s.io"
+_STORAGE = "storage.k8s.io"
 
 _KINDS: tuple[Kind, ...] = (
     _core(
@@ -404,6 +406,31 @@ _KINDS: tuple[Kind, ...] = (
     _plain(_RBAC, "ClusterRole", "clusterroles", namespaced=False, name_format="path"),
     _plain(
         _RBAC, "ClusterRoleBinding", "clusterrolebindings", namespaced=False, name_format="path"
+    ),
+    _plain(
+        _NETWORKING, "Ingress", "ingresses", "ing", subresources=_STATUS, has_generation=True
+    ),
+    _plain(
+        _NETWORKING, "IngressClass", "ingressclasses", namespaced=False, has_generation=True
+    ),
+    _plain(_NETWORKING, "NetworkPolicy", "networkpolicies", "netpol", has_generation=True),
+    _plain("discovery.k8s.io", "EndpointSlice", "endpointslices", has_generation=True),
+    _make(
+        "autoscaling", ("v2",), "HorizontalPodAutoscaler", "horizontalpodautoscalers", ("hpa",),
+        categories=_ALL, subresources=_STATUS,
+    ),
+    _plain(_STORAGE, "StorageClass", "storageclasses", "sc", namespaced=False),
+    _plain(_STORAGE, "CSIDriver", "csidrivers", namespaced=False, has_generation=True),
+    _plain(_STORAGE, "CSINode", "csinodes", namespaced=False),
+    _plain(_STORAGE, "CSIStorageCapacity", "csistoragecapacities"),
+    _plain(
+        _STORAGE, "VolumeAttachment", "volumeattachments", namespaced=False, subresources=_STATUS
+    ),
+    _plain("node.k8s.io", "RuntimeClass", "runtimeclasses", namespaced=False),
+    _plain(
+        "certificates.k8s.io", "CertificateSigningRequest", "certificatesigningrequests", "csr",
+        namespaced=False, subresources=("approval", "status"),
+        field_labels=NAME_LABEL + _labels("spec.signerName"),
     ),
 )  # fmt: skip
 

@@ -41,6 +41,11 @@ def merged(kind: Kind, old: JsonObject, tree: JsonObject, subresource: str) -> J
             found["metadata"] = dict(metadata.of(old))
             _take(found["metadata"], "annotations", metadata.of(tree))
         return found
+    if subresource == "approval":
+        found = dict(old)
+        found["status"] = dict(old.get("status", {}))
+        _take(found["status"], "conditions", tree.get("status", {}))
+        return found
     if subresource == "finalize":
         found = dict(tree)
         _take(found, "status", old)

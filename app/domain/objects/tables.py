@@ -12,6 +12,9 @@ Cells: TypeAlias = list[Cell]
 
 NONE = "<none>"
 
+Row: TypeAlias = tuple[str, str, str, Callable[[JsonObject, Instant], Cells]]
+"""Group and resource, the columns as text, the function that fills them."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TableColumn:

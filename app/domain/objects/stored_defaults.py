@@ -1,0 +1,79 @@
+"""Defaults of kinds that are stored for others: networks, volumes, autoscalers, certificates.
+
+Works in place like `defaults`, which is the only caller but for `prepare_signing_request`.
+"""
+
+from collections.abc import Callable
+
+from app.domain.log import Actor
+from app.domain.values import json_tree
+from app.domain.values.json_tree import JsonObject
+
+_CPU_PERCENT = 80
+"""What an autoscaler aims at when it is told nothing."""
+
+
+def prepare_signing_request(tree: JsonObject, actor: Actor) -> None:
+    """Who asks for a certificate is known to the server; what the request says is not believed."""
+    spec = tree.setdefault("spec", {})
+    for name in ("extra", "groups", "uid", "username"):
+        spec.pop(name, None)
+    spec["username"] = actor.user
+    if actor.groups:
+        spec["groups"] = list(actor.groups)
+
+
+def _storage_class(tree: JsonObject) -> None:
+    tree.setdefault("reclaimPolicy", "Delete")
+    tree.setdefault("volumeBindingMode", "Immediate")
+
+
+def _csi_driver(tree: JsonObject) -> None:
+    spec = tree.setdefault("spec", {})
+    spec.setdefault("attachRequired", True)
+    for name in ("podInfoOnMount", "requiresRepublish", "seLinuxMount", "storageCapacity"):
+        spec.setdefault(name, False)
+    spec.setdefault("fsGroupPolicy", "ReadWriteOnceWithFSType")
+    if not spec.get("volumeLifecycleModes"):
+        spec["volumeLifecycleModes"] = ["Persistent"]
+
+
+def _network_policy(tree: JsonObject) -> None:
+    spec = tree.setdefault("spec", {})
+    if not spec.get("policyTypes"):
+        spec["policyTypes"] = ["Ingress", *(["Egress"] if spec.get("egress") else [])]
+    for way in ("ingress", "egress"):
+        for rule in json_tree.objects(spec, way):
+            for port in json_tree.objects(rule, "ports"):
+                port.setdefault("protocol", "TCP")
+
+
+def _ingress_class(tree: JsonObject) -> None:
+    parameters = json_tree.get(tree, "spec", "parameters")
+    if isinstance(parameters, dict):
+        parameters.setdefault("scope", "Cluster")
+
+
+def _endpoint_slice(tree: JsonObject) -> None:
+    for port in json_tree.objects(tree, "ports"):
+        port.setdefault("name", "")
+        port.setdefault("protocol", "TCP")
+
+
+def _autoscaler(tree: JsonObject) -> None:
+    spec = tree.setdefault("spec", {})
+    spec.setdefault("minReplicas", 1)
+    if not spec.get("metrics"):
+        target = {"type": "Utilization", "averageUtilization": _CPU_PERCENT}
+        spec["metrics"] = [{"type": "Resource", "resource": {"name": "cpu", "target": target}}]
+
+
+BY_KIND: dict[tuple[str, str], Callable[[JsonObject], None]] = {
+    ("autoscaling", "HorizontalPodAutoscaler"): _autoscaler,
+    ("discovery.k8s.io", "EndpointSlice"): _endpoint_slice,
+    ("networking.k8s.io", "IngressClass"): _ingress_class,
+    ("networking.k8s.io", "NetworkPolicy"): _network_policy,
+    ("storage.k8s.io", "CSIDriver"): _csi_driver,
+    ("storage.k8s.io", "StorageClass"): _storage_class,
+}
+"""What fills in the defaults, by group and kind."""
