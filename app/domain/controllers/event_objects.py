@@ -32,10 +32,11 @@ _Fact = tuple[str, str, str, str, str, str]
 
 
 class Reporter:
-    """What one component has said about whom."""
+    """What one component has said about whom. `writer` is the binary that the component is in."""
 
-    def __init__(self, component: str) -> None:
+    def __init__(self, component: str, writer: WriteOptions = MANAGER) -> None:
         self.component = component
+        self._writer = writer
         self._said: dict[_Fact, tuple[ObjectKey, int]] = {}
 
     def fold(self, event: Event) -> None:
@@ -86,7 +87,7 @@ class Reporter:
                 version="v1",
                 type=PatchType.STRATEGIC,
                 body={"count": count + 1, "lastTimestamp": text, "message": message},
-                options=MANAGER,
+                options=self._writer,
             )
         key = fresh_key(objects, subject, now, taken)
         return CreateObject(
@@ -108,7 +109,7 @@ class Reporter:
                 "reportingComponent": self.component,
                 "reportingInstance": "",
             },
-            options=MANAGER,
+            options=self._writer,
         )
 
 
@@ -157,7 +158,7 @@ def without_refused(objects: ObjectsReader, commands: Iterable[Command]) -> tupl
 
 
 def _is_refused(objects: ObjectsReader, command: Command) -> bool:
-    if not isinstance(command, CreateObject) or not is_of(command.key, EVENT_OBJECTS):
+    if not isinstance(command, CreateObject) or command.key.resource != EVENT_OBJECTS[1]:
         return False
     kind = registry.find(*EVENT_OBJECTS)
     assert kind is not None, "Events are served always"

@@ -247,6 +247,9 @@ def check_scheduler_form(tree: JsonObject) -> None:
     assert (tree["firstTimestamp"], tree["lastTimestamp"]) == (None, None)
     assert "count" not in tree
     assert tree["involvedObject"]["resourceVersion"]
+    (entry,) = tree["metadata"]["managedFields"]
+    assert (entry["manager"], entry["apiVersion"]) == ("kube-scheduler", "events.k8s.io/v1")
+    assert {"f:note", "f:regarding", "f:reportingController"} <= entry["fieldsV1"].keys()
 
 
 def check_controller_form(tree: JsonObject, reporter: str) -> None:
@@ -255,6 +258,9 @@ def check_controller_form(tree: JsonObject, reporter: str) -> None:
     assert tree["firstTimestamp"] == tree["lastTimestamp"]
     assert tree["source"]["component"] == reporter
     assert "action" not in tree
+    (entry,) = tree["metadata"]["managedFields"]
+    manager = "kubelet" if reporter == "kubelet" else "kube-controller-manager"
+    assert (entry["manager"], entry["apiVersion"]) == (manager, "v1")
 
 
 @pytest.mark.parametrize(

@@ -1,32 +1,28 @@
 """Plans that the rules refuse, and what others have to do with it."""
 
+from app.domain.values import json_tree
 from app.service.reconciling import LoopBounds
-from tests.cluster import Cluster, claim_spec
+from tests.cluster import DRIVER, Cluster
 
 
 def test_pod_that_is_refused_is_not_tried_for_ever_beside_a_quiet_one():
-    """Of a pod in a namespace that ends no Event may be made; another has nothing new to say."""
+    """Of one pod the claim cannot be written (C13); another has nothing new to say."""
     cluster = Cluster(bounds=LoopBounds(steps_max=500))
-    cluster.create("v1", "Namespace", "team")
     cluster.device_class("gpu")
     cluster.device_class("none", 'device.driver == "none.example.com"')
     cluster.node()
-    for namespace, name in (("team", "gpu"), ("default", "none")):
-        cluster.apply(
-            {
-                "apiVersion": "resource.k8s.io/v1",
-                "kind": "ResourceClaimTemplate",
-                "metadata": {"name": "template", "namespace": namespace},
-                "spec": {"spec": claim_spec(name)},
-            }
-        )
-    cluster.pod("quiet", template="template")
-    cluster.pod("loud", template="template", namespace="team")
+    cluster.template(class_name="none")
+    cluster.claim("untimed")
+    tree = json_tree.copy(cluster.must("resourceclaims", "untimed"))
+    result = {"request": "gpu", "driver": DRIVER, "pool": "n1", "device": "gpu-0"}
+    tree["status"] = {"allocation": {"devices": {"results": [result]}}}
+    cluster.update("resourceclaims", tree, "status")
+    cluster.pod("quiet", template="gpu")
+    cluster.pod("loud", claim="untimed")
     cluster.wait(600)
-    cluster.delete("namespaces", "team")
-    cluster.wait(1)
+    before = len(cluster.line.refusals)
     cluster.slice(devices=1)
-    cluster.wait(3)
-    texts = {text for _, text in cluster.line.refusals}
-    assert any("because it is being terminated" in text for text in texts)
-    assert len(cluster.line.refusals) < 20
+    cluster.wait(30)
+    texts = {text for _, text in cluster.line.refusals[before:]}
+    assert any("field is immutable" in text for text in texts), texts
+    assert len(cluster.line.refusals) - before < 20

@@ -74,7 +74,7 @@ class KubeletReconciler:
         self._lost: dict[str, dict[str, Instant]] = {}
         self._waiting: dict[ObjectKey, dict[ObjectKey, None]] = {}
         self._told: dict[ObjectKey, str] = {}
-        self._reporter = Reporter(NAME)
+        self._reporter = Reporter(NAME, KUBELET)
         self._batcher = Batcher()
 
     def fold(self, event: Event, views: Views) -> None:

@@ -78,7 +78,7 @@ class ReportSeries:
         if is_series:
             return None
         return PatchObject(
-            key=key,
+            key=_said_as(key),
             version="v1",
             type=PatchType.STRATEGIC,
             body={"series": {"count": 2, "lastObservedTime": timestamps.micro_text(now)}},
@@ -141,28 +141,32 @@ def _create(
     note: str,
     related: JsonObject | None = None,
 ) -> CreateObject:
-    # Stored events are core/v1; the names are those of events.k8s.io in brackets: message (note),
-    # involvedObject (regarding), reportingComponent (reportingController).
+    # Parity: the scheduler speaks events.k8s.io/v1, which its entry in managedFields tells; what is
+    # stored, and read by `ReportSeries`, has the names of core/v1 (controllers.md 11.1).
     key = fresh_key(objects, subject, now)
     return CreateObject(
-        key=key,
+        key=_said_as(key),
         version="v1",
         tree={
             "kind": "Event",
-            "apiVersion": "v1",
+            "apiVersion": "events.k8s.io/v1",
             "metadata": {"name": key.name, "namespace": key.namespace},
-            "involvedObject": subject,
+            "regarding": subject,
             "reason": reason,
-            "message": messages.note(note),
-            "source": {},
-            "firstTimestamp": None,
-            "lastTimestamp": None,
+            "note": messages.note(note),
+            "deprecatedSource": {},
+            "deprecatedFirstTimestamp": None,
+            "deprecatedLastTimestamp": None,
             "type": kind,
             "eventTime": timestamps.micro_text(now),
             "action": action,
             **({} if related is None else {"related": related}),
-            "reportingComponent": COMPONENT,
+            "reportingController": COMPONENT,
             "reportingInstance": INSTANCE,
         },
         options=MANAGER,
     )
+
+
+def _said_as(key: ObjectKey) -> ObjectKey:
+    return key._replace(group="events.k8s.io")
