@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from typing import cast
 
 import anyio
+import msgspec
 
 from app.domain.errors import HeadMoved, LogError, LogUnavailable, StaleLease, TooLarge
 from app.domain.log import (
@@ -49,8 +50,7 @@ from app.domain.values.timestamps import Instant
 from app.ports import Clock, EventLog, UidSource
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Outcome:
+class Outcome(msgspec.Struct, frozen=True, kw_only=True):
     """What became of a command: the answer's tree (storage version) and its last event.
 
     `event` is None when nothing changed or for a dry run.

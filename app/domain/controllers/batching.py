@@ -12,8 +12,8 @@ from app.domain.log import ObjectKey
 from app.domain.objects.commands import RecordDecision, RecordFact
 
 BATCH_MAX = 48
-"""How many plans one append holds. An append takes as long as the disk does, whatever it holds: with
-16 the scheduler fell seconds behind clients that it keeps up with since."""
+"""How many plans one append holds. An append takes as long as the disk does, whatever it holds:
+with 16 the scheduler fell seconds behind clients that it keeps up with since."""
 
 QUIET_MAX = 64
 """How many keys without work one step looks at."""

@@ -4,7 +4,8 @@ Parity: allocator.md 20 (claim helper functions) and controllers.md 2.1, 3.1.
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+
+import msgspec
 
 from app.domain.values import json_tree
 from app.domain.values.json_tree import JsonView
@@ -13,8 +14,7 @@ FINISHED = ("Succeeded", "Failed")
 """The phases in which a pod stays."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ClaimEntry:
+class ClaimEntry(msgspec.Struct, frozen=True, kw_only=True):
     """One entry of `spec.resourceClaims`; at most one of `claim` and `template` is set."""
 
     name: str
@@ -22,8 +22,7 @@ class ClaimEntry:
     template: str = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PodFacts:
+class PodFacts(msgspec.Struct, frozen=True, kw_only=True):
     """The parts of a pod that decide what controllers do with it.
 
     `generated` is `status.resourceClaimStatuses`: entry name to claim name, None for an entry that
@@ -51,8 +50,7 @@ class PodFacts:
         return bool(self.entries or self.extended_claim)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class EntryClaim:
+class EntryClaim(msgspec.Struct, frozen=True, kw_only=True):
     """Which claim an entry of a pod stands for.
 
     `name` is None when the entry needs none. `problem` is upstream's text when it cannot be told.

@@ -4,7 +4,7 @@ Parity: api-surface.md 9. What the manager applied before and now leaves out is 
 somebody else owns it too. Fields of others that would change are conflicts; `force` takes them.
 """
 
-from dataclasses import replace
+from msgspec.structs import replace
 
 from app.domain.errors import BadRequest, Cause, Conflict, Invalid
 from app.domain.log import Stamp

@@ -1,13 +1,12 @@
 """The answer of `decide`: drafts of events, and the object as the client gets it."""
 
-from dataclasses import dataclass
+import msgspec
 
 from app.domain.log import Draft
 from app.domain.values.json_tree import JsonObject
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Decided:
+class Decided(msgspec.Struct, frozen=True, kw_only=True):
     """What a command does.
 
     No drafts: nothing changes, or it was a dry run. `tree` is the answer in the storage version;

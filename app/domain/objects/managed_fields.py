@@ -6,10 +6,10 @@ gets none by updates, only by the first apply.
 """
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
 from functools import lru_cache
 
 import msgspec
+from msgspec.structs import replace
 
 from app.domain.log import Stamp
 from app.domain.log.chain import canonical_json
@@ -49,8 +49,7 @@ _UNTRACKED_METADATA = (
 )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Manager:
+class Manager(msgspec.Struct, frozen=True, kw_only=True, eq=False):
     """One entry: who, how, through which version and subresource, since when, which fields.
 
     `written` is a set with its `fieldsV1`, which need not be made again while the entry has that
@@ -63,7 +62,7 @@ class Manager:
     subresource: str = ""
     time: str = ""
     fields: FieldSet
-    written: tuple[FieldSet, JsonObject] | None = field(default=None, compare=False)
+    written: tuple[FieldSet, JsonObject] | None = None
 
     def is_same_writer(self, other: "Manager") -> bool:
         """True when a write of the other goes into this entry."""

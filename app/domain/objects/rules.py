@@ -4,6 +4,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Protocol, TypeAlias
 
+import msgspec
+
 from app.domain.objects.field_errors import FieldError
 from app.domain.objects.profile import Profile
 from app.domain.objects.reader import ObjectsReader
@@ -62,8 +64,7 @@ class NoObjectRules:
         return ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ValidationContext:
+class ValidationContext(msgspec.Struct, frozen=True, kw_only=True):
     """What validation may look at besides the object: the release, other objects, the time."""
 
     profile: Profile

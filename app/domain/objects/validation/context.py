@@ -1,7 +1,8 @@
 """What a rule may need beside the object."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+
+import msgspec
 
 from app.domain.objects.profile import Profile
 from app.domain.objects.rules import (
@@ -12,11 +13,10 @@ from app.domain.objects.rules import (
 )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Context:
+class Context(msgspec.Struct, frozen=True, kw_only=True):
     """The release imitated, the labels of the object's namespace, and the check for expressions."""
 
     profile: Profile
-    namespace_labels: Mapping[str, str] = field(default_factory=dict)
+    namespace_labels: Mapping[str, str] = msgspec.field(default_factory=dict)
     check_expression: CheckExpression = accept_expression
     object_rules: ObjectRules = NoObjectRules()
