@@ -392,6 +392,56 @@ SLICE_ROWS = [
         ],
     ),
     (
+        "resources of the node",
+        slice_spec(
+            {
+                "name": "d",
+                "capacity": {"cores": {"value": "8"}},
+                "nodeAllocatableResources": {
+                    "cpu": {"mapping": {"capacityKey": "cores", "capacityMultiplier": "2"}},
+                    "memory": {"mapping": {"deviceMultiplier": "1Gi"}, "overhead": {"perPod": "0"}},
+                    "hugepages-2Mi": {"overhead": {"perContainer": "2Mi"}},
+                },
+            }
+        ),
+        [],
+    ),
+    (
+        "resources of the node, wrong",
+        slice_spec(
+            {
+                "name": "d",
+                "nodeAllocatableResources": {
+                    "cpu": {},
+                    "ephemeral-storage": {"mapping": {}, "overhead": {}},
+                    "example.com/gpu": {"mapping": {"deviceMultiplier": "0"}},
+                    "hugepages-1Gi": {"mapping": {"capacityKey": "c"}},
+                    "memory": {"overhead": {"perPod": "-1"}},
+                },
+            }
+        ),
+        [
+            f"spec.devices[0].nodeAllocatableResources{text}"
+            for text in (
+                "[cpu]: Required value: at least one of `mapping` and `overhead` is required",
+                "[ephemeral-storage].mapping: Required value: exactly one of `capacityKey` and "
+                "`deviceMultiplier` is required",
+                "[ephemeral-storage].overhead: Required value: at least one of `perPod` and "
+                "`perContainer` is required",
+                '[example.com/gpu]: Invalid value: "example.com/gpu": must be cpu, memory, '
+                "ephemeral-storage or begin with hugepages-",
+                '[example.com/gpu].mapping.deviceMultiplier: Invalid value: "0": must be greater '
+                "than zero",
+                '[hugepages-1Gi].mapping.capacityKey: Invalid value: "c": must be the name of a '
+                "capacity of the device",
+                "[hugepages-1Gi].mapping.capacityMultiplier: Required value: required when "
+                "`capacityKey` is set",
+                '[memory].overhead.perPod: Invalid value: "-1": must be greater than or equal to '
+                "zero",
+            )
+        ],
+    ),
+    (
         "same name twice",
         slice_spec({"name": "d"}, {"name": "d"}),
         ['spec.devices[1].name: Duplicate value: "d"'],

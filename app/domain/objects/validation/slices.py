@@ -11,7 +11,7 @@ from app.domain.objects.field_errors import (
     required,
     too_many,
 )
-from app.domain.objects.validation import device_values, shared
+from app.domain.objects.validation import device_values, node_resources, shared
 from app.domain.objects.validation.context import Context
 from app.domain.objects.validation.node_selectors import node_selector
 from app.domain.values import json_tree, names
@@ -195,6 +195,7 @@ def _device(
         key_path=".counterSet",
     )
     errors += _device_node_selection(tree, path, per_device)
+    errors += node_resources.check(tree, path)
     return errors + _binding_conditions(tree, path)
 
 
