@@ -244,3 +244,21 @@ def test_search_that_is_given_up_ends_the_attempt_since_1_36():
     with pytest.raises(cycle.Aborted) as raised:
         begun.check(info, begun.verdict(info))
     assert raised.value.text == "node n1: timed out trying to allocate devices"
+
+
+@pytest.mark.parametrize(("version", "node"), [("1.35", "n2"), ("1.36", "n1"), ("1.37", "n1")])
+def test_what_a_pod_does_for_the_balance_counts_since_1_36(version, node):
+    """n1 uses 0.8 of its cpu, n2 0.4 of cpu and memory; the pod asks for 0.2 of the memory.
+
+    Least allocated is 50 on both. The pod leaves a balance of 70 on n1 and of 90 on n2, so n2 was
+    better; but n1 had 60 and n2 100 before: 50 + (50 + 10) / 2 = 80 and 50 + (50 - 10) / 2 = 70.
+    """
+    made = Cluster(profile=Profile(version=version))
+    for name, cpu, memory in (("n1", "3200m", "0"), ("n2", "1600m", "26214Mi")):
+        made.node(name, cpu="4")
+        chosen = {"kubernetes.io/hostname": name}
+        made.pod(f"on-{name}", requests={"cpu": cpu, "memory": memory}, nodeSelector=chosen)
+    made.settle()
+    made.pod(requests={"cpu": "0", "memory": "13107Mi"})
+    made.settle()
+    assert made.must("pods", "pod")["spec"]["nodeName"] == node

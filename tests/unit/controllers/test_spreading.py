@@ -272,3 +272,18 @@ def test_default_constraints_are_three_over_nodes_and_five_over_zones():
     assert found is not None
     nodes = [info for node in ("n1", "n2", "n3") if (info := index.get(node)) is not None]
     assert found.scores(nodes) == [46, 53, 100]
+
+
+def test_pod_like_one_without_hope_is_still_told_of_its_own_constraints():
+    """Both are alike for all filters but this one, and nothing happens in between."""
+    cluster = zones("a", "b")
+    cluster.device_class()
+    cluster.template()
+    entries = [{"name": "gpu", "resourceClaimTemplateName": "gpu"}]
+    web(cluster, "plain", resourceClaims=entries)
+    assert "2 cannot allocate all claims" in cluster.pod_condition("plain")["message"]
+    web(cluster, "spread", resourceClaims=entries, topologySpreadConstraints=hard(key="rack"))
+    assert (
+        "2 node(s) didn't match pod topology spread constraints (missing required label)"
+        in (cluster.pod_condition("spread")["message"])
+    )
