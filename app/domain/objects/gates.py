@@ -5,17 +5,21 @@ it is dropped. Works in place on a tree the caller owns. Parity: objects.md 12.
 """
 
 from collections.abc import Iterator
-from typing import Any
+from functools import lru_cache
+from typing import Any, TypeAlias
 
 from app.domain.objects.profile import Profile
 from app.domain.objects.registry import Kind
 from app.domain.values import json_tree
 from app.domain.values.json_tree import JsonObject, JsonView
 
+_Row: TypeAlias = tuple[tuple[str, ...], str, tuple[str, ...]]
+"""Gates of which all have to be on, where the fields stand, and their names."""
+
 _BINDING = ("DRADeviceBindingConditions", "DRAResourceClaimDeviceStatus")
 
 # Where a field stands: inside a request (exact or alternative), a result, a device, and so on.
-_SLICE_FIELDS: tuple[tuple[tuple[str, ...], str, tuple[str, ...]], ...] = (
+_SLICE_FIELDS: tuple[_Row, ...] = (
     (("DRADeviceTaints",), "device", ("taints",)),
     (
         ("DRAPartitionableDevices",),
@@ -31,7 +35,7 @@ _SLICE_FIELDS: tuple[tuple[tuple[str, ...], str, tuple[str, ...]], ...] = (
     (("DRAOptionalNodeOperations",), "spec", ("skipNodeOperations",)),
     (("DRAPartitionableDevicesType",), "spec", ("partitionTypeAttribute",)),
 )
-_CLAIM_FIELDS: tuple[tuple[tuple[str, ...], str, tuple[str, ...]], ...] = (
+_CLAIM_FIELDS: tuple[_Row, ...] = (
     (("DRAPrioritizedList",), "main", ("firstAvailable",)),
     (("DRAAdminAccess",), "request", ("adminAccess",)),
     (("DRAAdminAccess",), "result", ("adminAccess",)),
@@ -61,9 +65,7 @@ def drop_disabled(kind: Kind, tree: JsonObject, old: JsonView | None, profile: P
         return
     else:
         return
-    for gates, place, names in rows:
-        if profile.all_enabled(*gates):
-            continue
+    for gates, place, names in _closed(rows is _CLAIM_FIELDS, profile.open_gates):
         used = _gate_fields(rows, gates)
         if old is not None and any(
             name in holder
@@ -77,8 +79,15 @@ def drop_disabled(kind: Kind, tree: JsonObject, old: JsonView | None, profile: P
                 holder.pop(name, None)
 
 
+@lru_cache(maxsize=64)
+def _closed(is_claim: bool, on: frozenset[str]) -> tuple[_Row, ...]:
+    """The rows of claims or of slices that are not allowed with these gates on."""
+    rows = _CLAIM_FIELDS if is_claim else _SLICE_FIELDS
+    return tuple(row for row in rows if not on.issuperset(row[0]))
+
+
 def _gate_fields(
-    rows: tuple[tuple[tuple[str, ...], str, tuple[str, ...]], ...], gates: tuple[str, ...]
+    rows: tuple[_Row, ...], gates: tuple[str, ...]
 ) -> list[tuple[str, tuple[str, ...]]]:
     return [(place, names) for gate, place, names in rows if gate == gates]
 

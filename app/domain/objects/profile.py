@@ -105,6 +105,11 @@ class Profile:
         """True when the scheduler of this release does not see DeviceTaintRules (C24)."""
         return bool(self.patch)
 
+    @property
+    def open_gates(self) -> frozenset[str]:
+        """All gates that are on; profiles with the same ones treat fields alike."""
+        return self._on
+
     def enabled(self, gate: str) -> bool:
         """True when the gate is on; unknown names are our mistake."""
         assert gate in GATES, gate
