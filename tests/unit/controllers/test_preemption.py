@@ -2,10 +2,12 @@
 
 import pytest
 
+from app.domain.controllers.resources import pod_key
 from app.domain.controllers.scheduling import preemption
+from app.domain.objects.commands import BindPod
 from app.domain.values import json_tree
 from app.domain.values.json_tree import JsonObject
-from tests.cluster import Cluster, check_decisions
+from tests.cluster import USER, Cluster, check_decisions
 
 NOT_HELPFUL = "Preemption is not helpful for scheduling"
 NO_VICTIMS = "No preemption victims found for incoming pod"
@@ -561,6 +563,20 @@ def test_nominated_pod_that_is_deleted_lets_others_have_the_room():
     cluster.settle().wait(20)
     assert node_of(cluster, "lower") == "n1"
     check_again(cluster)
+
+
+def test_nominated_pod_that_is_bound_elsewhere_lets_others_have_the_room():
+    cluster = fleet("4", "4")
+    pod(cluster, "blocks", "4", node="n2", priority="high")
+    pod(cluster, "small", "3", node="n1")
+    pod(cluster, "big", "4", priority="high")
+    pod(cluster, "lower", "1")
+    cluster.settle().wait(20)
+    assert (nominated(cluster, "big"), node_of(cluster, "lower")) == ("n1", "")
+    bind = BindPod(key=pod_key("default", "big"), node="n2")
+    cluster.line.submit(bind, actor=USER)
+    cluster.settle().wait(20)
+    assert node_of(cluster, "lower") == "n1"
 
 
 def test_pod_with_a_nomination_in_vain_loses_it():

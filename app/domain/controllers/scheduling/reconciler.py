@@ -246,8 +246,10 @@ class SchedulingReconciler:
             if self.nodes.counts_as(tree):
                 return
             self._forget(place)
-            self.nodes.nominations.forget(place)
-            self.nodes.bind(bound_pod(tree))
+            given_up = self.nodes.nominations.forget(place)
+            self.nodes.bind(bound := bound_pod(tree))
+            if given_up is not None and given_up.node != bound.node:
+                self._wake(waking.given_up(given_up), event, objects)
             if not waking.POD_CAME.plugins.isdisjoint(self.queue.rejected_by):
                 self._wake(waking.POD_CAME, event, objects)
             return
