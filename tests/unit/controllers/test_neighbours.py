@@ -305,6 +305,18 @@ def test_node_that_is_named_and_is_not_there():
     assert "2 node(s) didn't satisfy plugin(s) [NodeAffinity]" in told(cluster, "lost")
 
 
+def test_terms_that_name_different_nodes_at_once_contradict():
+    cluster = zoned("a", "b")
+    fields = [{"key": "metadata.name", "operator": "In", "values": [name]} for name in ("n1", "n2")]
+    affinity = {"nodeAffinity": {REQUIRED: {"nodeSelectorTerms": [{"matchFields": fields}]}}}
+    assert run(cluster, "torn", affinity=affinity) == ""
+    assert told(cluster, "torn") == (
+        "0/2 nodes are available: pod affinity terms conflict. no new claims to deallocate, "
+        "preemption: 0/2 nodes are available: 2 Preemption is not helpful for scheduling."
+    )
+    checked(cluster)
+
+
 def test_named_node_moves_the_start_of_the_next_look_by_one():
     """Upstream counts the nodes that it asked (controllers.md 4.4)."""
     cluster = zoned("a", "b", "b", profile=Profile(version="1.36"))

@@ -55,6 +55,8 @@ __all__ = [
     "nodes_to_find",
 ]
 
+CONTRADICTORY = filters.Refusal(plugin="NodeAffinity", reasons=("pod affinity terms conflict",))
+
 FEASIBLE_MIN = 100
 """At least so many feasible nodes are looked for, or all when there are fewer nodes."""
 
@@ -127,12 +129,15 @@ def attempt(
     """Find a node for the pod. `start` is the place in the node order to begin at."""
     if not len(nodes):
         return Attempt(outcome="Unschedulable", message=messages.NO_NODES, next_start=start)
+    if pod.only_nodes is not None and not pod.only_nodes:
+        return _prefilter_failure(nodes, pod, CONTRADICTORY, start)
     try:
         claims = pod_claims.resolve(views.objects, pod.facts)
         is_in_flight = views.allocated.is_in_flight
         pod_claims.check_fresh(views.objects, claims, rules.gates, is_in_flight)
     except ClaimsNotReady as problem:
-        return _prefilter_failure(nodes, pod, str(problem), start)
+        refusal = filters.Refusal(plugin=DEVICES, reasons=(str(problem),))
+        return _prefilter_failure(nodes, pod, refusal, start)
     cycle = begin(rules, views, nodes, verdicts, pod, claims, now)
     is_hopeless = cycle.kind.hopeless_at == nodes.version and not cycle.depends_on_others
     if is_hopeless and isinstance(cycle.kind.hopeless, _Tally):
@@ -380,13 +385,15 @@ def _to_deallocate(cycle: Cycle, tally: _Tally) -> PodClaim | None:
     return None
 
 
-def _prefilter_failure(nodes: NodeIndex, pod: PodSpec, text: str, start: int) -> Attempt:
-    count = len(nodes)
+def _prefilter_failure(
+    nodes: NodeIndex, pod: PodSpec, refusal: filters.Refusal, start: int
+) -> Attempt:
+    count, text = len(nodes), refusal.reasons[0]
     found = preemption.helpless(count, never=pod.never_preempts)
     return Attempt(
         outcome="Unschedulable",
         message=messages.unfit(count, text, ("no new claims to deallocate", found.text)),
-        plugins=frozenset((DEVICES,)),
+        plugins=frozenset((refusal.plugin,)),
         preemption=found,
         next_start=start,
         reasons={text: count},

@@ -49,7 +49,10 @@ def filter_error(text: str) -> str:
 
 
 def score_error(allocations: int) -> str:
-    """The message of an attempt that r2 has ended: too few allocations were found on a node."""
+    """The message of an attempt that r2 has ended: too few allocations were found on a node.
+
+    Parity: controllers.md 10. A report about 1.36.0 has it without the last two words.
+    """
     return (
         'running Score plugins: plugin "DynamicResources" failed with: '
         f"number of allocations {allocations} is smaller than number of claims needing allocation"

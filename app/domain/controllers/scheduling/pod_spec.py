@@ -165,14 +165,15 @@ def wishes_of(tree: JsonView) -> tuple[Wish, ...]:
 
 
 def _named_nodes(affinity: JsonView) -> frozenset[str] | None:
-    """The nodes named by every term; None when some term names none, or names contradict."""
+    """The nodes named by every term; None when some term names none. Names may contradict."""
     found: set[str] = set()
-    for term in json_tree.objects(
+    terms = json_tree.objects(
         affinity,
         "nodeAffinity",
         "requiredDuringSchedulingIgnoredDuringExecution",
         "nodeSelectorTerms",
-    ):
+    )
+    for term in terms:
         named = [
             frozenset(json_tree.texts(field, "values"))
             for field in json_tree.objects(term, "matchFields")
@@ -181,7 +182,7 @@ def _named_nodes(affinity: JsonView) -> frozenset[str] | None:
         if not named:
             return None
         found |= frozenset.intersection(*named)
-    return frozenset(found) or None
+    return frozenset(found) if terms else None
 
 
 def _required_nodes(affinity: JsonView) -> NodeSelector | None:
