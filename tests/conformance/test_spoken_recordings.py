@@ -1,0 +1,33 @@
+"""Recordings written by hand are decided again to the letter, and each allocation is verified."""
+
+import pytest
+
+from app.bootstrap import choices, replays, stores
+from app.service.comparing import Verdict
+from app.service.deciding_differences import Aspect
+from tests.conformance.spoken_scenes import SCENES
+
+
+async def replay(work, path):
+    store = stores.memory_store()
+    settings = choices.settings(profile="1.36")
+    history = await replays.load_files(store, settings, (path,))
+    return await work(store, settings, history, "", lambda *_: None)
+
+
+@pytest.mark.parametrize("name", SCENES)
+async def test_what_the_specification_says_is_decided(name, tmp_path):
+    path = SCENES[name]().write(tmp_path / "audit.jsonl")
+    report = await replay(replays.decide, path)
+    assert [found.to_json() for found in report.differences] == []
+    assert report.not_comparable == {}
+    assert report.aspects[Aspect.NODES].same > 0
+    assert report.aspects[Aspect.DEVICES].same > 0
+
+
+@pytest.mark.parametrize("name", SCENES)
+async def test_every_allocation_of_the_specification_is_verified(name, tmp_path):
+    path = SCENES[name]().write(tmp_path / "audit.jsonl")
+    report = await replay(replays.verify, path)
+    assert set(report.allocations.counts) == {Verdict.SAME}
+    assert report.agrees
