@@ -11,7 +11,7 @@ from app.api.messages import TEXT, Answer
 from app.api.representations import Representations, encode, respond
 from app.api.writes import Writes
 from app.domain.errors import BadRequest
-from app.domain.objects import eviction, subresources
+from app.domain.objects import eviction, field_errors, subresources
 from app.domain.objects.commands import BindPod, DeleteObject, UpdateObject, WriteOptions
 from app.domain.values import json_tree
 from app.domain.values.json_tree import JsonObject
@@ -67,10 +67,15 @@ class Subresources:
         target = json_tree.mapping(tree, "target")
         if json_tree.text(target, "kind") not in ("Node", ""):
             raise BadRequest("the target of a binding must be a Node")
+        _check_name(call, tree, "Binding")
+        node = json_tree.text(target, "name")
+        if not node:
+            error = field_errors.required("target.name")
+            raise field_errors.rejection("Binding", "", call.path.name, [error])
         await call.timeline.runtime.submit(
             BindPod(
                 key=call.key,
-                node=json_tree.text(target, "name"),
+                node=node,
                 uid=json_tree.text(tree, "metadata", "uid"),
                 labels=json_tree.labels(tree, "metadata", "labels"),
                 annotations=json_tree.labels(tree, "metadata", "annotations"),
@@ -86,6 +91,7 @@ class Subresources:
         tree, _ = await self._writes.read_object(call)
         if json_tree.text(tree, "kind") not in ("Eviction", ""):
             raise BadRequest("the body must be an Eviction")
+        _check_name(call, tree, "Eviction")
         wanted = json_tree.get(tree, "deleteOptions")
         body: JsonObject = dict(wanted) if isinstance(wanted, dict) else {}
         body.pop("kind", None)
@@ -150,6 +156,13 @@ class Subresources:
         """PATCH of a Scale."""
         outcome = await self._writes.submit_patch(call, subresources.SCALE)
         return Answer(encode(subresources.scale_of(call.kind, outcome.tree or {})))
+
+
+def _check_name(call: Call, tree: JsonObject, kind: str) -> None:
+    """Raise BadRequest for a body that is about another object than the URL."""
+    name = json_tree.text(tree, "metadata", "name")
+    if name and name != call.path.name:
+        raise BadRequest(f"name in URL does not match name in {kind} object: {call.path.name}")
 
 
 _OWN: dict[tuple[str, str], Callable[[Subresources, Call], Awaitable[Answer]]] = {

@@ -422,6 +422,18 @@ async def test_pod_is_bound_to_a_node():
         assert found["spec"]["nodeName"] == "n"
 
 
+async def test_binding_must_name_a_node_and_the_pod_of_its_path():
+    async with serving() as server:
+        await server.post(PODS, pod())
+        refused = await server.post(f"{PODS}/p/binding", {"target": {"kind": "Node"}}, code=422)
+        assert refused["message"] == 'Binding "p" is invalid: target.name: Required value'
+        other = {"metadata": {"name": "q"}, "target": {"name": "n"}}
+        await server.post(f"{PODS}/p/binding", other, code=400)
+        await server.post(f"{PODS}/p/eviction", {"metadata": {"name": "q"}}, code=400)
+        found = await server.get(f"{PODS}/p")
+        assert "nodeName" not in found["spec"]
+
+
 async def test_eviction_deletes_the_pod():
     async with serving() as server:
         await server.post(PODS, pod())

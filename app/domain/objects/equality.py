@@ -46,6 +46,11 @@ def same_object(left: JsonView, right: JsonView, node: Node, *, is_custom: bool)
     return equal_json(left, right) if is_custom else semantic_equal(left, right, node)
 
 
+def is_unchanged(new: Any, stored: Any) -> bool:
+    """True for the same value, as rules about fields that never change compare it."""
+    return bool(new == stored) and not _mixes_numbers(new, stored)
+
+
 def _mixes_numbers(left: Any, right: Any) -> bool:
     """True when a boolean meets a number that Python takes for equal, at any depth."""
     if isinstance(left, (dict, list)):

@@ -68,7 +68,7 @@ def decide_update(
         now=stamp.time,
     )
     check_identity(kind, key, tree)
-    if not tree["metadata"].get("resourceVersion"):
+    if tree["metadata"].get("resourceVersion", "") in ("", "0"):
         _check_unconditional(kind, command.key.group, command.version, key.name)
     return replace(
         reader, kind, key, old, tree, stamp, rules, command.options,

@@ -113,10 +113,11 @@ def test_an_update_without_resource_version_is_unconditional() -> None:
     assert made.types == ["ObjectUpdated"]
 
 
-def test_a_rule_in_v1_must_be_updated_with_its_resource_version() -> None:
+@pytest.mark.parametrize("version", ["", "0"])
+def test_a_rule_in_v1_must_be_updated_with_its_resource_version(version: str) -> None:
     made, _ = with_rule()
     with pytest.raises(Invalid) as refused:
-        made.update(rule())
+        made.update(rule() | {"metadata": {"name": "r", "resourceVersion": version}})
     assert refused.value.message == (
         'DeviceTaintRule.resource.k8s.io "r" is invalid: metadata.resourceVersion: '
         "Invalid value: 0: must be specified for an update"

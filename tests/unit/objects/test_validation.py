@@ -473,6 +473,45 @@ def test_claim_spec_is_immutable_and_printed_in_the_servers_spelling() -> None:
     ]
 
 
+def test_template_spec_is_printed_with_its_metadata_beside_it() -> None:
+    old, new = (
+        tree("ResourceClaimTemplate", {"metadata": {"labels": {"a": value}}, "spec": claim()})
+        for value in ("b", "c")
+    )
+    assert change("ResourceClaimTemplate", old, new) == [
+        'spec: Invalid value: {"labels":{"a":"c"},"Spec":{"Devices":{"Requests":[],'
+        '"Constraints":null,"Config":null}}}: field is immutable'
+    ]
+
+
+def test_a_parameter_that_becomes_true_instead_of_1_is_a_change() -> None:
+    old, new = (
+        tree(
+            "ResourceClaim",
+            claim(config=[{"opaque": {"driver": "d", "parameters": {"a": value}}}]),
+        )
+        for value in (1, True)
+    )
+    [error] = change("ResourceClaim", old, new)
+    assert error.endswith('"Parameters":{"a":true}}}]}}: field is immutable')
+
+
+def test_maps_and_tolerations_are_printed_whole() -> None:
+    request = exact(
+        tolerations=[{"operator": "Exists"}],
+        capacity={"requests": {"memory": "1Gi"}},
+        selectors=[{"cel": {"expression": "true"}}],
+    )
+    old, new = (tree("ResourceClaim", claim(item)) for item in (exact(), request))
+    assert change("ResourceClaim", old, new) == [
+        'spec: Invalid value: {"Devices":{"Requests":[{"Name":"r","Exactly":{"DeviceClassName":'
+        '"gpu","Selectors":[{"CEL":{"Expression":"true"}}],"AllocationMode":"ExactCount","Count":'
+        '1,"AdminAccess":null,"Tolerations":[{"Key":"","Operator":"Exists","Value":"","Effect":"",'
+        '"TolerationSeconds":null}],"Capacity":{"Requests":{"memory":"1Gi"}}},"FirstAvailable":'
+        'null}],"Constraints":null,"Config":null}}: field is immutable'
+    ]
+
+
 def status(**fields: Any) -> dict[str, Any]:
     return tree("ResourceClaim", claim(exact()), status=fields)
 

@@ -3,6 +3,7 @@
 import ipaddress
 from typing import Any
 
+from app.domain.objects.equality import is_unchanged
 from app.domain.objects.field_errors import (
     FieldError,
     duplicate,
@@ -41,7 +42,7 @@ def update(
     allocation, before = status.get("allocation"), stored.get("allocation")
     errors: list[FieldError] = []
     if allocation is not None and before is not None:
-        if allocation != before:
+        if not is_unchanged(allocation, before):
             errors.append(immutable("status.allocation", allocation_in_go(allocation)))
     elif allocation is not None:
         errors += _allocation(allocation, known)

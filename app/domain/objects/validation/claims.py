@@ -3,6 +3,7 @@
 from typing import Any
 
 from app.domain.log.chain import canonical_json
+from app.domain.objects.equality import is_unchanged
 from app.domain.objects.field_errors import (
     FieldError,
     forbidden,
@@ -66,7 +67,7 @@ def update(tree: JsonView, old: JsonView, subresource: str, context: Context) ->
     if subresource == "status":
         return claim_status.update(tree, old, context, known=request_references(tree))
     new_spec, old_spec = json_tree.mapping(tree, "spec"), json_tree.mapping(old, "spec")
-    if new_spec == old_spec:
+    if is_unchanged(new_spec, old_spec):
         return []
     return [immutable("spec", claim_spec_in_go(new_spec))]
 
@@ -83,7 +84,7 @@ def update_template(
 ) -> list[FieldError]:
     """A template's spec never changes."""
     new, stored = json_tree.mapping(tree, "spec"), json_tree.mapping(old, "spec")
-    if new == stored:
+    if is_unchanged(new, stored):
         return []
     # The metadata is embedded, so its fields stand beside the spec, in their usual spelling.
     value = {

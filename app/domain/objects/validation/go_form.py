@@ -18,8 +18,12 @@ _REQUEST = (
     "Tolerations",
     "Capacity",
 )
-_ZERO: Mapping[str, Any] = {"DeviceClassName": "", "AllocationMode": "", "Count": 0, "Name": ""}
 _RESULT_TEXTS = ("Request", "Driver", "Pool", "Device")
+_TOLERATION = ("key", "operator", "value", "effect")
+_ZERO: Mapping[str, Any] = {
+    "Count": 0,
+    **dict.fromkeys(("AllocationMode", "DeviceClassName", "Name", *_RESULT_TEXTS), ""),
+}
 _RESULT = (
     *_RESULT_TEXTS,
     "AdminAccess",
@@ -29,7 +33,7 @@ _RESULT = (
     "ShareID",
     "ConsumedCapacity",
 )
-_ACRONYMS = {"cel": "CEL", "uid": "UID", "shareID": "ShareID"}
+_ACRONYMS = {"cel": "CEL"}
 
 
 def claim_spec_in_go(spec: JsonView) -> JsonObject:
@@ -50,10 +54,7 @@ def claim_spec_in_go(spec: JsonView) -> JsonObject:
             ),
             "Config": _each(
                 devices.get("config"),
-                lambda item: {
-                    "Requests": item.get("requests"),
-                    "Opaque": _named(item.get("opaque")),
-                },
+                lambda item: {"Requests": item.get("requests"), "Opaque": _opaque(item)},
             ),
         }
     }
@@ -67,7 +68,14 @@ def allocation_in_go(allocation: JsonView | None) -> Any:
     return {
         "Devices": {
             "Results": _each(devices.get("results"), _result) or [],
-            "Config": _each(devices.get("config"), _named),
+            "Config": _each(
+                devices.get("config"),
+                lambda item: {
+                    "Source": json_tree.text(item, "source"),
+                    "Requests": item.get("requests"),
+                    "Opaque": _opaque(item),
+                },
+            ),
         },
         "NodeSelector": _node_selector(allocation.get("nodeSelector")),
         "AllocationTimestamp": allocation.get("allocationTimestamp"),
@@ -75,10 +83,7 @@ def allocation_in_go(allocation: JsonView | None) -> Any:
 
 
 def _result(item: JsonView) -> JsonObject:
-    return {
-        name: "" if name in _RESULT_TEXTS and item.get(key) is None else _named(item.get(key))
-        for name, key in ((name, name[0].lower() + name[1:]) for name in _RESULT)
-    }
+    return _fields(item, _RESULT)
 
 
 def _node_selector(selector: Any) -> Any:
@@ -126,8 +131,32 @@ def _fields(tree: JsonView, names: tuple[str, ...]) -> JsonObject:
     found: JsonObject = {}
     for name in names:
         value = tree.get(name[0].lower() + name[1:])
-        found[name] = _ZERO.get(name) if value is None else _named(value)
+        if value is None:
+            found[name] = _ZERO.get(name)
+        elif name == "Tolerations":
+            found[name] = _each(value, _toleration)
+        elif name == "Capacity":
+            found[name] = {"Requests": value.get("requests")}
+        elif name == "ConsumedCapacity":
+            found[name] = value
+        else:
+            found[name] = _named(value)
     return found
+
+
+def _toleration(item: JsonView) -> JsonObject:
+    return {
+        **{_go_name(key): json_tree.text(item, key) for key in _TOLERATION},
+        "TolerationSeconds": item.get("tolerationSeconds"),
+    }
+
+
+def _opaque(item: JsonView) -> Any:
+    """Parameters stay as they were written."""
+    found = item.get("opaque")
+    if not isinstance(found, Mapping):
+        return None
+    return {"Driver": json_tree.text(found, "driver"), "Parameters": found.get("parameters")}
 
 
 def _each(items: Any, make: Any) -> list[Any] | None:
