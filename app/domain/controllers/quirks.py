@@ -54,6 +54,8 @@ class ControllerQuirks:
     """Balance is scored as the pod leaves it, not by what the pod changes; before 1.36."""
     r6: bool = True
     """A spread constraint with an empty label selector counts no pods; in all releases here."""
+    r7: bool = True
+    """A pod that others are evicted for is not told so; up to 1.36."""
 
 
 NO_SWITCH = {

@@ -26,6 +26,7 @@ def quirks_of(profile: Profile) -> ControllerQuirks:
         r3=minor < 36,
         r4=minor < 37,
         r5=minor < 36,
+        r7=minor < 37,
     )
 
 

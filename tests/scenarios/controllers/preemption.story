@@ -26,7 +26,7 @@ pod big cpu=31 priority=high
     0.000  pods/small disrupted=True/PreemptionByScheduler
     0.000  pods/small terminating=yes
     0.000  says about small: "Preempted by pod 49fef75a-cd55-41bc-b976-88b73b85d88f on node n1"
-    0.000  says about big: "0/1 nodes are available: 1 Insufficient cpu."
+    0.000  says about big: "0/1 nodes are available: 1 Insufficient cpu. preemption: found a potential placement for pod on node n1, preempting 1 victims"
     0.000  pods/big nominated=n1 scheduled=False/Unschedulable
 
 # The node is kept for it: who is not more important does not get the room that is left.

@@ -5,6 +5,7 @@ import pytest
 from app.domain.controllers.resources import pod_key
 from app.domain.controllers.scheduling import preemption
 from app.domain.objects.commands import BindPod
+from app.domain.objects.profile import Profile
 from app.domain.values import json_tree
 from app.domain.values.json_tree import JsonObject
 from tests.cluster import USER, Cluster, check_decisions
@@ -118,10 +119,24 @@ def test_victim_is_told_and_deleted_and_its_node_nominated():
     }
     assert [found["type"] for found in small["status"]["conditions"]][-1] == "DisruptionTarget"
     assert nominated(cluster, "big") == "n1"
-    assert message(cluster, "big") == "0/1 nodes are available: 1 Insufficient cpu."
-    assert cluster.messages("big") == ["0/1 nodes are available: 1 Insufficient cpu."]
+    told = (
+        "0/1 nodes are available: 1 Insufficient cpu. preemption: found a potential placement "
+        "for pod on node n1, preempting 1 victims"
+    )
+    assert message(cluster, "big") == told
+    assert cluster.messages("big") == [told]
     assert cluster.messages("small")[-1] == f"Preempted by pod {uid} on node n1"
     check_again(cluster)
+
+
+def test_pod_is_not_told_of_its_victims_up_to_1_36():
+    cluster = fleet("4", profile=Profile(version="1.36"))
+    pod(cluster, "small", "3")
+    cluster.settle()
+    pod(cluster, "big", "2", priority="high")
+    cluster.settle()
+    assert victims(cluster) == ["small"]
+    assert message(cluster, "big") == "0/1 nodes are available: 1 Insufficient cpu."
 
 
 def test_event_about_a_victim_names_the_other_pod_as_related():

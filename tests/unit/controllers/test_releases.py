@@ -34,6 +34,7 @@ def having(quirk: str) -> set[str]:
         ("r3", {"1.34", "1.35"}),
         ("r4", set(RELEASES) - {"1.37"}),
         ("r5", {"1.34", "1.35"}),
+        ("r7", set(RELEASES) - {"1.37"}),
     ],
 )
 def test_releases_that_have_a_quirk(quirk, expected):
@@ -41,7 +42,7 @@ def test_releases_that_have_a_quirk(quirk, expected):
 
 
 def test_all_other_quirks_are_the_same_in_every_release():
-    told = {"c15", "c24", "r1", "r2", "r3", "r4", "r5"}
+    told = {"c15", "c24", "r1", "r2", "r3", "r4", "r5", "r7"}
     names = {field.name for field in fields(ControllerQuirks)} - told
     assert {name: having(name) for name in names} == {
         name: set(RELEASES) if getattr(ControllerQuirks(), name) else set() for name in names

@@ -64,7 +64,8 @@ async def test_victim_that_ends_names_the_pod_and_why_it() -> None:
         )
         assert said[place + 1 : place + 4] == [
             "for pod default/big of priority 1000; its own is 0",
-            "0/2 nodes are available: 2 Insufficient cpu.",
+            "0/2 nodes are available: 2 Insufficient cpu. preemption: found a potential placement "
+            "for pod on node n1, preempting 2 victims",
             "on node n1: with default/a; the cheapest of 2 nodes that would fit by evictions",
         ]
 

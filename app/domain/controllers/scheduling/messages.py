@@ -33,6 +33,14 @@ def preemption(nodes: int, reasons: Mapping[str, int]) -> str:
     return f"preemption: 0/{nodes} nodes are available: {counted(reasons)}."
 
 
+def preempting(node: str, victims: int) -> str:
+    """What DefaultPreemption says when it evicts somebody; there is no singular and no dot."""
+    return (
+        f"preemption: found a potential placement for pod on node {node}, "
+        f"preempting {victims} victims"
+    )
+
+
 def preempted_by(uid: str, node: str) -> str:
     """The note about a pod that was evicted for another one, named by its uid alone."""
     return f"Preempted by pod {uid} on node {node}"

@@ -193,7 +193,9 @@ def _search(cycle: Cycle, hopeful: Sequence[NodeInfo], start: int) -> Preemption
             return Preemption(text=f"preemption: {text}", is_alone=True, keeps_nomination=True)
         return _in_vain(count, reasons)
     chosen = choose(cycle, candidates)
+    text = messages.preempting(chosen.node, len(chosen.victims))
     return Preemption(
+        text="" if cycle.rules.quirks.r7 else text,
         is_alone=True,
         chosen=chosen,
         candidates=len(candidates),
