@@ -62,8 +62,7 @@ def _is_element(element: str) -> bool:
 def dump(fields: FieldSet) -> JsonObject:
     """`fieldsV1` of a set."""
     found: JsonObject = {}
-    for element in sorted(fields):
-        below = fields[element]
+    for element, below in fields.items():
         if element == MEMBER:
             found[MEMBER] = {}
         else:

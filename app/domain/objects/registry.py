@@ -7,6 +7,7 @@ and 6. The storage version is the first of `versions`; keys in the log carry `gr
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 from app.domain.objects.custom.versions import Custom
@@ -170,14 +171,21 @@ def kinds() -> tuple[Kind, ...]:
 
 def is_served(kind: Kind, group: str, version: str, profile: Profile) -> bool:
     """True when the profile serves the kind in that group and version."""
+    return _is_served(kind, group, version, profile.version, profile.open_gates)
+
+
+@lru_cache(maxsize=1_024)
+def _is_served(kind: Kind, group: str, version: str, release: str, on: frozenset[str]) -> bool:
+    """`is_served`, which every request and every write asks, for what it depends on."""
     if (group, version) not in kind.group_versions:
         return False
-    if kind.gate and not profile.enabled(kind.gate):
+    if kind.gate and kind.gate not in on:
         return False
     times = (kind.served or {}).get(version)
     if times is None:
         return True
-    return times.since <= profile.minor and (not times.until or profile.minor < times.until)
+    minor = int(release.partition(".")[2])
+    return times.since <= minor and (not times.until or minor < times.until)
 
 
 def served_versions(kind: Kind, profile: Profile) -> tuple[tuple[str, str], ...]:

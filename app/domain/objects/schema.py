@@ -197,6 +197,7 @@ class Schemas:
     """All definitions of one release.
 
     `document` is the published file: JSON with `$defs`. Raises ValueError for anything else.
+    `stored` keeps what `storage_node` has found.
     """
 
     def __init__(self, document: bytes) -> None:
@@ -209,6 +210,7 @@ class Schemas:
         self._roots: dict[str, Node] = {}
         self._nodes: dict[tuple[str, str, str], Node | None] = {}
         self._custom: WeakKeyDictionary[Kind, dict[str, Node]] = WeakKeyDictionary()
+        self.stored: dict[Kind, Node] = {}
 
     def node(self, kind: Kind, group: str, version: str) -> Node:
         """The root of a kind in one version; loosely typed when the release does not know it."""
@@ -297,11 +299,13 @@ def storage_node(schemas: Schemas, kind: Kind) -> Node:
     """
     if kind.custom is not None:
         return schemas.node(kind, kind.group, kind.storage_version)
-    for group, version in kind.group_versions:
-        found = schemas.find(group, version, kind.kind)
-        if found is not None:
-            return found
-    return schemas.root(schema_corrections.LOOSE)
+    known = schemas.stored.get(kind)
+    if known is None:
+        found = (schemas.find(*place, kind.kind) for place in kind.group_versions)
+        known = next((node for node in found if node is not None), None)
+        known = schemas.root(schema_corrections.LOOSE) if known is None else known
+        schemas.stored[kind] = known
+    return known
 
 
 def find_kind_of(tree: Mapping[str, Any]) -> Kind | None:
