@@ -48,8 +48,8 @@ RELEASE = "DELETE FROM leases WHERE history = $1 AND name = $2 AND epoch = $3"
 
 
 AT_ONCE_MAX = 2
-"""Leases of one process that are asked for at the same time. All its controllers renew together, and
-each connection that was needed for a moment is a process of PostgreSQL that stays for minutes."""
+"""Leases of one process that are asked for at once. All its controllers renew together, and each
+connection that was needed for a moment is a process of PostgreSQL that stays for minutes."""
 
 
 class PostgresLeases:
