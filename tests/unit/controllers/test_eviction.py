@@ -114,6 +114,25 @@ def test_patch_precedes_delete():
     assert verbs[:2] == ["patch", "delete"]
 
 
+def test_condition_of_an_eviction_is_added_at_the_end():
+    cluster = running()
+    before = cluster.must("pods", "pod-0")["status"]["conditions"]
+    extra = {"type": "Ready", "status": "True"}
+    body = {"status": {"conditions": [*before, extra]}}
+    cluster.patch("pods", "pod-0", body, subresource="status")
+    taint_slice(cluster, [TAINT])
+    found = cluster.must("pods", "pod-0")["status"]["conditions"]
+    assert [one["type"] for one in found] == ["PodScheduled", "Ready", "DisruptionTarget"]
+    assert found[2] == {
+        "type": "DisruptionTarget",
+        "status": "True",
+        "reason": "DeletionByDeviceTaintManager",
+        "message": "Device Taint manager: deleting due to NoExecute taint",
+        "lastProbeTime": None,
+        "lastTransitionTime": "2026-01-02T03:00:00Z",
+    }
+
+
 def test_other_device_evicts_nobody():
     cluster = running()
     taint_slice(cluster, [], [TAINT])

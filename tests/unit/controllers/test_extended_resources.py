@@ -209,3 +209,25 @@ def test_claim_left_by_an_earlier_attempt_is_deleted_first():
     assert any("deletion of ResourceClaim completed" in text for text in made.messages("pod"))
     assert made.must("pods", "pod")["spec"]["nodeName"] == "n1"
     assert left["metadata"]["name"] not in made.names("resourceclaims")
+
+
+def test_leftover_stands_in_the_way_of_other_claims_even_where_a_plugin_serves():
+    made = cluster(room="4")
+    made.device_class("plain")
+    made.claim("own", class_name="plain")
+    requests = {"requests": {GPU: "1"}, "limits": {GPU: "1"}}
+    made.pod(
+        claim="own",
+        schedulingGates=[{"name": "example.com/wait"}],
+        containers=[{"name": "main", "image": "i:1", "resources": requests}],
+    )
+    tree = made.must("pods", "pod")
+    made.apply(extended.claim_to_create(tree, extended.claim_for(tree, {GPU: "gpu"}), 99))
+    made.patch("pods", "pod", {"spec": {"schedulingGates": None}})
+    made.settle()
+    (said,) = made.messages("pod")
+    assert said.startswith(
+        "0/1 nodes are available: 1 cannot schedule extended resource claim. "
+        "deletion of ResourceClaim completed, preemption:"
+    )
+    assert made.names("resourceclaims") == ["own"]

@@ -354,6 +354,18 @@ def test_first_second_and_third_failure():
     assert told[3:] == ["Unchanged"] * (len(told) - 3)
 
 
+def test_condition_of_a_failure_is_added_behind_those_that_others_wrote():
+    cluster = fleet(devices=0)
+    cluster.pod(template="gpu", schedulingGates=[{"name": "example.com/wait"}])
+    extra = {"type": "example.com/Admitted", "status": "True"}
+    cluster.patch("pods", "pod", {"status": {"conditions": [extra]}}, subresource="status")
+    cluster.patch("pods", "pod", {"spec": {"schedulingGates": None}})
+    cluster.settle()
+    found = cluster.must("pods", "pod")["status"]["conditions"]
+    assert [one["type"] for one in found] == ["example.com/Admitted", "PodScheduled"]
+    assert found[1]["reason"] == "Unschedulable"
+
+
 def test_released_device_wakes_a_waiting_pod():
     cluster = fleet(devices=1)
     cluster.pod("a", template="gpu")

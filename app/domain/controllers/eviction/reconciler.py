@@ -10,6 +10,7 @@ A decision in the log ends the entry it was about, so a restarted process evicts
 Parity: controllers.md 1.4 and 1.5.
 """
 
+from app.domain.controllers import conditions
 from app.domain.controllers.batching import Batcher
 from app.domain.controllers.event_objects import MANAGER, Reporter, without_refused
 from app.domain.controllers.eviction.state import READ, Changes, TaintState
@@ -273,7 +274,10 @@ class EvictionReconciler:
                     key=key,
                     version="v1",
                     type=PatchType.STRATEGIC,
-                    body={"metadata": {"uid": pod_id[2]}, "status": {"conditions": [condition]}},
+                    body={
+                        "metadata": {"uid": pod_id[2]},
+                        "status": conditions.patch_of(tree, condition),
+                    },
                     subresource="status",
                     options=MANAGER,
                 )

@@ -5,6 +5,7 @@ failed and removes them at once. Parity: controllers.md 5.4. Terminated pods bey
 out-of-service nodes are left alone.
 """
 
+from app.domain.controllers import conditions
 from app.domain.controllers.event_objects import MANAGER
 from app.domain.controllers.plan import DECISIONS, Decision, Plan, Reads, Views
 from app.domain.controllers.resources import NODES, PODS, is_of, pod_key
@@ -137,11 +138,14 @@ def _commands(tree: JsonObject, now: Instant) -> tuple[Command, ...]:
         "status": "True",
         "observedGeneration": generation,
         "lastProbeTime": None,
-        "lastTransitionTime": timestamps.seconds_text(now),
+        "lastTransitionTime": _disrupted_since(tree) or timestamps.seconds_text(now),
         "reason": "DeletionByPodGC",
         "message": "PodGC: node no longer exists",
     }
-    status: JsonObject = {"conditions": [condition], "observedGeneration": generation}
+    status: JsonObject = {
+        **conditions.patch_of(tree, condition),
+        "observedGeneration": generation,
+    }
     commands: list[Command] = []
     if json_tree.text(tree, "status", "phase") not in ("Succeeded", "Failed"):
         status["phase"] = "Failed"
@@ -157,3 +161,11 @@ def _commands(tree: JsonObject, now: Instant) -> tuple[Command, ...]:
         )
     commands.append(DeleteObject(key=key, grace_seconds=0, options=MANAGER))
     return tuple(commands)
+
+
+def _disrupted_since(tree: JsonObject) -> str:
+    """When the pod was first said to be disrupted: a time of transition moves with the status."""
+    for found in json_tree.objects(tree, "status", "conditions"):
+        if found.get("type") == "DisruptionTarget" and found.get("status") == "True":
+            return json_tree.text(found, "lastTransitionTime")
+    return ""

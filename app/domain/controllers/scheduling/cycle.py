@@ -335,7 +335,7 @@ class Cycle:
             if name not in self.wanted.classes and info.has(name) == 0:
                 return CANNOT_FIT
         served = self._served(info)
-        if not served:
+        if not served and not self.claims:
             return None
         if self.wanted.leftover is not None:
             return LEFT_OVER

@@ -9,6 +9,7 @@ the background of the next attempts; here all is one append, so nothing is left 
 from collections.abc import Iterator
 
 from app.domain.controllers.resources import pod_key
+from app.domain.controllers import conditions
 from app.domain.controllers.scheduling import messages, pod_spec, reports
 from app.domain.controllers.scheduling.preemption import CONDITION_REASON, Preemption
 from app.domain.controllers.scheduling.reports import MANAGER
@@ -38,7 +39,7 @@ def commands(
             continue
         condition = disruption_condition(tree, _scheduler_of(pod), now)
         if condition is not None:
-            yield _pod_status(tree, _with_condition(tree, condition))
+            yield _pod_status(tree, conditions.patch_of(tree, condition))
         uid = json_tree.text(tree, "metadata", "uid")
         yield DeleteObject(key=pod_key(*victim.place), uid=uid, options=MANAGER)
         yield reports.preempted(objects, tree, pod, chosen.node, now)
@@ -75,16 +76,6 @@ def summary_of(preemption: Preemption) -> JsonObject:
         "victimsCount": len(chosen.victims),
         "violations": chosen.violations,
         "candidates": preemption.candidates,
-    }
-
-
-def _with_condition(pod: JsonView, condition: JsonObject) -> JsonObject:
-    """The patch of a status; a new condition comes last, as upstream's patch says."""
-    types = [found.get("type") for found in json_tree.objects(pod, "status", "conditions")]
-    order = types if condition["type"] in types else [*types, condition["type"]]
-    return {
-        "$setElementOrder/conditions": [{"type": type_} for type_ in order],
-        "conditions": [condition],
     }
 
 

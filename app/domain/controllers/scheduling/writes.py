@@ -7,7 +7,7 @@ attempt are one append, so a failure in the middle leaves nothing behind.
 
 from collections.abc import Iterator
 
-from app.domain.controllers import pods
+from app.domain.controllers import conditions, pods
 from app.domain.controllers.resources import PROTECTION_FINALIZER, claim_key, pod_key
 from app.domain.controllers.scheduling import extended, reports
 from app.domain.controllers.scheduling.attempt import Attempt
@@ -146,7 +146,7 @@ def failed_condition(
             changed["lastTransitionTime"] = timestamps.seconds_text(now)
     status: JsonObject = {}
     if changed:
-        status["conditions"] = [{"type": "PodScheduled", **changed}]
+        status = conditions.patch_of(pod, {"type": "PodScheduled", **changed})
     if nominated is not None and json_tree.text(pod, "status", "nominatedNodeName") != nominated:
         status["nominatedNodeName"] = nominated or None
     return _pod_status(pod, status) if status else None
