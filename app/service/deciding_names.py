@@ -3,8 +3,9 @@
 The suffix of a generated name, a uid and the id of a share are random. An object that a controller
 makes here gets the name and the uid that its recorded counterpart had: the one with the same owner
 and the same generateName, the first such that was not made yet. Then what comes from outside and
-names the object needs no translation, and comparisons are literal. An allocation gets the share ids of the
-recorded one of the same claim and devices: a driver names shares in the status that it writes.
+names the object needs no translation, and comparisons are literal. An allocation gets the share
+ids of the recorded one of the same claim and devices: a driver names shares in the status that it
+writes.
 """
 
 from collections import defaultdict

@@ -11,6 +11,7 @@ from typing import Any
 
 from app.domain.controllers import registry
 from app.domain.log import Event, EventType
+from app.domain.objects import extended_resources
 from app.domain.values import json_tree
 from app.domain.values.json_tree import JsonView
 
@@ -86,17 +87,14 @@ class Writers:
             return Writer.ECHO
         resource = event.key.resource
         if before is None:
-            made_for = json_tree.mapping(event.object, "metadata", "annotations")
-            is_made = ENTRY_ANNOTATION in made_for
-            is_ours = (resource == "resourceclaims" and is_made) or (
+            is_ours = (resource == "resourceclaims" and _is_made(event.object)) or (
                 resource == "events" and _reporter(event.object) in _REPORTERS
             )
             return Writer.DECIDED if is_ours else Writer.OUTSIDE
         if resource == "events":
             return Writer.DECIDED if _reporter(event.object) in _REPORTERS else Writer.OUTSIDE
         if event.type is EventType.OBJECT_DELETED:
-            made_for = json_tree.mapping(event.object, "metadata", "annotations")
-            is_made = resource == "resourceclaims" and ENTRY_ANNOTATION in made_for
+            is_made = resource == "resourceclaims" and _is_made(event.object)
             return Writer.DECIDED if is_made else Writer.OUTSIDE
         changed = any(
             json_tree.get(before, *path) != json_tree.get(event.object, *path)
@@ -108,8 +106,9 @@ class Writers:
 
 
 def is_kubelet(event: Event) -> bool:
-    """Whether a node wrote it."""
-    return event.stamp.actor.user.startswith(KUBELET_PREFIX)
+    """Whether a node wrote it, or may have: what an unnamed writer says of a pod is taken so."""
+    user = event.stamp.actor.user
+    return user.startswith(KUBELET_PREFIX) or user == UNNAMED
 
 
 def is_announcement(event: Event, before: JsonView | None) -> bool:
@@ -160,6 +159,12 @@ _CONTROLLERS_WRITE = {
 
 _ENDED_BY_US = (("DeletionByDeviceTaintManager",), ("PreemptionByScheduler",))
 """Reasons of pods that a controller here deletes after having told them."""
+
+
+def _is_made(claim: JsonView) -> bool:
+    """Whether a controller made the claim: from a template, or for extended resources."""
+    annotations = json_tree.mapping(claim, "metadata", "annotations")
+    return ENTRY_ANNOTATION in annotations or extended_resources.ANNOTATION in annotations
 
 
 def _is_told(before: JsonView, after: JsonView) -> bool:

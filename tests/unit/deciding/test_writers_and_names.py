@@ -8,7 +8,7 @@ from app.domain.log.chain import canonical_json
 from app.domain.objects.commands import CreateObject, PatchObject, PatchType, UpdateObject
 from app.domain.values.timestamps import Instant
 from app.service.deciding_names import RecordedNames
-from app.service.deciding_writers import DECIDED, Writer, Writers
+from app.service.deciding_writers import DECIDED, Writer, Writers, is_kubelet
 
 CLAIMS = ObjectKey("resource.k8s.io", "resourceclaims", "default", "")
 POD = ObjectKey("", "pods", "default", "a")
@@ -72,6 +72,28 @@ def test_user_name_tells_who_wrote(user, sort):
 )
 def test_write_without_a_named_actor_is_judged_by_its_content(before, after, sort):
     assert Writers(DECIDED).of(event(POD, after, user="redra:import"), before) is sort
+
+
+@pytest.mark.parametrize(
+    ("annotation", "sort"),
+    [
+        ("resource.kubernetes.io/pod-claim-name", Writer.DECIDED),
+        ("resource.kubernetes.io/extended-resource-claim", Writer.DECIDED),
+        ("example.com/anything", Writer.OUTSIDE),
+    ],
+)
+def test_unnamed_claim_that_a_controller_makes_is_told_by_its_annotation(annotation, sort):
+    tree = {"metadata": {"annotations": {annotation: "true"}}}
+    made = event(CLAIMS, tree, user="redra:import", type_=EventType.OBJECT_CREATED)
+    assert Writers(DECIDED).of(made, None) is sort
+
+
+@pytest.mark.parametrize(
+    ("user", "may_be"), [("system:node:n1", True), ("redra:import", True), ("alice", False)]
+)
+def test_write_without_a_named_actor_may_be_a_kubelet_s(user, may_be):
+    """It waits until the pod has its node here: otherwise the pod ends before it is placed."""
+    assert is_kubelet(event(POD, {"status": {"phase": "Running"}}, user=user)) is may_be
 
 
 def claim(name=""):
