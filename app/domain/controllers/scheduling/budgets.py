@@ -4,24 +4,38 @@ A budget whose status a disruption controller has filled is believed, as upstrea
 such controller runs here; without its numbers those of the moment are counted from the pods.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 from app.domain.controllers.scheduling.pods_on_nodes import BoundPod
 from app.domain.objects import eviction
 from app.domain.objects.reader import ObjectsReader
 from app.domain.values import json_tree, selectors
+from app.domain.values.json_tree import JsonView
 from app.domain.values.selectors import LabelSelector, SelectorError
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(slots=True, kw_only=True)
 class Budget:
-    """How many pods of a kind may be disturbed; `counted` are names that it has counted already."""
+    """How many pods of a kind may be disturbed; `counted` are names that it has counted already.
+
+    Without a number from a disruption controller `allowed` is counted from the pods, when a pod
+    that the budget selects is about to go, and then once.
+    """
 
     namespace: str
     selector: LabelSelector
-    allowed: int
     counted: frozenset[str]
+    count: Callable[[], int]
+    _allowed: int | None = None
+
+    @property
+    def allowed(self) -> int:
+        """How many pods may be disturbed now."""
+        if self._allowed is None:
+            self._allowed = self.count()
+        return self._allowed
 
 
 def read(objects: ObjectsReader) -> tuple[Budget, ...]:
@@ -40,15 +54,15 @@ def read(objects: ObjectsReader) -> tuple[Budget, ...]:
             # Parity: the scheduler takes an empty selector for one that selects nothing.
             continue
         status = json_tree.mapping(tree, "status")
-        allowed = json_tree.integer(status, "disruptionsAllowed")
-        if allowed is None or "observedGeneration" not in status:
-            allowed = eviction.disruptions_allowed(objects, tree)
+        is_filled = "observedGeneration" in status
         found.append(
             Budget(
                 namespace=key.namespace,
                 selector=selector,
-                allowed=allowed,
                 counted=frozenset(json_tree.mapping(status, "disruptedPods")),
+                count=partial(_told, status)
+                if is_filled
+                else partial(eviction.disruptions_allowed, objects, tree),
             )
         )
     return tuple(found)
@@ -61,7 +75,7 @@ def split(
 
     Each pod uses up one disruption of every budget that selects it, so the first ones are free.
     """
-    left = [budget.allowed for budget in protected]
+    used = [0] * len(protected)
     guarded: list[BoundPod] = []
     free: list[BoundPod] = []
     for pod in pods:
@@ -75,7 +89,11 @@ def split(
                 or not budget.selector.matches(pod.labels)
             ):
                 continue
-            left[number] -= 1
-            violates |= left[number] < 0
+            used[number] += 1
+            violates |= used[number] > budget.allowed
         (guarded if violates else free).append(pod)
     return guarded, free
+
+
+def _told(status: JsonView) -> int:
+    return json_tree.integer(status, "disruptionsAllowed") or 0
