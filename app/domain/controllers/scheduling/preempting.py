@@ -8,8 +8,8 @@ the background of the next attempts; here all is one append, so nothing is left 
 
 from collections.abc import Iterator
 
-from app.domain.controllers.resources import pod_key
 from app.domain.controllers import conditions
+from app.domain.controllers.resources import pod_key
 from app.domain.controllers.scheduling import messages, pod_spec, reports
 from app.domain.controllers.scheduling.preemption import CONDITION_REASON, Preemption
 from app.domain.controllers.scheduling.reports import MANAGER
