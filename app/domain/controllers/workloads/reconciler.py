@@ -29,9 +29,7 @@ class WorkloadReconciler:
     def __init__(self, workload: Workload) -> None:
         self.name = workload.name
         nodes = {NODES} if workload.watches_nodes else set()
-        self.reads: Reads = frozenset(
-            {workload.place, *workload.dependents, *nodes, EVENT_OBJECTS}
-        )
+        self.reads: Reads = frozenset({workload.place, *workload.dependents, *nodes, EVENT_OBJECTS})
         self._workload = workload
         self._queue: WorkQueue[ObjectKey] = WorkQueue()
         self._reporter = Reporter(workload.component)
