@@ -275,6 +275,15 @@ def test_server_side_apply_takes_over_from_client_side(space):
     assert ("kubectl", "Apply") in managers
 
 
+def test_server_side_apply_changes_what_client_side_apply_set_without_a_conflict(space):
+    space.apply(MAP)
+    changed = MAP.replace("a: b", "a: c")
+    refused = space.apply(changed, "--server-side", "--field-manager=another", code=1)
+    assert "conflict" in refused.err
+    space.apply(changed, "--server-side")
+    assert space.json("get", "cm", "m1")["data"] == {"a": "c"}
+
+
 # ---- 9, 10, 11, 12: changing
 
 

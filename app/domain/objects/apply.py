@@ -4,6 +4,9 @@ Parity: api-surface.md 9. What the manager applied before and now leaves out is 
 somebody else owns it too. Fields of others that would change are conflicts; `force` takes them.
 """
 
+import dataclasses
+
+import msgspec
 from msgspec.structs import replace
 
 from app.domain.errors import BadRequest, Cause, Conflict, Invalid
@@ -24,7 +27,7 @@ from app.domain.objects import (
     typed_patch,
     updating,
 )
-from app.domain.objects.commands import PatchObject
+from app.domain.objects.commands import FieldValidation, PatchObject, WriteOptions
 from app.domain.objects.decided import Decided
 from app.domain.objects.field_sets import FieldSet
 from app.domain.objects.managed_fields import Manager
@@ -34,6 +37,9 @@ from app.domain.objects.rules import Rules
 from app.domain.objects.schema import Node
 from app.domain.values import json_tree, timestamps
 from app.domain.values.json_tree import JsonObject
+
+KUBECTL = "kubectl"
+LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
 
 
 def decide_apply(
@@ -78,7 +84,10 @@ def decide_apply(
             warnings=warnings, group=command.key.group, version=command.version,
             managers=[writer],
         )  # fmt: skip
-    merged, managers = _merge(kind, old, config, node, writer, force=command.options.force)
+    yielded = _yielded(kind, old, node, command, rules)
+    merged, managers = _merge(
+        kind, old, config, node, writer, yielded=yielded, force=command.options.force
+    )
     tree = _completed(kind, merged, node, command, stamp)
     for name in ("resourceVersion", "uid"):
         tree["metadata"][name] = config["metadata"].get(name, "")
@@ -149,9 +158,13 @@ def _merge(
     node: Node,
     writer: Manager,
     *,
+    yielded: FieldSet,
     force: bool,
 ) -> tuple[JsonObject, list[Manager]]:
-    """The object under the configuration, and the managers afterwards. Raises Conflict."""
+    """The object under the configuration, and the managers afterwards. Raises Conflict.
+
+    Fields of `yielded` are taken without a conflict.
+    """
     managers = managed_fields.load(metadata.of(old)) or [
         _before_first_apply(kind, old, node, writer)
     ]
@@ -167,8 +180,9 @@ def _merge(
     has_status = kind.has_status
     changed = managed_fields.tracked(changed, writer.subresource, has_status=has_status)
     removed = managed_fields.tracked(removed, writer.subresource, has_status=has_status)
+    contested = field_sets.difference(changed, yielded)
     conflicts = [
-        (row, both) for row in others if (both := field_sets.intersection(row.fields, changed))
+        (row, both) for row in others if (both := field_sets.intersection(row.fields, contested))
     ]
     if conflicts and not force:
         raise _conflict(conflicts)
@@ -181,6 +195,35 @@ def _merge(
     if own is not None and own.fields == writer.fields and not changed and not removed:
         writer = own
     return merged, [*kept, writer]
+
+
+def _yielded(
+    kind: Kind, old: JsonObject, node: Node, command: PatchObject, rules: Rules
+) -> FieldSet:
+    """What `kubectl apply` set from the client and kubectl may now take over on the server.
+
+    These are the fields of the annotation that the object still has as they were applied. Only
+    kubectl's own manager gets them; another name opts out. Parity: api-surface.md 15, row 8.
+    """
+    if command.options.field_manager != KUBECTL or command.subresource:
+        return {}
+    text = json_tree.labels(metadata.of(old), "annotations").get(LAST_APPLIED)
+    if not text:
+        return {}
+    try:
+        tree = msgspec.json.decode(text)
+    except msgspec.DecodeError:
+        return {}
+    options = WriteOptions(field_validation=FieldValidation.IGNORE)
+    body: JsonObject | list[JsonObject] = tree if isinstance(tree, dict) else []
+    written = dataclasses.replace(command, body=body, options=options)
+    try:
+        config, _ = _config(kind, written, rules)
+    except BadRequest:
+        return {}
+    applied = _owned_part(config, "", kind)
+    now, _ = field_sets.changes(old, field_sets.merged(old, applied, node), node)
+    return field_sets.difference(field_sets.applied(applied, node), now)
 
 
 def _owned_part(config: JsonObject, subresource: str, kind: Kind) -> JsonObject:

@@ -1,6 +1,7 @@
 """Server-side apply and the managed fields of all writes."""
 
 import copy
+import json
 from typing import Any
 
 import pytest
@@ -172,6 +173,56 @@ def test_an_item_without_its_key_is_refused() -> None:
         ".status.conditions: element 0: associative list with keys has an element that omits all "
         'key fields ["type"] (and doesn\'t have default values for any key fields)'
     )
+
+
+def applied_by_client(made: Cluster, **taint: Any) -> dict[str, Any]:
+    """A rule that `kubectl apply` made from the client, with labels."""
+    tree = rule(**taint)
+    tree["metadata"]["labels"] = {"a": "1"}
+    text = json.dumps(tree)
+    tree["metadata"]["annotations"] = {
+        "kubectl.kubernetes.io/last-applied-configuration": text,
+    }
+    return made.create(tree, field_manager="kubectl-client-side-apply")
+
+
+def test_kubectl_takes_over_what_it_applied_from_the_client() -> None:
+    made = tracked()
+    applied_by_client(made)
+    changed = rule(effect="NoExecute")
+    changed["metadata"]["labels"] = {"a": "2"}
+    with pytest.raises(Conflict):
+        apply(made, changed, "another")
+    tree = apply(made, changed, "kubectl")
+    assert tree["spec"]["taint"]["effect"] == "NoExecute"
+    assert owners(tree)["kubectl", "Apply"] == {
+        "f:metadata": {"f:labels": {"f:a": {}}},
+        "f:spec": {"f:taint": {"f:effect": {}, "f:key": {}}},
+    }
+    left = owners(tree)["kubectl-client-side-apply", "Update"]
+    assert "f:effect" not in left["f:spec"]["f:taint"]
+    assert left["f:metadata"]["f:labels"] == {}
+
+
+def test_kubectl_does_not_take_over_what_somebody_else_has_changed_since() -> None:
+    made = tracked()
+    applied_by_client(made)
+    made.patch(RULE, {"spec": {"taint": {"effect": "None"}}}, field_manager="other")
+    changed = rule(effect="NoExecute")
+    changed["metadata"]["labels"] = {"a": "2"}
+    with pytest.raises(Conflict) as refused:
+        apply(made, changed, "kubectl")
+    assert [cause.field for cause in refused.value.causes] == [".spec.taint.effect"]
+
+
+@pytest.mark.parametrize("text", ["", "no json", "[]", '{"apiVersion":"v1"}', '{"spec":1}'])
+def test_an_unreadable_annotation_yields_nothing(text: str) -> None:
+    made = tracked()
+    applied_by_client(made)
+    annotations = {"kubectl.kubernetes.io/last-applied-configuration": text}
+    made.patch(RULE, {"metadata": {"annotations": annotations}})
+    with pytest.raises(Conflict):
+        apply(made, rule(effect="NoExecute"), "kubectl")
 
 
 def test_force_takes_the_fields() -> None:
