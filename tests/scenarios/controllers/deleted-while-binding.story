@@ -24,7 +24,7 @@ delete pods/web
 
 wait 1
 ----
-    0.050  scheduling decides Skipped for web
+    0.050  scheduling decides Skipped for web on n1
 
 # A claim that a user made is written all the same; then the reservation is taken back, and the
 # allocation stays (C10).
