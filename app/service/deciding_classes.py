@@ -222,7 +222,8 @@ class Classes:
         is_node = key is not None and key.resource == "nodes"
         if is_node or any(word in text for word in _NOT_EMULATED):
             return Reason.NOT_EMULATED, "what the node controller says, copies and taints"
-        if side == "again" and text.startswith("nominated ") and uid in self._recorded.removed:
+        is_answer = text.startswith(("nominated ", "claims "))
+        if side == "again" and is_answer and uid in self._recorded.removed:
             return Reason.RACE, "answered when the pod was gone: the recording has the request only"
         others = found.again if side == "recorded" else found.recorded
         if any(_without_writer(str(other)) == text for other in others):

@@ -10,32 +10,23 @@ here. Acts that were not seen at all come a little later than those that were.
 from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from app.domain.controllers.pacing import Tried
-from app.domain.controllers.scheduling import messages
 from app.domain.controllers.scheduling.queue import QUEUE
 from app.domain.log import Event, EventType
 from app.domain.values import json_tree, timestamps
 from app.domain.values.json_tree import JsonObject, JsonView
 from app.domain.values.timestamps import SECOND, Instant, TimestampError
+from app.service.deciding_attempts import SURE_AFTER, Placing, PodTries, Try, attempts_of, waits_of
 from app.service.deciding_traces import consumers, device_names, is_event_object
 
 UNSEEN = 2 * SECOND
 """How much later a key is looked at that the recording does not show at work (any more)."""
 
 UNSEEN_TRY = 10 * SECOND
-"""The same for pods whose attempts all came to what they came to there: the longest back-off."""
-
-SURE_AFTER = 500_000
-PLACED_BEFORE = 10_000
-FAILED_BEFORE = 5_000
-"""Microseconds: an attempt was made at most so long before its first write was asked for (which may
-wait for a rate limit) or its failure was reported, and what it saw may have been answered so much
-later."""
-
-SAME_ATTEMPT = SECOND // 2
-"""Event and condition of one failed attempt are asked for within this time."""
+"""The same for pods whose attempts all came to what they came to there: the longest back-off. So
+long a pod also leaves a place alone that it did not get there: whose it was may come late."""
 
 CLAIMS_AFTER = 20_000
 BIND_AFTER = 45_000
@@ -61,42 +52,38 @@ class Act:
 
 
 @dataclass(slots=True)
-class _Placing:
-    """One successful attempt: begun, claims written, bound."""
-
-    began: Instant
-    node: str = ""
-    devices: list[str] = field(default_factory=list)
-    claims_at: Instant | None = None
-    bind_at: Instant | None = None
-
-
-@dataclass(slots=True)
-class _PodTries:
-    failures: list[tuple[Instant, str]] = field(default_factory=list)
-    refusals: list[tuple[Instant, str]] = field(default_factory=list)
-    placings: list[_Placing] = field(default_factory=list)
-
-
-@dataclass(slots=True, kw_only=True)
-class _Try:
-    """One recorded attempt: made between `first` and `last`, with what came of it."""
-
-    instant: Instant
-    first: Instant
-    last: Instant
-    tried: Tried
-    placing: _Placing | None = None
-
-
-@dataclass(slots=True)
 class _PodPace:
     """The attempts of one pod, how many of them have been made here, and the one made last."""
 
-    tries: list[_Try]
+    tries: list[Try]
     number: int = 0
-    made: _Try | None = None
+    made: Try | None = None
     strayed: bool = False
+    left_since: Instant | None = None
+
+    def begun(self, tried: Tried, now: Instant) -> Try:
+        """The attempt that this one may be: the next, or a later one that came to the same.
+
+        An attempt there for which there is no reason here is passed by.
+        """
+        for number in range(self.number, len(self.tries)):
+            each = self.tries[number]
+            if each.first > now:
+                break
+            if each.came_to(tried):
+                self.number = number
+                return each
+        return self.tries[self.number]
+
+    def leave(self, now: Instant) -> Instant | None:
+        """Until when a place that the pod did not get there is left alone; None: not any more."""
+        if any(each.placing is not None for each in self.tries[: self.number]):
+            # There it has a place by now.
+            return None
+        if self.left_since is None:
+            self.left_since = now
+        until = Instant(self.left_since + UNSEEN_TRY)
+        return until if now < until else None
 
 
 class RecordedPace:
@@ -104,7 +91,8 @@ class RecordedPace:
 
     def __init__(self) -> None:
         self._acts: dict[_Key, list[Instant]] = defaultdict(list)
-        self._tries: dict[str, _PodTries] = defaultdict(_PodTries)
+        self._tries: dict[str, PodTries] = defaultdict(PodTries)
+        self._writes: list[Instant] = []
         self._pods: dict[str, _PodPace] = {}
         self._passed: dict[_Key, Instant] = {}
         self._unseen: dict[_Key, Instant] = {}
@@ -133,8 +121,9 @@ class RecordedPace:
                 self._note(("namespaces", (key.namespace or key.name,)), act.known)
             elif "eviction" in found or "rule-status" in found:
                 self._learn_eviction(act)
+        waits = waits_of(self._tries, self._writes)
         for uid, tries in self._tries.items():
-            self._pods[uid] = _PodPace(_attempts(tries, removed.get(uid)))
+            self._pods[uid] = _PodPace(attempts_of(tries, waits, removed.get(uid)))
         for instants in self._acts.values():
             instants.sort()
 
@@ -164,15 +153,24 @@ class RecordedPace:
         the last instant stands.
         """
         found = self._pods.get(pod)
-        if found is None or found.number >= len(found.tries):
+        if found is None:
             return None
-        wanted = found.tries[found.number]
-        is_alike = _is_alike(tried, wanted.tried)
+        if not tried.node:
+            found.left_since = None
+        if found.number >= len(found.tries):
+            return found.leave(now) if tried.node else None
+        wanted = found.begun(tried, now)
+        is_alike = wanted.came_to(tried)
         if not is_alike and now < wanted.last:
             return wanted.last
+        if not is_alike and tried.node and wanted.placing is None:
+            until = found.leave(now)
+            if until is not None:
+                return until
         found.strayed |= not is_alike
         found.number += 1
         found.made = wanted
+        found.left_since = None
         return None
 
     def bind_delay(self, pod: str, now: Instant) -> tuple[Instant, Instant]:
@@ -261,7 +259,9 @@ class RecordedPace:
         event = act.event
         if is_event_object(event.key):
             self._learn_said(act)
-        elif event.key.resource == "pods":
+            return
+        self._writes.append(act.asked)
+        if event.key.resource == "pods":
             self._learn_pod(act)
         elif event.key.resource == "resourceclaims":
             old, new = consumers(act.before), consumers(event.object)
@@ -305,13 +305,13 @@ class RecordedPace:
             # With a node in the same write the attempt has found victims there: it failed too.
             tries.refusals.append((act.asked, _refusal(event.object) or ""))
         elif node and node != json_tree.text(act.before or {}, *named):
-            tries.placings.append(_Placing(began=act.asked, node=node))
+            tries.placings.append(Placing(began=act.asked, node=node))
 
-    def _placing(self, uid: str, act: Act) -> _Placing:
+    def _placing(self, uid: str, act: Act) -> Placing:
         """The placing that the write belongs to: the last one, unless it has ended."""
         placings = self._tries[uid].placings
         if not placings or placings[-1].bind_at is not None:
-            placings.append(_Placing(began=act.asked))
+            placings.append(Placing(began=act.asked))
         return placings[-1]
 
 
@@ -332,59 +332,6 @@ def known_instants(events: Sequence[Event]) -> list[Instant]:
         found.append(bound)
     found.reverse()
     return found
-
-
-def _attempts(tries: _PodTries, removed: Instant | None) -> list[_Try]:
-    """All attempts: reports, what was written without a report, placings; in their order."""
-    found: list[tuple[Instant, Tried, _Placing | None]] = [
-        (instant, Tried(message=note or _message_at(tries, instant)), None)
-        for instant, note in tries.failures
-    ]
-    for instant, message in tries.refusals:
-        if not any(abs(instant - other) <= SAME_ATTEMPT for other, _ in tries.failures):
-            found.append((instant, Tried(message=messages.note(message)), None))
-    made: list[tuple[Instant, Tried, _Placing | None]] = [
-        *found,
-        *(
-            (each.began, Tried(node=each.node, devices=tuple(sorted(each.devices))), each)
-            for each in tries.placings
-        ),
-    ]
-    made.sort(key=lambda each: each[0])
-    attempts: list[_Try] = []
-    for instant, tried, placing in made:
-        if removed is not None and instant >= removed:
-            instant = Instant(removed - 1)
-        first = instant - (FAILED_BEFORE if placing is None else PLACED_BEFORE)
-        if attempts:
-            first = max(first, attempts[-1].instant + 1)
-        attempts.append(
-            _Try(
-                instant=instant,
-                first=Instant(min(first, instant)),
-                last=Instant(instant + SURE_AFTER),
-                tried=tried,
-                placing=placing,
-            )
-        )
-    return attempts
-
-
-def _message_at(tries: _PodTries, instant: Instant) -> str:
-    """What a failed attempt said: the condition it wrote, or the one that stayed as it was."""
-    known = ""
-    for asked, message in tries.refusals:
-        if asked > instant + SAME_ATTEMPT:
-            break
-        known = messages.note(message)
-    return known
-
-
-def _is_alike(ours: Tried, recorded: Tried) -> bool:
-    """Whether two attempts came to the same; the node of a pod that was never bound is unknown."""
-    if not recorded.node and not recorded.message and recorded.devices:
-        return bool(ours.node) and ours.devices == recorded.devices
-    return ours == recorded
 
 
 def _refusal(pod: JsonView) -> str | None:

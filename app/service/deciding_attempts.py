@@ -1,0 +1,190 @@
+"""The attempts of a recorded scheduler to place a pod: when each was made, and what came of it.
+
+A failed attempt names its instant in its Event; its condition, the nomination, the claims and the
+binding say only when they were sent, which may be seconds later (`deciding_lags`). A repeated Event
+does not tell its text, and from the third attempt on there may be none.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+
+from app.domain.controllers.pacing import Tried
+from app.domain.controllers.scheduling import messages
+from app.domain.values.timestamps import SECOND, Instant
+from app.service.deciding_lags import Made, Waits
+
+SURE_AFTER = 500_000
+PLACED_BEFORE = 10_000
+FAILED_BEFORE = 5_000
+"""Microseconds: an attempt was made at most so long before its first write was sent (after waiting
+for the rate limit) or its failure was reported, and what it saw may have been answered so much
+later."""
+
+SAME_ATTEMPT = SECOND // 2
+"""Condition and Event of one failed attempt are so near, besides the wait for the rate limit."""
+
+REPORTED_BEFORE = 20 * SECOND
+"""A condition that was sent longer after an Event is of another attempt."""
+
+
+@dataclass(slots=True)
+class Placing:
+    """One successful attempt: its first write was sent, claims written, bound."""
+
+    began: Instant
+    node: str = ""
+    devices: list[str] = field(default_factory=list)
+    claims_at: Instant | None = None
+    bind_at: Instant | None = None
+
+
+@dataclass(slots=True)
+class PodTries:
+    """What the log says of the attempts of one pod, in its order.
+
+    `failures` are reports (instant of the attempt, note; empty when repeated), `refusals`
+    conditions (instant of the request, message).
+    """
+
+    failures: list[tuple[Instant, str]] = field(default_factory=list)
+    refusals: list[tuple[Instant, str]] = field(default_factory=list)
+    placings: list[Placing] = field(default_factory=list)
+
+
+@dataclass(slots=True, kw_only=True)
+class Try:
+    """One recorded attempt: made between `first` and `last`, with what came of it.
+
+    `also` are other messages that it may have had, where the log leaves that open; `is_exact` tells
+    that it names its instant itself.
+    """
+
+    instant: Instant
+    first: Instant
+    last: Instant
+    tried: Tried
+    placing: Placing | None = None
+    also: frozenset[str] = frozenset()
+    is_exact: bool = True
+
+    def came_to(self, ours: Tried) -> bool:
+        """Whether an attempt here came to the same; a pod that was never bound has no node."""
+        tried = self.tried
+        if not tried.node and not tried.message and tried.devices:
+            return bool(ours.node) and ours.devices == tried.devices
+        return ours == tried or (not ours.node and ours.message in self.also)
+
+
+def waits_of(pods: Mapping[str, PodTries], writes: Iterable[Instant]) -> Waits:
+    """How long the scheduler's requests had waited: from the reports and conditions of all pods."""
+    return Waits((pair for tries in pods.values() for pair in _pairs(tries)), writes)
+
+
+def attempts_of(tries: PodTries, waits: Waits, removed: Instant | None) -> list[Try]:
+    """All attempts of a pod: reports, what was written without one, placings; in their order."""
+    refused, found = _failures(tries, waits)
+    for placing in tries.placings:
+        last = max(placing.began + SURE_AFTER, placing.claims_at or 0)
+        found.append(
+            Try(
+                # While a pod is bound it is not tried: what failed before its first write was sent
+                # was earlier, however long the write had waited.
+                instant=placing.began,
+                first=Instant(waits.of(placing.began).first - PLACED_BEFORE),
+                last=Instant(last),
+                tried=Tried(node=placing.node, devices=tuple(sorted(placing.devices))),
+                placing=placing,
+            )
+        )
+    found.sort(key=lambda each: each.instant)
+    before: Instant | None = None
+    for each in found:
+        if removed is not None and each.instant >= removed:
+            each.instant = Instant(removed - 1)
+        if before is not None:
+            each.first = Instant(max(each.first, before + 1))
+        each.first = Instant(min(each.first, each.instant))
+        before = each.instant if each.is_exact else each.first
+        if not each.tried.message and each.placing is None:
+            each.tried = Tried(message=_message_at(refused, each.instant))
+            each.also = frozenset(
+                message for made, message in refused if made.first <= each.instant <= made.last
+            )
+    return found
+
+
+_Refused = list[tuple[Made, str]]
+"""Conditions: when the attempt was, and the message."""
+
+
+def _failures(tries: PodTries, waits: Waits) -> tuple[_Refused, list[Try]]:
+    """Failed attempts; a condition that belongs to a report is no attempt of its own."""
+    refused: _Refused = []
+    found: list[Try] = []
+    notes = dict(enumerate(note for _, note in tries.failures))
+    told: set[int] = set()
+    for sent, message in tries.refusals:
+        made = waits.of(sent)
+        note = messages.note(message)
+        near = [
+            index
+            for index, (instant, _) in enumerate(tries.failures)
+            if index not in told
+            and made.first - SAME_ATTEMPT <= instant <= sent + SAME_ATTEMPT
+            and notes[index] in ("", note)
+        ]
+        if near:
+            index = min(near, key=lambda each: abs(tries.failures[each][0] - made.middle))
+            told.add(index)
+            notes[index] = note
+            instant = tries.failures[index][0]
+            refused.append((Made(first=instant, last=instant), note))
+            continue
+        refused.append((made, note))
+        found.append(
+            Try(
+                instant=made.middle,
+                first=Instant(made.first - FAILED_BEFORE),
+                last=Instant(sent + SURE_AFTER),
+                tried=Tried(message=note),
+                is_exact=not made.has_waited,
+            )
+        )
+    found += (
+        Try(
+            instant=instant,
+            first=Instant(instant - FAILED_BEFORE),
+            last=Instant(instant + SURE_AFTER),
+            tried=Tried(message=notes[index]),
+        )
+        for index, (instant, _) in enumerate(tries.failures)
+    )
+    return refused, found
+
+
+def _pairs(tries: PodTries) -> Iterable[tuple[Instant, Instant]]:
+    """When conditions were sent, and when the attempt was that their report names."""
+    reports = [found for found in tries.failures if found[1]]
+    begun = 0
+    for sent, message in tries.refusals:
+        note = messages.note(message)
+        nearest = None
+        for index in range(begun, len(reports)):
+            instant, said = reports[index]
+            if instant > sent + SAME_ATTEMPT:
+                break
+            if said == note and sent - instant <= REPORTED_BEFORE:
+                nearest = index
+        if nearest is not None:
+            begun = nearest + 1
+            yield sent, min(sent, reports[nearest][0])
+
+
+def _message_at(refused: _Refused, instant: Instant) -> str:
+    """What a failed attempt said: the condition it wrote, or the one that stayed as it was."""
+    known = ""
+    for made, message in refused:
+        if made.first > instant + SAME_ATTEMPT:
+            break
+        known = message
+    return known

@@ -1,0 +1,192 @@
+"""Events of a log, told again as the audit log and the watch streams of a real cluster.
+
+Some writes come later than they stand in the log: those that a rate limit has held up. They are put
+on top of what the object is by then, so the story told is another one and as legal.
+"""
+
+import heapq
+import random
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO
+
+from app.domain.log import Event, EventType, ObjectKey
+from app.domain.log.chain import canonical_json
+from app.domain.values import json_tree, timestamps
+from app.domain.values.json_tree import JsonObject, JsonView
+from app.domain.values.timestamps import Instant
+from app.service.deciding_inputs import merge
+
+SCHEDULER = "system:kube-scheduler"
+
+FIRST_VERSION = 100
+
+_WATCHED = {
+    EventType.OBJECT_CREATED: "ADDED",
+    EventType.OBJECT_UPDATED: "MODIFIED",
+    EventType.OBJECT_DELETED: "DELETED",
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Late:
+    """When a write was done at last; `reported` is the instant that an Event object names."""
+
+    at: Instant
+    reported: Instant | None = None
+
+
+def retell(
+    events: Iterable[Event],
+    late: Mapping[int, Late],
+    path: Path,
+    chance: random.Random,
+    *,
+    answers: int,
+) -> None:
+    """Write `audit.jsonl` and `watch/*.jsonl`; an answer takes up to `answers` ms, some longer."""
+    (path / "watch").mkdir(parents=True, exist_ok=True)
+    story = _Story(path, chance, answers)
+    before: dict[ObjectKey, JsonObject] = {}
+    queue: list[tuple[Instant, int, Event, JsonObject | None, Late | None]] = []
+    for event in events:
+        if not event.is_about_object:
+            continue
+        found = late.get(event.revision)
+        old = before.get(event.key)
+        if event.type is EventType.OBJECT_DELETED:
+            before.pop(event.key, None)
+        else:
+            before[event.key] = event.object
+        at = event.stamp.time if found is None else max(found.at, event.stamp.time)
+        heapq.heappush(queue, (Instant(at), event.revision, event, old, found))
+    while queue:
+        at, _, event, old, found = heapq.heappop(queue)
+        story.tell(event, old, at, found)
+    story.finish()
+
+
+class _Story:
+    def __init__(self, path: Path, chance: random.Random, answers: int) -> None:
+        self._path = path
+        self._chance = chance
+        self._answers = answers
+        self._objects: dict[ObjectKey, JsonObject] = {}
+        self._version = FIRST_VERSION
+        self._now = 0
+        self._lines: list[tuple[str, int, bytes]] = []
+        self._streams: dict[str, IO[bytes]] = {}
+
+    def tell(self, event: Event, old: JsonView | None, at: Instant, late: Late | None) -> None:
+        """One write at the instant of its commit."""
+        here = self._objects.get(event.key)
+        tree = event.object
+        if event.type is not EventType.OBJECT_CREATED:
+            if here is None or json_tree.text(here, "metadata", "uid") != event.uid:
+                return
+            tree = merge(old or {}, tree, here)
+            if event.type is EventType.OBJECT_UPDATED and tree == here:
+                return
+        self._version += 1
+        self._now = max(self._now + 1, at)
+        tree = {**tree, "metadata": {**tree["metadata"], "resourceVersion": str(self._version)}}
+        if event.key.resource == "devicetaintrules":
+            # Parity: 1.36 serves rules in no other version; in the log all of them stand as v1.
+            tree["apiVersion"] = "resource.k8s.io/v1beta2"
+        if late is not None and late.reported is not None:
+            tree = _dated(tree, late.reported)
+        self._watch(event, tree)
+        if event.type is EventType.OBJECT_DELETED:
+            self._objects.pop(event.key, None)
+        else:
+            self._objects[event.key] = tree
+        if not _is_first_step(event, tree):
+            self._audit(event, here, tree)
+
+    def finish(self) -> None:
+        """Lines stand in the order of their answers."""
+        self._lines.sort(key=lambda line: line[:2])
+        with (self._path / "audit.jsonl").open("wb") as file:
+            file.writelines(line for _, _, line in self._lines)
+        for stream in self._streams.values():
+            stream.close()
+
+    def _watch(self, event: Event, tree: JsonObject) -> None:
+        resource = event.key.resource
+        stream = self._streams.get(resource)
+        if stream is None:
+            stream = (self._path / "watch" / f"{resource}.jsonl").open("wb")
+            self._streams[resource] = stream
+        stream.write(canonical_json({"type": _WATCHED[event.type], "object": tree}) + b"\n")
+
+    def _audit(self, event: Event, here: JsonView | None, tree: JsonObject) -> None:
+        key, user = event.key, event.stamp.actor.user
+        asked = self._now - self._chance.randint(300, 2_000)
+        answered = self._now + self._chance.randint(300, self._answers * 1_000)
+        if self._chance.random() < 0.01:
+            answered += self._chance.randint(0, 4 * self._answers * 1_000)
+        verb = {EventType.OBJECT_CREATED: "create", EventType.OBJECT_DELETED: "delete"}.get(
+            event.type, "update"
+        )
+        if event.stamp.verb in ("patch", "update", "delete") and event.type is (
+            EventType.OBJECT_UPDATED
+        ):
+            verb = event.stamp.verb
+        response, request, subresource = tree, None, ""
+        path = ("spec", "nodeName")
+        if key.resource == "pods" and json_tree.text(tree, *path) != json_tree.text(
+            here or tree, *path
+        ):
+            verb, subresource = "create", "binding"
+            request = {"target": {"kind": "Node", "name": tree["spec"]["nodeName"]}}
+            request["metadata"] = {"name": key.name, "namespace": key.namespace, "uid": event.uid}
+            response = {"kind": "Status", "apiVersion": "v1", "status": "Success", "code": 201}
+        group, _, version = tree["apiVersion"].rpartition("/")
+        line = {
+            "kind": "Event",
+            "apiVersion": "audit.k8s.io/v1",
+            "level": "RequestResponse",
+            "auditID": f"soak-{self._version}",
+            "stage": "ResponseComplete",
+            "requestURI": f"/{'apis/' + group if group else 'api'}/{version}/{key.resource}",
+            "verb": verb,
+            "user": {"username": user, "groups": list(event.stamp.actor.groups)},
+            "userAgent": event.stamp.actor.agent,
+            "objectRef": {
+                "resource": key.resource,
+                "namespace": key.namespace,
+                "name": key.name,
+                "apiGroup": group,
+                "apiVersion": version,
+                "subresource": subresource,
+            },
+            "responseStatus": {"metadata": {}, "code": 201 if verb == "create" else 200},
+            "responseObject": response,
+            "requestReceivedTimestamp": timestamps.micro_text(Instant(asked)),
+            "stageTimestamp": timestamps.micro_text(Instant(answered)),
+        }
+        if request is not None:
+            line["requestObject"] = request
+        text = timestamps.micro_text(Instant(answered))
+        self._lines.append((text, self._version, canonical_json(line) + b"\n"))
+
+
+def _is_first_step(event: Event, tree: JsonView) -> bool:
+    """The revision that announces a removal is not in an audit log."""
+    metadata = json_tree.mapping(tree, "metadata")
+    return (
+        event.type is EventType.OBJECT_UPDATED
+        and bool(metadata.get("deletionTimestamp"))
+        and not metadata.get("finalizers")
+        and not metadata.get("deletionGracePeriodSeconds")
+        and not json_tree.get(tree, "spec", "finalizers")
+    )
+
+
+def _dated(tree: JsonObject, instant: Instant) -> JsonObject:
+    """The Event object with another instant of its report."""
+    text = timestamps.micro_text(instant)
+    if "series" in tree:
+        return {**tree, "series": {**tree["series"], "lastObservedTime": text}}
+    return {**tree, "eventTime": text}

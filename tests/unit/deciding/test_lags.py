@@ -1,0 +1,57 @@
+"""When a request was made that had waited for the rate limit of its client."""
+
+from app.domain.values.timestamps import SECOND, Instant
+from app.service.deciding_lags import WRITES_A_SECOND, WRITES_AT_ONCE, Waits
+
+
+def sent(made):
+    """When the limit lets requests through that were made at these instants."""
+    every = SECOND // WRITES_A_SECOND
+    instants, last = [], 0
+    for each in made:
+        last = max(last, each - WRITES_AT_ONCE * every) + every
+        instants.append(Instant(max(each, last)))
+    return instants
+
+
+BURST = [Instant(10 * SECOND + 5_000 * number) for number in range(300)]
+
+
+def test_request_of_an_idle_client_was_made_when_it_was_sent():
+    waits = Waits([], [Instant(SECOND), Instant(2 * SECOND)])
+    made = waits.of(Instant(2 * SECOND))
+    assert (made.first, made.last) == (2 * SECOND, 2 * SECOND)
+
+
+def test_conditions_around_a_request_tell_when_it_was_made():
+    writes = sent(BURST)
+    pairs = [pair for number, pair in enumerate(zip(writes, BURST, strict=True)) if number % 10]
+    waits = Waits(pairs, writes)
+    for number in range(0, 300, 10):
+        made = waits.of(writes[number])
+        assert made.first <= BURST[number] <= made.last
+        assert made.last - made.first < SECOND
+
+
+def test_without_conditions_the_empty_bucket_tells_since_when():
+    writes = sent(BURST)
+    waits = Waits([], writes)
+    made = waits.of(writes[-1])
+    assert writes[-1] - BURST[-1] > SECOND
+    assert made.first <= BURST[-1]
+    assert made.first > BURST[0]
+
+
+def test_client_with_another_limit_has_only_its_conditions():
+    writes = [Instant(10 * SECOND + 100 * number) for number in range(400)]
+    made = Waits([], writes).of(writes[-1])
+    assert (made.first, made.last) == (writes[-1], writes[-1])
+
+
+def test_pair_of_another_attempt_does_not_stretch_the_wait():
+    writes = sent(BURST)
+    pairs = list(zip(writes, BURST, strict=True))
+    number = 250
+    pairs[number - 1] = (writes[number - 1], Instant(SECOND))
+    made = Waits(pairs, writes).of(writes[number])
+    assert made.first > 10 * SECOND
