@@ -2,7 +2,7 @@
 
 import asyncio
 import zlib
-from collections.abc import AsyncGenerator, Awaitable, Callable, MutableMapping
+from collections.abc import AsyncGenerator, Awaitable, Callable, Generator, MutableMapping
 from contextlib import aclosing
 from dataclasses import dataclass, field
 from time import perf_counter
@@ -113,15 +113,50 @@ class Request:
         return b"".join(parts)
 
     async def _receive_part(self, seconds_max: float) -> Message:
-        # Nearly always the body is there already; this time-out costs less than a cancel scope.
-        try:
-            async with asyncio.timeout(seconds_max):
-                message = await self.receive()
-        except TimeoutError:
-            raise BadRequest("the body did not arrive in time") from None
+        begun = _Begun(self.receive())
+        if begun.is_done:
+            # Nearly always the body is there already, and no time-out is needed.
+            message = begun.message
+        else:
+            try:
+                async with asyncio.timeout(seconds_max):
+                    message = await begun
+            except TimeoutError:
+                raise BadRequest("the body did not arrive in time") from None
         if message["type"] == "http.disconnect":
             raise ClientGone
         return message
+
+
+class _Begun:
+    """A `receive` that has run up to its first wait, if it has any; awaiting it goes on there."""
+
+    __slots__ = ("_coroutine", "_waits_for", "is_done", "message")
+
+    def __init__(self, awaitable: Awaitable[Message]) -> None:
+        self._coroutine = awaitable.__await__()
+        self.message: Message = {}
+        try:
+            self._waits_for = next(self._coroutine)
+        except StopIteration as end:
+            self.is_done = True
+            self.message = end.value
+        else:
+            self.is_done = False
+
+    def __await__(self) -> Generator[Any, Any, Message]:
+        try:
+            while True:
+                try:
+                    yield self._waits_for
+                except BaseException as thrown:
+                    # A cancellation belongs to what is being waited for.
+                    self._waits_for = self._coroutine.throw(thrown)
+                else:
+                    self._waits_for = next(self._coroutine)
+        except StopIteration as end:
+            message: Message = end.value
+            return message
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,6 +6,7 @@ Kubernetes path. Parity: api-surface.md 2.
 
 import re
 from dataclasses import dataclass
+from functools import lru_cache
 from urllib.parse import unquote
 
 from app.domain.errors import BadRequest
@@ -14,6 +15,10 @@ _REFUSED = re.compile(r"[\x00-\x1f\x7f]|/\.{1,2}(/|$)")
 """Control characters, and steps that some programs resolve and others do not."""
 
 DEFAULT_HISTORY = "default"
+
+_KNOWN_MAX = 4_096
+_KNOWN_LENGTH_MAX = 256
+"""So many paths, none longer, are kept as taken apart: clients ask for the same ones again."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,6 +72,10 @@ def parse_resource(path: str) -> ResourcePath | None:
     Example: `/api/v1/namespaces/a/pods/p/status` has namespace a, resource pods, name p,
     subresource status; `/api/v1/namespaces/a/status` is the status of namespace a.
     """
+    return _known_resource(path) if len(path) <= _KNOWN_LENGTH_MAX else _parse_resource(path)
+
+
+def _parse_resource(path: str) -> ResourcePath | None:
     parts = path.split("/")
     if parts[-1] == "" and len(parts) > 2:
         parts.pop()
@@ -98,6 +107,9 @@ def parse_resource(path: str) -> ResourcePath | None:
         subresource="/".join(rest[2:]),
         is_watch=is_watch,
     )
+
+
+_known_resource = lru_cache(maxsize=_KNOWN_MAX)(_parse_resource)
 
 
 def _is_of_namespace(rest: list[str]) -> bool:
