@@ -275,12 +275,14 @@ def test_server_side_apply_takes_over_from_client_side(space):
     assert ("kubectl", "Apply") in managers
 
 
-def test_server_side_apply_changes_what_client_side_apply_set_without_a_conflict(space):
+def test_client_side_and_server_side_apply_may_follow_each_other(space):
     space.apply(MAP)
     changed = MAP.replace("a: b", "a: c")
     refused = space.apply(changed, "--server-side", "--field-manager=another", code=1)
     assert "conflict" in refused.err
-    space.apply(changed, "--server-side")
+    space.apply(MAP.replace("a: b", "a: c, only: there"), "--server-side")
+    assert space.json("get", "cm", "m1")["data"] == {"a": "c", "only": "there"}
+    space.apply(changed)
     assert space.json("get", "cm", "m1")["data"] == {"a": "c"}
 
 

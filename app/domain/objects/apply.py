@@ -11,6 +11,7 @@ from msgspec.structs import replace
 
 from app.domain.errors import BadRequest, Cause, Conflict, Invalid
 from app.domain.log import Stamp
+from app.domain.log.chain import canonical_json
 from app.domain.objects import (
     admission,
     conversion,
@@ -89,6 +90,7 @@ def decide_apply(
         kind, old, config, node, writer, yielded=yielded, force=command.options.force
     )
     tree = _completed(kind, merged, node, command, stamp)
+    _remember(tree, old, command)
     for name in ("resourceVersion", "uid"):
         tree["metadata"][name] = config["metadata"].get(name, "")
     return updating.replace(
@@ -224,6 +226,29 @@ def _yielded(
     applied = _owned_part(config, "", kind)
     now, _ = field_sets.changes(old, field_sets.merged(old, applied, node), node)
     return field_sets.difference(field_sets.applied(applied, node), now)
+
+
+def _remember(tree: JsonObject, old: JsonObject, command: PatchObject) -> None:
+    """Keep the annotation of `kubectl apply` up to date, so that it may be used again, in place.
+
+    Only for kubectl's own manager, and only where the annotation is. One that has no room goes.
+    """
+    if command.options.field_manager != KUBECTL or command.subresource:
+        return
+    if LAST_APPLIED not in json_tree.labels(metadata.of(old), "annotations"):
+        return
+    assert isinstance(command.body, dict), "an applied configuration is an object"
+    applied = dict(command.body)
+    written = dict(json_tree.mapping(applied, "metadata"))
+    if json_tree.labels(written, "annotations"):
+        written["annotations"] = dict(written["annotations"])
+        written["annotations"].pop(LAST_APPLIED, None)
+    applied["metadata"] = written
+    annotations = json_tree.labels(tree["metadata"], "annotations")
+    annotations[LAST_APPLIED] = canonical_json(applied).decode() + "\n"
+    if metadata.annotations_size(annotations) > metadata.ANNOTATIONS_MAX:
+        del annotations[LAST_APPLIED]
+    tree["metadata"]["annotations"] = annotations
 
 
 def _owned_part(config: JsonObject, subresource: str, kind: Kind) -> JsonObject:

@@ -110,6 +110,11 @@ def check_change(metadata: JsonView, old: JsonView) -> list[FieldError]:
     ]
 
 
+def annotations_size(annotations: JsonView) -> int:
+    """The bytes that the bound of annotations counts."""
+    return sum(len(key.encode()) + len(value.encode()) for key, value in annotations.items())
+
+
 def _check_name(kind: Kind, metadata: JsonView) -> list[FieldError]:
     check_format = {"label": names.label, "path": names.path_segment}.get(
         kind.name_format, names.subdomain
@@ -130,13 +135,11 @@ def _check_name(kind: Kind, metadata: JsonView) -> list[FieldError]:
 
 def _check_annotations(annotations: JsonView) -> list[FieldError]:
     found = []
-    size = 0
-    for key, value in annotations.items():
+    for key in annotations:
         found += [
             _invalid("metadata.annotations", key, text) for text in names.label_name(key.lower())
         ]
-        size += len(key.encode()) + len(value.encode())
-    if size > ANNOTATIONS_MAX:
+    if annotations_size(annotations) > ANNOTATIONS_MAX:
         found.append(field_errors.too_long("metadata.annotations", ANNOTATIONS_MAX))
     return found
 

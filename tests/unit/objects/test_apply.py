@@ -204,6 +204,34 @@ def test_kubectl_takes_over_what_it_applied_from_the_client() -> None:
     assert left["f:metadata"]["f:labels"] == {}
 
 
+def test_the_annotation_of_kubectl_follows_what_it_applies_on_the_server() -> None:
+    # So that `kubectl apply` from the client removes later what was only applied on the server.
+    made = tracked()
+    applied_by_client(made)
+    name = "kubectl.kubernetes.io/last-applied-configuration"
+    changed = rule(effect="None")
+    changed["metadata"]["annotations"] = {"b": "c"}
+    tree = apply(made, changed, "kubectl")
+    annotations = tree["metadata"]["annotations"]
+    assert json.loads(annotations[name]) == changed
+    assert annotations[name].endswith("}\n")
+    assert annotations["b"] == "c"
+    kept = apply(made, rule(value="v"), "another", force=True)
+    assert json.loads(kept["metadata"]["annotations"][name]) == changed
+
+
+def test_an_annotation_of_kubectl_without_room_goes() -> None:
+    made = tracked()
+    applied_by_client(made)
+    changed = rule()
+    changed["metadata"]["annotations"] = {"big": "x" * 200_000}
+    tree = apply(made, changed, "kubectl")
+    assert tree["metadata"]["annotations"].keys() == {"big"}
+    other = rule()
+    other["metadata"]["name"] = "never-from-the-client"
+    assert "annotations" not in apply(made, other, "kubectl")["metadata"]
+
+
 def test_kubectl_does_not_take_over_what_somebody_else_has_changed_since() -> None:
     made = tracked()
     applied_by_client(made)
