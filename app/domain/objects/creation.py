@@ -196,8 +196,6 @@ def _prepare(
                 tree["spec"]["taints"] = [*taints, dict(NOT_READY_TAINT)]
         case ("", "PersistentVolumeClaim"):
             tree["status"] = {"phase": "Pending"}
-        case ("", "Secret"):
-            pods.encode_secret(tree)
         case ("apiextensions.k8s.io", "CustomResourceDefinition"):
             tree["status"] = naming.status(reader, tree, stamp.time)
         case ("certificates.k8s.io", _):

@@ -7,7 +7,7 @@ Works in place on a pruned tree in the storage version, which the caller owns. P
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from app.domain.objects import pod_defaults, stored_defaults
+from app.domain.objects import pod_defaults, pods, stored_defaults
 from app.domain.objects.custom import definition_rules
 from app.domain.objects.registry import Kind
 from app.domain.values import json_tree, timestamps
@@ -193,6 +193,7 @@ def _default_service(tree: JsonObject) -> None:
 
 def _default_secret(tree: JsonObject) -> None:
     tree.setdefault("type", "Opaque")
+    pods.encode_secret(tree)
 
 
 def _default_priority_class(tree: JsonObject) -> None:

@@ -323,8 +323,6 @@ def _prepare(
             _drop_devices(new, old)
         case ("DeviceTaintRule", ""):
             _refresh_taint_time(new, old, stamp)
-        case ("Secret", ""):
-            pods.encode_secret(new)
         case ("Namespace", ""):
             # The phase and the finalizers of a namespace change only by their subresources.
             new["spec"] = old.get("spec", {})

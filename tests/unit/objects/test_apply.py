@@ -253,6 +253,23 @@ def test_an_unreadable_annotation_yields_nothing(text: str) -> None:
         apply(made, rule(effect="NoExecute"), "kubectl")
 
 
+def test_plain_texts_of_a_secret_are_owned_as_its_data() -> None:
+    made = tracked()
+    secret = {
+        "apiVersion": "v1",
+        "kind": "Secret",
+        "metadata": {"name": "s", "namespace": "default"},
+        "stringData": {"a": "x"},
+    }
+    tree = made.create(secret, field_manager="m")
+    assert tree["data"] == {"a": "eA=="}
+    assert owners(tree)["m", "Update"] == {"f:data": {".": {}, "f:a": {}}, "f:type": {}}
+    place = key("secrets", "s", "default")
+    tree = made.patch(place, {"stringData": {"b": "y"}}, field_manager="n")
+    assert tree["data"] == {"a": "eA==", "b": "eQ=="}
+    assert owners(tree)["n", "Update"] == {"f:data": {"f:b": {}}}
+
+
 def test_force_takes_the_fields() -> None:
     made = tracked()
     apply(made, rule())
