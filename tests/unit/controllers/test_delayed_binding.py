@@ -266,3 +266,57 @@ def test_claims_of_a_gone_pod_are_written_up_to_the_first_that_is_gone_too():
     status = cluster.must("resourceclaims", "one")["status"]
     assert "allocation" in status
     assert "reservedFor" not in status
+
+
+def full(cluster, name, device):
+    """The claim has a device and as many consumers as it can have (C14)."""
+    tree = json_tree.copy(cluster.must("resourceclaims", name))
+    result = {"driver": DRIVER, "pool": "node-0", "device": device, "request": "gpu"}
+    users = [{"resource": "pods", "name": f"p{n}", "uid": f"u{n}"} for n in range(256)]
+    tree["status"] = {"allocation": {"devices": {"results": [result]}}, "reservedFor": users}
+    cluster.update("resourceclaims", tree, "status")
+
+
+def cluster_with_a_full_claim(*names):
+    cluster = Cluster(options=Options(bind_delay=FixedBindDelay(40_000), off=frozenset({"claims"})))
+    cluster.device_class()
+    cluster.node("node-0")
+    cluster.slice("node-0", devices=[{"name": "d0"}, {"name": "d1"}])
+    for name in ("one", "two"):
+        cluster.claim(name)
+    full(cluster, "two", "d1")
+    entries = [{"name": name, "resourceClaimName": name} for name in names]
+    cluster.pod("pod", resourceClaims=entries)
+    return cluster
+
+
+def test_claims_before_one_that_is_refused_stay_allocated():
+    cluster = cluster_with_a_full_claim("one", "two")
+    cluster.wait(DELAY)
+    status = cluster.must("resourceclaims", "one")["status"]
+    assert "allocation" in status
+    assert "reservedFor" not in status
+    message = cluster.pod_condition("pod")["message"]
+    assert message.startswith('running PreBind plugin "DynamicResources": add reservation to claim')
+    assert "claim default/two: " in message
+    assert "must have at most 256 items" in message
+    cluster.wait(20)
+    for compared in check_decisions(cluster):
+        assert compared.differences == (), compared.differences[:1]
+
+
+def test_claims_after_one_that_is_refused_stay_as_they_were():
+    cluster = cluster_with_a_full_claim("two", "one")
+    cluster.wait(DELAY)
+    assert not cluster.must("resourceclaims", "one").get("status")
+    assert "claim default/two: " in cluster.pod_condition("pod")["message"]
+
+
+def test_refused_claim_of_a_device_with_conditions_is_told_at_once():
+    cluster = cluster_with_a_full_claim("one", "two")
+    tree = json_tree.copy(cluster.must("resourceslices", "node-0-slice"))
+    tree["spec"]["devices"][0]["bindingConditions"] = ["ready"]
+    tree["spec"]["devices"][0]["bindingFailureConditions"] = ["failed"]
+    cluster.update("resourceslices", tree)
+    cluster.wait(DELAY)
+    assert "must have at most 256 items" in cluster.pod_condition("pod")["message"]

@@ -14,19 +14,24 @@ next; claims that are written and a pod that is not bound are found as they are 
 Parity: controllers.md 3.7, 4.6 and 4.7.
 """
 
+from dataclasses import replace
+
 from app.domain.controllers.plan import Plan
 from app.domain.controllers.resources import claim_key, pod_key
-from app.domain.controllers.scheduling import reports, waiting_binding, writes
+from app.domain.controllers.scheduling import messages, reports, waiting_binding, writes
 from app.domain.controllers.scheduling.attempt import Attempt, Rules, SchedulingViews
 from app.domain.controllers.scheduling.placements import RESERVED, Assumed
 from app.domain.controllers.scheduling.pod_claims import PodClaim
-from app.domain.controllers.scheduling.waiting_binding import Wait
+from app.domain.controllers.scheduling.waiting_binding import BindingWaits, Place, Wait
 from app.domain.values import json_tree
-from app.domain.values.json_tree import JsonObject
+from app.domain.values.json_tree import JsonObject, JsonView
 from app.domain.values.timestamps import Instant
 
 WRITES_CLAIMS = "writesClaims"
 """The input of a decision by which it is known to be about writing claims."""
+
+REFUSED = "refusedClaim"
+"""The input that says which claim the API has refused, and with which words."""
 
 
 class FixedBindDelay:
@@ -53,12 +58,14 @@ def write_claims(
     assumed = held.assumed
     assert assumed is not None, "called while claims are to be written"
     extra: JsonObject = {WRITES_CLAIMS: True}
+    if held.refused is not None:
+        extra[REFUSED] = list(held.refused)
     namespace, name = held.place
     tree = views.objects.get(pod_key(namespace, name))
     is_gone = tree is None or json_tree.text(tree, "metadata", "uid") != held.uid
     if tree is None or is_gone:
         tree = {"metadata": {"namespace": namespace, "name": name, "uid": held.uid}}
-    claims, problem = _as_chosen(views, namespace, assumed)
+    claims, problem = _as_chosen(views, namespace, assumed, held.refused)
     attempt = Attempt(
         outcome="Scheduled",
         claims=claims,
@@ -93,12 +100,41 @@ def write_claims(
     return waiting_binding.plan(views, held, tuple(commands), outcome, summary, now, extra)
 
 
+def refuse(
+    waits: BindingWaits, place: Place, summary: JsonView, problem: str, now: Instant
+) -> bool:
+    """After a refusal: the act is made again at once, without the claim that was refused.
+
+    False when the refusal names no claim of the pod, or only says that one has moved.
+    """
+    held = waits.get(place)
+    claim = messages.refused_claim(summary, problem)
+    if held is None or claim is None or messages.MOVED in problem:
+        return False
+    _, _, name = json_tree.text(claim, "claim").partition("/")
+    held.refused = (name, messages.claim_error(claim, problem))
+    held.next_look = now
+    waits.begin(held)
+    return True
+
+
+def held_then(waits: BindingWaits, place: Place, inputs: JsonView) -> Wait | None:
+    """The wait that a recorded decision (`inputs`) about writing claims was about."""
+    held = waits.get(place)
+    told = json_tree.texts(inputs, REFUSED)
+    if held is None or not told:
+        return held
+    return replace(held, refused=(told[0], told[1]))
+
+
 def _as_chosen(
-    views: SchedulingViews, namespace: str, assumed: Assumed
+    views: SchedulingViews, namespace: str, assumed: Assumed, refused: tuple[str, str] | None
 ) -> tuple[tuple[PodClaim, ...], str]:
     """The claims up to the first that is not as it was, and what is the matter with that one."""
     claims: list[PodClaim] = []
     for name, uid, is_fresh in assumed.claims:
+        if refused is not None and refused[0] == name:
+            return tuple(claims), refused[1]
         claim, problem = _find(views, namespace, name, uid, is_fresh)
         if claim is None:
             return tuple(claims), problem

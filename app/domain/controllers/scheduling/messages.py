@@ -12,6 +12,9 @@ NEVER = "not eligible due to preemptionPolicy=Never."
 AWAITS_VICTIMS = "not eligible due to a terminating pod on the nominated node."
 PREEMPTED = "preempting to accommodate a higher priority pod"
 
+MOVED = "the object has been modified"
+"""Part of the text of a version conflict: the attempt is repeated at once."""
+
 NOTE_MAX = 1024
 """Characters of an Event's note; longer ones end in ` ...`."""
 
@@ -83,22 +86,32 @@ def prebind_error(summary: JsonView, problem: str) -> str:
     The refusal names its object in quotes, so the prefix is that of the claim whose write failed;
     a refusal that names none is put on the first claim. Parity: controllers.md 3.7.
     """
-    written = json_tree.objects(summary, "written") or json_tree.objects(summary, "claims")
-    found = _refused_claim(written, problem)
-    name = json_tree.text(found, "claim")
-    what = "add reservation to"
-    if json_tree.flag(found, "fresh"):
-        is_finalizer = "metadata.finalizers" in problem
-        what = "add finalizer to" if is_finalizer else "add allocation and reservation to"
-    return prebind_failure(f"{what} claim {name}: {problem}")
+    written = _written(summary)
+    found = refused_claim(summary, problem) or (written[0] if written else {})
+    return prebind_failure(claim_error(found, problem))
 
 
-def _refused_claim(claims: Sequence[JsonView], problem: str) -> JsonView:
-    for claim in claims:
+def refused_claim(summary: JsonView, problem: str) -> JsonView | None:
+    """The claim that a refusal names, from the summary of its decision."""
+    for claim in _written(summary):
         _, _, name = json_tree.text(claim, "claim").partition("/")
         if f'"{name}"' in problem:
             return claim
-    return claims[0] if claims else {}
+    return None
+
+
+def claim_error(claim: JsonView, problem: str) -> str:
+    """What could not be done to a claim of a summary."""
+    name = json_tree.text(claim, "claim")
+    what = "add reservation to"
+    if json_tree.flag(claim, "fresh"):
+        is_finalizer = "metadata.finalizers" in problem
+        what = "add finalizer to" if is_finalizer else "add allocation and reservation to"
+    return f"{what} claim {name}: {problem}"
+
+
+def _written(summary: JsonView) -> Sequence[JsonView]:
+    return json_tree.objects(summary, "written") or json_tree.objects(summary, "claims")
 
 
 def prebind_failure(text: str) -> str:

@@ -56,11 +56,8 @@ from app.domain.values.timestamps import Instant
 
 PATCHES = (RESOURCE_GROUP, "resourceslicepatches")
 
-MOVED = "the object has been modified"
-"""Part of the text of a version conflict: the attempt is repeated at once."""
-
 MOVED_MAX = 4
-"""How often in a row that is done for one pod."""
+"""How often in a row an attempt is repeated because a version has moved."""
 
 Place = tuple[str, str]
 
@@ -175,7 +172,7 @@ class SchedulingReconciler:
         place = (json_tree.text(body, "namespace"), json_tree.text(body, "name"))
         now = Instant(json_tree.integer(inputs, "now") or decision.stamp.time)
         if delayed_binding.WRITES_CLAIMS in inputs:
-            held = self._bindings.get(place)
+            held = delayed_binding.held_then(self._bindings, place, inputs)
             return None if held is None else self._act(found, held, now)
         tree = found.objects.get(pod_key(*place))
         if tree is None:
@@ -449,14 +446,16 @@ class SchedulingReconciler:
     def _settle_refusal(self, plan: Plan, decision: Decision, problem: str, now: Instant) -> None:
         place = (decision.namespace, decision.name)
         pod = self.queue.get(place)
-        at_work = Where.BINDING if decision.outcome == RESERVED else Where.IN_FLIGHT
-        if pod is None or pod.where is not at_work:
+        is_act = delayed_binding.WRITES_CLAIMS in decision.inputs
+        if pod is None or pod.where is not (Where.BINDING if is_act else Where.IN_FLIGHT):
+            return
+        if is_act and delayed_binding.refuse(self._bindings, place, decision.summary, problem, now):
             return
         if decision.outcome not in ("Scheduled", "WaitingForBinding", RESERVED):
             self.queue.err(pod, now)
             return
         self._moved[place] = self._moved.get(place, 0) + 1
-        if MOVED not in problem or self._moved[place] > MOVED_MAX:
+        if messages.MOVED not in problem or self._moved[place] > MOVED_MAX:
             self._refused[place] = messages.prebind_error(decision.summary, problem)
         self.queue.activate(pod, now, plan.observed)
 

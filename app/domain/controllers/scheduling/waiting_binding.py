@@ -42,7 +42,8 @@ Place = tuple[str, str]
 class Wait:
     """One pod that has its devices and no binding yet.
 
-    `assumed` is set while its claims are still to be written.
+    `assumed` is set while its claims are still to be written, `refused` when that was tried: the
+    name of the claim that could not be written, and why.
     """
 
     place: Place
@@ -52,6 +53,7 @@ class Wait:
     next_look: Instant
     cause: Revision
     assumed: Assumed | None = None
+    refused: tuple[str, str] | None = None
 
 
 class BindingWaits:
