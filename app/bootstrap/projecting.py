@@ -5,6 +5,7 @@ answer needs them. In a process of its own this happens on another core.
 """
 
 import logging
+import os
 import signal
 import subprocess
 import sys
@@ -23,6 +24,10 @@ from app.domain.log import HistoryId
 from app.domain.objects import profile as profiles
 from app.settings import Settings
 from app.workers import projecting
+
+NICENESS = 5
+"""How much the process gives way to others when it was started beside `redra up`: whoever waits for
+an answer comes first, readers of tables expect to lag."""
 
 END_SECONDS = 5.0
 """How long the process may take to end before it is killed."""
@@ -53,6 +58,8 @@ async def project(
     ended.
     """
     collecting.expect_large_heap()
+    if until_input_ends:
+        os.nice(NICENESS)
     async with AsyncExitStack() as stack:
         store = await stack.enter_async_context(open_store(settings))
         for name in names:

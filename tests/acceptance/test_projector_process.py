@@ -81,6 +81,7 @@ async def test_tables_are_written_by_a_process_that_comes_back(tmp_path):
         create_claim(server, "one")
         await rows_reach(url, {"one"})
         (first,) = until(lambda: projectors(server.pid), "a projector")
+        assert os.getpriority(os.PRIO_PROCESS, first) > os.getpriority(os.PRIO_PROCESS, server.pid)
         os.kill(first, signal.SIGKILL)
         create_claim(server, "two")
         await rows_reach(url, {"one", "two"})
