@@ -32,6 +32,7 @@ from app.api.paths import Place
 from app.api.redra import RedraApi
 from app.api.representations import Representations, encode
 from app.api.reviews import Reviewing
+from app.api.service_tokens import ServiceTokens
 from app.api.timelines import Timeline, open_timeline
 from app.api.versions import version_document
 from app.api.watching import WatchBounds, Watching
@@ -68,9 +69,10 @@ class Application:
         self._limits = limits
         authenticator = Authenticator(credentials)
         self._authorizer = Authorizer(authorization)
-        self._gate = Gate(histories, authenticator, self._authorizer)
+        tokens = ServiceTokens(key=credentials.token_key)
+        self._gate = Gate(histories, authenticator, self._authorizer, tokens)
         self._reviewing = Reviewing(
-            authenticator=authenticator, authorizer=self._authorizer, limits=limits
+            authenticator=authenticator, authorizer=self._authorizer, tokens=tokens, limits=limits
         )
         self._default = default_history
         representations = Representations()
@@ -79,6 +81,7 @@ class Application:
             lists=Lists(representations, _list_bounds(limits)),
             watching=self._watching,
             representations=representations,
+            tokens=tokens,
             limits=limits,
         )
         self._health = Health(histories, default_history)

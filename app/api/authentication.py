@@ -24,13 +24,15 @@ class Credentials:
 
     `uids` are the uids of users, by name. With `loopback_only` a request without credentials must
     name the server by a loopback name and come from no other site: a web page that a browser
-    happens to show may not act as its user.
+    happens to show may not act as its user. `token_key` signs the tokens of service accounts;
+    without one none are issued.
     """
 
     tokens: Mapping[str, Actor] = field(default_factory=dict)
     uids: Mapping[str, str] = field(default_factory=dict)
     anonymous: Actor | None = ANONYMOUS
     loopback_only: bool = False
+    token_key: bytes = field(default=b"", repr=False)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,6 +72,12 @@ class Authenticator:
         if actor is None:
             return None
         return Identity(actor=actor, uid=self._credentials.uids.get(actor.user, ""))
+
+    def shown(self, identity: Identity, request: Request) -> Identity:
+        """The same with the program that asks."""
+        agent = request.header(b"user-agent")[:_AGENT_MAX]
+        actor = identity.actor
+        return replace(identity, actor=Actor(user=actor.user, groups=actor.groups, agent=agent))
 
     def _authenticate(
         self, peer: tuple[str, tuple[str, ...]] | None, authorization: str, agent: str

@@ -12,6 +12,7 @@ from app.api import calls, impersonation, paths
 from app.api.authentication import Authenticator, Identity
 from app.api.messages import Request
 from app.api.paths import Place, ResourcePath
+from app.api.service_tokens import ServiceTokens
 from app.domain.log import Actor, HistoryId, ObjectKey
 from app.domain.objects import access, access_defaults, claim_rights, giving, kinds
 from app.domain.objects.access import Binding, Book, Decision, Grants, Question
@@ -149,15 +150,20 @@ class Gate:
     """Lets requests in, or not: who asks, as whom, and whether they may."""
 
     def __init__(
-        self, histories: Histories, authenticator: Authenticator, authorizer: Authorizer
+        self,
+        histories: Histories,
+        authenticator: Authenticator,
+        authorizer: Authorizer,
+        tokens: ServiceTokens,
     ) -> None:
         self._histories = histories
+        self._tokens = tokens
         self._authenticator = authenticator
         self._authorizer = authorizer
 
     async def admit(self, request: Request, place: Place) -> Identity:
         """Who asks, as far as it is allowed. Raises Unauthorized, Forbidden, BadRequest."""
-        identity = self._authenticator.identify(request)
+        identity = await self._identify(request, place)
         wants_other = impersonation.is_wanted(request)
         if self._authorizer.is_open:
             if wants_other:
@@ -174,6 +180,14 @@ class Gate:
         if _may_create(request, question) and not _exists(runtime, question):
             self._authorizer.check(runtime, identity.actor, replace(question, verb="create"))
         return identity
+
+    async def _identify(self, request: Request, place: Place) -> Identity:
+        """Who asks. Tokens of service accounts are believed in their own history only."""
+        claims = self._tokens.claims_of(request)
+        if claims is None:
+            return self._authenticator.identify(request)
+        runtime = await self._histories.open(place.history)
+        return self._authenticator.shown(self._tokens.identify(runtime, claims), request)
 
 
 def question_of(request: Request, path: str) -> Question:

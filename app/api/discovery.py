@@ -32,6 +32,7 @@ SUBRESOURCE_VERBS = {
     "ephemeralcontainers": ("get", "patch", "update"),
     "resize": ("get", "patch", "update"),
     "scale": ("get", "patch", "update"),
+    "token": ("create",),
 }
 """Subresources that are served; others that the registry names are left out."""
 
@@ -39,6 +40,7 @@ _RESPONSE_KINDS = {
     "eviction": ("policy", "v1", "Eviction"),
     "binding": ("", "v1", "Binding"),
     "scale": ("autoscaling", "v1", "Scale"),
+    "token": ("authentication.k8s.io", "v1", "TokenRequest"),
 }
 
 _encode = msgspec.json.Encoder().encode

@@ -18,6 +18,7 @@ from app.api.negotiation import PLAIN
 from app.api.parameters import ListOptions
 from app.api.paths import ResourcePath
 from app.api.representations import Representations, respond
+from app.api.service_tokens import ServiceTokens
 from app.api.subresources import Subresources
 from app.api.timelines import Timeline
 from app.api.watching import Watching
@@ -37,6 +38,7 @@ class Objects:
         lists: Lists,
         watching: Watching,
         representations: Representations,
+        tokens: ServiceTokens,
         limits: ApiLimits,
     ) -> None:
         self._lists = lists
@@ -44,7 +46,7 @@ class Objects:
         self._representations = representations
         self._limits = limits
         self._writes = Writes(representations, limits)
-        self._subresources = Subresources(self._writes, representations, limits)
+        self._subresources = Subresources(self._writes, representations, tokens, limits)
 
     async def answer(
         self,
@@ -71,6 +73,8 @@ class Objects:
         )
         if verb not in ("get", "list", "watch"):
             timeline.check_writable()
+            # Nothing is written for a client that could not be told of it.
+            call.target(negotiation.choose(request.header(b"accept")))
         if path.subresource:
             answer = await self._subresources.answer(call, verb)
         elif verb == "get":

@@ -82,7 +82,7 @@ def of_kind(kind: Kind, group: str, version: str, definition: str) -> JsonObject
     if kind.namespaced and "list" in kind.verbs:
         found[f"{root}/{kind.plural}"] = _path(kind, ("list",), _COLLECTION, gvk, definition, [])
     for name in discovery.served_subresources(kind):
-        if name in ("eviction", "binding", "log", "scale"):
+        if name in ("eviction", "binding", "log", "scale", "token"):
             continue
         verbs = discovery.SUBRESOURCE_VERBS[name]
         found[f"{place}/{kind.plural}/{{name}}/{name}"] = _path(

@@ -13,6 +13,7 @@ from app.api.limits import ApiLimits
 from app.api.messages import Answer, Request
 from app.api.paths import ResourcePath
 from app.api.representations import encode
+from app.api.service_tokens import ServiceTokens
 from app.domain.errors import BadRequest
 from app.domain.log import Actor
 from app.domain.objects import field_errors
@@ -30,6 +31,7 @@ class Reviewing:
 
     authenticator: Authenticator
     authorizer: Authorizer
+    tokens: ServiceTokens
     limits: ApiLimits
 
 
@@ -60,7 +62,7 @@ async def answer(
         case "SelfSubjectReview":
             tree["status"] = {"userInfo": _user(identity)}
         case "TokenReview":
-            tree["status"] = _token_status(json_tree.text(spec, "token"), by.authenticator)
+            tree["status"] = _token_status(json_tree.text(spec, "token"), runtime, by)
         case "SelfSubjectRulesReview":
             namespace = json_tree.text(spec, "namespace")
             if not namespace:
@@ -137,8 +139,8 @@ def _rules(
     }
 
 
-def _token_status(token: str, authenticator: Authenticator) -> JsonObject:
-    known = authenticator.identify_token(token)
+def _token_status(token: str, runtime: HistoryRuntime, by: Reviewing) -> JsonObject:
+    known = by.authenticator.identify_token(token) or by.tokens.identify_token(runtime, token)
     if known is None:
         return {"authenticated": False, "error": "the token is not known", "user": {}}
     return {"authenticated": True, "user": _user(known)}

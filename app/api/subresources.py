@@ -9,6 +9,7 @@ from app.api.calls import Call
 from app.api.limits import ApiLimits
 from app.api.messages import TEXT, Answer
 from app.api.representations import Representations, encode, respond
+from app.api.service_tokens import ServiceTokens
 from app.api.writes import Writes
 from app.domain.errors import BadRequest
 from app.domain.objects import eviction, field_errors, subresources
@@ -28,8 +29,15 @@ _CREATED: JsonObject = {
 class Subresources:
     """Answers requests below an object."""
 
-    def __init__(self, writes: Writes, representations: Representations, limits: ApiLimits) -> None:
+    def __init__(
+        self,
+        writes: Writes,
+        representations: Representations,
+        tokens: ServiceTokens,
+        limits: ApiLimits,
+    ) -> None:
         self._writes = writes
+        self._tokens = tokens
         self._representations = representations
         self._limits = limits
         self._evicting = anyio.Lock()
@@ -40,7 +48,7 @@ class Subresources:
         own = _OWN.get((name, verb))
         if own is not None:
             return await own(self, call)
-        if name in ("eviction", "binding", "log"):
+        if name in ("eviction", "binding", "log", "token"):
             raise calls.not_allowed(call.kind)
         if verb == "update":
             return await self._writes.update(call, name)
@@ -114,6 +122,15 @@ class Subresources:
             )
         return Answer(encode(_CREATED), status=201)
 
+    async def _request_token(self, call: Call) -> Answer:
+        """POST of a TokenRequest. Nothing is written: no token stands in the log."""
+        tree, _ = await self._writes.read_object(call)
+        if json_tree.text(tree, "kind") not in ("TokenRequest", ""):
+            raise BadRequest("the body must be a TokenRequest")
+        timeline = call.timeline
+        issued = self._tokens.issue(timeline.runtime, call.key, tree, timeline.now)
+        return Answer(encode(issued), status=201)
+
     async def _log(self, call: Call) -> Answer:
         """There are no containers, so there is nothing that they wrote."""
         tree = call.timeline.views.objects.get(call.key)
@@ -172,4 +189,5 @@ _OWN: dict[tuple[str, str], Callable[[Subresources, Call], Awaitable[Answer]]] =
     ("scale", "get"): Subresources._read_scale,
     ("scale", "patch"): Subresources._patch_scale,
     ("scale", "update"): Subresources._write_scale,
+    ("token", "create"): Subresources._request_token,
 }

@@ -16,6 +16,7 @@ from app.domain.errors import InputError, Rejected
 from app.domain.objects import decode
 from app.settings import Settings
 
+_KEY_BYTES = 32
 LOCAL_TOKEN = "local"  # noqa: S105 - not a secret: it names who asks, on loopback only
 """The token in the kubeconfig of a server without authentication; clients insist on having one."""
 
@@ -82,7 +83,9 @@ def open_door(settings: Settings) -> Door:
         folder = CertificateFolder(settings.data / "pki", now=SystemClock().now())
         server = folder.server(_hosts(address))
         client = folder.client("admin", user=ADMIN.user, groups=("system:masters",))
-        credentials = Credentials(tokens=known.actors, uids=known.uids, anonymous=None)
+        credentials = Credentials(
+            tokens=known.actors, uids=known.uids, anonymous=None, token_key=_token_key()
+        )
         return Door(
             address=address,
             credentials=credentials,
@@ -99,8 +102,14 @@ def open_door(settings: Settings) -> Door:
         uids=known.uids,
         anonymous=ANONYMOUS,
         loopback_only=True,
+        token_key=_token_key(),
     )
     return Door(address=address, credentials=credentials, authorization=authorization, token=token)
+
+
+def _token_key() -> bytes:
+    """A key that nobody else knows; tokens that it has signed end with the process."""
+    return secrets.token_bytes(_KEY_BYTES)
 
 
 def parse_address(text: str) -> Address:

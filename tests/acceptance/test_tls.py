@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import signal
 import socket
 import ssl
@@ -185,8 +186,9 @@ def test_certificate_of_another_authority_is_refused(cluster: Cluster, tmp_path:
     place = tmp_path / "kubeconfig"
     place.write_text(yaml.safe_dump(config))
     done = cluster._kubectl("--kubeconfig", str(place), "get", "namespaces")
-    assert done.returncode == 1
-    assert "Unable to connect to the server" in done.stderr
+    assert (done.returncode, done.stdout) == (1, "")
+    # The server hangs up; whether the client was still writing or already reading is chance.
+    assert re.search("Unable to connect to the server|connection reset|EOF", done.stderr)
 
 
 def test_server_is_not_trusted_without_its_authority(cluster: Cluster) -> None:
@@ -244,6 +246,19 @@ def test_administrator_acts_as_somebody_else_and_others_do_not(cluster: Cluster)
     assert allowed.returncode == 0, allowed.stderr
     refused = cluster.as_token("ann-secret", "get", "cm", "-n", "lab", "--as", "joe")
     assert 'cannot impersonate resource "users"' in refused.stderr
+
+
+def test_service_account_acts_with_a_token_that_it_was_given(cluster: Cluster) -> None:
+    assert cluster.kubectl("create", "serviceaccount", "driver").returncode == 0
+    created = cluster.kubectl("create", "token", "driver", "--duration=10m")
+    assert created.returncode == 0, created.stderr
+    token = created.stdout.strip()
+    seen = cluster.as_token(token, "auth", "whoami", "-o", "jsonpath={.status.userInfo.username}")
+    assert seen.stdout == "system:serviceaccount:default:driver", seen.stderr
+    refused = cluster.as_token(token, "get", "configmaps")
+    assert 'User "system:serviceaccount:default:driver" cannot list' in refused.stderr
+    changed = cluster.as_token(token[:-2] + "xx", "get", "configmaps")
+    assert "You must be logged in to the server" in changed.stderr
 
 
 def test_kubeconfig_has_a_context_for_each_history_and_moment(

@@ -340,7 +340,7 @@ _KINDS: tuple[Kind, ...] = (
     _core("ConfigMap", "configmaps", "cm"),
     _core("Secret", "secrets", field_labels=BOTH_LABELS + _labels("type")),
     _core("Service", "services", "svc", categories=_ALL, subresources=_STATUS, name_format="label"),
-    _core("ServiceAccount", "serviceaccounts", "sa"),
+    _core("ServiceAccount", "serviceaccounts", "sa", subresources=("token",)),
     _core("Endpoints", "endpoints", "ep", singular="endpoints"),
     _core("PersistentVolumeClaim", "persistentvolumeclaims", "pvc", subresources=_STATUS),
     _core("PersistentVolume", "persistentvolumes", "pv", namespaced=False, subresources=_STATUS),
