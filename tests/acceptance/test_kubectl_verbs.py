@@ -120,3 +120,36 @@ REFUSALS = [
 def test_what_is_not_served_is_said_so(server):
     for words, reason in REFUSALS:
         assert reason in server.kubectl(*words, code=1).err
+
+
+UPGRADES = [
+    ("cp", "shell:/etc/hosts", "/dev/null"),
+    ("exec", "shell", "--", "ls"),
+    ("attach", "shell"),
+    ("port-forward", "shell", "8080:80"),
+]
+
+
+def test_nothing_can_be_done_inside_a_container(server):
+    server.kubectl("run", "shell", "--image=i")
+    for words in UPGRADES:
+        assert "unable to upgrade connection" in server.kubectl(*words, code=1).err
+
+
+def test_containers_and_pods_for_debugging_are_added(server):
+    server.kubectl("run", "sick", "--image=i")
+    server.kubectl("debug", "sick", "--image=busybox", "-c", "look")
+    found = server.json("get", "pod", "sick")["spec"]["ephemeralContainers"]
+    assert [container["name"] for container in found] == ["look"]
+    server.kubectl("debug", "sick", "--image=busybox", "--copy-to=twin")
+    assert len(server.json("get", "pod", "twin")["spec"]["containers"]) == 2
+    said = server.kubectl("debug", "node/n1", "--image=busybox").out
+    assert "Creating debugging pod node-debugger-n1-" in said
+
+
+def test_editor_changes_a_deployment_and_its_account(server):
+    server.create(DEPLOYMENT.replace("name: d", "name: f").replace("a: b", "f: f"))
+    server.kubectl("edit", "deployment", "f", editor="sed -i s/i:1/i:9/")
+    server.kubectl("set", "serviceaccount", "deployment", "f", "driver")
+    spec = server.json("get", "deployment", "f")["spec"]["template"]["spec"]
+    assert (spec["containers"][0]["image"], spec["serviceAccountName"]) == ("i:9", "driver")
