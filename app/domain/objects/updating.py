@@ -287,19 +287,23 @@ def _keep_times(kind: Kind, new: JsonObject, old: JsonObject, node: Node) -> Non
     Managers are compared before the defaults are filled in, so a list that is applied again without
     them looks like a change to its owner. Parity: api-surface.md 0.6, 9 step 5.
     """
-    rows, before = (metadata.of(tree).get("managedFields") for tree in (new, old))
-    if not before or rows == before or _timeless(rows) != _timeless(before):
+    rows, before = (metadata.of(tree).get("managedFields") or [] for tree in (new, old))
+    if not before or rows == before:
+        return
+    added = [row for row in rows if row not in before]
+    gone = [row for row in before if row not in rows]
+    if len(added) != len(gone) or _timeless(added) != _timeless(gone):
         return
     kept = {**new, "metadata": {**new["metadata"], "managedFields": before}}
     if equality.same_object(kept, old, node, is_custom=kind.custom is not None):
         new["metadata"] = kept["metadata"]
 
 
-def _timeless(rows: Any) -> list[JsonObject]:
+def _timeless(rows: list[Any]) -> list[JsonObject]:
     """Entries of managers without their times, in an order that does not depend on these."""
     found = [
         {name: value for name, value in row.items() if name != "time"}
-        for row in rows or ()
+        for row in rows
         if isinstance(row, dict)
     ]
     return sorted(found, key=lambda row: [str(row.get(name)) for name in _WRITER])
