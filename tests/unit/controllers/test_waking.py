@@ -142,3 +142,45 @@ def test_wakes_are_the_same_after_a_restart():
     cluster.settle()
     cluster.restart()
     assert not is_woken(cluster, before)
+
+
+GPU = "example.com/gpu"
+
+
+def lacks_resource() -> Cluster:
+    """A pod that asks for a resource which no class serves."""
+    cluster = Cluster()
+    cluster.node()
+    cluster.slice()
+    amounts = {"requests": {GPU: "1"}, "limits": {GPU: "1"}}
+    cluster.pod(containers=[{"name": "main", "image": "i:1", "resources": amounts}])
+    cluster.wait(60)
+    assert "Insufficient example.com/gpu" in cluster.messages("pod")[0]
+    return cluster
+
+
+def test_class_that_serves_the_resource_wakes_its_pod():
+    cluster = lacks_resource()
+    spec = {"extendedResourceName": GPU}
+    cluster.create("resource.k8s.io/v1", "DeviceClass", "gpu", spec=spec)
+    cluster.settle()
+    assert cluster.must("pods", "pod")["spec"]["nodeName"] == "n1"
+
+
+def test_class_that_begins_to_serve_the_resource_wakes_its_pod():
+    cluster = lacks_resource()
+    cluster.device_class()
+    before = attempts(cluster)
+    cluster.patch("deviceclasses", "gpu", {"metadata": {"labels": {"a": "b"}}})
+    assert not is_woken(cluster, before)
+    cluster.patch("deviceclasses", "gpu", {"spec": {"extendedResourceName": GPU}})
+    cluster.settle()
+    assert cluster.must("pods", "pod")["spec"]["nodeName"] == "n1"
+
+
+def test_class_of_another_resource_wakes_no_pod_that_lacks_room():
+    cluster = lacks_resource()
+    before = attempts(cluster)
+    spec = {"extendedResourceName": "example.com/nic"}
+    cluster.create("resource.k8s.io/v1", "DeviceClass", "nic", spec=spec)
+    assert not is_woken(cluster, before)

@@ -111,8 +111,9 @@ class SchedulingReconciler:
                 self._wake(waking.ANY_DEVICE, event, objects)
         elif is_of(key, CLASSES):
             self._verdicts.clear()
-            if event.type is not EventType.OBJECT_DELETED:
-                self._wake(waking.ANY_DEVICE, event, objects)
+            serves = self._rules.gates.enabled("DRAExtendedResource")
+            for hint in self._waker.class_hints(event, serves_resources=serves):
+                self._wake(hint, event, objects)
         elif is_of(key, RULES) or is_of(key, PATCHES):
             self._fold_merge(event, views)
         else:

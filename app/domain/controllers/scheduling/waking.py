@@ -8,7 +8,7 @@ against the pod when it has failed.
 
 import hashlib
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from app.domain.controllers.pods import PodFacts
@@ -22,7 +22,9 @@ from app.domain.controllers.scheduling.queue import QueuedPod, SchedulingQueue, 
 from app.domain.controllers.scheduling.spreading import NAME as SPREADING
 from app.domain.log import Event, EventType, Revision
 from app.domain.log.chain import canonical_json
+from app.domain.objects.extended_resources import IMPLICIT
 from app.domain.objects.reader import ObjectsReader
+from app.domain.values import json_tree
 from app.domain.values.timestamps import Instant
 
 RECENT_MAX = 10_000
@@ -42,8 +44,9 @@ class Hint:
     """An event as far as waiting pods are concerned.
 
     `plugins` registered for it. `claim` restricts it to pods that use this claim, `pod` to this pod
-    itself. `node` is set for events on nodes: plug-ins that judge nodes wake a pod only when they
-    let it pass there now. With `up_to` pods of higher priority are left out.
+    itself, `resources` to pods that ask for one of these. `node` is set for events on nodes:
+    plug-ins that judge nodes wake a pod only when they let it pass there now. With `up_to` pods of
+    higher priority are left out.
     """
 
     plugins: frozenset[str]
@@ -51,6 +54,7 @@ class Hint:
     pod: Place | None = None
     node: NodeInfo | None = None
     up_to: int | None = None
+    resources: frozenset[str] = frozenset()
 
 
 ANY_DEVICE = Hint(plugins=frozenset((DEVICES,)))
@@ -119,6 +123,7 @@ class Waker:
         self._claims: dict[Place, tuple[Place, ...]] = {}
         self._recent: deque[tuple[Revision, Hint]] = deque(maxlen=RECENT_MAX)
         self._statuses: dict[Place, bytes] = {}
+        self._served: dict[str, str] = {}
 
     def note_pod(self, pod: QueuedPod) -> None:
         """Remember which claims the pod waits for."""
@@ -154,6 +159,24 @@ class Waker:
             return False
         self._statuses[place] = digest
         return True
+
+    def class_hints(self, event: Event, *, serves_resources: bool) -> Iterator[Hint]:
+        """A class came or changed: every pod that lacks devices may be helped.
+
+        One that serves an extended resource from now on (`serves_resources` is that gate) helps
+        pods that lack room for it, too. The table of controllers.md 3.9 tells of DynamicResources
+        only; upstream registered NodeResourcesFit for it in 1.35 (kubernetes #134991).
+        """
+        name = event.key.name
+        before = self._served.pop(name, None)
+        if event.type is EventType.OBJECT_DELETED:
+            return
+        yield ANY_DEVICE
+        served = json_tree.text(event.object, "spec", "extendedResourceName")
+        self._served[name] = served
+        if serves_resources and served != before:
+            found = frozenset((served, f"{IMPLICIT}{name}"))
+            yield Hint(plugins=frozenset(("NodeResourcesFit",)), resources=found)
 
     def wake_itself(
         self, pod: QueuedPod, hint: Hint, objects: ObjectsReader, now: Instant, cause: Revision
@@ -215,6 +238,8 @@ def claim_names(pod: PodFacts) -> list[str]:
 def _says_yes(plugin: str, pod: QueuedPod, hint: Hint, objects: ObjectsReader) -> bool:
     if plugin == DEVICES:
         return pod_claims.are_there(objects, pod.spec.facts)
+    if hint.resources:
+        return not hint.resources.isdisjoint(pod.spec.amounts.asked)
     if plugin in NODE_PLUGINS and hint.node is not None:
         refusal = filters.check_node(pod.spec, hint.node)
         return refusal is None or refusal.plugin != plugin
