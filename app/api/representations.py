@@ -19,6 +19,7 @@ from app.domain.objects import conversion, printing, registry
 from app.domain.objects.custom import structure
 from app.domain.objects.registry import Kind
 from app.domain.objects.tables import Printer
+from app.domain.values import json_tree
 from app.domain.values.json_tree import JsonObject
 from app.domain.values.timestamps import Instant
 
@@ -132,7 +133,9 @@ class Representations:
         if target.form.shape is Shape.METADATA:
             return _partial(body, target.form.version)
         row = self._row(body, tree, target, now, printing.printer(target.kind, target.version))
-        return join_table([row], target, b"{}", with_columns=True)
+        version = json_tree.text(tree, "metadata", "resourceVersion")
+        metadata = encode({"resourceVersion": version} if version else {})
+        return join_table([row], target, metadata, with_columns=True)
 
     def list_bytes(
         self, events: Sequence[Event], target: Target, now: Instant, *, metadata: JsonObject

@@ -9,6 +9,7 @@ from tests.api.serving import CLAIMS, CONFIG_MAPS, claim, config_map, pod, servi
 
 NODES = "/api/v1/nodes"
 PODS = "/api/v1/namespaces/default/pods"
+TABLE = "application/json;as=Table;v=v1;g=meta.k8s.io,application/json"
 
 
 async def test_create_answers_201_with_the_stored_object():
@@ -16,6 +17,41 @@ async def test_create_answers_201_with_the_stored_object():
         made = await server.post(CLAIMS, claim())
         assert made["metadata"]["resourceVersion"].isdigit()
         assert made == await server.get(f"{CLAIMS}/c")
+
+
+async def test_table_of_a_write_without_a_change_carries_the_version():
+    async with serving() as server:
+        made = await server.post(CONFIG_MAPS, config_map())
+        place = f"{CONFIG_MAPS}/m"
+        for tree in (config_map(), config_map(a="b")):
+            told = await server.put(place, tree, accept=TABLE)
+            now = await server.get(place)
+            assert told["metadata"] == {"resourceVersion": now["metadata"]["resourceVersion"]}
+        assert now["metadata"]["resourceVersion"] != made["metadata"]["resourceVersion"]
+
+
+@pytest.mark.parametrize(
+    ("accept", "query", "code"),
+    [("text/html", "", 406), (TABLE, "?includeObject=Some", 400)],
+    ids=["no form", "no such rows"],
+)
+async def test_nothing_is_written_for_who_cannot_be_answered(accept, query, code):
+    async with serving() as server:
+        await server.post(CONFIG_MAPS, config_map("kept"))
+        place = f"{CONFIG_MAPS}/kept{query}"
+        changed = {"data": {"a": "b"}}
+        kind = "application/merge-patch+json"
+        for method, path, tree, content_type in (
+            ("POST", CONFIG_MAPS + query, config_map("new"), ""),
+            ("PUT", place, config_map("kept") | changed, ""),
+            ("PATCH", place, changed, kind),
+            ("DELETE", place, None, ""),
+            ("DELETE", CONFIG_MAPS + query, None, ""),
+        ):
+            await server.call(method, path, tree, code, accept=accept, content_type=content_type)
+        [left] = (await server.get(CONFIG_MAPS))["items"]
+        assert left["metadata"]["name"] == "kept"
+        assert "data" not in left
 
 
 async def test_create_takes_kind_and_version_from_the_url():
