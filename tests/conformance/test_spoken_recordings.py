@@ -5,7 +5,9 @@ import pytest
 from app.bootstrap import choices, replays, stores
 from app.service.comparing import Verdict
 from app.service.deciding_differences import Aspect
-from tests.conformance.spoken_scenes import SCENES
+from tests.conformance import spoken_pools, spoken_scenes
+
+SCENES = spoken_scenes.SCENES | spoken_pools.SCENES
 
 
 async def replay(work, path):
