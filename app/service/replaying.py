@@ -8,6 +8,7 @@ observed, with its effects; every allocation that a foreign scheduler wrote. Not
 
 from collections import Counter
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 
 import msgspec
@@ -229,7 +230,8 @@ async def verify(
     second = _SecondPass(
         first,
         rules=rules,
-        controllers=controllers,
+        # Who has decided nothing here has nothing to decide again, and need not follow the log.
+        controllers=[found for found in controllers if found.name in first.deciders],
         compiler=compiler,
         quirks=quirks,
         bounds=bounds,
@@ -244,15 +246,26 @@ async def verify(
     return second.report(history, is_whole=until >= head)
 
 
+class _Decider(msgspec.Struct):
+    """Of a decision only who made it."""
+
+    controller: str = ""
+
+
+_decider = msgspec.json.Decoder(_Decider)
+
+
 @dataclass(slots=True)
 class _Ahead:
     """What the first pass has learned.
 
-    `observers` are the decisions by the revision that they observed.
+    `observers` are the decisions by the revision that they observed, `deciders` the controllers
+    that made them.
     """
 
     index: AllocationIndex = field(default_factory=AllocationIndex)
     observers: dict[Revision, list[Event]] = field(default_factory=dict)
+    deciders: set[str] = field(default_factory=set)
     hash: bytes = GENESIS
     revision: Revision = Revision(0)
     problem: str = ""
@@ -272,6 +285,8 @@ async def _read_ahead(
             if event.type is EventType.DECISION_RECORDED:
                 observed = Revision(event.stamp.observed)
                 ahead.observers.setdefault(observed, []).append(event)
+                with suppress(msgspec.DecodeError):  # a log that was tampered with
+                    ahead.deciders.add(_decider.decode(event.body).controller)
             elif event.is_about_object:
                 ahead.index.add(event)
             event.tree = None
