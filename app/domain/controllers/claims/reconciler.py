@@ -66,7 +66,6 @@ class ClaimsReconciler:
     """
 
     name = NAME
-    reads: Reads = frozenset({PODS, CLAIMS, TEMPLATES, EVENT_OBJECTS, DECISIONS})
 
     def __init__(
         self,
@@ -76,6 +75,9 @@ class ClaimsReconciler:
         apart: int | None = None,
     ) -> None:
         """With `apart`, in microseconds, each write about a claim is an append of its own."""
+        # Only what is to come after such a write stands in decisions, of which there are many.
+        decisions = () if apart is None else (DECISIONS,)
+        self.reads: Reads = frozenset({PODS, CLAIMS, TEMPLATES, EVENT_OBJECTS, *decisions})
         self._gates = gates
         self._quirks = quirks
         self._apart = apart
