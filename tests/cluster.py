@@ -338,6 +338,7 @@ def writes(events: list[Event]) -> list[str]:
 _RESOURCES = {
     "Pod": "pods",
     "Service": "services",
+    "PersistentVolumeClaim": "persistentvolumeclaims",
     "PriorityClass": "priorityclasses",
     "PodDisruptionBudget": "poddisruptionbudgets",
     "Node": "nodes",
@@ -378,6 +379,7 @@ _NAMESPACED = frozenset(
     {
         "pods",
         "services",
+        "persistentvolumeclaims",
         "resourceclaims",
         "resourceclaimtemplates",
         "events",

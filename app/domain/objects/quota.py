@@ -2,8 +2,8 @@
 
 Upstream trusts numbers in the quota's status; here they are sums over the objects at the moment of
 asking, so two creates at once cannot both take the last device. Readers that keep such sums hand
-them out (`Tallies`); for others they are made anew. Quotas with scopes and amounts of storage are
-not enforced. Texts are upstream's.
+them out (`Tallies`); for others they are made anew, and so are the sums of quotas with scopes, over
+the pods of the namespace. Texts are upstream's.
 """
 
 from collections.abc import Iterable, Mapping
@@ -11,7 +11,7 @@ from typing import Protocol, runtime_checkable
 
 from app.domain.errors import Forbidden
 from app.domain.log import ObjectKey
-from app.domain.objects import extended_resources, kinds, quota_usage, rejections
+from app.domain.objects import extended_resources, kinds, quota_scopes, quota_usage, rejections
 from app.domain.objects.extended_resources import IMPLICIT
 from app.domain.objects.quota_usage import CLAIMS, DEVICES_SUFFIX, PODS, REQUESTS, Tally
 from app.domain.objects.reader import ObjectsReader
@@ -40,10 +40,13 @@ def check_create(reader: ObjectsReader, kind: Kind, key: ObjectKey, tree: JsonOb
     asked: dict[str, Quantity] | None = None
     for place in reader.keys(*QUOTAS, key.namespace):
         found = reader.get(place)
-        if found is None or is_scoped(found):
+        if found is None:
+            continue
+        is_pod = (kind.group, kind.plural) == PODS
+        scopes = quota_scopes.of(found)
+        if scopes and not (is_pod and quota_scopes.match(scopes, tree)):
             continue
         limits = hard(found)
-        is_pod = (kind.group, kind.plural) == PODS
         if is_pod and (missing := quota_usage.missing_compute(tree, limits)):
             text = f"failed quota: {place.name}: must specify {missing}"
             raise rejections.forbidden(kind, key.name, text)
@@ -52,7 +55,7 @@ def check_create(reader: ObjectsReader, kind: Kind, key: ObjectKey, tree: JsonOb
         relevant = {name: asked[name] for name in limits if name in asked and asked[name].nanos}
         if not relevant:
             continue
-        present = used(reader, key.namespace, relevant)
+        present = used(reader, place, found, relevant)
         over = sorted(
             name
             for name, amount in relevant.items()
@@ -62,9 +65,15 @@ def check_create(reader: ObjectsReader, kind: Kind, key: ObjectKey, tree: JsonOb
             raise _exceeded(kind, key.name, place.name, over, (relevant, present, limits))
 
 
-def used(reader: ObjectsReader, namespace: str, names: Iterable[str]) -> dict[str, Quantity]:
-    """What the namespace uses of each name."""
-    tally = tally_of(reader, namespace)
+def used(
+    reader: ObjectsReader, place: ObjectKey, quota: JsonView, names: Iterable[str]
+) -> dict[str, Quantity]:
+    """What the namespace of a quota uses of each name, as far as the quota counts it."""
+    scopes = quota_scopes.of(quota)
+    if scopes:
+        alone = _tally_within(reader, place.namespace, scopes)
+        return {name: alone.amount(name) for name in names}
+    tally = tally_of(reader, place.namespace)
     aliases = _aliases(reader, names)
     return {name: tally.amount(name, aliases.get(name, ())) for name in names}
 
@@ -104,6 +113,8 @@ def places_of(name: str) -> frozenset[Place]:
         return frozenset(((group, resource),))
     if name in quota_usage.COUNTED_BY_NAME:
         return frozenset(((CORE, name),))
+    if name == quota_usage.STORAGE or quota_usage.STORAGE_CLASS in name:
+        return frozenset((quota_usage.VOLUME_CLAIMS,))
     plain = name.removeprefix(REQUESTS)
     if plain != name and extended_resources.is_extended(plain):
         return frozenset((PODS, CLAIMS))
@@ -112,11 +123,14 @@ def places_of(name: str) -> frozenset[Place]:
     return frozenset((PODS,)) if plain in quota_usage.COMPUTE or is_huge else frozenset()
 
 
-def is_scoped(quota: JsonView) -> bool:
-    """True for a quota that counts only some pods."""
-    return bool(
-        json_tree.get(quota, "spec", "scopes") or json_tree.get(quota, "spec", "scopeSelector")
-    )
+def _tally_within(reader: ObjectsReader, namespace: str, scopes: list[JsonObject]) -> Tally:
+    """The sums of the pods that are within all scopes."""
+    made = Tally()
+    for key in reader.keys(*PODS, namespace):
+        tree = reader.get(key)
+        if tree is not None and quota_scopes.match(scopes, tree):
+            made.add(*PODS, tree)
+    return made
 
 
 def _asked(reader: ObjectsReader, kind: Kind, tree: JsonObject) -> dict[str, Quantity]:

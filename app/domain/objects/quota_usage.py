@@ -19,11 +19,15 @@ from app.domain.values.quantity import Format, Quantity, QuantityError
 
 CLAIMS = (RESOURCE, "resourceclaims")
 PODS = (CORE, "pods")
+VOLUME_CLAIMS = (CORE, "persistentvolumeclaims")
 
 DEVICES_SUFFIX = ".deviceclass.resource.k8s.io/devices"
 REQUESTS = "requests."
 LIMITS = "limits."
 HUGE_PAGES = "hugepages-"
+STORAGE = "requests.storage"
+STORAGE_CLASS = ".storageclass.storage.k8s.io/"
+"""Between a class and what is counted of it: `requests.storage` or `persistentvolumeclaims`."""
 
 ALL_DEVICES = 32
 """What mode All may get: the most results that an allocation can have."""
@@ -45,6 +49,7 @@ ORDINARY = "ordinary:"
 """Before a class: devices of claims that stand for no pod's extended resources. Never in a quota,
 whose names have no colon."""
 
+_OLD_CLASS = "volume.beta.kubernetes.io/storage-class"
 _ONE = quantity.from_integer(1)
 
 Usage = Mapping[str, Quantity]
@@ -59,6 +64,8 @@ def of_object(group: str, resource: str, tree: JsonView) -> dict[str, Quantity]:
             found |= _of_pod(json_tree.mapping(tree, "spec"))
     elif not group and resource in COUNTED_BY_NAME:
         found[resource] = _ONE
+        if (group, resource) == VOLUME_CLAIMS:
+            found |= _of_volume_claim(tree)
     elif (group, resource) == CLAIMS:
         found |= _of_claim(tree)
     return found
@@ -141,6 +148,21 @@ def _of_pod(spec: JsonView) -> dict[str, Quantity]:
     for name, amount in effective(spec, "limits").items():
         if name in COMPUTE:
             found[f"{LIMITS}{name}"] = amount
+    return found
+
+
+def _of_volume_claim(claim: JsonView) -> dict[str, Quantity]:
+    """The storage that is asked for, in all and of the class."""
+    annotations = json_tree.mapping(claim, "metadata", "annotations")
+    name = json_tree.text(annotations, _OLD_CLASS) or json_tree.text(
+        claim, "spec", "storageClassName"
+    )
+    asked = _amounts(json_tree.mapping(claim, "spec"), "requests").get("storage")
+    found = {f"{name}{STORAGE_CLASS}{VOLUME_CLAIMS[1]}": _ONE} if name else {}
+    if asked is not None:
+        found[STORAGE] = asked
+        if name:
+            found[f"{name}{STORAGE_CLASS}{STORAGE}"] = asked
     return found
 
 

@@ -282,3 +282,132 @@ def test_sums_are_kept_from_one_create_to_the_next():
         cluster.claim(f"claim-{number}")
     assert objects.tally("default") is kept
     assert str(kept.amount(f"gpu{DEVICES}")) == "6"
+
+
+def scoped(*scopes: str, **expression: object) -> Cluster:
+    """A cluster with room for one pod within the scopes."""
+    cluster = Cluster()
+    spec: dict = {"hard": {"pods": "1"}}
+    if scopes:
+        spec["scopes"] = list(scopes)
+    if expression:
+        spec["scopeSelector"] = {"matchExpressions": [expression]}
+    cluster.create("v1", "ResourceQuota", "q", spec=spec)
+    return cluster.settle()
+
+
+def plain_pod(cluster: Cluster, name: str, requests: dict | None = None, **spec: object) -> None:
+    container = {"name": "c", "image": "i"}
+    if requests:
+        container["resources"] = {"requests": requests}
+    cluster.create("v1", "Pod", name, spec={"containers": [container], **spec})
+
+
+CPU = {"cpu": "1"}
+AFFINITY = {
+    "podAffinity": {
+        "requiredDuringSchedulingIgnoredDuringExecution": [
+            {"topologyKey": "kubernetes.io/hostname", "namespaces": ["other"]}
+        ]
+    }
+}
+SCOPES = [
+    ("Terminating", {"activeDeadlineSeconds": 5}, {}),
+    ("NotTerminating", {}, {"activeDeadlineSeconds": 5}),
+    ("BestEffort", {}, {"requests": CPU}),
+    ("NotBestEffort", {"requests": CPU}, {}),
+    ("CrossNamespacePodAffinity", {"affinity": AFFINITY}, {}),
+]
+
+
+@pytest.mark.parametrize(("scope", "within", "beyond"), SCOPES)
+def test_quota_with_a_scope_counts_only_the_pods_within(scope, within, beyond):
+    cluster = scoped(scope)
+    plain_pod(cluster, "one", **within)
+    plain_pod(cluster, "free", **beyond)
+    with pytest.raises(Forbidden) as refusal:
+        plain_pod(cluster, "two", **within)
+    assert str(refusal.value) == (
+        'pods "two" is forbidden: exceeded quota: q, requested: pods=1, used: pods=1, '
+        "limited: pods=1"
+    )
+    plain_pod(cluster, "free-too", **beyond)
+    cluster.settle()
+    assert used(cluster) == {"pods": "1"}
+    cluster.delete("pods", "one")
+    cluster.settle()
+    assert used(cluster) == {"pods": "0"}
+
+
+def test_every_scope_must_match():
+    cluster = scoped("Terminating", "NotBestEffort")
+    plain_pod(cluster, "one", activeDeadlineSeconds=5)
+    plain_pod(cluster, "two", requests=CPU)
+    plain_pod(cluster, "three", requests=CPU, activeDeadlineSeconds=5)
+    cluster.settle()
+    assert used(cluster) == {"pods": "1"}
+
+
+@pytest.mark.parametrize(
+    ("operator", "values", "counted"),
+    [
+        ("In", ["high"], {"high"}),
+        ("NotIn", ["high"], {"low", ""}),
+        ("Exists", [], {"high", "low"}),
+        ("DoesNotExist", [], {""}),
+    ],
+)
+def test_scope_selector_looks_at_the_priority_class(operator, values, counted):
+    refused = set()
+    for name in ("high", "low", ""):
+        named = {"priorityClassName": name} if name else {}
+        probe = scoped(scopeName="PriorityClass", operator=operator, values=values)
+        for other in ("high", "low"):
+            probe.create("scheduling.k8s.io/v1", "PriorityClass", other, value=5)
+        plain_pod(probe, "one", **named)
+        try:
+            plain_pod(probe, "two", **named)
+        except Forbidden:
+            refused.add(name)
+    assert refused == counted
+
+
+def volume_claim(cluster: Cluster, name: str, storage: str, storage_class: str = "fast") -> None:
+    spec = {
+        "accessModes": ["ReadWriteOnce"],
+        "storageClassName": storage_class,
+        "resources": {"requests": {"storage": storage}},
+    }
+    cluster.create("v1", "PersistentVolumeClaim", name, spec=spec)
+
+
+def test_storage_is_limited_in_all_and_by_class():
+    of_class = "fast.storageclass.storage.k8s.io"
+    limits = {
+        "requests.storage": "10Gi",
+        "persistentvolumeclaims": "3",
+        f"{of_class}/requests.storage": "6Gi",
+        f"{of_class}/persistentvolumeclaims": "2",
+    }
+    cluster = cluster_with(**limits)
+    volume_claim(cluster, "one", "4Gi")
+    with pytest.raises(Forbidden) as refusal:
+        volume_claim(cluster, "two", "3Gi")
+    assert str(refusal.value) == (
+        'persistentvolumeclaims "two" is forbidden: exceeded quota: q, requested: '
+        f"{of_class}/requests.storage=3Gi, used: {of_class}/requests.storage=4Gi, "
+        f"limited: {of_class}/requests.storage=6Gi"
+    )
+    volume_claim(cluster, "slow", "5Gi", "slow")
+    with pytest.raises(Forbidden, match=r"used: requests\.storage=9Gi"):
+        volume_claim(cluster, "three", "2Gi", "slow")
+    volume_claim(cluster, "last", "1Gi")
+    with pytest.raises(Forbidden, match=r"limited: .*persistentvolumeclaims=2"):
+        volume_claim(cluster, "beyond", "0")
+    cluster.settle()
+    assert used(cluster) == {
+        "requests.storage": "10Gi",
+        "persistentvolumeclaims": "3",
+        f"{of_class}/requests.storage": "5Gi",
+        f"{of_class}/persistentvolumeclaims": "2",
+    }

@@ -1,7 +1,7 @@
 """Keeps the status of quotas as the objects say.
 
 Only events on what some quota of the namespace counts queue a quota. Limits that are not counted
-here (storage) stand in `hard` and not in `used`.
+here stand in `hard` and not in `used`.
 """
 
 from app.domain.controllers.event_objects import MANAGER
@@ -101,11 +101,11 @@ def _status(objects: ObjectsReader, key: ObjectKey) -> JsonObject:
     if tree is None:
         return {}
     limits = json_tree.mapping(tree, "spec", "hard")
-    status: JsonObject = {"hard": dict(limits)}
-    if not quota.is_scoped(tree):
-        amounts = quota.used(objects, key.namespace, quota.hard(tree))
-        status["used"] = {name: str(amounts[name]) for name in sorted(amounts)}
-    return status
+    amounts = quota.used(objects, key, tree, quota.hard(tree))
+    return {
+        "hard": dict(limits),
+        "used": {name: str(amounts[name]) for name in sorted(amounts)},
+    }
 
 
 def _replacement(tree: JsonObject, status: JsonObject) -> JsonObject:
