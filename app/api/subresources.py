@@ -1,6 +1,7 @@
 """Parts of objects with paths of their own: status, finalize, binding, eviction, log, …"""
 
 from collections.abc import Awaitable, Callable
+from dataclasses import replace
 
 import anyio
 
@@ -13,8 +14,15 @@ from app.api.service_tokens import ServiceTokens
 from app.api.writes import Writes
 from app.domain.errors import BadRequest
 from app.domain.objects import eviction, field_errors, subresources
-from app.domain.objects.commands import BindPod, DeleteObject, UpdateObject, WriteOptions
-from app.domain.values import json_tree
+from app.domain.objects.commands import (
+    BindPod,
+    DeleteObject,
+    PatchObject,
+    PatchType,
+    UpdateObject,
+    WriteOptions,
+)
+from app.domain.values import json_tree, timestamps
 from app.domain.values.json_tree import JsonObject
 
 _CREATED: JsonObject = {
@@ -24,6 +32,14 @@ _CREATED: JsonObject = {
     "status": "Success",
     "code": 201,
 }
+
+_EVICTED: JsonObject = {
+    "type": "DisruptionTarget",
+    "status": "True",
+    "reason": "EvictionByEvictionAPI",
+    "message": "Eviction API: evicting",
+}
+"""The condition of a pod that somebody evicts."""
 
 
 class Subresources:
@@ -108,6 +124,8 @@ class Subresources:
         # One at a time: the next check must see what the last one took from the budget.
         async with self._evicting:
             eviction.check(call.timeline.views.objects, call.key)
+            if not dry_run:
+                options = await self._mark_evicted(call, options)
             await call.timeline.runtime.submit(
                 DeleteObject(
                     key=call.key,
@@ -121,6 +139,38 @@ class Subresources:
                 verb="create",
             )
         return Answer(encode(_CREATED), status=201)
+
+    async def _mark_evicted(
+        self, call: Call, options: parameters.DeleteOptions
+    ) -> parameters.DeleteOptions:
+        """Say in the pod's conditions who disrupts it; the options then mean the pod as it is now.
+
+        Parity: controllers.md 11.2 (`EvictionByEvictionAPI`).
+        """
+        now = timestamps.seconds_text(call.timeline.now)
+        condition = _EVICTED | {"lastProbeTime": None, "lastTransitionTime": now}
+        meant = {"uid": options.uid, "resourceVersion": options.resource_version}
+        body: JsonObject = {
+            "metadata": {name: value for name, value in meant.items() if value},
+            "status": {"conditions": [condition]},
+        }
+        outcome = await call.timeline.runtime.submit(
+            PatchObject(
+                key=call.key,
+                version="v1",
+                type=PatchType.STRATEGIC,
+                body=body,
+                subresource="status",
+            ),
+            actor=call.actor,
+            verb="create",
+        )
+        if not options.resource_version:
+            return options
+        version = json_tree.text(outcome.tree or {}, "metadata", "resourceVersion")
+        if outcome.event is not None:
+            version = str(outcome.event.revision)
+        return replace(options, resource_version=version)
 
     async def _request_token(self, call: Call) -> Answer:
         """POST of a TokenRequest. Nothing is written: no token stands in the log."""

@@ -478,6 +478,30 @@ async def test_eviction_deletes_the_pod():
         await server.get(f"{PODS}/p", code=404)
 
 
+async def test_evicted_pod_says_that_it_was_evicted():
+    async with serving() as server:
+        made = await server.post(PODS, pod(nodeName="n"))
+        metadata = made["metadata"]
+        meant = {"uid": metadata["uid"], "resourceVersion": metadata["resourceVersion"]}
+        eviction = {"metadata": {"name": "p"}, "deleteOptions": {"preconditions": meant}}
+        other = {"preconditions": meant | {"uid": "another"}}
+        await server.post(f"{PODS}/p/eviction", eviction | {"deleteOptions": other}, code=409)
+        tried = {"dryRun": ["All"]}
+        await server.post(f"{PODS}/p/eviction", eviction | {"deleteOptions": tried})
+        assert await server.get(f"{PODS}/p") == made
+        await server.post(f"{PODS}/p/eviction", eviction)
+        found = await server.get(f"{PODS}/p")
+        [condition] = found["status"]["conditions"]
+        told = {name: condition[name] for name in ("type", "status", "reason", "message")}
+        assert told == {
+            "type": "DisruptionTarget",
+            "status": "True",
+            "reason": "EvictionByEvictionAPI",
+            "message": "Eviction API: evicting",
+        }
+        assert found["metadata"]["deletionTimestamp"]
+
+
 async def test_eviction_against_a_budget_is_to_be_repeated_later():
     async with serving() as server:
         tree = pod(nodeName="n")
