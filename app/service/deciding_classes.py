@@ -238,7 +238,9 @@ class Classes:
         if any(word in text for word in _PLACES) and self._was_pending(uid) and self._first:
             return Reason.FOLLOWS, "other devices are free than in the recording"
         if any(text.startswith(word) or word in text for word in _ENDINGS):
-            return Reason.RACE, "collector, claim controller and kubelet end a claim together"
+            if key is not None and key.resource in ("pods", "resourceclaims"):
+                return Reason.RACE, "collector, claim controller and kubelet end a claim together"
+            return Reason.RACE, "two controllers end an object together"
         if "PodsPendingEviction" in text or "Completed" in text or "NoEffect" in text:
             return Reason.TIMING, "the numbers of a status at another instant"
         if "reserved for" in text and uid in self._sharing:
