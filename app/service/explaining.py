@@ -14,6 +14,8 @@ import anyio.to_thread
 import msgspec
 
 from app.domain.controllers import registry
+from app.domain.controllers.pods import FINISHED
+from app.domain.controllers.resources import NODES
 from app.domain.controllers.scheduling import preemption
 from app.domain.controllers.scheduling.attempt import Rules as SchedulingRules
 from app.domain.devices.device_selectors import SelectorCompiler
@@ -166,7 +168,7 @@ class Explainer:
                 subject=subject,
                 outcome="Scheduled",
                 revision=self._views.revision,
-                text=f"runs on node {node}",
+                text=self._place_text(tree, node),
                 reason=Reason(text=subject, children=(*said, *holdings)),
                 decision=body,
             )
@@ -183,6 +185,15 @@ class Explainer:
             decision=body,
             details=found.to_json(),
         )
+
+    def _place_text(self, pod: JsonObject, node: str) -> str:
+        if self._views.objects.event(ObjectKey(*NODES, "", node)) is None:
+            return f"is bound to node {node}, which is gone; PodGC removes it after 40 to 60 s"
+        if "deletionTimestamp" in pod["metadata"]:
+            return f"ends on node {node}; its devices are free when it has"
+        if json_tree.text(pod, "status", "phase") in FINISHED:
+            return f"has ended on node {node}"
+        return f"runs on node {node}"
 
     async def _findings(
         self, tree: JsonObject, decision: Event | None, question: Question

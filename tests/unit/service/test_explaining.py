@@ -286,6 +286,26 @@ async def test_pod_that_nobody_tries_tells_who_would_have_to(spec: JsonObject, t
         assert (await ask("pod", "p")).text == text
 
 
+async def test_bound_pod_tells_whether_it_runs() -> None:
+    cluster = cluster_of(nodes=1, devices=4)
+    for name in ("runs", "ends", "done"):
+        cluster.pod(name, template="gpu")
+    cluster.settle()
+    cluster.delete("pods", "ends")
+    cluster.finish("done")
+    async with asking(cluster.settle()) as ask:
+        told = {name: (await ask("pod", name)).text for name in ("runs", "ends", "done")}
+    assert told == {
+        "runs": "runs on node n0",
+        "ends": "ends on node n0; its devices are free when it has",
+        "done": "has ended on node n0",
+    }
+    cluster.delete("nodes", "n0")
+    async with asking(cluster.settle()) as ask:
+        text = (await ask("pod", "runs")).text
+    assert text.startswith("is bound to node n0, which is gone; PodGC removes it")
+
+
 async def test_running_pod_tells_when_it_will_be_evicted_and_why() -> None:
     cluster = cluster_of(nodes=1, devices=1)
     cluster.template("patient", tolerations=PATIENT)
