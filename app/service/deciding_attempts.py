@@ -29,13 +29,17 @@ REPORTED_BEFORE = 20 * SECOND
 
 @dataclass(slots=True)
 class Placing:
-    """One successful attempt: its first write was sent, claims written, bound."""
+    """One successful attempt: its first write was sent, claims written, bound.
+
+    At `free_at` the last of its devices had been given back by who had it before.
+    """
 
     began: Instant
     node: str = ""
     devices: list[str] = field(default_factory=list)
     claims_at: Instant | None = None
     bind_at: Instant | None = None
+    free_at: Instant = Instant(0)
 
 
 @dataclass(slots=True)
@@ -90,7 +94,12 @@ def attempts_of(tries: PodTries, waits: Waits, removed: Instant | None) -> list[
                 # While a pod is bound it is not tried: what failed before its first write was sent
                 # was earlier, however long the write had waited.
                 instant=placing.began,
-                first=Instant(waits.of(placing.began).first - PLACED_BEFORE),
+                first=Instant(
+                    max(
+                        waits.of(placing.began).first - PLACED_BEFORE,
+                        min(placing.free_at, placing.began - PLACED_BEFORE),
+                    )
+                ),
                 last=Instant(last),
                 tried=Tried(node=placing.node, devices=tuple(sorted(placing.devices))),
                 placing=placing,

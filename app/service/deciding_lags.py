@@ -30,6 +30,9 @@ PAIRS_MAX = 3
 OVERTAKEN_BY = 300_000
 """Requests that have to wait overtake each other by so many microseconds."""
 
+SLOWER_MIN = 20
+"""So many long waits must speak against the bucket, before the limit is taken for a slower one."""
+
 WAIT_SEEN = 100_000
 """Shorter distances between attempt and request are work, not waits."""
 
@@ -64,6 +67,8 @@ class Waits:
         self._sent = [sent for sent, _ in known]
         self._made = [made for _, made in known]
         self._writes, self._since = _empty_since(sorted(writes))
+        if self._is_slower():
+            self._writes, self._since = [], []
 
     def of(self, sent: Instant) -> Made:
         """When a request was made that came at that instant."""
@@ -79,6 +84,15 @@ class Waits:
             return Made(first=sent, last=sent)
         last = sent if after is None else min(sent, after + OVERTAKEN_BY)
         return Made(first=Instant(first - OVERTAKEN_BY), last=Instant(max(first, last)))
+
+    def _is_slower(self) -> bool:
+        """Whether most long waits were while the bucket should have let everything through."""
+        long = [
+            self._empty_from(sent) == sent
+            for sent, made in zip(self._sent, self._made, strict=True)
+            if sent - made > OVERTAKEN_BY
+        ]
+        return len(long) >= SLOWER_MIN and 2 * sum(long) > len(long)
 
     def _middle(self, indices: Iterable[int], sent: Instant) -> Instant | None:
         near = [self._made[each] for each in indices if abs(self._sent[each] - sent) <= NEAR]

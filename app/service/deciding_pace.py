@@ -93,6 +93,7 @@ class RecordedPace:
         self._acts: dict[_Key, list[Instant]] = defaultdict(list)
         self._tries: dict[str, PodTries] = defaultdict(PodTries)
         self._writes: list[Instant] = []
+        self._freed: dict[str, list[Instant]] = defaultdict(list)
         self._pods: dict[str, _PodPace] = {}
         self._passed: dict[_Key, Instant] = {}
         self._unseen: dict[_Key, Instant] = {}
@@ -109,6 +110,7 @@ class RecordedPace:
         before.
         """
         for act in acts:
+            self._learn_freed(act)
             found = names.get(act.event.stamp.actor.user, ())
             if "scheduling" in found:
                 self._learn_try(act)
@@ -121,6 +123,7 @@ class RecordedPace:
                 self._note(("namespaces", (key.namespace or key.name,)), act.known)
             elif "eviction" in found or "rule-status" in found:
                 self._learn_eviction(act)
+        self._note_freed()
         waits = waits_of(self._tries, self._writes)
         for uid, tries in self._tries.items():
             self._pods[uid] = _PodPace(attempts_of(tries, waits, removed.get(uid)))
@@ -272,6 +275,29 @@ class RecordedPace:
                     given = json_tree.mapping(event.object, "status", "allocation")
                     placing.devices += device_names(given)
 
+    def _learn_freed(self, act: Act) -> None:
+        """Since when a device that only one claim can have was free again."""
+        if act.event.key.resource != "resourceclaims":
+            return
+        held = json_tree.get(act.before or {}, "status", "allocation")
+        is_gone = act.event.type is EventType.OBJECT_DELETED
+        if held and (is_gone or not json_tree.get(act.event.object, "status", "allocation")):
+            for each in json_tree.objects(held, "devices", "results"):
+                if "consumedCapacity" not in each and not each.get("adminAccess"):
+                    self._freed[_place_of(each)].append(act.asked)
+
+    def _note_freed(self) -> None:
+        """No placing can be older than the end of the one before on the same device."""
+        for instants in self._freed.values():
+            instants.sort()
+        for tries in self._tries.values():
+            for placing in tries.placings:
+                for name in placing.devices:
+                    instants = self._freed.get(name.partition(": ")[2], [])
+                    number = bisect_right(instants, placing.claims_at or placing.began)
+                    if number:
+                        placing.free_at = Instant(max(placing.free_at, instants[number - 1]))
+
     def _learn_said(self, act: Act) -> None:
         tree = act.event.object
         if json_tree.text(tree, "reason") != "FailedScheduling":
@@ -313,6 +339,10 @@ class RecordedPace:
         if not placings or placings[-1].bind_at is not None:
             placings.append(Placing(began=act.asked))
         return placings[-1]
+
+
+def _place_of(result: JsonView) -> str:
+    return f"{json_tree.text(result, 'pool')}/{json_tree.text(result, 'device')}"
 
 
 def known_instants(events: Sequence[Event]) -> list[Instant]:

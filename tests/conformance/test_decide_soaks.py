@@ -12,6 +12,7 @@ LITERAL = (Aspect.NODES, Aspect.DEVICES, Aspect.EVICTIONS, Aspect.RULES, Aspect.
 
 LOADS = {
     "limited": Load(seed=1, seconds=150, pods=340),
+    "taken and left at once": Load(seed=11, seconds=120, pods=250, waiting=150),
     "slow reports": Load(seed=4, seconds=60, pods=110, noise=60, answers=120),
     "deleted at once": Load(seed=6, seconds=30, pods=60, waiting=200),
     "another limit": Load(seed=5, seconds=60, pods=110, rate=20, burst=20),

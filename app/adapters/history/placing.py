@@ -188,7 +188,10 @@ def _place_after(spool: Spool, clocks: dict[int, _Clock], notes: Notes) -> None:
     for row, epoch, version, key, uid, op, time, source, position, head in rows:
         record = _decoder.decode(head)
         if op in ("MODIFIED", "DELETED"):
-            witness = _witness(spool, taken, key, version, uid, record)
+            # A pod is bound once. The answer may come after others have written to it, so what was
+            # known of it by then says nothing about the place of the binding.
+            lower = "" if isinstance(record.effect, Bound) else version
+            witness = _witness(spool, taken, key, lower, uid, record)
             if witness is not None:
                 taken.add(witness[0])
                 losses = tuple(loss for loss in record.losses if loss is not Loss.NO_RV)

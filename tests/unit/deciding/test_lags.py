@@ -4,12 +4,12 @@ from app.domain.values.timestamps import SECOND, Instant
 from app.service.deciding_lags import WRITES_A_SECOND, WRITES_AT_ONCE, Waits
 
 
-def sent(made):
+def sent(made, rate=WRITES_A_SECOND, burst=WRITES_AT_ONCE):
     """When the limit lets requests through that were made at these instants."""
-    every = SECOND // WRITES_A_SECOND
+    every = SECOND // rate
     instants, last = [], 0
     for each in made:
-        last = max(last, each - WRITES_AT_ONCE * every) + every
+        last = max(last, each - burst * every) + every
         instants.append(Instant(max(each, last)))
     return instants
 
@@ -55,3 +55,11 @@ def test_pair_of_another_attempt_does_not_stretch_the_wait():
     pairs[number - 1] = (writes[number - 1], Instant(SECOND))
     made = Waits(pairs, writes).of(writes[number])
     assert made.first > 10 * SECOND
+
+
+def test_slower_limit_than_usual_is_seen_in_the_conditions():
+    writes = sent(BURST, rate=20, burst=20)
+    pairs = [pair for number, pair in enumerate(zip(writes, BURST, strict=True)) if number % 10]
+    made = Waits(pairs, writes).of(writes[60])
+    assert made.first <= BURST[60] <= made.last
+    assert writes[60] - BURST[60] > SECOND

@@ -234,6 +234,35 @@ def test_stream_gives_a_binding_its_version_and_object(tmp_path):
     assert records[1].losses == ()
 
 
+def test_binding_that_is_answered_after_later_writes_keeps_its_place(tmp_path):
+    pod = tree(PODS, "p", rv=5, spec={})
+    bound = tree(PODS, "p", rv=8, spec={"nodeName": "n"})
+    evicted = tree(PODS, "p", rv=9, spec={"nodeName": "n"}, status={"evicted": True})
+    told = tree(PODS, "p", rv=90, spec={"nodeName": "n"}, status={"evicted": True, "at": "end"})
+    log = write_lines(
+        tmp_path / "audit.log",
+        [
+            audit("create", pod, type_=PODS, second=1),
+            audit("patch", evicted, type_=PODS, subresource="status", second=3, user="eviction"),
+            audit(
+                "create",
+                {"kind": "Status", "apiVersion": "v1"},
+                type_=PODS,
+                name="p",
+                subresource="binding",
+                request={"target": {"name": "n"}},
+                second=4,
+                user="scheduler",
+            ),
+        ],
+    )
+    seen = [watch("ADDED", pod), *(watch("MODIFIED", each) for each in (bound, evicted, told))]
+    records = read_records(log, write_lines(tmp_path / "w.jsonl", seen))
+    users = [record.actor.user if record.actor else "" for record in records]
+    assert users[1:] == ["scheduler", "eviction", ""]
+    assert [record.resource_version for record in records] == ["5", "8", "9", "90"]
+
+
 def test_dump_of_a_moment_inside_the_log_adds_nothing(tmp_path):
     log = write_lines(
         tmp_path / "audit.log",
