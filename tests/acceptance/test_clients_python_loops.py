@@ -1,0 +1,104 @@
+"""Loops of the official Python client that run for long: leader election, informer with resync.
+
+Parity: api-surface.md 12 and 13.
+"""
+
+import queue
+import threading
+
+import pytest
+from kubernetes import client as k8s
+from kubernetes import config
+from kubernetes.informer import SharedInformer
+from kubernetes.leaderelection import electionconfig, leaderelection
+from kubernetes.leaderelection.resourcelock.configmaplock import ConfigMapLock
+from kubernetes.leaderelection.resourcelock.leaselock import LeaseLock
+
+from tests.acceptance.server_process import server_process
+
+pytestmark = [pytest.mark.database, pytest.mark.slow, pytest.mark.timeout(120)]
+
+PATIENCE = 40
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory):
+    with server_process(tmp_path_factory.mktemp("loops")) as found:
+        yield found
+
+
+@pytest.fixture(scope="module")
+def core(server):
+    """The locks know no other configuration than the default one."""
+    config.load_kube_config(str(server.kubeconfig))
+    yield k8s.CoreV1Api()
+    k8s.Configuration.set_default(None)
+
+
+class Candidate:
+    """Takes part in an election in a thread of its own until it resigns."""
+
+    def __init__(self, lock, led):
+        self._resigns = threading.Event()
+        self.stopped = threading.Event()
+        self._led = led
+        self._lock = lock
+        elected = electionconfig.Config(
+            lock, lease_duration=3, renew_deadline=2, retry_period=1,
+            onstarted_leading=self._lead, onstopped_leading=self.stopped.set,
+        )  # fmt: skip
+        election = leaderelection.LeaderElection(elected)
+        threading.Thread(target=election.run, daemon=True).start()
+
+    def _lead(self):
+        self._led.put(self._lock.identity)
+        self._resigns.wait(PATIENCE)
+        raise InterruptedError("resigned")
+
+    def resign(self):
+        """Stop renewing."""
+        self._resigns.set()
+        assert self.stopped.wait(PATIENCE)
+
+
+@pytest.mark.parametrize("kind", [LeaseLock, ConfigMapLock], ids=lambda kind: kind.__name__)
+def test_second_candidate_leads_when_the_first_resigns(core, kind):
+    led = queue.Queue()
+    name = kind.__name__.lower()
+    first = Candidate(kind(name, "default", "first"), led)
+    assert led.get(timeout=PATIENCE) == "first"
+    second = Candidate(kind(name, "default", "second"), led)
+    first.resign()
+    assert led.get(timeout=PATIENCE) == "second"
+    assert led.empty()
+    second.resign()
+    if kind is LeaseLock:
+        lease = k8s.CoordinationV1Api().read_namespaced_lease(name, "default")
+        assert lease.spec.holder_identity == "second"
+
+
+def test_informer_lists_again_and_again_and_its_cache_stays_right(core):
+    lists = queue.Queue()
+
+    def listed(*arguments, **options):
+        if not options.get("watch"):
+            lists.put(options)
+        return core.list_namespaced_config_map(*arguments, **options)
+
+    # Watches find the type of objects in the documentation of what they call.
+    listed.__doc__ = core.list_namespaced_config_map.__doc__
+    informer = SharedInformer(listed, "default", label_selector="mine", resync_period=1)
+    informer.start()
+    try:
+        lists.get(timeout=PATIENCE)
+        body = {"metadata": {"name": "a", "labels": {"mine": ""}}, "data": {"n": "1"}}
+        core.create_namespaced_config_map("default", body)
+        for _ in range(3):
+            lists.get(timeout=PATIENCE)
+        core.patch_namespaced_config_map("a", "default", {"data": {"n": "2"}})
+        # Two more lists began after the change, so the cache has been made from one of them.
+        for _ in range(lists.qsize() + 2):
+            lists.get(timeout=PATIENCE)
+        assert informer.cache.get_by_key("default/a").data == {"n": "2"}
+    finally:
+        informer.stop()
