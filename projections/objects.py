@@ -48,12 +48,15 @@ class ObjectsProjection:
 
     Example: created at 5, updated at 9: `event(key).revision` is 9, the row says created_revision
     5; deleted at 12: `get(key)` is None and the row is gone.
+
+    One that `tells_changes` remembers which rows changed until somebody takes them, also those that
+    are gone. Where nobody does it must not, or it would grow for ever.
     """
 
     name = "objects"
     version = 1
 
-    def __init__(self, decoded_max: int = DECODED_MAX) -> None:
+    def __init__(self, decoded_max: int = DECODED_MAX, *, tells_changes: bool = True) -> None:
         self._revision = Revision(0)
         self._events: dict[ObjectKey, Event] = {}
         self._created: dict[ObjectKey, int] = {}
@@ -63,6 +66,7 @@ class ObjectsProjection:
         self._owners: dict[ObjectKey, tuple[str, ...]] = {}
         self._decoded: deque[Event] = deque()
         self._decoded_max = decoded_max
+        self._tells_changes = tells_changes
         self._changed: set[RowKey] = set()
         self._hash = RowSetHash()
         self._unhashed: set[RowKey] = set()
@@ -79,8 +83,9 @@ class ObjectsProjection:
         if not event.is_about_object:
             return
         key = event.key
-        self._changed.add(tuple(key))
-        self._unhashed.add(tuple(key))
+        if self._tells_changes:
+            self._changed.add(tuple(key))
+            self._unhashed.add(tuple(key))
         old = self._events.get(key)
         if self._tallies:
             self._count(old, event)
@@ -182,7 +187,10 @@ class ObjectsProjection:
         return row
 
     def state_hash(self) -> str:
-        """The hash over all rows; costs what changed since the last call."""
+        """The hash over all rows; costs what changed since the last call, if that is known."""
+        if not self._tells_changes:
+            self._hash = RowSetHash()
+            self._unhashed = {tuple(key) for key in self._events}
         for key in tuple(self._unhashed):
             self.row(TABLE.name, key)
         return self._hash.text()

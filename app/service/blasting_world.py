@@ -131,7 +131,7 @@ class World:
         self._frozen = frozen
         self._compiler: SelectorCompiler = compiler_of(frozen.profile)
         self._count = 0
-        self.objects = ObjectsProjection()
+        self.objects = ObjectsProjection(tells_changes=False)
         self.inventory = frozen.inventory.copy()
         self.allocated = frozen.allocated
         with_rules = frozen.profile.enabled("DRADeviceTaintRules")

@@ -58,7 +58,7 @@ class LiveViews:
         features = features_of(profile)
         self.profile = profile
         self.features = features
-        self.objects = ObjectsProjection()
+        self.objects = ObjectsProjection(tells_changes=False)
         self.inventory = Inventory(
             compiler=compiler_of(profile),
             with_rules=features.taint_rules,
