@@ -12,6 +12,7 @@ from app.api.messages import TEXT, Answer
 from app.api.representations import Representations, encode, respond
 from app.api.service_tokens import ServiceTokens
 from app.api.writes import Writes
+from app.domain.controllers import conditions
 from app.domain.errors import BadRequest
 from app.domain.objects import eviction, field_errors, subresources
 from app.domain.objects.commands import (
@@ -147,12 +148,13 @@ class Subresources:
 
         Parity: controllers.md 11.2 (`EvictionByEvictionAPI`).
         """
+        pod = call.timeline.views.objects.get(call.key) or {}
         now = timestamps.seconds_text(call.timeline.now)
         condition = _EVICTED | {"lastProbeTime": None, "lastTransitionTime": now}
         meant = {"uid": options.uid, "resourceVersion": options.resource_version}
         body: JsonObject = {
             "metadata": {name: value for name, value in meant.items() if value},
-            "status": {"conditions": [condition]},
+            "status": conditions.patch_of(pod, condition),
         }
         outcome = await call.timeline.runtime.submit(
             PatchObject(

@@ -480,7 +480,9 @@ async def test_eviction_deletes_the_pod():
 
 async def test_evicted_pod_says_that_it_was_evicted():
     async with serving() as server:
-        made = await server.post(PODS, pod(nodeName="n"))
+        await server.post(PODS, pod(nodeName="n"))
+        ready = {"conditions": [{"type": "Ready", "status": "True"}]}
+        made = await server.patch(f"{PODS}/p/status", {"status": ready})
         metadata = made["metadata"]
         meant = {"uid": metadata["uid"], "resourceVersion": metadata["resourceVersion"]}
         eviction = {"metadata": {"name": "p"}, "deleteOptions": {"preconditions": meant}}
@@ -491,7 +493,8 @@ async def test_evicted_pod_says_that_it_was_evicted():
         assert await server.get(f"{PODS}/p") == made
         await server.post(f"{PODS}/p/eviction", eviction)
         found = await server.get(f"{PODS}/p")
-        [condition] = found["status"]["conditions"]
+        earlier, condition = found["status"]["conditions"]
+        assert earlier["type"] == "Ready"
         told = {name: condition[name] for name in ("type", "status", "reason", "message")}
         assert told == {
             "type": "DisruptionTarget",
