@@ -73,6 +73,13 @@ async def test_an_idle_cluster_is_decided_literally():
     assert not any(report.aspects[aspect].different for aspect in same)
 
 
+@pytest.mark.parametrize("name", ["c-multihost-tpu", "e-taints", "j-api-versions"])
+async def test_recording_is_decided_to_the_last_write(name):
+    """Also which of the collector and the claim controller ends a claim, and in how many writes."""
+    report = await replay(replays.decide, name)
+    assert [found.to_json() for found in report.differences] == []
+
+
 async def test_without_the_recorded_pace_races_are_named():
     report = await replay(replays.decide, "b-mig-partitions", pace="virtual")
     assert report.explained

@@ -13,6 +13,7 @@ write that it needs. Parity: controllers.md 2.3. The cache here is the present, 
 the list of recently deleted pods that upstream needs against a late cache have nothing to do.
 """
 
+from collections.abc import Collection
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
@@ -46,8 +47,13 @@ class Release:
     follows: tuple[Act, ...] = ()
 
 
-def release(objects: ObjectsReader, namespace: str, name: str) -> Release | None:
-    """The writes that the claim needs; None when it is as it should be."""
+def release(
+    objects: ObjectsReader, namespace: str, name: str, gone: Collection[str] = ()
+) -> Release | None:
+    """The writes that the claim needs; None when it is as it should be.
+
+    `gone` are uids of pods that are away and still stand, done, in the cache that is imitated.
+    """
     key = claim_key(namespace, name)
     claim = objects.get(key)
     if claim is None:
@@ -65,7 +71,7 @@ def release(objects: ObjectsReader, namespace: str, name: str) -> Release | None
     unfinalizes = has_finalizer and free and (bool(removed) or (is_deleting and not remaining))
     if unfinalizes:
         commands.append(_finalizer_update(claim, is_first=not commands))
-    if not remaining and not is_deleting and _owner_is_done(objects, claim):
+    if not remaining and not is_deleting and _owner_is_done(objects, claim, gone):
         commands.append(DeleteObject(key=key, version="v1", options=MANAGER))
     if not commands:
         return None
@@ -77,14 +83,16 @@ def release(objects: ObjectsReader, namespace: str, name: str) -> Release | None
     )
 
 
-def next_act(objects: ObjectsReader, namespace: str, name: str, act: Act) -> Release | None:
+def next_act(
+    objects: ObjectsReader, namespace: str, name: str, act: Act, gone: Collection[str] = ()
+) -> Release | None:
     """The one write that this act needs; None when there is nothing to do (any more)."""
     claim = objects.get(claim_key(namespace, name))
     if claim is None:
         return None
     match act:
         case Act.FIRST:
-            return _first_of(claim, release(objects, namespace, name))
+            return _first_of(claim, release(objects, namespace, name, gone))
         case Act.FINALIZER:
             if PROTECTION_FINALIZER not in json_tree.texts(claim, "metadata", "finalizers"):
                 return None
@@ -169,14 +177,15 @@ def _finalizer_update(claim: JsonObject, *, is_first: bool) -> UpdateObject:
     return UpdateObject(key=_key_of(claim), version="v1", tree=tree, options=MANAGER)
 
 
-def _owner_is_done(objects: ObjectsReader, claim: JsonView) -> bool:
+def _owner_is_done(objects: ObjectsReader, claim: JsonView, gone: Collection[str]) -> bool:
     owner = pods.controller_of(claim)
     if owner.get("kind") != "Pod":
         return False
     namespace = json_tree.text(claim, "metadata", "namespace")
     tree = objects.get(pod_key(namespace, json_tree.text(owner, "name")))
     if tree is None:
-        return False  # left to garbage collection
+        # Left to garbage collection, when the cache knows that already.
+        return json_tree.text(owner, "uid") in gone
     pod = pods.facts(tree)
     return pod.uid != json_tree.text(owner, "uid") or pod.is_done
 

@@ -6,6 +6,7 @@ take time, each write of claim sync is a step of its own (`claim_sync`); what is
 stands in the decision before it, so that whoever folds the log goes on with it.
 """
 
+from collections.abc import Collection
 from dataclasses import dataclass
 
 from app.domain.controllers import pods
@@ -32,7 +33,7 @@ from app.domain.objects.commands import Command, CreateObject
 from app.domain.objects.reader import ObjectsReader
 from app.domain.values import json_tree
 from app.domain.values.json_tree import JsonObject
-from app.domain.values.timestamps import Instant
+from app.domain.values.timestamps import SECOND, Instant
 
 NAME = "claims"
 
@@ -45,6 +46,10 @@ were recorded for one pod; without a bound here it would never end."""
 
 ACTS_APART = 10_000
 """Microseconds between two writes about one claim. Parity: controllers.md 2.3 (recorded)."""
+
+CACHE_LAG = SECOND
+"""How long a removed pod stands in the cache that a replay imitates. Its claims are looked at when
+that was recorded; a look that was not recorded comes later than this."""
 
 _Place = tuple[str, str]
 
@@ -82,6 +87,7 @@ class ClaimsReconciler:
         self._quirks = quirks
         self._apart = apart
         self._going: dict[_Place, _Going] = {}
+        self._gone: dict[str, Instant] | None = None if pace is None else {}
         self._pods: dict[_Place, PodFacts] = {}
         self._by_claim: dict[_Place, set[str]] = {}
         self._by_template: dict[_Place, set[str]] = {}
@@ -217,6 +223,8 @@ class ClaimsReconciler:
             self._forget_pod(place, pod)
             self._broken.pop(place, None)
             self._reserved_again.pop(pod.uid, None)
+            if self._gone is not None:
+                self._gone[pod.uid] = event.stamp.time
             self._queue_claims(pod, event.revision)
             return
         self._pods[place] = pod
@@ -283,7 +291,8 @@ class ClaimsReconciler:
         key = f"claim:{namespace}/{name}"
         inputs: JsonObject = {"now": now}
         if acts:
-            found = claim_sync.next_act(views.objects, namespace, name, acts[0])
+            gone = self._lately_gone(now)
+            found = claim_sync.next_act(views.objects, namespace, name, acts[0], gone)
             inputs["acts"] = [act.value for act in acts]
         else:
             found = claim_sync.release(views.objects, namespace, name)
@@ -312,6 +321,16 @@ class ClaimsReconciler:
             cause=cause,
             observed=views.objects.revision,
         )
+
+    def _lately_gone(self, now: Instant) -> Collection[str]:
+        """Uids of pods that upstream's cache may still hold; none without a recorded pace."""
+        if not self._gone:
+            return ()
+        for uid, since in tuple(self._gone.items()):
+            if now < since + CACHE_LAG:
+                break
+            del self._gone[uid]
+        return self._gone
 
     def _plan_pod(self, views: Views, place: _Place, now: Instant, cause: Revision) -> Plan:
         key = f"pod:{place[0]}/{place[1]}"
