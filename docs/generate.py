@@ -1,18 +1,12 @@
 """Makes the reference pages from the code they describe; a test compares them."""
 
-from collections.abc import Callable, Iterable
-from dataclasses import fields
+from collections.abc import Iterable
 from pathlib import Path
 
 import typer
 
 from app.cli.application import root
-from app.domain.allocation import Quirks
-from app.domain.controllers import releases
-from app.domain.controllers.quirks import ControllerQuirks
-from app.domain.objects import profile as profiles
-from app.domain.objects import registry
-from app.domain.objects.profile import Profile
+from app.service import profile_facts
 from app.service.metrics import FAMILIES
 from app.settings import Settings
 from projections import all_projections
@@ -91,67 +85,46 @@ def metrics_page() -> str:
 
 def profiles_page() -> str:
     """What each profile stands for: gates, quirks, served versions."""
-    named = {*profiles.VERSIONS, *profiles.PATCHES}
-    known = [Profile(version=name) for name in sorted(named, key=lambda name: name.split("."))]
-    controllers = [field.name for field in fields(ControllerQuirks)]
-    allocator = [field.name for field in fields(Quirks)]
+    known = [profile_facts.facts_of(name) for name in profile_facts.names()]
+    minors = [facts for facts in known if facts.name == facts.release]
+    default = next(facts.name for facts in known if facts.is_default)
     lines = [
         "# Profiles",
         "",
         "A profile is the release that a history imitates: `redra up --profile 1.36`; the default",
-        f"is {profiles.DEFAULT_VERSION}. `--gate NAME=on` and `--quirk NAME=off` deviate from it.",
+        f"is {default}. `--gate NAME=on` and `--quirk NAME=off` deviate from it.",
         "What the numbers of quirks mean is told in [behaviours](behaviours.md).",
+        "`redra profiles` prints these tables.",
         "",
         "## Quirks",
         "",
-        *_switches(known, controllers, lambda chosen: releases.quirks_of(chosen)),
-        *_switches(known, allocator, lambda chosen: releases.allocator_quirks_of(chosen))[2:],
+        *_table(
+            ["quirk", *(facts.name for facts in known)],
+            ([quirk, *(_on(facts.quirks[quirk]) for facts in known)] for quirk in known[0].quirks),
+        ),
         "",
         "## Feature gates",
         "",
         "On by default; of patch releases as of their minor release.",
         "",
-    ]
-    releases_only = [chosen for chosen in known if not chosen.patch]
-    lines += _table(
-        ["gate", *(chosen.version for chosen in releases_only)],
-        (
-            [gate, *(_on(chosen.enabled(gate)) for chosen in releases_only)]
-            for gate in profiles.GATES
+        *_table(
+            ["gate", *(facts.name for facts in minors)],
+            ([gate, *(_on(facts.gates[gate]) for facts in minors)] for gate in known[0].gates),
         ),
-    )
-    lines += [
         "",
         "## Served versions",
         "",
         "With these gates, of kinds that are not served alike in all releases.",
         "",
+        *_table(
+            ["kind", *(facts.name for facts in minors)],
+            (
+                [kind, *(", ".join(facts.versions[kind]) or "-" for facts in minors)]
+                for kind in known[0].versions
+            ),
+        ),
     ]
-    everything = [
-        Profile(version=chosen.version, gates=dict.fromkeys(profiles.GATES, True))
-        for chosen in releases_only
-    ]
-    rows = []
-    for kind in sorted(registry.served_kinds(everything[-1]), key=lambda kind: kind.kind):
-        served = [
-            ", ".join(version for _, version in registry.served_versions(kind, chosen))
-            for chosen in releases_only
-        ]
-        if len(set(served)) > 1 or kind.gate:
-            rows.append([kind.kind, *(text or "-" for text in served)])
-    lines += _table(["kind", *(chosen.version for chosen in releases_only)], rows)
     return "\n".join(lines) + "\n"
-
-
-def _switches(
-    known: list[Profile], names: list[str], quirks_of: Callable[[Profile], object]
-) -> list[str]:
-    """A row per quirk: in which profiles it is on."""
-    found = [quirks_of(chosen) for chosen in known]
-    return _table(
-        ["quirk", *(chosen.patch or chosen.version for chosen in known)],
-        ([name, *(_on(getattr(quirks, name)) for quirks in found)] for name in names),
-    )
 
 
 def _table(head: list[str], rows: Iterable[list[str]]) -> list[str]:

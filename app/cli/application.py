@@ -14,6 +14,7 @@ from app.cli import (
     fleet,
     importing,
     listing,
+    profiles,
     replaying,
     serving,
     storing,
@@ -40,6 +41,7 @@ for _module in (
     allocating,
     demonstrating,
     fleet,
+    profiles,
 ):
     _module.register(root)
 

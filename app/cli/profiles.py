@@ -1,0 +1,60 @@
+"""`redra profiles`: which releases can be imitated, and what each of them stands for."""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Annotated, TypeVar
+
+import typer
+
+from app.cli import console
+from app.cli.console import Output, OutputOption
+
+Fact = TypeVar("Fact")
+
+
+def register(root: typer.Typer) -> None:
+    """Add the command of this module."""
+    root.command("profiles")(profiles)
+
+
+def profiles(
+    name: Annotated[str, typer.Argument(help="Just this profile, such as 1.36.")] = "",
+    output: OutputOption = Output.TEXT,
+) -> None:
+    """Show what each profile stands for: its quirks, its feature gates, the versions it serves.
+
+    A profile is the Kubernetes release that a history imitates. Patch releases have the gates and
+    versions of their minor release. The default is marked with a star. The page of behaviours tells
+    what each quirk is.
+    """
+    from app.service import profile_facts
+
+    found = [profile_facts.facts_of(one) for one in ([name] if name else profile_facts.names())]
+    if output is Output.JSON:
+        console.say_json(found)
+        return
+    heads = [f"{facts.name}*" if facts.is_default else facts.name for facts in found]
+    _section("quirk", heads, [facts.quirks for facts in found], _on)
+    console.say()
+    _section("gate", heads, [facts.gates for facts in found], _on)
+    console.say()
+    _section("kind", heads, [facts.versions for facts in found], _versions)
+
+
+def _section(
+    what: str,
+    heads: Sequence[str],
+    columns: Sequence[Mapping[str, Fact]],
+    text: Callable[[Fact], str],
+) -> None:
+    console.table(
+        (what, *heads),
+        [(row, *(text(column[row]) for column in columns)) for row in columns[0]],
+    )
+
+
+def _on(state: bool) -> str:
+    return "on" if state else "-"
+
+
+def _versions(served: tuple[str, ...]) -> str:
+    return ", ".join(served) or "-"
