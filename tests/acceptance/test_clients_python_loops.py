@@ -1,11 +1,15 @@
-"""Loops of the official Python client that run for long: leader election, informer with resync.
+"""Loops of the official Python client that run for long: leader election, informer with resync,
+a watch of its asyncio twin over restarts of the server.
 
 Parity: api-surface.md 12 and 13.
 """
 
 import queue
+import signal
 import threading
 
+import aiohttp
+import anyio
 import pytest
 from kubernetes import client as k8s
 from kubernetes import config
@@ -13,6 +17,9 @@ from kubernetes.informer import SharedInformer
 from kubernetes.leaderelection import electionconfig, leaderelection
 from kubernetes.leaderelection.resourcelock.configmaplock import ConfigMapLock
 from kubernetes.leaderelection.resourcelock.leaselock import LeaseLock
+from kubernetes_asyncio import client as aio
+from kubernetes_asyncio import config as aio_config
+from kubernetes_asyncio import watch as aio_watch
 
 from tests.acceptance.server_process import server_process
 
@@ -102,3 +109,60 @@ def test_informer_lists_again_and_again_and_its_cache_stays_right(core):
         assert informer.cache.get_by_key("default/a").data == {"n": "2"}
     finally:
         informer.stop()
+
+
+BREAKS = (aiohttp.ClientError, aio.ApiException, OSError)
+"""What a client is told by a server that has gone, or is not quite there again."""
+
+
+async def create_maps(core, written, numbers):
+    """Write maps one after the other, again and again where nobody answers."""
+    for number in numbers:
+        body = {"metadata": {"name": f"w{number}", "labels": {"watched": ""}}}
+        while True:
+            try:
+                await core.create_namespaced_config_map("default", body)
+            except aio.ApiException as problem:
+                if problem.status == 409:
+                    break
+                await anyio.sleep(0.2)
+            except (aiohttp.ClientError, OSError):
+                await anyio.sleep(0.2)
+            else:
+                break
+        written.append(f"w{number}")
+
+
+async def follow(core, at, seen, count):
+    """Watch from a version, over every break from the last one, until so many have come."""
+    while len(seen) < count:
+        try:
+            async with aio_watch.Watch().stream(
+                core.list_namespaced_config_map, "default",
+                resource_version=at, timeout_seconds=20, label_selector="watched",
+            ) as stream:  # fmt: skip
+                async for event in stream:
+                    at = event["object"].metadata.resource_version
+                    seen.append(event["object"].metadata.name)
+                    if len(seen) == count:
+                        return
+        except BREAKS:
+            await anyio.sleep(0.2)
+
+
+async def test_asyncio_watch_misses_nothing_while_the_server_is_ended_and_killed(tmp_path):
+    with server_process(tmp_path) as server:
+        settings = aio.Configuration()
+        await aio_config.load_kube_config(str(server.kubeconfig), client_configuration=settings)
+        async with aio.ApiClient(settings) as connection:
+            core, written, seen = aio.CoreV1Api(connection), [], []
+            async with anyio.create_task_group() as tasks:
+                listed = await core.list_namespaced_config_map("default")
+                tasks.start_soon(follow, core, listed.metadata.resource_version, seen, 30)
+                await create_maps(core, written, range(10))
+                tasks.start_soon(create_maps, core, written, range(10, 20))
+                await anyio.to_thread.run_sync(server.restart)
+                await anyio.to_thread.run_sync(server.restart, signal.SIGKILL)
+                await create_maps(core, written, range(20, 30))
+        assert len(seen) == len(set(seen)) == 30
+        assert set(seen) == set(written)
