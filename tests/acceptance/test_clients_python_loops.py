@@ -125,9 +125,9 @@ async def create_maps(core, written, numbers):
             except aio.ApiException as problem:
                 if problem.status == 409:
                     break
-                await anyio.sleep(0.2)
+                await anyio.sleep(0.2)  # waits: for the server to be back
             except (aiohttp.ClientError, OSError):
-                await anyio.sleep(0.2)
+                await anyio.sleep(0.2)  # waits: for the server to be back
             else:
                 break
         written.append(f"w{number}")
@@ -147,7 +147,7 @@ async def follow(core, at, seen, count):
                     if len(seen) == count:
                         return
         except BREAKS:
-            await anyio.sleep(0.2)
+            await anyio.sleep(0.2)  # waits: for the server to be back
 
 
 async def test_asyncio_watch_misses_nothing_while_the_server_is_ended_and_killed(tmp_path):
