@@ -32,10 +32,10 @@ class Pace(StrEnum):
 
 
 PaceOption = Annotated[
-    Pace,
+    Pace | None,
     typer.Option(
-        help="With decide, when controllers act. recorded: when they were seen acting in the "
-        "recording; virtual: as soon as there is something to do, and bindings take no time."
+        help="With decide, when controllers act. recorded (default): when they were seen acting "
+        "in the recording; virtual: as soon as there is something to do, and bindings take no time."
     ),
 ]
 
@@ -62,7 +62,7 @@ def replay(
     ] = None,
     gate: GateOption = None,
     quirk: QuirkOption = None,
-    pace: PaceOption = Pace.RECORDED,
+    pace: PaceOption = None,
     data: DataOption = None,
     output: OutputOption = Output.TEXT,
 ) -> None:
@@ -75,6 +75,7 @@ def replay(
     """
     from app.bootstrap import choices, replays, stores
 
+    _check_pace(pace, mode)
     settings = choices.settings(data=data, profile=profile, gates=gate, quirks=quirk)
     files = _files(sources)
 
@@ -99,7 +100,9 @@ def replay(
         if mode is Mode.DECIDE:
             decided = console.run(
                 lambda: run(
-                    lambda store, name: replays.decide(store, settings, name, to, tell, pace.value)
+                    lambda store, name: replays.decide(
+                        store, settings, name, to, tell, (pace or Pace.RECORDED).value
+                    )
                 )
             )
             _print_decide(decided.to_json(), output)
@@ -115,6 +118,16 @@ def replay(
         _print_verify(verified.to_json())
     if not verified.agrees:
         raise typer.Exit(1)
+
+
+def _check_pace(pace: Pace | None, mode: Mode) -> None:
+    """Raises InputError for a pace that nothing would follow."""
+    if pace is not None and mode is not Mode.DECIDE:
+        raise InputError(
+            f"it is about decide replays, and this one is {mode.value}",
+            place="--pace",
+            cure="add --mode decide",
+        )
 
 
 def _files(sources: Sequence[str]) -> tuple[Path, ...]:

@@ -22,6 +22,8 @@ from app.domain.values import json_tree
 from app.domain.values.json_tree import JsonObject
 from app.domain.values.timestamps import SECOND, Instant
 from app.ports import EventLog, UidSource
+from app.service.deciding_attempts import SURE_AFTER
+from app.service.deciding_classes import End
 from app.service.deciding_differences import Comparison, DecideReport
 from app.service.deciding_inputs import Input, command_of, is_terminating
 from app.service.deciding_names import RecordedNames
@@ -67,17 +69,19 @@ async def decide(
     ties = _RecordedTies()
     recorded = RecordedPace() if pace is Pacing.RECORDED else None
     made = controllers(ties, recorded)
-    events = [event async for page in _pages(log, history, until, bounds) for event in page]
+    events = [event async for page in _pages(log, history, bounds) for event in page]
     instants = known_instants(events)
     writers = Writers([controller.name for controller in made])
     recording = _Recording(writers, LiveViews(rules.profile))
     for event, known in zip(events, instants, strict=True):
+        recording.is_over = event.revision > until
         recording.take(event, known if recorded is not None else event.stamp.time)
     if recorded is not None:
         recorded.learn(recording.acts, writers.names, recording.removed)
     for event in events:
         event.tree = None
-    ties.nodes = {uid: step.text for uid, step in recording.trace.node_of.items()}
+    bound = {**recording.later.node_of, **recording.trace.node_of}
+    ties.nodes = {uid: step.text for uid, step in bound.items()}
     starts = recording.starts
     paced = [
         Started(found, starts[found.name]) if found.name in starts else found for found in made
@@ -89,7 +93,9 @@ async def decide(
             progress("deciding again", found.event.revision, until)
             # Deciding is pure computation: let others run now and then.
             await lowlevel.checkpoint()
-    run.finish(recording.last)
+    # What was under way when a recording ended comes to its end here; what comes after a moment
+    # inside it is known, and left out.
+    run.finish(Instant(recording.last + (SURE_AFTER if recording.is_over else AFTERWARDS)))
     progress("deciding again", until, until)
     comparison = Comparison(
         history=history.name,
@@ -100,6 +106,7 @@ async def decide(
         notes=recording.not_comparable + run.not_comparable,
         ties=ties.taken,
         violations=recording.violations,
+        end=End(at=recording.last, later=recording.later),
     )
     return comparison.report()
 
@@ -158,6 +165,9 @@ class _Recording:
         self.acts: list[Act] = []
         self.removed: dict[str, Instant] = {}
         self.trace = Trace()
+        self.later = Trace()
+        self.later.owner_of = self.trace.owner_of
+        self.is_over = False
         self.counts: Counter[str] = Counter()
         self.not_comparable: Counter[str] = Counter()
         self.reached: dict[tuple[str, str], Instant] = {}
@@ -165,9 +175,13 @@ class _Recording:
         self.last = Instant(0)
 
     def take(self, event: Event, known: Instant) -> None:
-        """Sort one event that others could see from instant `known` on, and audit it."""
-        self._audit.before(event)
-        self._views.fold(event)
+        """Sort one event that others could see from instant `known` on, and audit it.
+
+        Once `is_over` is set, only the pace and the names are learnt, and what will come `later`.
+        """
+        if not self.is_over:
+            self._audit.before(event)
+            self._views.fold(event)
         self._sort(event, known)
 
     @property
@@ -176,15 +190,18 @@ class _Recording:
         return {event.uid for event, _ in self._audit.found}
 
     def _sort(self, event: Event, known: Instant) -> None:
-        self.last = Instant(max(self.last, known))
+        if not self.is_over:
+            self.last = Instant(max(self.last, known))
         if not event.is_about_object:
-            self._take_fact(event)
+            if not self.is_over:
+                self._take_fact(event)
             return
         before = self._objects.get(event.key)
         if before is not None and json_tree.text(before, "metadata", "uid") != event.uid:
             before = None
         sort = self._writers.of(event, before)
-        self.counts[sort.value] += 1
+        if not self.is_over:
+            self.counts[sort.value] += 1
         if sort is Writer.ECHO:
             return
         if event.type is EventType.OBJECT_DELETED:
@@ -194,13 +211,14 @@ class _Recording:
             self._objects[event.key] = event.object
         note_reached(self.reached, event, known)
         is_decided = sort is Writer.DECIDED
-        self.trace.add(event, before, is_decided=is_decided)
+        trace = self.later if self.is_over else self.trace
+        trace.add(event, before, is_decided=is_decided)
         if is_decided:
             for name in self._writers.controllers_of(event):
                 self.starts.setdefault(name, known)
             self.made.append(event)
             self.acts.append(Act(event=event, before=before, known=known))
-        elif not is_event_object(event.key):
+        elif not is_event_object(event.key) and not self.is_over:
             self.inputs.append(Input(event=event, before=before, time=known))
 
     def _take_fact(self, event: Event) -> None:
@@ -260,8 +278,8 @@ class _Run:
             self._apply(found)
 
     def finish(self, last: Instant) -> None:
-        """Let what is under way come to an end."""
-        self._advance(Instant(last + AFTERWARDS))
+        """Let what is under way come to an end, up to an instant."""
+        self._advance(last)
         left = sum(len(waiting) for waiting in self._waiting.values())
         if left:
             what = "a kubelet's or driver's write about an object that is not that far here"
@@ -365,12 +383,9 @@ def note_reached(reached: dict[tuple[str, str], Instant], event: Event, known: I
 
 
 async def _pages(
-    log: EventLog, history: HistoryInfo, until: Revision, bounds: ReplayBounds
+    log: EventLog, history: HistoryInfo, bounds: ReplayBounds
 ) -> AsyncIterator[list[Event]]:
     after = Revision(0)
-    while after < until:
-        page = await log.read(history.id, after=after, limit=bounds.page_max, until=until)
-        if not page:
-            return
+    while page := await log.read(history.id, after=after, limit=bounds.page_max):
         yield page
         after = page[-1].revision

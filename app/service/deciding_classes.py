@@ -38,6 +38,8 @@ class Reason(StrEnum):
     """Two writers, or two writes of one, came in another order."""
     TIMING = "timing"
     """An attempt or a status update took place at another instant, or another number of times."""
+    AFTER_END = "after the end"
+    """It was done here after the moment up to which is compared, or is recorded after it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,6 +50,14 @@ class Found:
     uid: str
     recorded: list[Any]
     again: list[Any]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class End:
+    """The last instant that is compared, and what is recorded after it."""
+
+    at: Instant
+    later: Trace
 
 
 Judgement: TypeAlias = tuple[Reason, str]
@@ -67,10 +77,13 @@ class Classes:
     `violations` are uids of claims whose recorded allocation a device taint rule forbade.
     """
 
-    def __init__(self, recorded: Trace, again: Trace, *, violations: Collection[str]) -> None:
+    def __init__(
+        self, recorded: Trace, again: Trace, *, violations: Collection[str], end: End
+    ) -> None:
         self._recorded = recorded
         self._again = again
         self._violations = violations
+        self._end = end
         self._moved: dict[str, Judgement] = {}
         self._concerned: dict[str, Judgement] = {}
         for uid in violations:
@@ -88,6 +101,8 @@ class Classes:
 
     def of(self, found: Found) -> Judgement:
         """The class and what is behind it."""
+        if self._is_after_end(found):
+            return Reason.AFTER_END, "it lies after the end"
         match found.aspect:
             case "devices":
                 return self._moved.get(found.uid) or (Reason.UNEXPLAINED, "the result differs")
@@ -99,6 +114,35 @@ class Classes:
                 return self._of_state(found)
             case _:
                 return self._of_pieces(found)
+
+    def _is_after_end(self, found: Found) -> bool:
+        """Whether all that only the replay has was done after the end, or is recorded there."""
+        texts = self._texts_after(found.uid)
+        if found.aspect in ("devices", "final objects"):
+            # They are compared as wholes: the writes that made them tell.
+            return bool(texts) and not list(self._missing(found.uid))
+        pieces = list(_pieces(found))
+        return bool(pieces) and all(
+            side == "again" and any(piece.endswith(text) for text in texts)
+            for piece, side in pieces
+        )
+
+    def _texts_after(self, uid: str) -> set[str]:
+        later, again, end = self._end.later, self._again, self._end.at
+        found: set[str] = set()
+        for mine in (later.writes, later.of_pod, later.said):
+            found |= {step.text for step in mine.get(uid, ())}
+        for mine in (again.writes, again.of_pod, again.said):
+            found |= {step.text for step in mine.get(uid, ()) if step.time > end}
+        # A write of several facts is compared fact by fact where conditions and nodes are.
+        return found | {
+            fact.removeprefix("bound to ") for text in found for fact in text.split("; ")
+        }
+
+    def _missing(self, uid: str) -> Iterator[str]:
+        """What is recorded of an object and was not done here."""
+        left = Counter(step.text for step in self._recorded.writes.get(uid, ()))
+        yield from left - Counter(step.text for step in self._again.writes.get(uid, ()))
 
     def _judge_allocations(self) -> None:
         """Find out which allocations differ, which of them first, and why."""

@@ -13,7 +13,7 @@ from typing import Any
 
 from app.domain.log import Revision
 from app.domain.values.json_tree import JsonObject
-from app.service.deciding_classes import Classes, Found, Reason
+from app.service.deciding_classes import Classes, End, Found, Reason
 from app.service.deciding_traces import Step, Trace, masked
 from app.service.deciding_writers import UNNAMED
 
@@ -128,6 +128,7 @@ class Comparison:
         notes: Counter[str],
         ties: Collection[str],
         violations: Collection[str],
+        end: End,
     ) -> None:
         self._history = history
         self._revision = revision
@@ -136,7 +137,7 @@ class Comparison:
         self._inputs = inputs
         self._notes = notes
         self._ties = len(ties)
-        self._classes = Classes(recorded, again, violations=violations)
+        self._classes = Classes(recorded, again, violations=violations, end=end)
         self._aspects = {aspect: AspectCounts() for aspect in Aspect}
         self._differences: list[DecideDifference] = []
 

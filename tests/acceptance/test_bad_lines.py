@@ -170,3 +170,11 @@ def test_a_quirk_without_a_switch_says_why(tmp_path: Path, capfd: pytest.Capture
     code, _, error = run(tmp_path, capfd, "allocate", GOOD, "--quirk", "q19=off")
     assert code == 2
     assert "quirk q19 has no switch" in error
+
+
+def test_a_pace_without_decide_is_refused(capfd: pytest.CaptureFixture) -> None:
+    code = application(["replay", "some-history", "--pace", "virtual"])
+    error = capfd.readouterr().err
+    assert code == 2
+    assert "--pace" in error
+    assert "add --mode decide" in error

@@ -39,12 +39,12 @@ def silent(*_):
     pass
 
 
-async def replay(work, name, *, profile="", gates=(), **more):
+async def replay(work, name, *, profile="", gates=(), moment="", **more):
     settings = choices.settings(profile=profile or PROFILES.get(name, "1.36"), gates=list(gates))
     store = stores.memory_store()
     path = shared_path("histories", name)
     history = await replays.load_files(store, settings, (path,))
-    return await work(store, settings, history, "", silent, **more)
+    return await work(store, settings, history, moment, silent, **more)
 
 
 @pytest.mark.parametrize("name", RECORDINGS)
@@ -65,6 +65,15 @@ async def test_replay_decides_the_same_twice():
     first = await replay(replays.decide, "e-taints")
     second = await replay(replays.decide, "e-taints")
     assert first.to_json() == second.to_json()
+
+
+@pytest.mark.parametrize("revision", range(150, 340, 9))
+async def test_moment_inside_attempts_leaves_nothing_but_what_comes_after_it(revision):
+    report = await replay(replays.decide, "e-taints", moment=str(revision))
+    reasons = {found.reason for found in report.differences}
+    assert reasons <= {Reason.AFTER_END, Reason.RACE}
+    for aspect in LITERAL:
+        assert report.aspects[aspect].different.keys() <= {Reason.AFTER_END}
 
 
 async def test_an_idle_cluster_is_decided_literally():
