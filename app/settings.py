@@ -59,7 +59,12 @@ class Settings(BaseSettings):
     connections_max: int = Field(8, ge=2, description="Database connections of one process")
     statement_timeout_seconds: float = Field(60.0, gt=0, description="Longest database statement")
     lock_timeout_seconds: float = Field(10.0, gt=0, description="Longest wait for the head row")
-    connect_timeout_seconds: float = Field(10.0, gt=0, description="Longest wait for a connection")
+    connect_timeout_seconds: float = Field(
+        10.0,
+        gt=0,
+        description="Longest wait for a connection, and at a start for an external server that is "
+        "starting up",
+    )
     snapshot_every: int = Field(50_000, ge=1, description="Events between kept object states")
 
     # Views and followers

@@ -90,14 +90,20 @@ def supervise(
     histories.on_open = start
 
 
-async def serve(settings: Settings, *, workers: bool, ready: Callable[[str, Path], None]) -> None:
+async def serve(
+    settings: Settings,
+    *,
+    workers: bool,
+    ready: Callable[[str, Path], None],
+    note: Callable[[str], None],
+) -> None:
     """`redra up`: store, histories, API and workers, until a signal to stop."""
     collecting.expect_large_heap()
     door = open_door(settings)
     async with AsyncExitStack() as stack:
         listener = _bind(door.address.host, door.address.port)
         stack.callback(listener.close)
-        store = await stack.enter_async_context(open_store(settings, migrate=True))
+        store = await stack.enter_async_context(open_store(settings, migrate=True, note=note))
         telemetry = Telemetry()
         histories = await stack.enter_async_context(open_histories(store, settings))
         supervise(
@@ -122,12 +128,7 @@ async def serve(settings: Settings, *, workers: bool, ready: Callable[[str, Path
         )
         server = _Server(_server_config(application, door, settings))
         url = _url(door, listener)
-        kubeconfig = kubeconfigs.write(
-            settings.data / "kubeconfig",
-            kubeconfigs.Access(
-                url=url, authority=door.authority, token=door.token, client=door.client
-            ),
-        )
+        kubeconfig = _write_kubeconfig(settings, door, url)
         collecting.keep_loaded()
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(_stop_on_signal, server, application.end_watches)
@@ -138,6 +139,13 @@ async def serve(settings: Settings, *, workers: bool, ready: Callable[[str, Path
             for runtime in histories.open_runtimes():
                 await runtime.save_snapshot()
             tasks.cancel_scope.cancel()
+
+
+def _write_kubeconfig(settings: Settings, door: Door, url: str) -> Path:
+    access = kubeconfigs.Access(
+        url=url, authority=door.authority, token=door.token, client=door.client
+    )
+    return kubeconfigs.write(settings.data / "kubeconfig", access)
 
 
 def _note_trouble(histories: Histories, trouble: str | None) -> None:
@@ -158,7 +166,7 @@ async def work(
     """`redra work`: the controllers of some or all histories, until a signal to stop."""
     collecting.expect_large_heap()
     async with AsyncExitStack() as stack:
-        store = await stack.enter_async_context(open_store(settings))
+        store = await stack.enter_async_context(open_store(settings, note=ready))
         histories = await stack.enter_async_context(open_histories(store, settings))
         supervise(histories, store, settings, only=only, with_projector=not only)
         for name in names:

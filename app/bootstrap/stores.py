@@ -1,6 +1,6 @@
 """Opening stores: the external database, the embedded server, or memory."""
 
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,6 +17,7 @@ from app.adapters.postgres import schema
 from app.adapters.postgres.database import DatabaseBounds, open_database
 from app.adapters.postgres.leases import PostgresLeases
 from app.adapters.postgres.log import PostgresLog
+from app.adapters.postgres.readiness import ReadyBounds, wait_until_ready
 from app.adapters.postgres.server import EmbeddedServer, running_url
 from app.adapters.postgres.views import PostgresViewStore
 from app.adapters.postgres.wakeup import open_wake_up
@@ -46,16 +47,24 @@ class Store:
         return self.ports.log
 
 
+def _keep_quiet(_text: str) -> None:
+    """Say nothing of the waiting."""
+
+
 @asynccontextmanager
-async def open_store(settings: Settings, *, migrate: bool = False) -> AsyncIterator[Store]:
+async def open_store(
+    settings: Settings, *, migrate: bool = False, note: Callable[[str], None] = _keep_quiet
+) -> AsyncIterator[Store]:
     """The database of the settings: external, or the embedded server of the data folder.
 
     When another process runs the embedded server on that folder already, it is shared; otherwise
     it runs until leaving. An embedded database is always brought to this program's schema, an
-    external one only with `migrate`. Raises InputError, LogUnavailable or WrongDatabase, in words.
+    external one only with `migrate`. An external server that is just starting up is waited for,
+    for a bounded time, which `note` hears of. Raises InputError, LogUnavailable or WrongDatabase,
+    in words.
     """
     async with AsyncExitStack() as stack:
-        url = await _database_url(settings, stack)
+        url = await _database_url(settings, stack, note)
         if migrate or not settings.database_url:
             await schema.migrate(url)
         database = await stack.enter_async_context(open_database(url, _database_bounds(settings)))
@@ -94,7 +103,7 @@ async def find_history(store: Store, name: str) -> HistoryInfo:
         names = ", ".join(info.name for info in await store.log.histories())
         raise InputError(
             f"there is no history {name!r}",
-            cure=f"choose of {names}" if names else "import one, or start `redra up`",
+            cure=f"choose from {names}" if names else "import one, or start `redra up`",
         )
     return found
 
@@ -109,10 +118,10 @@ async def find_revision(store: Store, info: HistoryInfo, moment: str, *, option:
         raise InputError(problem.message, place=option) from problem
 
 
-async def migrate(settings: Settings, revision: str) -> str:
+async def migrate(settings: Settings, revision: str, *, note: Callable[[str], None]) -> str:
     """Bring the database to a schema revision; returns where it is then."""
     async with AsyncExitStack() as stack:
-        url = await _database_url(settings, stack)
+        url = await _database_url(settings, stack, note)
         return await schema.migrate(url, revision=revision)
 
 
@@ -130,8 +139,12 @@ def _database_bounds(settings: Settings) -> DatabaseBounds:
     )
 
 
-async def _database_url(settings: Settings, stack: AsyncExitStack) -> str:
+async def _database_url(
+    settings: Settings, stack: AsyncExitStack, note: Callable[[str], None]
+) -> str:
     if settings.database_url:
+        bounds = ReadyBounds(seconds=settings.connect_timeout_seconds)
+        await wait_until_ready(settings.database_url, bounds, tell=note)
         return settings.database_url
     folder = settings.data / "postgres"
     found = running_url(folder)

@@ -92,7 +92,7 @@ def up(
         console.note("redra: kubectl sends no credentials without TLS; add --tls to use it")
 
     async def serve() -> None:
-        await serving.serve(settings, workers=workers, ready=ready)
+        await serving.serve(settings, workers=workers, ready=ready, note=console.note)
 
     console.run(serve)
 

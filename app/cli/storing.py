@@ -25,7 +25,7 @@ def migrate(
     settings = choices.settings(data=data)
 
     async def run() -> str:
-        return await stores.migrate(settings, revision)
+        return await stores.migrate(settings, revision, note=console.note)
 
     console.say(f"the schema is at {console.run(run)}")
 

@@ -1,0 +1,58 @@
+"""Waiting, at a start, for a database server that is starting up itself.
+
+A server that starts, recovers or stops takes connections and refuses each with the state 57P03.
+It will be ready soon, so a process that starts beside it waits. Everything else (nobody listens, a
+wrong password) is told at once, because waiting would not cure it.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import anyio
+import asyncpg
+
+from app.adapters.postgres.names import APPLICATION_NAME
+from app.adapters.postgres.problems import translated
+
+_CLOSE_SECONDS = 5.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReadyBounds:
+    """How long to wait for the server in all, and between attempts."""
+
+    seconds: float = 10.0
+    pause_first_seconds: float = 0.1
+    pause_max_seconds: float = 1.0
+
+
+async def wait_until_ready(
+    url: str, bounds: ReadyBounds = ReadyBounds(), *, tell: Callable[[str], None]
+) -> None:
+    """Return when the server takes sessions; `tell` hears once that there is something to wait for.
+
+    Raises LogUnavailable when the time is over, and what else keeps a session away at once.
+    """
+    ends = anyio.current_time() + bounds.seconds
+    pause = bounds.pause_first_seconds
+    told = False
+    with translated():
+        while True:
+            try:
+                connection = await asyncpg.connect(
+                    url,
+                    timeout=bounds.seconds,
+                    server_settings={"application_name": APPLICATION_NAME},
+                )
+            except asyncpg.CannotConnectNowError as problem:
+                left = ends - anyio.current_time()
+                if left <= 0:
+                    raise
+                if not told:
+                    told = True
+                    tell(f"waiting up to {bounds.seconds:g} s for the database: {problem}")
+                await anyio.sleep(min(pause, left))
+                pause = min(pause * 2, bounds.pause_max_seconds)
+            else:
+                await connection.close(timeout=_CLOSE_SECONDS)
+                return
