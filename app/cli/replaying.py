@@ -75,7 +75,7 @@ def replay(
     """
     from app.bootstrap import choices, replays, stores
 
-    _check_pace(pace, mode)
+    chosen = _pace(pace, mode)
     settings = choices.settings(data=data, profile=profile, gates=gate, quirks=quirk)
     files = _files(sources)
 
@@ -100,9 +100,7 @@ def replay(
         if mode is Mode.DECIDE:
             decided = console.run(
                 lambda: run(
-                    lambda store, name: replays.decide(
-                        store, settings, name, to, tell, (pace or Pace.RECORDED).value
-                    )
+                    lambda store, name: replays.decide(store, settings, name, to, tell, chosen)
                 )
             )
             _print_decide(decided.to_json(), output)
@@ -112,22 +110,20 @@ def replay(
         verified = console.run(
             lambda: run(lambda store, name: replays.verify(store, settings, name, to, tell))
         )
-    if output is Output.JSON:
-        console.say_json(verified.to_json())
-    else:
-        _print_verify(verified.to_json())
+    _print_verify(verified.to_json(), output)
     if not verified.agrees:
         raise typer.Exit(1)
 
 
-def _check_pace(pace: Pace | None, mode: Mode) -> None:
-    """Raises InputError for a pace that nothing would follow."""
+def _pace(pace: Pace | None, mode: Mode) -> str:
+    """The pace to follow. Raises InputError for one that nothing would follow."""
     if pace is not None and mode is not Mode.DECIDE:
         raise InputError(
             f"it is about decide replays, and this one is {mode.value}",
             place="--pace",
             cure="add --mode decide",
         )
+    return (pace or Pace.RECORDED).value
 
 
 def _files(sources: Sequence[str]) -> tuple[Path, ...]:
@@ -160,7 +156,10 @@ def _print_fold(report: Mapping[str, Any], output: Output) -> None:
     console.table(("view", "state hash"), sorted(report["stateHashes"].items()))
 
 
-def _print_verify(report: Mapping[str, Any]) -> None:
+def _print_verify(report: Mapping[str, Any], output: Output) -> None:
+    if output is Output.JSON:
+        console.say_json(report)
+        return
     chain = report["chain"]
     console.say(f"history {report['history']}: {report['events']} events")
     console.say(f"chain: {chain['problem'] or 'whole, head ' + str(chain['head'])[:19]}")
