@@ -13,6 +13,10 @@ from tests.api.listening import running
 from tests.api.serving import CLAIMS, CONFIG_MAPS, claim, config_map
 
 WRITES = 40
+
+PATIENCE_SECONDS = 90.0
+"""Bound for what happens soon."""
+
 CLAIMS_BETA = CLAIMS.replace("/v1/", "/v1beta1/")
 
 
@@ -39,7 +43,7 @@ async def create(client, path, tree):
 async def until_guests(server, count):
     """Wait until as many watches are told in channels; they join when they have nothing to say."""
     runtime = await server.histories.open("default")
-    with anyio.fail_after(20):
+    with anyio.fail_after(PATIENCE_SECONDS):
         while runtime.watches.guests != count:
             await anyio.lowlevel.checkpoint()
     return runtime
@@ -48,8 +52,9 @@ async def until_guests(server, count):
 async def read_lines(sock, count):
     """So many lines of a watch from a socket whose other end sends chunks."""
     sock.setblocking(False)
+    sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1 << 20)  # its pause is over
     rest, found = b"", b""
-    with anyio.fail_after(30):
+    with anyio.fail_after(PATIENCE_SECONDS):
         while found.count(b"\n") < count:
             await anyio.wait_readable(sock)
             rest += sock.recv(1 << 20)
