@@ -105,7 +105,10 @@ def manifests_text(whole: Fleet) -> str:
 @asynccontextmanager
 async def history_target(settings: Settings, name: str) -> AsyncIterator[Target]:
     """A history of the store; made when it is missing."""
-    async with open_store(settings) as store, open_histories(store, settings) as histories:
+    async with (
+        open_store(settings, make=True) as store,
+        open_histories(store, settings) as histories,
+    ):
         yield HistoryTarget(
             await histories.open_or_create(name, settings=history_settings(settings))
         )

@@ -53,18 +53,23 @@ def _keep_quiet(_text: str) -> None:
 
 @asynccontextmanager
 async def open_store(
-    settings: Settings, *, migrate: bool = False, note: Callable[[str], None] = _keep_quiet
+    settings: Settings,
+    *,
+    migrate: bool = False,
+    make: bool = False,
+    note: Callable[[str], None] = _keep_quiet,
 ) -> AsyncIterator[Store]:
     """The database of the settings: external, or the embedded server of the data folder.
 
     When another process runs the embedded server on that folder already, it is shared; otherwise
     it runs until leaving. An embedded database is always brought to this program's schema, an
-    external one only with `migrate`. An external server that is just starting up is waited for,
-    for a bounded time, which `note` hears of. Raises InputError, LogUnavailable or WrongDatabase,
-    in words.
+    external one only with `migrate`. A data folder without a database gets one only with `make` or
+    `migrate`: who only reads has mistyped the folder. An external server that is just starting up
+    is waited for, for a bounded time, which `note` hears of. Raises InputError, LogUnavailable or
+    WrongDatabase, in words.
     """
     async with AsyncExitStack() as stack:
-        url = await _database_url(settings, stack, note)
+        url = await _database_url(settings, stack, note, make=make or migrate)
         if migrate or not settings.database_url:
             await schema.migrate(url)
         database = await stack.enter_async_context(open_database(url, _database_bounds(settings)))
@@ -121,7 +126,7 @@ async def find_revision(store: Store, info: HistoryInfo, moment: str, *, option:
 async def migrate(settings: Settings, revision: str, *, note: Callable[[str], None]) -> str:
     """Bring the database to a schema revision; returns where it is then."""
     async with AsyncExitStack() as stack:
-        url = await _database_url(settings, stack, note)
+        url = await _database_url(settings, stack, note, make=True)
         return await schema.migrate(url, revision=revision)
 
 
@@ -140,13 +145,19 @@ def _database_bounds(settings: Settings) -> DatabaseBounds:
 
 
 async def _database_url(
-    settings: Settings, stack: AsyncExitStack, note: Callable[[str], None]
+    settings: Settings, stack: AsyncExitStack, note: Callable[[str], None], *, make: bool
 ) -> str:
     if settings.database_url:
         bounds = ReadyBounds(seconds=settings.connect_timeout_seconds)
         await wait_until_ready(settings.database_url, bounds, tell=note)
         return settings.database_url
     folder = settings.data / "postgres"
+    if not make and not folder.exists():
+        raise InputError(
+            "no data of redra is here",
+            place=str(settings.data),
+            cure="name the folder with --data, import a recording, or start `redra up`",
+        )
     found = running_url(folder)
     if found is not None:
         return found

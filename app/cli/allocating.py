@@ -120,7 +120,9 @@ def cel(
     """
     from app.domain import cel as language
 
-    if expression.endswith(".jsonl") and Path(expression).exists():
+    if expression.endswith(".jsonl"):
+        if not Path(expression).exists():
+            raise InputError("there is no such file", place=expression)
         target = None if output in set(Output) else Path(output)
         _each_line(Path(expression), target, _cel_case)
         return

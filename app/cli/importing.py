@@ -8,6 +8,7 @@ import typer
 from app.cli import console
 from app.cli.console import Output, OutputOption, Progress
 from app.cli.serving import DataOption, GateOption, QuirkOption
+from app.domain.errors import InputError
 
 if TYPE_CHECKING:
     from app.bootstrap.recordings import Imported
@@ -58,6 +59,9 @@ def import_history(
     from app.bootstrap import choices, recordings, stores
 
     settings = choices.settings(data=data, profile=profile, gates=gate, quirks=quirk)
+    for source in sources:
+        if not source.exists():
+            raise InputError("there is no such file", place=str(source))
     wanted = recordings.Recording(
         paths=tuple(sources),
         format=format,
@@ -68,7 +72,7 @@ def import_history(
     )
 
     async def run() -> recordings.Imported:
-        async with stores.open_store(settings) as store:
+        async with stores.open_store(settings, make=True) as store:
             with Progress(f"importing {history}") as progress:
                 return await recordings.import_history(
                     store, settings, wanted, history, progress.to

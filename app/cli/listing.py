@@ -56,8 +56,8 @@ def log(
     follow: Annotated[
         bool, typer.Option("--follow", "-f", help="Go on with what happens next.")
     ] = False,
-    after: Annotated[int, typer.Option(help="Begin after this revision.")] = 0,
-    limit: Annotated[int, typer.Option(help="End after so many events; 0: no limit.")] = 0,
+    after: Annotated[int, typer.Option(min=0, help="Begin after this revision.")] = 0,
+    limit: Annotated[int, typer.Option(min=0, help="End after so many events; 0: no limit.")] = 0,
     data: DataOption = None,
 ) -> None:
     """Print the events of a history as JSON lines."""
@@ -102,7 +102,7 @@ def timeline(
         str, typer.Option("--namespace", "-n", help="Just what happened in this namespace.")
     ] = "",
     name: Annotated[str, typer.Option(help="Just what happened to objects of this name.")] = "",
-    last: Annotated[int, typer.Option(help="The last so many entries; 0: all.")] = 0,
+    last: Annotated[int, typer.Option(min=0, help="The last so many entries; 0: all.")] = 0,
     decisions: Annotated[bool, typer.Option(help="Show each decision beside its effects.")] = False,
     data: DataOption = None,
     output: OutputOption = Output.TEXT,
@@ -129,15 +129,15 @@ def timeline(
         console.say_json(rows)
         return
     console.table(
-        ("revision", "time", "what", "object", "", "by"),
+        ("revision", "time", "what", "object", "by", "text"),
         [
             (
                 row["revision"],
                 timestamps.micro_text(row["time"])[11:23],
                 row["kind"],
                 _subject(row),
-                row["text"],
                 row["actor"].removeprefix("system:serviceaccount:kube-system:"),
+                row["text"],
             )
             for row in rows
         ],

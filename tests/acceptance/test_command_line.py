@@ -203,3 +203,32 @@ def test_server_stops_cleanly_and_goes_on_where_it_was(tmp_path: Path) -> None:
         server.stdout.close()
     assert (data / "kubeconfig").exists()
     assert revisions[0] == revisions[1]
+
+
+def test_missing_recording_is_named_as_it_was_given(tmp_path: Path) -> None:
+    missing = tmp_path / "folder" / "audit.log"
+    code, _, error = redra("import", missing, "--history", "x", data=tmp_path / "data")
+    assert code == 2
+    assert f"{missing}: there is no such file" in error
+    assert not (tmp_path / "data").exists(), "a mistyped path starts no database"
+
+
+def test_reading_from_a_mistyped_folder_makes_no_database_there(tmp_path: Path) -> None:
+    for command in (("histories",), ("log",), ("why", "pod/web"), ("replay", "prod")):
+        code, out, error = redra(*command, data=tmp_path / "typo")
+        assert (code, out) == (2, "")
+        assert f"{tmp_path / 'typo'}: no data of redra is here" in error
+    assert not (tmp_path / "typo").exists()
+
+
+def test_missing_file_of_cases_is_not_taken_for_an_expression() -> None:
+    code, _, error = redra("cel", "cases.jsonl")
+    assert code == 2
+    assert "cases.jsonl: there is no such file" in error
+
+
+@pytest.mark.parametrize("option", ["--last", "--limit", "--after"])
+def test_negative_counts_are_refused(option: str) -> None:
+    code, _, error = redra("timeline" if option == "--last" else "log", option, "-3")
+    assert code == 2
+    assert f"'{option}'" in error
