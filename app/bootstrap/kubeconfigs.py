@@ -1,11 +1,12 @@
 """Kubeconfigs: written for a running server, read back, and made for histories and moments."""
 
 import base64
+import socket
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
-from urllib.parse import quote
+from urllib.parse import quote, urlsplit
 
 import yaml
 
@@ -17,6 +18,9 @@ from app.service import moments as moment_texts
 
 NAME = "redra"
 """Name of cluster, user and context for the default history."""
+
+_PROBE_SECONDS = 1.0
+"""How long a server that an older kubeconfig names may take to accept a connection."""
 
 _UNVERIFIED = "insecure-skip-tls-verify"
 
@@ -44,6 +48,22 @@ def write(path: Path, access: Access) -> Path:
         user["token"] = access.token
     write_private(path, _text([(NAME, cluster)], user))
     return path
+
+
+def other_server(path: Path, url: str) -> str:
+    """The address in the kubeconfig at `path`, if it is not `url` and somebody answers there.
+
+    Empty otherwise, also when there is no file that redra wrote. An address is tried for a second.
+    """
+    try:
+        named = str(_read(path)[0]["server"])
+        place = urlsplit(named)
+        if named == url or place.hostname is None or place.port is None:
+            return ""
+        with socket.create_connection((place.hostname, place.port), timeout=_PROBE_SECONDS):
+            return named
+    except (InputError, OSError, ValueError):
+        return ""
 
 
 def for_moments(

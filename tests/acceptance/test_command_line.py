@@ -232,3 +232,36 @@ def test_negative_counts_are_refused(option: str) -> None:
     code, _, error = redra("timeline" if option == "--last" else "log", option, "-3")
     assert code == 2
     assert f"'{option}'" in error
+
+
+def test_second_server_on_the_same_data_says_whose_kubeconfig_it_takes(tmp_path: Path) -> None:
+    data = tmp_path / "data"
+    command = [sys.executable, "-m", "app.cli", "up", "--listen", "127.0.0.1:0"]
+    addresses: list[str] = []
+    servers: list[subprocess.Popen[str]] = []
+    try:
+        for _ in range(2):
+            server = subprocess.Popen(
+                [*command, "--data", str(data)],
+                cwd=ROOT,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                text=True,
+            )
+            servers.append(server)
+            assert server.stdout is not None
+            addresses.append(server.stdout.readline().removeprefix("redra serves at ").strip())
+        assert f"server: {addresses[1]}\n" in (data / "kubeconfig").read_text()
+        said = []
+        for server in reversed(servers):
+            server.send_signal(signal.SIGTERM)
+            said.append(server.communicate(timeout=30)[1])
+            assert server.returncode == 0
+        assert said[1] == ""
+        assert f"kubeconfig named {addresses[0]}, which still answers" in said[0]
+        assert f"redra kubeconfig --data {data} --server {addresses[0]}\n" in said[0]
+    finally:
+        for server in servers:
+            if server.poll() is None:
+                server.kill()
+                server.communicate()
