@@ -101,7 +101,7 @@ async def serve(
     collecting.expect_large_heap()
     door = open_door(settings)
     async with AsyncExitStack() as stack:
-        listener = _bind(door.address.host, door.address.port)
+        listener = bind(door.address.host, door.address.port)
         stack.callback(listener.close)
         store = await stack.enter_async_context(open_store(settings, migrate=True, note=note))
         telemetry = Telemetry()
@@ -127,6 +127,7 @@ async def serve(
             render_metrics=telemetry.render,
         )
         server = _Server(_server_config(application, door, settings))
+        take_connections(listener)
         url = _url(door, listener)
         kubeconfig = _write_kubeconfig(settings, door, url, note)
         collecting.keep_loaded()
@@ -192,6 +193,8 @@ async def work(
 
 _KEEP_ALIVE_SECONDS = 120
 """Clients drop idle connections after 90 seconds; the server must not do so just before them."""
+_BACKLOG = 2048
+"""Connections that may wait to be taken; as many as uvicorn asks for."""
 _FILES_WANTED = 65_536
 _FILES_OF_OURS = 200
 """Files and sockets that are not clients': the database, the log, the program."""
@@ -263,7 +266,11 @@ def _raise_files_max() -> int:
     return _FILES_WANTED if soft == unlimited else soft
 
 
-def _bind(host: str, port: int) -> socket.socket:
+def bind(host: str, port: int) -> socket.socket:
+    """A socket at the address, which takes no connections yet. Raises InputError when it is taken.
+
+    Another process that has bound the address without listening is only met by `take_connections`.
+    """
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     listener = socket.socket(family, socket.SOCK_STREAM)
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -271,12 +278,28 @@ def _bind(host: str, port: int) -> socket.socket:
         listener.bind((host, port))
     except OSError as problem:
         listener.close()
-        raise InputError(
-            f"{host}:{port} cannot be listened on: {problem.strerror}",
-            place="--listen",
-            cure="choose another port, or 0 for a free one",
-        ) from problem
+        raise _taken(host, port, problem) from problem
     return listener
+
+
+def take_connections(listener: socket.socket) -> None:
+    """Listen. Raises InputError when another process began to since the address was bound.
+
+    The event loop would not tell: it went on with a socket to which nobody is led.
+    """
+    try:
+        listener.listen(_BACKLOG)
+    except OSError as problem:
+        host, port = listener.getsockname()[:2]
+        raise _taken(host, port, problem) from problem
+
+
+def _taken(host: str, port: int, problem: OSError) -> InputError:
+    return InputError(
+        f"{host}:{port} cannot be listened on: {problem.strerror}",
+        place="--listen",
+        cure="choose another port, or 0 for a free one",
+    )
 
 
 def api_limits(settings: Settings) -> ApiLimits:

@@ -10,7 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from app.bootstrap import children
+from app.bootstrap import children, serving
+from app.domain.errors import InputError
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 EXAMPLES = ROOT / "examples" / "cluster"
@@ -232,6 +233,15 @@ def test_negative_counts_are_refused(option: str) -> None:
     code, _, error = redra("timeline" if option == "--last" else "log", option, "-3")
     assert code == 2
     assert f"'{option}'" in error
+
+
+def test_of_two_servers_that_start_at_one_address_the_second_is_refused() -> None:
+    with serving.bind("127.0.0.1", 0) as first:
+        port = first.getsockname()[1]
+        with serving.bind("127.0.0.1", port) as second:
+            serving.take_connections(first)
+            with pytest.raises(InputError, match=f"127.0.0.1:{port} cannot be listened on"):
+                serving.take_connections(second)
 
 
 def test_second_server_on_the_same_data_says_whose_kubeconfig_it_takes(tmp_path: Path) -> None:
