@@ -2,6 +2,7 @@
 
 import os
 import re
+import socket
 import subprocess
 import sys
 from pathlib import Path
@@ -23,6 +24,12 @@ def steps() -> list[tuple[str, list[str]]]:
     return found
 
 
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
 @pytest.mark.database
 @pytest.mark.slow
 @pytest.mark.timeout(180)
@@ -30,7 +37,11 @@ def test_tutorial_runs_and_prints_what_it_shows(tmp_path: Path) -> None:
     marker = "=== end of step {number} ==="
     script = ["set -euo pipefail", "set -m"]
     for number, (body, _) in enumerate(steps()):
-        script += [body, f'echo "{marker.format(number=number)}"']
+        # The page's port may be taken on this machine, also by this test in another clone.
+        script += [
+            body.replace(":18080", f":{free_port()}"),
+            f'echo "{marker.format(number=number)}"',
+        ]
     environment = os.environ | {
         "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
         "DATA": str(tmp_path / "data"),
