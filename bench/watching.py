@@ -116,14 +116,12 @@ def main() -> None:
     """Run the measurement."""
     import uvloop
 
-    with temporary_data() as folder:
-        with serving(folder) as server:
-            uvloop.run(
-                measure(server, 1, WRITERS, 0, f"1 watcher, {WRITERS} writers, write to line")
-            )
-        with serving(folder) as server:
-            what = f"{WATCHERS} watchers, {RATE} writes/s, to the last line"
-            uvloop.run(measure(server, WATCHERS, 8, RATE, what))
+    with temporary_data() as folder, serving(folder) as server:
+        uvloop.run(measure(server, 1, WRITERS, 0, f"1 watcher, {WRITERS} writers, write to line"))
+    # With data of its own: each watch begins with all that there is.
+    with temporary_data() as folder, serving(folder) as server:
+        what = f"{WATCHERS} watchers, {RATE} writes/s, to the last line"
+        uvloop.run(measure(server, WATCHERS, 8, RATE, what))
 
 
 if __name__ == "__main__":
