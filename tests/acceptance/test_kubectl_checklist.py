@@ -241,10 +241,15 @@ def test_row_12_labels_are_overwritten_only_when_asked_to(space):
 
 def test_row_12_drain_leaves_the_pods_of_a_daemon_set(space):
     name = space.namespace
-    space.create(NODE.replace("NAME", name))
+    # Pods that other tests left waiting must not come to this node.
+    taints = '[{"key": "own", "effect": "NoSchedule"}]'
+    space.create(NODE.replace("NAME}", f"{name}}}, spec: {{taints: {taints}}}"))
     template = {
         "metadata": {"labels": {"a": "b"}},
-        "spec": {"containers": [{"name": "c", "image": "i"}]},
+        "spec": {
+            "containers": [{"name": "c", "image": "i"}],
+            "tolerations": [{"key": "own", "operator": "Exists"}],
+        },
     }
     daemons = {
         "apiVersion": "apps/v1",
