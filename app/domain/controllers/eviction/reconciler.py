@@ -35,6 +35,7 @@ from app.domain.values.timestamps import Instant
 NAME = "eviction"
 COMPONENT = "device-taint-eviction-controller"
 CONDITION_REASON = "DeletionByDeviceTaintManager"
+CONDITION_MESSAGE = "Device Taint manager: deleting due to NoExecute taint"
 EVENT_REASON = "DeviceTaintManagerEviction"
 
 EVICTED_MAX = 500
@@ -267,7 +268,9 @@ class EvictionReconciler:
                 message="Marking for deletion",
             )
         ]
-        condition = disruption_condition(tree, now)
+        condition = conditions.disruption(
+            tree, reason=CONDITION_REASON, message=CONDITION_MESSAGE, now=now
+        )
         if condition is not None:
             commands.append(
                 PatchObject(
@@ -321,27 +324,9 @@ def is_marked(pod: JsonObject) -> bool:
     if "deletionTimestamp" not in pod["metadata"]:
         return False
     return any(
-        found.get("type") == "DisruptionTarget" and found.get("reason") == CONDITION_REASON
+        found.get("type") == conditions.DISRUPTION and found.get("reason") == CONDITION_REASON
         for found in json_tree.objects(pod, "status", "conditions")
     )
-
-
-def disruption_condition(pod: JsonObject, now: Instant) -> JsonObject | None:
-    """The condition to write before the delete; None when the pod has it already."""
-    wanted = {
-        "type": "DisruptionTarget",
-        "status": "True",
-        "reason": CONDITION_REASON,
-        "message": "Device Taint manager: deleting due to NoExecute taint",
-    }
-    since = timestamps.seconds_text(now)
-    for condition in json_tree.objects(pod, "status", "conditions"):
-        if condition.get("type") == wanted["type"]:
-            if all(condition.get(name) == value for name, value in wanted.items()):
-                return None
-            if condition.get("status") == "True":
-                since = json_tree.text(condition, "lastTransitionTime") or since
-    return {**wanted, "lastProbeTime": None, "lastTransitionTime": since}
 
 
 def _reference(pod_id: _PodId) -> JsonObject:

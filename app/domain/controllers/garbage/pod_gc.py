@@ -134,7 +134,7 @@ def _commands(tree: JsonObject, now: Instant) -> tuple[Command, ...]:
     key = pod_key(metadata["namespace"], metadata["name"])
     generation = metadata.get("generation")
     condition: JsonObject = {
-        "type": "DisruptionTarget",
+        "type": conditions.DISRUPTION,
         "status": "True",
         "observedGeneration": generation,
         "lastProbeTime": None,
@@ -166,6 +166,6 @@ def _commands(tree: JsonObject, now: Instant) -> tuple[Command, ...]:
 def _disrupted_since(tree: JsonObject) -> str:
     """When the pod was first said to be disrupted: a time of transition moves with the status."""
     for found in json_tree.objects(tree, "status", "conditions"):
-        if found.get("type") == "DisruptionTarget" and found.get("status") == "True":
+        if found.get("type") == conditions.DISRUPTION and found.get("status") == "True":
             return json_tree.text(found, "lastTransitionTime")
     return ""

@@ -15,7 +15,7 @@ from app.domain.controllers.scheduling.preemption import CONDITION_REASON, Preem
 from app.domain.controllers.scheduling.reports import MANAGER
 from app.domain.objects.commands import Command, DeleteObject, PatchObject, PatchType
 from app.domain.objects.reader import ObjectsReader
-from app.domain.values import json_tree, timestamps
+from app.domain.values import json_tree
 from app.domain.values.json_tree import JsonObject, JsonView
 from app.domain.values.timestamps import Instant
 
@@ -37,33 +37,18 @@ def commands(
         tree = objects.get(pod_key(*victim.place))
         if tree is None or "deletionTimestamp" in tree["metadata"]:
             continue
-        condition = disruption_condition(tree, _scheduler_of(pod), now)
+        condition = conditions.disruption(
+            tree,
+            reason=CONDITION_REASON,
+            message=f"{_scheduler_of(pod)}: {messages.PREEMPTED}",
+            now=now,
+            generation=json_tree.integer(tree, "metadata", "generation"),
+        )
         if condition is not None:
             yield _pod_status(tree, conditions.patch_of(tree, condition))
         uid = json_tree.text(tree, "metadata", "uid")
         yield DeleteObject(key=pod_key(*victim.place), uid=uid, options=MANAGER)
         yield reports.preempted(objects, tree, pod, chosen.node, now)
-
-
-def disruption_condition(victim: JsonView, scheduler: str, now: Instant) -> JsonObject | None:
-    """The condition to write before the delete; None when the pod has it already."""
-    wanted: JsonObject = {
-        "type": "DisruptionTarget",
-        "status": "True",
-        "reason": CONDITION_REASON,
-        "message": f"{scheduler}: {messages.PREEMPTED}",
-    }
-    generation = json_tree.integer(victim, "metadata", "generation")
-    if generation is not None:
-        wanted["observedGeneration"] = generation
-    since = timestamps.seconds_text(now)
-    for condition in json_tree.objects(victim, "status", "conditions"):
-        if condition.get("type") == wanted["type"]:
-            if all(condition.get(name) == value for name, value in wanted.items()):
-                return None
-            if condition.get("status") == "True":
-                since = json_tree.text(condition, "lastTransitionTime") or since
-    return {**wanted, "lastProbeTime": None, "lastTransitionTime": since}
 
 
 def summary_of(preemption: Preemption) -> JsonObject:

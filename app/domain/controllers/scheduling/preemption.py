@@ -15,6 +15,7 @@ nodes the first is taken (upstream: any).
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from app.domain.controllers import conditions
 from app.domain.controllers.resources import pod_key
 from app.domain.controllers.scheduling import budgets, messages
 from app.domain.controllers.scheduling.budgets import Budget
@@ -141,7 +142,7 @@ def is_victim(objects: ObjectsReader, place: PodPlace) -> bool:
     if tree is None or "deletionTimestamp" not in tree["metadata"]:
         return False
     return any(
-        found.get("type") == "DisruptionTarget"
+        found.get("type") == conditions.DISRUPTION
         and found.get("status") == "True"
         and found.get("reason") == CONDITION_REASON
         for found in json_tree.objects(tree, "status", "conditions")
