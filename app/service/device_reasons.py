@@ -4,6 +4,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from app.domain.controllers import pods
 from app.domain.controllers.eviction import TaintState
+from app.domain.controllers.eviction.taints import NO_EXECUTE, eviction_time, read_taint
 from app.domain.controllers.quirks import ControllerQuirks
 from app.domain.controllers.resources import CLAIMS, RULES, SLICES, claim_key, pod_key
 from app.domain.devices import taints
@@ -119,8 +120,8 @@ def _to_be_evicted(views: LiveViews, pod: JsonObject, quirks: ControllerQuirks) 
     return [Reason(text=f"is to be evicted at {when}: {listed(causes, len(causes))}")]
 
 
-def evicting(views: LiveViews, pod: JsonObject) -> Steps[list[Reason]]:
-    """The NoExecute taints of the pod's devices that its claims do not tolerate now."""
+def evicting(views: LiveViews, pod: JsonObject, quirks: ControllerQuirks) -> Steps[list[Reason]]:
+    """The NoExecute taints of the pod's devices that its claims do not tolerate for ever."""
     held: dict[Place, tuple[str, JsonObject]] = {}
     uid = json_tree.text(pod, "metadata", "uid")
     for key in list(views.objects.keys(*CLAIMS, json_tree.text(pod, "metadata", "namespace"))):
@@ -136,18 +137,31 @@ def evicting(views: LiveViews, pod: JsonObject) -> Steps[list[Reason]]:
             if device.id not in held:
                 continue
             name, result = held[device.id]
-            tolerations = [
-                taints.toleration_of(one) for one in json_tree.objects(result, "tolerations")
-            ]
             for taint in device.taints:
-                if taint.effect != "NoExecute":
-                    continue
-                if taints.untolerated((taint,), tolerations) is None:
+                patience = _patience(taint, json_tree.objects(result, "tolerations"), quirks)
+                if patience is None:
                     continue
                 origin = f"rule {taint.rule}" if taint.rule else f"the driver, slice {item.key}"
-                what = f"tainted {taint_text(taint)} by {origin}"
+                what = f"tainted {taint_text(taint)} by {origin}{patience}"
                 found.append(Reason(text=f"claim {name} has {device.text}, {what}"))
     return found
+
+
+def _patience(
+    taint: Taint, tolerations: Sequence[JsonObject], quirks: ControllerQuirks
+) -> str | None:
+    """How long a claim bears the taint, to be added to its text; None when it never evicts."""
+    if taint.effect != NO_EXECUTE:
+        return None
+    read = read_taint({"key": taint.key, "value": taint.value, "timeAdded": taint.time_added})
+    due = eviction_time(read, tolerations, empty_effect_counts=not quirks.c2)
+    if due is None:
+        return None
+    if due > read.time_added:
+        return f", tolerated until {timestamps.seconds_text(due)}"
+    if due != eviction_time(read, tolerations, empty_effect_counts=True):
+        return "; a toleration without an effect does not keep from eviction (upstream's c2)"
+    return ""
 
 
 def rule(

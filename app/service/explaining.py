@@ -42,7 +42,7 @@ from app.service.blast_radius import BlastRadius
 from app.service.blasting import BlastBounds
 from app.service.choice_reasons import Choice
 from app.service.pod_reasons import ExplainBounds, PodFindings, Steps
-from app.service.reasons import NAMES_MAX, Reason
+from app.service.reasons import NAMES_MAX, Reason, listed
 from app.service.views import LiveViews, features_of
 
 EVENTS_MAX = 50
@@ -333,7 +333,8 @@ class Explainer:
         if not events:
             where = f" in namespace {key.namespace}" if key.namespace else ""
             raise NotFound(
-                f'{key.resource} "{key.name}" not found{where} up to revision {revision}',
+                f'{key.resource} "{key.name}" not found{where} up to revision {revision}'
+                + await self._elsewhere(key),
                 resource=key.resource,
             )
         last = events[0]
@@ -352,6 +353,23 @@ class Explainer:
             reason=Reason(text=_named(key), children=tuple(children)),
             decision=_body(decision),
         )
+
+    async def _elsewhere(self, key: ObjectKey) -> str:
+        """Where or when there is one of that name, for who has mistaken namespace or moment."""
+        head = await self._log.head(self._info.id)
+        events = await self._log.read_object(
+            self._info.id, key, until=head.revision, limit=EVENTS_MAX
+        )
+        for event in events:
+            if event.is_about_object:
+                created = json_tree.text(event.object, "metadata", "creationTimestamp")
+                return f"; one was created later, at {created}" if created else "; one came later"
+        others = sorted(
+            found.namespace
+            for found in self._views.objects.keys(key.group, key.resource)
+            if found.name == key.name
+        )
+        return f"; there is one in namespace {listed(others, len(others))}" if others else ""
 
     async def _changes(self, key: ObjectKey) -> list[Event]:
         """The states of an object, newest first; requests that were only observed left out."""
@@ -375,7 +393,9 @@ class Explainer:
         children: list[Reason] = []
         if reason == BY_TAINT:
             before = await self._views_at(Revision(since.revision - 1))
-            children = await _drive(device_reasons.evicting(before, since.object))
+            children = await _drive(
+                device_reasons.evicting(before, since.object, self._rules.quirks)
+            )
         elif reason == BY_PREEMPTION:
             before = await self._views_at(Revision(since.revision - 1))
             last = await self._log.read(

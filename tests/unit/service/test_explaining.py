@@ -369,6 +369,20 @@ async def test_subject_that_cannot_be_explained_is_refused_in_words(
             await ask(kind, name)
 
 
+async def test_subject_of_another_moment_or_namespace_is_said_to_be_there() -> None:
+    cluster = cluster_of()
+    cluster.wait(60)
+    cluster.pod("late", template="gpu")
+    cluster.create("v1", "Namespace", "other")
+    cluster.pod("away", namespace="other")
+    async with asking(cluster.settle(), at=1) as ask:
+        with pytest.raises(NotFound, match=r"; one was created later, at 2026-01-02T03:01:00Z"):
+            await ask("pod", "late")
+    async with asking(cluster) as ask:
+        with pytest.raises(NotFound, match=r"; there is one in namespace other$"):
+            await ask("pod", "away")
+
+
 async def test_rule_with_many_claims_fits_a_page() -> None:
     cluster = cluster_of(nodes=10, devices=10)
     for number in range(100):
