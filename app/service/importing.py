@@ -31,10 +31,12 @@ from app.domain.log import (
     chain,
 )
 from app.domain.log.records import Op, Quality, Record
+from app.domain.objects import profile as profiles
 from app.domain.values.json_tree import JsonObject
 from app.domain.values.timestamps import Instant
 from app.ports import EventLog
 from app.service.fidelity import FidelityCollector, FidelityReport
+from app.service.histories import check_name
 
 IMPORTS = ObjectKey("redra", "imports", "", "")
 """Group and resource of events about an import; the name is the history's."""
@@ -98,8 +100,11 @@ class ImportResult:
 
 
 async def check_name_is_free(log: EventLog, name: str) -> None:
-    """Raise InputError when a history of that name exists; call it before reading a recording."""
-    if await log.find_history(name) is not None:
+    """Raise InputError when no history can have the name, or one has it.
+
+    To be called before a recording is read.
+    """
+    if await log.find_history(check_name(name)) is not None:
         raise InputError(
             f"the history {name!r} exists already", place="--history", cure="choose another name"
         )
@@ -190,12 +195,24 @@ class _Batches:
             if record.op is not Op.CONTEXT or self._options.with_requests:
                 yield sealer.seal(_draft(record, sealer.advance(record)))
         self._report = self._collector.report(
-            notes=self._source.notes,
+            notes=(*self._source.notes, *self._release_notes()),
             refused=self._source.refused,
             refusals=self._source.refused_places,
         )
         closing = {"phase": "finished", "report": self._report.to_json()}
         yield sealer.seal(_import_draft(self._name, sealer.time, closing))
+
+    def _release_notes(self) -> Iterator[str]:
+        """That the recorded cluster was of another release than the history imitates."""
+        component, releases = self._collector.releases()
+        chosen = profiles.from_settings(self._options.settings)
+        imitated = chosen.patch or chosen.version
+        found = {release: profiles.profile_of(release) for release in releases}
+        if imitated in found.values():
+            return
+        for release, profile in found.items():
+            cure = f"--profile {profile} imitates that one" if profile else "no profile is like it"
+            yield f"{component} was v{release}, the history imitates {imitated}; {cure}"
 
 
 class _Sealer:

@@ -125,6 +125,14 @@ class Profile:
         return {"profile": release, "gates": dict(sorted(self.gates.items()))}
 
 
+def profile_of(release: str) -> str:
+    """The profile of a release such as 1.36.2 or 1.36.7; empty when it is not imitated."""
+    if release in PATCHES:
+        return release
+    minor = release.rpartition(".")[0]
+    return minor if minor in VERSIONS else ""
+
+
 def from_settings(settings: Mapping[str, object]) -> Profile:
     """The profile that `Profile.settings` wrote; what is absent has its default.
 
