@@ -4,6 +4,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import replace
 
 import anyio
+import anyio.lowlevel
 
 from app.api import calls, negotiation, parameters
 from app.api.calls import Call
@@ -12,8 +13,8 @@ from app.api.messages import TEXT, Answer
 from app.api.representations import Representations, encode, respond
 from app.api.service_tokens import ServiceTokens
 from app.api.writes import Writes
-from app.domain.controllers import conditions
-from app.domain.errors import BadRequest
+from app.domain.controllers import conditions, registry
+from app.domain.errors import BadRequest, Conflict, TooManyRequests
 from app.domain.objects import eviction, field_errors, subresources
 from app.domain.objects.commands import (
     BindPod,
@@ -124,22 +125,60 @@ class Subresources:
         dry_run = dry_run or bool(call.request.query.get("dryRun"))
         # One at a time: the next check must see what the last one took from the budget.
         async with self._evicting:
-            eviction.check(call.timeline.views.objects, call.key)
-            if not dry_run:
-                options = await self._mark_evicted(call, options)
-            await call.timeline.runtime.submit(
-                DeleteObject(
-                    key=call.key,
-                    grace_seconds=options.grace_seconds,
-                    propagation=options.propagation,
-                    uid=options.uid,
-                    resource_version=options.resource_version,
-                    options=WriteOptions(dry_run=dry_run),
-                ),
-                actor=call.actor,
-                verb="create",
-            )
-        return Answer(encode(_CREATED), status=201)
+            for _ in range(eviction.CONFLICTS_MAX):
+                if await self._try_evict(call, options, dry_run=dry_run):
+                    return Answer(encode(_CREATED), status=201)
+                await anyio.lowlevel.checkpoint()
+        raise TooManyRequests("the pod or its disruption budget changes all the time")
+
+    async def _try_evict(
+        self, call: Call, options: parameters.DeleteOptions, *, dry_run: bool
+    ) -> bool:
+        """Ask the budgets, take from them what the eviction costs, and remove the pod.
+
+        False when the budget or a pod that waits to start was changed meanwhile: then both are to
+        be judged again. A pod that a budget let go because it was not ready is refused instead, so
+        that its client decides.
+        """
+        permission = eviction.judge(call.timeline.views.objects, call.key, call.timeline.now)
+        if permission.write is not None and not dry_run:
+            try:
+                await call.timeline.runtime.submit(
+                    permission.write, actor=registry.API_SERVER, verb="update"
+                )
+            except Conflict:
+                return False
+        is_guarded = bool(permission.resource_version) and not options.resource_version
+        if is_guarded:
+            options = replace(options, resource_version=permission.resource_version)
+        try:
+            await self._remove(call, options, dry_run=dry_run)
+        except Conflict as conflict:
+            if not is_guarded:
+                raise
+            if permission.budget:
+                raise eviction.changed_meanwhile(permission.budget) from conflict
+            return False
+        return True
+
+    async def _remove(
+        self, call: Call, options: parameters.DeleteOptions, *, dry_run: bool
+    ) -> None:
+        """Say that the pod is evicted, and delete it."""
+        if not dry_run:
+            options = await self._mark_evicted(call, options)
+        await call.timeline.runtime.submit(
+            DeleteObject(
+                key=call.key,
+                grace_seconds=options.grace_seconds,
+                propagation=options.propagation,
+                uid=options.uid,
+                resource_version=options.resource_version,
+                options=WriteOptions(dry_run=dry_run),
+            ),
+            actor=call.actor,
+            verb="create",
+        )
 
     async def _mark_evicted(
         self, call: Call, options: parameters.DeleteOptions

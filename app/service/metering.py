@@ -51,6 +51,7 @@ QUEUE_NAMES = {
     "garbage": "garbage_collector_attempt_to_delete",
     "namespaces": "namespace",
     "quotas": "resourcequota_primary",
+    "disruption": "disruption",
     "deployments": "deployment",
     "replica-sets": "replicaset",
     "stateful-sets": "statefulset",

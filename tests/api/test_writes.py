@@ -2,6 +2,7 @@
 
 import json
 
+import anyio
 import pytest
 import yaml
 
@@ -505,26 +506,95 @@ async def test_evicted_pod_says_that_it_was_evicted():
         assert found["metadata"]["deletionTimestamp"]
 
 
-async def test_eviction_against_a_budget_is_to_be_repeated_later():
-    async with serving() as server:
+BUDGETS = "/apis/policy/v1/namespaces/default/poddisruptionbudgets"
+
+
+async def guarded(server, *names, allowed, wanted=1, **spec):
+    """Pods that are ready, and a budget with the numbers that its controller would write."""
+    for name in names:
         tree = pod(nodeName="n")
-        tree["metadata"]["labels"] = {"app": "a"}
+        tree["metadata"] = {"name": name, "labels": {"app": "a"}}
         await server.post(PODS, tree)
         ready = {"phase": "Running", "conditions": [{"type": "Ready", "status": "True"}]}
-        await server.patch(f"{PODS}/p/status", {"status": ready})
-        budget = {
-            "metadata": {"name": "b"},
-            "spec": {"minAvailable": 1, "selector": {"matchLabels": {"app": "a"}}},
+        await server.patch(f"{PODS}/{name}/status", {"status": ready})
+    selected = {"minAvailable": wanted, "selector": {"matchLabels": {"app": "a"}}}
+    await server.post(BUDGETS, {"metadata": {"name": "b"}, "spec": {**selected, **spec}})
+    if allowed is not None:
+        status = {
+            "observedGeneration": 1,
+            "expectedPods": len(names),
+            "currentHealthy": len(names),
+            "desiredHealthy": wanted,
+            "disruptionsAllowed": allowed,
         }
-        await server.post("/apis/policy/v1/namespaces/default/poddisruptionbudgets", budget)
-        answer = await server.raw("POST", f"{PODS}/p/eviction", {"metadata": {"name": "p"}})
-        assert answer.status_code == 429
-        assert answer.headers["retry-after"]
-        status = answer.json()
-        assert status["message"] == (
-            "Cannot evict pod as it would violate the pod's disruption budget."
+        await server.patch(f"{BUDGETS}/b/status", {"status": status})
+
+
+def eviction_of(name, **options):
+    return {"metadata": {"name": name}, "deleteOptions": options}
+
+
+async def refusal(server, name):
+    """Why the pod may not be evicted, as the cause says."""
+    answer = await server.raw("POST", f"{PODS}/{name}/eviction", eviction_of(name))
+    assert answer.status_code == 429
+    assert answer.headers["retry-after"]
+    status = answer.json()
+    assert status["message"] == (
+        "Cannot evict pod as it would violate the pod's disruption budget."
+    )
+    assert status["details"]["causes"][0]["reason"] == "DisruptionBudget"
+    return status["details"]["causes"][0]["message"]
+
+
+async def test_eviction_against_a_budget_is_to_be_repeated_later():
+    async with serving() as server:
+        await guarded(server, "p", allowed=0)
+        assert await refusal(server, "p") == (
+            "The disruption budget b needs 1 healthy pods and has 1 currently"
         )
-        assert status["details"]["causes"][0]["reason"] == "DisruptionBudget"
+        assert "deletionTimestamp" not in (await server.get(f"{PODS}/p"))["metadata"]
+
+
+async def test_budget_that_nobody_has_counted_allows_nothing_yet():
+    async with serving() as server:
+        await guarded(server, "p", allowed=None)
+        assert await refusal(server, "p") == (
+            "The disruption budget b is still being processed by the server."
+        )
+
+
+async def test_eviction_takes_a_disruption_from_its_budget_at_once():
+    async with serving() as server:
+        await guarded(server, "p", "q", allowed=1)
+        await server.post(f"{PODS}/p/eviction", eviction_of("p", dryRun=["All"]))
+        assert (await server.get(f"{BUDGETS}/b"))["status"]["disruptionsAllowed"] == 1
+        await server.post(f"{PODS}/p/eviction", eviction_of("p"))
+        status = (await server.get(f"{BUDGETS}/b"))["status"]
+        assert (status["disruptionsAllowed"], list(status["disruptedPods"])) == (0, ["p"])
+        (condition,) = status["conditions"]
+        assert (condition["status"], condition["reason"]) == ("False", "InsufficientPods")
+        assert await refusal(server, "q") == (
+            "The disruption budget b does not allow evicting pods currently"
+        )
+        assert "deletionTimestamp" in (await server.get(f"{PODS}/p"))["metadata"]
+        assert "deletionTimestamp" not in (await server.get(f"{PODS}/q"))["metadata"]
+
+
+async def test_evictions_at_once_take_no_more_than_the_budget_allows():
+    async with serving() as server:
+        names = [f"p{number}" for number in range(8)]
+        await guarded(server, *names, allowed=3, wanted=5)
+        codes = []
+
+        async def evict(name):
+            answer = await server.raw("POST", f"{PODS}/{name}/eviction", eviction_of(name))
+            codes.append(answer.status_code)
+
+        async with anyio.create_task_group() as tasks:
+            for name in names:
+                tasks.start_soon(evict, name)
+        assert sorted(codes) == [201, 201, 201, 429, 429, 429, 429, 429]
 
 
 async def test_log_of_an_unscheduled_pod_is_empty():

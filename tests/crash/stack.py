@@ -43,7 +43,7 @@ GROUPS: dict[str, tuple[str, ...]] = {
     "eviction": ("eviction", "rule-status", "node-lifecycle"),
     "running": (
         *("kubelet", "deployments", "replica-sets", "stateful-sets", "daemon-sets", "jobs"),
-        *("quotas", "pool-status", "slice-patches"),
+        *("quotas", "pool-status", "slice-patches", "disruption"),
     ),
 }
 """Which controllers run together in a worker process."""

@@ -13,8 +13,9 @@ from pathlib import Path
 from app.domain.controllers import releases
 from app.domain.controllers.registry import Options
 from app.domain.controllers.scheduling.delayed_binding import FixedBindDelay
-from app.domain.errors import Rejected
+from app.domain.errors import Rejected, TooManyRequests
 from app.domain.log import Event, ObjectKey
+from app.domain.objects import eviction
 from app.domain.objects.commands import RecordFact
 from app.domain.objects.profile import Profile
 from app.domain.values import json_tree
@@ -227,6 +228,14 @@ _FACTS: dict[str, dict[str, Callable[[JsonObject], str]]] = {
         "ready": lambda tree: str(json_tree.integer(tree, "status", "readyReplicas") or 0),
         "progressing": _condition("Progressing"),
     },
+    "poddisruptionbudgets": {
+        "expected": lambda tree: str(tree["status"]["expectedPods"]),
+        "healthy": lambda tree: str(tree["status"]["currentHealthy"]),
+        "wanted": lambda tree: str(tree["status"]["desiredHealthy"]),
+        "allowed": lambda tree: str(tree["status"]["disruptionsAllowed"]),
+        "announced": lambda tree: ",".join(tree["status"].get("disruptedPods") or {}) or "-",
+        "condition": _condition("DisruptionAllowed"),
+    },
     "replicasets": {
         "replicas": lambda tree: str(json_tree.integer(tree, "spec", "replicas")),
         "ready": lambda tree: str(json_tree.integer(tree, "status", "readyReplicas") or 0),
@@ -407,6 +416,55 @@ def _delete(story: Story, place: str) -> None:
     story.cluster.delete(resource, name)
 
 
+def _budget(story: Story, name: str, app: str, **spec: str) -> None:
+    """A budget for the pods of an application; `least` or `most` are numbers or shares."""
+    fields = {"least": "minAvailable", "most": "maxUnavailable", "unready": _UNREADY}
+    told = {fields[key]: int(text) if text.isdigit() else text for key, text in spec.items()}
+    selector = {"matchLabels": {"app": app}}
+    story.cluster.create(
+        "policy/v1", "PodDisruptionBudget", name, spec={"selector": selector, **told}
+    )
+
+
+_UNREADY = "unhealthyPodEvictionPolicy"
+
+
+def _evict(story: Story, place: str) -> str | None:
+    """What the eviction subresource does with a pod; `web-a-*` is the first that is not ending."""
+    cluster = story.cluster
+    name = _staying(cluster, place)
+    key = ObjectKey("", "pods", "default", name)
+    try:
+        found = eviction.judge(cluster.line.views.objects, key, cluster.line.now)
+    except TooManyRequests as refusal:
+        return f"refused: {refusal.causes[0].message}"
+    if found.write is not None:
+        cluster.line.submit(found.write, actor=USER)
+    cluster.delete("pods", name)
+    return None
+
+
+def _unready(story: Story, place: str) -> None:
+    """The kubelet finds that a pod is not ready."""
+    conditions = [{"type": "Ready", "status": "False"}]
+    story.cluster.patch(
+        "pods",
+        _staying(story.cluster, place),
+        {"status": {"conditions": conditions}},
+        subresource="status",
+    )
+
+
+def _staying(cluster: Cluster, place: str) -> str:
+    """The first pod of that beginning which nobody has deleted."""
+    return next(
+        name
+        for name in cluster.names("pods")
+        if name.startswith(place.rstrip("*"))
+        and "deletionTimestamp" not in cluster.must("pods", name)["metadata"]
+    )
+
+
 def _finish(story: Story, name: str, phase: str = "Succeeded") -> None:
     story.cluster.finish(name, phase)
 
@@ -516,6 +574,9 @@ _HANDLERS: dict[str, Callable[..., str | None]] = {
     "world": _world,
     "effect": _effect,
     "delete": _delete,
+    "budget": _budget,
+    "evict": _evict,
+    "unready": _unready,
     "finish": _finish,
     "kill": _kill,
     "wait": _wait,

@@ -2,7 +2,8 @@
 
 The order matters in the deterministic loop: the status of a rule is computed before the pods of the
 same rule are evicted, because upstream queues it first, and claims are released before garbage
-collection deletes them, because upstream's collector comes 10 to 30 ms later.
+collection deletes them, because upstream's collector comes 10 to 30 ms later. Budgets are counted
+before pods are placed, so that pre-emption sees the numbers of its moment.
 """
 
 from collections.abc import Callable, Mapping
@@ -15,6 +16,7 @@ from app.domain.controllers import releases
 from app.domain.controllers.claims import ClaimsReconciler
 from app.domain.controllers.claims.reconciler import ACTS_APART
 from app.domain.controllers.definitions import DefinitionReconciler
+from app.domain.controllers.disruption import DisruptionReconciler
 from app.domain.controllers.eviction import EvictionReconciler
 from app.domain.controllers.garbage import (
     GarbageReconciler,
@@ -100,6 +102,7 @@ _MAKERS: Mapping[str, Callable[[_Setting], Reconciler]] = {
     "definitions": lambda _: DefinitionReconciler(),
     "node-lifecycle": lambda _: NodeReconciler(),
     "pod-gc": lambda _: PodGcReconciler(),
+    "disruption": lambda _: DisruptionReconciler(),
     "claims": lambda s: ClaimsReconciler(
         s.profile, s.quirks, s.options.pace, _acts_apart(s.options)
     ),
@@ -148,6 +151,7 @@ _ACCOUNTS = {
     "namespaces": "namespace-controller",
     "node-lifecycle": "node-controller",
     "pod-gc": "pod-garbage-collector",
+    "disruption": "disruption-controller",
     "claims": "resource-claim-controller",
     "rule-status": "device-taint-eviction-controller",
     "eviction": "device-taint-eviction-controller",
@@ -164,9 +168,10 @@ _KUBELET = Actor(
     groups=("system:nodes", "system:authenticated"),
     agent="kubelet/redra",
 )
-_API_SERVER = Actor(
+API_SERVER = Actor(
     user="system:apiserver", groups=("system:masters",), agent="kube-apiserver/redra"
 )
+"""Who writes what the API server does by itself."""
 _GROUPS = ("system:serviceaccounts", "system:serviceaccounts:kube-system", "system:authenticated")
 
 
@@ -266,7 +271,7 @@ def actor_of(name: str) -> Actor:
     if name == "kubelet":
         return _KUBELET
     if name == "definitions":
-        return _API_SERVER
+        return API_SERVER
     account = _ACCOUNTS.get(name)
     if account is None:
         return Actor(

@@ -1,7 +1,8 @@
 """Disruption budgets as far as pre-emption respects them: it would rather not, but does.
 
-A budget whose status a disruption controller has filled is believed, as upstream believes it. No
-such controller runs here; without its numbers those of the moment are counted from the pods.
+A budget whose status a disruption controller has filled is believed, as upstream believes it.
+Without its numbers those of the moment are counted from the pods: in a history whose controller is
+off, or that is from before there was one.
 """
 
 from collections.abc import Callable, Iterable, Sequence

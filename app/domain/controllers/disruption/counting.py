@@ -1,0 +1,143 @@
+"""The status of one budget, from the pods that it protects. Parity: upstream's `trySync`."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from app.domain.controllers.disruption import scale
+from app.domain.controllers.pods import controller_of
+from app.domain.objects import disruption
+from app.domain.objects.reader import ObjectsReader
+from app.domain.values import json_tree, timestamps
+from app.domain.values.json_tree import JsonObject, JsonView
+from app.domain.values.timestamps import SECOND, Instant, TimestampError
+
+DELETION_TIMEOUT = 120 * SECOND
+"""How long a pod whose eviction was allowed counts as gone although it is there."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Protected:
+    """What counts about one pod. `owner` is its controller reference, empty for none."""
+
+    name: str
+    owner: JsonView
+    is_ready: bool
+    is_leaving: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Count:
+    """The new status, and what there is to say about it.
+
+    `late` are pods that were to be evicted and are still there. `due` is when the next one will be
+    late. `some_unmanaged`: pods without a controller, which an expected scale leaves out.
+    """
+
+    status: JsonObject
+    late: tuple[str, ...] = ()
+    due: Instant | None = None
+    some_unmanaged: bool = False
+
+
+def protected(pod: JsonView) -> Protected:
+    """The parts of a pod that count."""
+    return Protected(
+        name=json_tree.text(pod, "metadata", "name"),
+        owner=controller_of(pod),
+        is_ready=disruption.is_ready(pod),
+        is_leaving=disruption.is_leaving(pod),
+    )
+
+
+def count(
+    objects: ObjectsReader, budget: JsonView, pods: Sequence[Protected], now: Instant
+) -> Count:
+    """The status as it should be, the present one when it is right. Raises ScaleUnknown."""
+    total, wanted, some_unmanaged = _wanted(objects, budget, pods)
+    disrupted, late, due = _announced(budget, pods, now)
+    healthy = sum(
+        1 for pod in pods if pod.is_ready and not pod.is_leaving and pod.name not in disrupted
+    )
+    allowed = max(0, healthy - wanted) if total > 0 else 0
+    before = json_tree.mapping(budget, "status")
+    generation = json_tree.integer(budget, "metadata", "generation") or 0
+    status: JsonObject = {
+        "currentHealthy": healthy,
+        "desiredHealthy": wanted,
+        "disruptionsAllowed": allowed,
+        "expectedPods": total,
+        **({"observedGeneration": generation} if generation else {}),
+        **({"disruptedPods": disrupted} if disrupted else {}),
+        **({"conditions": before["conditions"]} if before.get("conditions") else {}),
+    }
+    same = status | ({} if disrupted else {"disruptedPods": before.get("disruptedPods") or {}})
+    is_right = disruption.is_told(status) and same == {"disruptedPods": {}} | dict(before)
+    return Count(
+        status=dict(before) if is_right else disruption.told(status, now),
+        late=late,
+        due=due,
+        some_unmanaged=some_unmanaged,
+    )
+
+
+def failed(budget: JsonView, problem: str, now: Instant) -> JsonObject:
+    """The status that allows nothing because nothing could be counted."""
+    before = json_tree.mapping(budget, "status")
+    return disruption.with_condition(
+        {**before, "disruptionsAllowed": 0},
+        now,
+        state="False",
+        reason=disruption.SYNC_FAILED,
+        message=problem,
+        generation=json_tree.integer(budget, "metadata", "generation") or 0,
+    )
+
+
+def _wanted(
+    objects: ObjectsReader, budget: JsonView, pods: Sequence[Protected]
+) -> tuple[int, int, bool]:
+    """How many pods there should be, how many of them healthy, and if some have no owner.
+
+    A `minAvailable` that is a number needs no owners: as many pods are expected as there are.
+    """
+    spec = json_tree.mapping(budget, "spec")
+    most, least = spec.get("maxUnavailable"), spec.get("minAvailable")
+    if most is None and least is None:
+        return 0, 0, False
+    if most is None and isinstance(least, int):
+        return len(pods), least, False
+    namespace = json_tree.text(budget, "metadata", "namespace")
+    owners = ((pod.name, pod.owner) for pod in pods)
+    total, some_unmanaged = scale.expected(objects, namespace, owners)
+    if most is not None:
+        return total, max(0, total - disruption.share(most, total)), some_unmanaged
+    return total, disruption.share(least, total), some_unmanaged
+
+
+def _announced(
+    budget: JsonView, pods: Sequence[Protected], now: Instant
+) -> tuple[Mapping[str, str], tuple[str, ...], Instant | None]:
+    """Disruptions that are still to come, the pods for which they never came, the next look."""
+    known = json_tree.mapping(budget, "status", "disruptedPods")
+    if not known:
+        return {}, (), None
+    coming: dict[str, str] = {}
+    late: list[str] = []
+    ends: list[Instant] = []
+    for pod in pods:
+        if pod.is_leaving or pod.name not in known:
+            continue
+        end = _time(known[pod.name]) + DELETION_TIMEOUT
+        if end < now:
+            late.append(pod.name)
+        else:
+            coming[pod.name] = known[pod.name]
+            ends.append(Instant(end + 1))
+    return coming, tuple(late), min(ends, default=None)
+
+
+def _time(text: object) -> int:
+    try:
+        return timestamps.parse(str(text))
+    except TimestampError:
+        return 0

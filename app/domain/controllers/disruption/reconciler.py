@@ -1,0 +1,305 @@
+"""Keeps the status of disruption budgets as the pods say.
+
+What counts of the protected pods is kept beside each budget, so an event on a pod costs a look at
+the budgets of its namespace, and nothing where there are none. Changes of scale are not looked at
+by themselves, as upstream: pods come and go with them. A pod that is said to be disrupted and lives
+on for two minutes is said to be no longer so.
+"""
+
+from app.domain.controllers import conditions
+from app.domain.controllers.disruption import counting
+from app.domain.controllers.disruption.counting import Count, Protected
+from app.domain.controllers.disruption.scale import ScaleUnknown
+from app.domain.controllers.event_objects import MANAGER, Reporter, reference, without_refused
+from app.domain.controllers.plan import Plan, Reads, Views
+from app.domain.controllers.pods import FINISHED
+from app.domain.controllers.resources import EVENT_OBJECTS, PODS, is_of, pod_key
+from app.domain.controllers.work_queue import AnyQueue, WorkQueue
+from app.domain.log import Event, EventType, ObjectKey
+from app.domain.objects import disruption
+from app.domain.objects.commands import Command, PatchObject, PatchType, UpdateObject
+from app.domain.objects.reader import ObjectsReader
+from app.domain.values import json_tree, timestamps
+from app.domain.values.json_tree import JsonObject, JsonView
+from app.domain.values.selectors import LabelSelector
+from app.domain.values.timestamps import SECOND, Instant, TimestampError
+
+NAME = "disruption"
+COMPONENT = "controllermanager"
+"""Under which name upstream's disruption controller reports."""
+
+STALE_AFTER = 120 * SECOND
+"""How long a pod may be said to be disrupted without going."""
+
+BY_KUBELET = "TerminationByKubelet"
+"""The reason of a disruption that may take as long as it wants."""
+
+_Key = tuple[str, ...]
+
+
+class _Budget:
+    """One budget: whom it protects, and what counts about those by the names of the pods."""
+
+    __slots__ = ("pods", "selector")
+
+    def __init__(self, selector: LabelSelector | None) -> None:
+        self.selector = selector
+        self.pods: dict[str, Protected] = {}
+
+    def take_in(self, pod: JsonView, labels: dict[str, str], *, is_gone: bool) -> bool:
+        """Count the pod as it is now; whether it counts or did."""
+        name = json_tree.text(pod, "metadata", "name")
+        before = self.pods.pop(name, None)
+        if is_gone or self.selector is None or not self.selector.matches(labels):
+            return before is not None
+        self.pods[name] = counting.protected(pod)
+        return True
+
+
+class DisruptionReconciler:
+    """Counts for budgets, and says what became of announced disruptions."""
+
+    name = NAME
+    reads: Reads = frozenset({PODS, disruption.BUDGETS, EVENT_OBJECTS})
+
+    def __init__(self) -> None:
+        self._queue: WorkQueue[_Key] = WorkQueue()
+        self._budgets: dict[str, dict[str, _Budget]] = {}
+        self._reporter = Reporter(COMPONENT)
+
+    @property
+    def queues(self) -> tuple[AnyQueue, ...]:
+        """What waits for this controller, for metrics."""
+        return (self._queue,)
+
+    def fold(self, event: Event, views: Views) -> None:
+        """Queue the budgets that count the pod of the event, or the budget itself."""
+        if not event.is_about_object:
+            return
+        if is_of(event.key, PODS):
+            self._fold_pod(event)
+        elif is_of(event.key, disruption.BUDGETS):
+            self._fold_budget(event, views.objects)
+        else:
+            self._reporter.fold(event)
+
+    def step(self, views: Views, now: Instant) -> Plan | None:
+        """Write one status that is not right."""
+        objects = views.objects
+        while found := self._queue.take(now):
+            key, cause = found
+            if key[0] == PODS[1]:
+                commands = self._recover(objects, key, now)
+            else:
+                commands = self._count(objects, key, now)
+            if commands:
+                return Plan(
+                    controller=NAME,
+                    key="/".join(key),
+                    commands=without_refused(objects, commands),
+                    cause=cause,
+                    observed=objects.revision,
+                )
+        return None
+
+    def settled(self, plan: Plan, problem: str | None, now: Instant) -> None:
+        """Try again after a refusal."""
+        key = tuple(plan.key.split("/"))
+        if problem is not None:
+            self._queue.retry(key, now)
+        else:
+            self._queue.forget(key)
+
+    def due(self) -> Instant | None:
+        """When an announced disruption will not have come."""
+        return self._queue.due()
+
+    def redecide(self, views: Views, decision: Event) -> Plan | None:
+        """Counting records no decisions: a status follows from the objects alone."""
+        return None
+
+    def _fold_pod(self, event: Event) -> None:
+        pod = event.object
+        is_gone = event.type is EventType.OBJECT_DELETED
+        if not is_gone and (until := _stale_at(pod)) is not None:
+            place = (PODS[1], event.key.namespace, event.key.name)
+            self._queue.add_at(place, until, event.revision)
+        budgets = self._budgets.get(event.key.namespace)
+        if not budgets:
+            return
+        labels = json_tree.labels(pod, "metadata", "labels")
+        for name, budget in budgets.items():
+            if budget.take_in(pod, labels, is_gone=is_gone):
+                place = (disruption.BUDGETS[1], event.key.namespace, name)
+                self._queue.add(place, event.revision)
+
+    def _fold_budget(self, event: Event, objects: ObjectsReader) -> None:
+        namespace, name = event.key.namespace, event.key.name
+        held = self._budgets.setdefault(namespace, {})
+        if event.type is EventType.OBJECT_DELETED:
+            held.pop(name, None)
+            if not held:
+                del self._budgets[namespace]
+            return
+        selector = disruption.selector_of(event.object)
+        known = held.get(name)
+        if known is None or known.selector != selector:
+            budget = held[name] = _Budget(selector)
+            if selector is not None:
+                for key in objects.keys(*PODS, namespace):
+                    pod = objects.get(key)
+                    if pod is not None:
+                        labels = json_tree.labels(pod, "metadata", "labels")
+                        budget.take_in(pod, labels, is_gone=False)
+        self._queue.add((disruption.BUDGETS[1], namespace, name), event.revision)
+
+    def _count(self, objects: ObjectsReader, key: _Key, now: Instant) -> tuple[Command, ...]:
+        _, namespace, name = key
+        place = ObjectKey(*disruption.BUDGETS, namespace, name)
+        tree = objects.get(place)
+        budget = self._budgets.get(namespace, {}).get(name)
+        if tree is None or budget is None:
+            return ()
+        commands: list[Command] = []
+        if not budget.pods:
+            commands.append(self._say(objects, now, tree, "NoPods", "No matching pods found"))
+        pods = [budget.pods[pod] for pod in sorted(budget.pods)]
+        try:
+            found = counting.count(objects, tree, pods, now)
+        except ScaleUnknown as problem:
+            text = f"Failed to calculate the number of expected pods: {problem}"
+            said = self._say(
+                objects, now, tree, "CalculateExpectedPodCountFailed", text, kind="Warning"
+            )
+            commands.append(said)
+            found = Count(status=counting.failed(tree, str(problem), now))
+        if found.some_unmanaged:
+            text = _UNMANAGED.format(_go_selector(tree))
+            commands.append(self._say(objects, now, tree, "UnmanagedPods", text, kind="Warning"))
+        for pod in found.late:
+            commands += self._say_late(objects, now, namespace, pod, name)
+        if found.due is not None:
+            self._queue.add_at(key, found.due, objects.revision)
+        if found.status != json_tree.mapping(tree, "status"):
+            commands.append(
+                UpdateObject(
+                    key=place,
+                    version="v1",
+                    tree={**tree, "status": found.status},
+                    subresource="status",
+                    options=MANAGER,
+                )
+            )
+        return tuple(commands)
+
+    def _say(
+        self,
+        objects: ObjectsReader,
+        now: Instant,
+        budget: JsonView,
+        reason: str,
+        message: str,
+        *,
+        kind: str = "Normal",
+    ) -> Command:
+        subject = reference(
+            budget, kind="PodDisruptionBudget", api_version="policy/v1", with_revision=True
+        )
+        return self._reporter.report(
+            objects, now, subject, kind=kind, reason=reason, message=message
+        )
+
+    def _say_late(
+        self, objects: ObjectsReader, now: Instant, namespace: str, name: str, budget: str
+    ) -> list[Command]:
+        pod = objects.get(pod_key(namespace, name))
+        if pod is None:
+            return []
+        said = self._reporter.report(
+            objects,
+            now,
+            reference(pod, kind="Pod", with_revision=True),
+            kind="Warning",
+            reason="NotDeleted",
+            message=f"Pod was expected by PDB {namespace}/{budget} to be deleted but it wasn't",
+        )
+        return [said]
+
+    def _recover(self, objects: ObjectsReader, key: _Key, now: Instant) -> tuple[Command, ...]:
+        """Say of a pod that lives on that it is not disrupted."""
+        place = pod_key(key[1], key[2])
+        pod = objects.get(place)
+        until = None if pod is None else _stale_at(pod)
+        if pod is None or until is None:
+            return ()
+        if until > now:
+            self._queue.add_at(key, until, objects.revision)
+            return ()
+        metadata = pod["metadata"]
+        condition: JsonObject = {
+            "type": conditions.DISRUPTION,
+            "status": "False",
+            "reason": None,
+            "message": None,
+            "lastProbeTime": None,
+            "lastTransitionTime": timestamps.seconds_text(now),
+        }
+        if generation := metadata.get("generation"):
+            condition["observedGeneration"] = generation
+        body = {
+            "metadata": {"uid": metadata["uid"]},
+            "status": conditions.patch_of(pod, condition),
+        }
+        patch = PatchObject(
+            key=place,
+            version="v1",
+            type=PatchType.STRATEGIC,
+            body=body,
+            subresource="status",
+            options=MANAGER,
+        )
+        return (patch,)
+
+
+_UNMANAGED = (
+    "Pods selected by this PodDisruptionBudget (selector: {}) were found to be unmanaged. As a "
+    "result, the status of the PDB cannot be calculated correctly, which may result in undefined "
+    'behavior. To account for these pods please set ".spec.minAvailable" field of the PDB to an '
+    "integer value."
+)
+
+
+def _stale_at(pod: JsonView) -> Instant | None:
+    """When the pod will have been said to be disrupted for too long; None when it is not."""
+    found = json_tree.get(pod, "status", "conditions")
+    for condition in found if isinstance(found, list) else ():
+        if isinstance(condition, dict) and condition.get("type") == conditions.DISRUPTION:
+            break
+    else:
+        return None
+    if condition.get("status") != "True" or condition.get("reason") == BY_KUBELET:
+        return None
+    if disruption.is_leaving(pod) or json_tree.text(pod, "status", "phase") in FINISHED:
+        return None
+    try:
+        since = timestamps.parse(json_tree.text(condition, "lastTransitionTime"))
+    except TimestampError:
+        since = Instant(0)
+    return Instant(since + STALE_AFTER)
+
+
+def _go_selector(budget: JsonView) -> str:
+    """The selector as the real controller prints it."""
+    spec = json_tree.mapping(budget, "spec", "selector")
+    labels = json_tree.labels(spec, "matchLabels")
+    plain = "".join(f"{key}: {labels[key]}," for key in sorted(labels))
+    listed = "".join(
+        f"LabelSelectorRequirement{{Key:{json_tree.text(one, 'key')},"
+        f"Operator:{json_tree.text(one, 'operator')},"
+        f"Values:[{' '.join(json_tree.texts(one, 'values'))}],}},"
+        for one in json_tree.objects(spec, "matchExpressions")
+    )
+    return (
+        f"&LabelSelector{{MatchLabels:map[string]string{{{plain}}},"
+        f"MatchExpressions:[]LabelSelectorRequirement{{{listed}}},}}"
+    )

@@ -1,0 +1,92 @@
+"""How many pods there should be: the sum of the scales of all that control the protected pods.
+
+A Deployment counts instead of its ReplicaSets; any other kind counts by its scale subresource.
+Parity: the finders of upstream's disruption controller, texts included.
+"""
+
+from collections.abc import Iterable
+
+from app.domain.controllers.pods import controller_of
+from app.domain.log import ObjectKey
+from app.domain.objects import kinds, registry, subresources
+from app.domain.objects.reader import ObjectsReader
+from app.domain.values import json_tree
+from app.domain.values.json_tree import JsonObject, JsonView
+
+_OWNED_BY_DEPLOYMENTS = "ReplicaSet"
+_GROUPS = ("apps", "extensions")
+
+
+class ScaleUnknown(Exception):
+    """Nobody can say how many pods there should be; the message is upstream's."""
+
+
+def expected(
+    objects: ObjectsReader, namespace: str, owners: Iterable[tuple[str, JsonView]]
+) -> tuple[int, bool]:
+    """The sum over all owners, and whether some pods have none.
+
+    `owners` are the names of the pods with their controller references. Raises ScaleUnknown for
+    an owner that is not there or has no scale.
+    """
+    found: dict[str, int] = {}
+    some_unmanaged = False
+    counted: set[str] = set()
+    for pod, owner in owners:
+        if not owner:
+            some_unmanaged = True
+            continue
+        uid = json_tree.text(owner, "uid")
+        if uid in counted:
+            continue
+        counted.add(uid)
+        of_whom, number = _scale(objects, namespace, owner, pod)
+        found[of_whom] = number
+    return sum(found.values()), some_unmanaged
+
+
+def _scale(objects: ObjectsReader, namespace: str, owner: JsonView, pod: str) -> tuple[str, int]:
+    """The uid and the replicas of whom the pod counts for."""
+    group, version = registry.split_api_version(json_tree.text(owner, "apiVersion"))
+    kind = json_tree.text(owner, "kind")
+    if kind == _OWNED_BY_DEPLOYMENTS and group in _GROUPS:
+        group, version = _GROUPS[0], "v1"
+        above = _deployment(objects, namespace, owner)
+        if above is not None:
+            return json_tree.text(above, "metadata", "uid"), _replicas(above)
+    served = kinds.find_kind(objects, group, version, kind)
+    if served is None:
+        place = registry.api_version(group, version)
+        raise ScaleUnknown(f'no matches for kind "{kind}" in version "{place}"')
+    if subresources.SCALE not in served.subresources:
+        raise ScaleUnknown(f"{served.qualified_plural} does not implement the scale subresource")
+    scope = namespace if served.namespaced else ""
+    name, uid = json_tree.text(owner, "name"), json_tree.text(owner, "uid")
+    tree = objects.get(ObjectKey(served.group, served.plural, scope, name))
+    if tree is None or json_tree.text(tree, "metadata", "uid") != uid:
+        raise ScaleUnknown(f'found no controllers for pod "{pod}"')
+    scale = subresources.scale_of(served, tree)
+    return uid, json_tree.integer(scale, "spec", "replicas") or 0
+
+
+def _deployment(objects: ObjectsReader, namespace: str, owner: JsonView) -> JsonObject | None:
+    """The Deployment of a pod's ReplicaSet; None when there is none."""
+    replica_set = objects.get(
+        ObjectKey("apps", "replicasets", namespace, json_tree.text(owner, "name"))
+    )
+    if replica_set is None:
+        return None
+    if json_tree.text(replica_set, "metadata", "uid") != json_tree.text(owner, "uid"):
+        return None
+    above = controller_of(replica_set)
+    if above.get("kind") != "Deployment":
+        return None
+    key = ObjectKey("apps", "deployments", namespace, json_tree.text(above, "name"))
+    found = objects.get(key)
+    if found is None or json_tree.text(found, "metadata", "uid") != above.get("uid"):
+        return None
+    return found
+
+
+def _replicas(tree: JsonView) -> int:
+    return json_tree.integer(tree, "spec", "replicas") or 0

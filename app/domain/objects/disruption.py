@@ -1,0 +1,109 @@
+"""What a PodDisruptionBudget protects and what its status says, for all who read or write it.
+
+Two write it: the controller, which counts, and whoever evicts a pod, which takes one disruption
+away before the controller has seen the pod go. Parity: policy/v1, controllers.md 11.2.
+"""
+
+from app.domain.values import json_tree, selectors, timestamps
+from app.domain.values.json_tree import JsonObject, JsonView
+from app.domain.values.selectors import LabelSelector, SelectorError
+from app.domain.values.timestamps import Instant
+
+BUDGETS = ("policy", "poddisruptionbudgets")
+
+ALLOWED = "DisruptionAllowed"
+"""The only condition of a budget."""
+
+SUFFICIENT = "SufficientPods"
+INSUFFICIENT = "InsufficientPods"
+SYNC_FAILED = "SyncFailed"
+
+ALWAYS_ALLOW = "AlwaysAllow"
+"""The policy with which pods that are not ready may always be evicted."""
+
+
+def selector_of(budget: JsonView) -> LabelSelector | None:
+    """Whom the budget protects: an empty selector means every pod, an absent one nobody (None)."""
+    wanted = json_tree.get(budget, "spec", "selector")
+    if not isinstance(wanted, dict):
+        return None
+    try:
+        return selectors.label_selector_of(wanted)
+    except SelectorError:
+        return None
+
+
+def condition_of(status: JsonView) -> JsonView:
+    """The budget's condition; empty before somebody has counted."""
+    for found in json_tree.objects(status, "conditions"):
+        if found.get("type") == ALLOWED:
+            return found
+    return json_tree.EMPTY
+
+
+def told(status: JsonView, now: Instant) -> JsonObject:
+    """The status with the condition that its `disruptionsAllowed` means."""
+    if (json_tree.integer(status, "disruptionsAllowed") or 0) > 0:
+        return with_condition(status, now, state="True", reason=SUFFICIENT)
+    return with_condition(status, now, state="False", reason=INSUFFICIENT)
+
+
+def is_told(status: JsonView) -> bool:
+    """Whether the condition says what `disruptionsAllowed` says."""
+    found = condition_of(status)
+    wanted = ("False", INSUFFICIENT)
+    if (json_tree.integer(status, "disruptionsAllowed") or 0) > 0:
+        wanted = ("True", SUFFICIENT)
+    return (found.get("status"), found.get("reason")) == wanted
+
+
+def with_condition(
+    status: JsonView,
+    now: Instant,
+    *,
+    state: str,
+    reason: str,
+    message: str = "",
+    generation: int | None = None,
+) -> JsonObject:
+    """The status with this condition; the time of its transition moves only with its state.
+
+    `generation` is that of the budget which the condition is about: the observed one by default.
+    """
+    known = condition_of(status)
+    since = json_tree.text(known, "lastTransitionTime") if known.get("status") == state else ""
+    seen = json_tree.integer(status, "observedGeneration") if generation is None else generation
+    condition: JsonObject = {
+        "type": ALLOWED,
+        "status": state,
+        **({"observedGeneration": seen} if seen else {}),
+        "lastTransitionTime": since or timestamps.seconds_text(now),
+        "reason": reason,
+        "message": message,
+    }
+    conditions = json_tree.objects(status, "conditions")
+    if known:
+        conditions = [condition if found is known else found for found in conditions]
+    else:
+        conditions.append(condition)
+    return {**status, "conditions": conditions}
+
+
+def is_ready(pod: JsonView) -> bool:
+    """Whether the pod is healthy in the sense of budgets."""
+    return any(
+        condition.get("type") == "Ready" and condition.get("status") == "True"
+        for condition in json_tree.objects(pod, "status", "conditions")
+    )
+
+
+def is_leaving(pod: JsonView) -> bool:
+    """Whether the deletion of the pod was asked for."""
+    return bool(json_tree.text(pod, "metadata", "deletionTimestamp"))
+
+
+def share(value: object, total: int) -> int:
+    """A number of pods, or a percentage of `total`, which is rounded up."""
+    if isinstance(value, str) and value.endswith("%") and value[:-1].isdecimal():
+        return -(-int(value[:-1]) * total // 100)
+    return value if isinstance(value, int) and not isinstance(value, bool) else 0
