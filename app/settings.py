@@ -30,6 +30,13 @@ class Settings(BaseSettings):
         description="How long bindings take in new histories: claims are in flight meanwhile",
     )
 
+    service_addresses: str = Field(
+        "10.96.0.0/12", description="Range from which services get their addresses"
+    )
+    service_node_ports: str = Field(
+        "30000-32767", description="Range from which services get ports of the nodes"
+    )
+
     # Who may reach it
     tls: bool = Field(False, description="Serve TLS; makes certificates in the data folder's pki")
     tokens_file: Path | None = Field(

@@ -2,6 +2,7 @@
 
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
+from dataclasses import replace
 
 from app.adapters import schemas
 from app.bootstrap.choices import history_settings
@@ -12,7 +13,7 @@ from app.domain.devices.cel_selectors import CelCompiler
 from app.domain.log import HistoryInfo
 from app.domain.log.projection import Projection
 from app.domain.objects import profile as profiles
-from app.domain.objects import validation
+from app.domain.objects import services, validation
 from app.domain.objects.profile import Profile
 from app.domain.objects.rules import ExpressionProblem, Rules
 from app.service.folding import FoldingBounds, fold_until
@@ -29,9 +30,10 @@ from projections.timeline import TimelineProjection
 @asynccontextmanager
 async def open_histories(store: Store, settings: Settings) -> AsyncIterator[Histories]:
     """The histories of a store, following their logs until leaving."""
+    ranges = services.parse_ranges(settings.service_addresses, settings.service_node_ports)
     histories = Histories(
         ports=store.ports,
-        rules=rules_of,
+        rules=lambda info: replace(rules_of(info), services=ranges),
         bounds=runtime_bounds(settings),
         past_views_max=settings.past_views_max,
         objects_max=settings.past_objects_max,

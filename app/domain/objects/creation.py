@@ -16,6 +16,7 @@ from app.domain.objects import (
     registry,
     rejections,
     schema,
+    services,
     stored_defaults,
     workloads,
 )
@@ -185,6 +186,8 @@ def _prepare(
             tree.pop("status", None)
         case ("", "Pod"):
             pods.prepare_create(tree, reader)
+        case ("", "Service"):
+            services.prepare_create(tree, reader, stamp, rules.services)
         case ("scheduling.k8s.io", "PriorityClass"):
             priorities.check_class(tree, reader)
         case ("", "Namespace"):

@@ -7,7 +7,7 @@ Works in place on a pruned tree in the storage version, which the caller owns. P
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from app.domain.objects import pod_defaults, pods, stored_defaults
+from app.domain.objects import pod_defaults, services, stored_data, stored_defaults
 from app.domain.objects.custom import definition_rules
 from app.domain.objects.registry import Kind
 from app.domain.values import json_tree, timestamps
@@ -178,24 +178,6 @@ def _default_pod_template(tree: JsonObject) -> None:
         pod_defaults.default_spec(spec)
 
 
-def _default_service(tree: JsonObject) -> None:
-    spec = tree.setdefault("spec", {})
-    spec.setdefault("sessionAffinity", "None")
-    kind = spec.setdefault("type", "ClusterIP")
-    if kind in ("NodePort", "LoadBalancer"):
-        spec.setdefault("externalTrafficPolicy", "Cluster")
-    if kind != "ExternalName":
-        spec.setdefault("internalTrafficPolicy", "Cluster")
-    for port in json_tree.objects(spec, "ports"):
-        port.setdefault("protocol", "TCP")
-        port.setdefault("targetPort", port.get("port", 0))
-
-
-def _default_secret(tree: JsonObject) -> None:
-    tree.setdefault("type", "Opaque")
-    pods.encode_secret(tree)
-
-
 def _default_priority_class(tree: JsonObject) -> None:
     tree.setdefault("preemptionPolicy", "PreemptLowerPriority")
 
@@ -206,13 +188,14 @@ def _default_volume_claim(tree: JsonObject) -> None:
 
 
 _BY_KIND: dict[tuple[str, str], Callable[[JsonObject], None]] = {
+    ("", "ConfigMap"): stored_data.fill_config_map,
     ("", "Namespace"): _default_namespace,
     ("", "Node"): _default_node,
     ("", "PersistentVolumeClaim"): _default_volume_claim,
     ("", "Pod"): _default_pod,
     ("", "PodTemplate"): _default_pod_template,
-    ("", "Secret"): _default_secret,
-    ("", "Service"): _default_service,
+    ("", "Secret"): stored_data.fill_secret,
+    ("", "Service"): services.fill,
     ("apiextensions.k8s.io", "CustomResourceDefinition"): definition_rules.fill,
     ("apps", "DaemonSet"): _default_daemon_set,
     ("apps", "Deployment"): _default_deployment,

@@ -1,7 +1,5 @@
 """What the API server and its admission do to a pod on create. Parity: controllers.md 5.1."""
 
-import base64
-
 from app.domain.objects import match_labels, pod_defaults, priorities
 from app.domain.objects.reader import ObjectsReader
 from app.domain.values.json_tree import JsonObject
@@ -58,12 +56,3 @@ def add_tolerations(spec: JsonObject) -> None:
     ]
     if missing:
         spec["tolerations"] = [*present, *missing]
-
-
-def encode_secret(tree: JsonObject) -> None:
-    """Move `stringData` of a secret into `data`, in place."""
-    plain = tree.pop("stringData", None)
-    if plain:
-        data = tree.setdefault("data", {})
-        for key, value in plain.items():
-            data[key] = base64.b64encode(value.encode()).decode()

@@ -11,6 +11,7 @@ from app.domain.objects.profile import Profile
 from app.domain.objects.reader import ObjectsReader
 from app.domain.objects.registry import Kind
 from app.domain.objects.schema import Schemas
+from app.domain.objects.services import ServiceRanges
 from app.domain.values.json_tree import JsonObject, JsonView
 from app.domain.values.patches import OPERATIONS_MAX
 from app.domain.values.timestamps import Instant
@@ -106,6 +107,7 @@ class Rules:
     """The rules of one history.
 
     `tracks_managers` keeps `metadata.managedFields`; without it only appliers have entries.
+    `services` is what services are given.
     """
 
     profile: Profile
@@ -116,6 +118,7 @@ class Rules:
     object_rules: ObjectRules = NoObjectRules()
     patch_operations_max: int = OPERATIONS_MAX
     tracks_managers: bool = True
+    services: ServiceRanges = ServiceRanges()
 
     def context(self, reader: ObjectsReader, now: Instant) -> ValidationContext:
         """What validation of one write may look at."""

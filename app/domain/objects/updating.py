@@ -23,6 +23,7 @@ from app.domain.objects import (
     registry,
     rejections,
     schema,
+    services,
     subresources,
 )
 from app.domain.objects.commands import PatchObject, PatchType, UpdateObject, WriteOptions
@@ -155,7 +156,7 @@ def replace(
     elif rules.tracks_managers:
         writer = managed_fields.updater(options, stamp, api_version, subresource)
         managed_fields.track(new["metadata"], new, old, node, writer, has_status=kind.has_status)
-    _prepare(reader, kind, new, old, stamp, subresource)
+    _prepare(reader, kind, new, old, stamp, subresource, rules)
     _keep_times(kind, new, old, node)
     if kind.has_generation and subresource != "status":
         _count_generation(kind, new, old, node)
@@ -316,6 +317,7 @@ def _prepare(
     old: JsonObject,
     stamp: Stamp,
     subresource: str,
+    rules: Rules,
 ) -> None:
     """What the strategy of each kind does on a change, in place."""
     if kind.custom is not None:
@@ -333,6 +335,8 @@ def _prepare(
         case ("Pod", ""):
             pods.add_tolerations(new["spec"])
             priorities.keep(new, old)
+        case ("Service", ""):
+            services.prepare_update(new, old, reader, stamp, rules.services)
         case ("PriorityClass", ""):
             priorities.check_class(new, reader)
         case ("Pod", "status"):

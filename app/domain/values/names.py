@@ -8,6 +8,7 @@ import re
 from functools import lru_cache
 
 LABEL_MAX = 63
+PORT_NAME_MAX = 15
 SUBDOMAIN_MAX = 253
 DRIVER_MAX = 63
 POOL_MAX = 253
@@ -27,12 +28,19 @@ _is_label = re.compile(_LABEL).fullmatch
 _is_subdomain = re.compile(_SUBDOMAIN).fullmatch
 _is_c_identifier = re.compile(_C_IDENTIFIER).fullmatch
 _is_qualified = re.compile(_QUALIFIED).fullmatch
+_is_of_ports = re.compile("[-a-z0-9]+").fullmatch
+_is_config_key = re.compile("[-._a-zA-Z0-9]+").fullmatch
 _is_uid = re.compile("[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}").fullmatch
 
 LABEL_MESSAGE = (
     "a lowercase RFC 1123 label must consist of lower case alphanumeric characters or '-', and "
     "must start and end with an alphanumeric character (e.g. 'my-name',  or '123-abc', regex used "
     f"for validation is '{_LABEL}')"
+)
+LABEL_1035_MESSAGE = (
+    "a DNS-1035 label must consist of lower case alphanumeric characters or '-', start with an "
+    "alphabetic character, and end with an alphanumeric character (e.g. 'my-name',  or 'abc-123', "
+    "regex used for validation is '[a-z]([-a-z0-9]*[a-z0-9])?')"
 )
 SUBDOMAIN_MESSAGE = (
     "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or "
@@ -48,6 +56,10 @@ QUALIFIED_MESSAGE = (
     "must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an "
     "alphanumeric character (e.g. 'MyName',  or 'my.name',  or '123-abc', regex used for "
     f"validation is '{_QUALIFIED}')"
+)
+CONFIG_KEY_MESSAGE = (
+    "a valid config key must consist of alphanumeric characters, '-', '_' or '.' (e.g. "
+    "'key.name',  or 'KEY_NAME',  or 'key-name', regex used for validation is '[-._a-zA-Z0-9]+')"
 )
 LABEL_VALUE_MESSAGE = (
     "a valid label must be an empty string or consist of alphanumeric characters, '-', '_' or "
@@ -111,6 +123,36 @@ def label_value(text: str) -> tuple[str, ...]:
     problems = [] if len(text) <= LABEL_MAX else [_too_long(LABEL_MAX)]
     if text and not _is_qualified(text):
         problems.append(LABEL_VALUE_MESSAGE)
+    return tuple(problems)
+
+
+@lru_cache(maxsize=4_096)
+def port_name(text: str) -> tuple[str, ...]:
+    """The name of a port: 1 to 15 of `[a-z0-9-]` with a letter, hyphens only single and inside."""
+    problems = [] if len(text) <= PORT_NAME_MAX else [_too_long(PORT_NAME_MAX)]
+    if not _is_of_ports(text):
+        problems.append("must contain only alphanumeric characters (a-z, 0-9), and hyphens (-)")
+    if not any("a" <= char <= "z" for char in text):
+        problems.append("must contain at least one letter (a-z)")
+    if "--" in text:
+        problems.append("must not contain consecutive hyphens")
+    if text.startswith("-") or text.endswith("-"):
+        problems.append("must not begin or end with a hyphen")
+    return tuple(problems)
+
+
+@lru_cache(maxsize=4_096)
+def config_key(text: str) -> tuple[str, ...]:
+    """The key of an item of a ConfigMap or Secret: it can name a file."""
+    problems = [] if len(text) <= SUBDOMAIN_MAX else [_too_long(SUBDOMAIN_MAX)]
+    if not _is_config_key(text):
+        problems.append(CONFIG_KEY_MESSAGE)
+    if text == ".":
+        problems.append("must not be '.'")
+    elif text == "..":
+        problems.append("must not be '..'")
+    elif text.startswith(".."):
+        problems.append("must not start with '..'")
     return tuple(problems)
 
 

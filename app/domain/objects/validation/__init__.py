@@ -21,7 +21,9 @@ from app.domain.objects.validation import (
     patches,
     pool_requests,
     priority_classes,
+    services,
     slices,
+    stored_data,
     taint_rules,
 )
 from app.domain.objects.validation.context import Context
@@ -43,6 +45,9 @@ _CREATE: Mapping[tuple[str, str], Create] = {
         definition_rules.check(tree, context.object_rules)
     ),
     ("scheduling.k8s.io", "PriorityClass"): priority_classes.create,
+    ("", "ConfigMap"): stored_data.create_config_map,
+    ("", "Secret"): stored_data.create_secret,
+    ("", "Service"): services.create,
     ("", "Pod"): core.create_pod,
     ("", "Node"): core.create_node,
 }
@@ -59,6 +64,9 @@ _UPDATE: Mapping[tuple[str, str], Update] = {
         definition_rules.check_change(tree, old, context.object_rules)
     ),
     ("scheduling.k8s.io", "PriorityClass"): priority_classes.update,
+    ("", "ConfigMap"): stored_data.update_config_map,
+    ("", "Secret"): stored_data.update_secret,
+    ("", "Service"): services.update,
     ("", "Pod"): core.update_pod,
     ("", "Node"): core.update_node,
 }

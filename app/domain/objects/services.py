@@ -1,0 +1,361 @@
+"""Addresses and node ports of services: taken when a service is written, kept while it needs them.
+
+What is free is read off the services that exist, and where the search begins off the uid that the
+stamp carries, so the same write gives the same address again; the event has it, and a replay asks
+nobody. One family of addresses is served. Parity: api-surface.md 2; the texts are upstream's.
+"""
+
+import ipaddress
+import zlib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from app.domain.errors import InputError, Rejected
+from app.domain.log import ObjectKey, Stamp
+from app.domain.objects import field_errors
+from app.domain.objects.field_errors import FieldError
+from app.domain.objects.reader import ObjectsReader
+from app.domain.values import json_tree
+from app.domain.values.json_tree import JsonObject, JsonView
+
+Network: TypeAlias = ipaddress.IPv4Network | ipaddress.IPv6Network
+
+HEADLESS = "None"
+EXTERNAL = "ExternalName"
+SERVICES = ("", "services")
+
+_BAND_MIN, _BAND_MAX, _BAND_STEP = 16, 256, 16
+"""The first addresses of the range are left to who names one: a sixteenth, 16 to 256 of them."""
+
+_AFFINITY_SECONDS = 10_800
+_WITH_PORTS = frozenset({"NodePort", "LoadBalancer"})
+_OF_ADDRESSES = ("clusterIP", "clusterIPs", "ipFamilies", "ipFamilyPolicy")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ServiceRanges:
+    """What services are given: addresses of a network, and ports of every node."""
+
+    addresses: Network = ipaddress.IPv4Network("10.96.0.0/12")
+    ports: range = range(30_000, 32_768)
+
+    @property
+    def family(self) -> str:
+        """The one family of addresses, as services name it."""
+        return f"IPv{self.addresses.version}"
+
+    @property
+    def ports_text(self) -> str:
+        """The ports as messages name them."""
+        return f"{self.ports.start}-{self.ports.stop - 1}"
+
+
+def parse_ranges(addresses: str, ports: str) -> ServiceRanges:
+    """The ranges that two settings name, such as `10.96.0.0/12` and `30000-32767`.
+
+    Raises InputError.
+    """
+    try:
+        network = ipaddress.ip_network(addresses)
+    except ValueError as problem:
+        raise InputError(
+            f"{addresses!r} is not a range of addresses: {problem}",
+            place="REDRA_SERVICE_ADDRESSES",
+            cure="write it as 10.96.0.0/12",
+        ) from problem
+    first, _, last = ports.partition("-")
+    known = first.isdecimal() and last.isdecimal() and 0 < int(first) <= int(last) < 65_536
+    if not known:
+        raise InputError(
+            f"{ports!r} is not a range of ports",
+            place="REDRA_SERVICE_NODE_PORTS",
+            cure="write it as 30000-32767",
+        )
+    return ServiceRanges(addresses=network, ports=range(int(first), int(last) + 1))
+
+
+def fill(tree: JsonObject) -> None:
+    """The defaults of a service, in place."""
+    spec = tree.setdefault("spec", {})
+    if spec.setdefault("sessionAffinity", "None") == "ClientIP":
+        config = spec.setdefault("sessionAffinityConfig", {}).setdefault("clientIP", {})
+        config.setdefault("timeoutSeconds", _AFFINITY_SECONDS)
+    else:
+        spec.pop("sessionAffinityConfig", None)
+    kind = spec.setdefault("type", "ClusterIP")
+    if kind in _WITH_PORTS or (kind == "ClusterIP" and spec.get("externalIPs")):
+        spec.setdefault("externalTrafficPolicy", "Cluster")
+    if kind == "LoadBalancer":
+        spec.setdefault("allocateLoadBalancerNodePorts", True)
+    if kind != EXTERNAL:
+        spec.setdefault("internalTrafficPolicy", "Cluster")
+    for port in json_tree.objects(spec, "ports"):
+        port.setdefault("protocol", "TCP")
+        port.setdefault("targetPort", port.get("port", 0))
+
+
+def prepare_create(
+    tree: JsonObject, reader: ObjectsReader, stamp: Stamp, ranges: ServiceRanges
+) -> None:
+    """Give a new service its addresses and ports, in place. Raises Invalid."""
+    spec = _spec(tree)
+    if spec.get("clusterIP") and not spec.get("clusterIPs"):
+        spec["clusterIPs"] = [spec["clusterIP"]]
+    _allocate(tree, spec, None, reader, stamp, ranges)
+
+
+def prepare_update(
+    tree: JsonObject, old: JsonView, reader: ObjectsReader, stamp: Stamp, ranges: ServiceRanges
+) -> None:
+    """Keep what the service has and still needs, give what it lacks, in place. Raises Invalid.
+
+    Parity: a replacement without addresses or node ports keeps those of before; a type that needs
+    none loses them, unless the same write asks for others.
+    """
+    spec = tree["spec"] = dict(_spec(tree))
+    before = json_tree.mapping(old, "spec")
+    _follow_first(spec, before)
+    if _needs_address(spec) and _needs_address(before):
+        for name in _OF_ADDRESSES:
+            if not spec.get(name) and before.get(name):
+                spec[name] = before[name]
+    elif _needs_address(before) and _same(spec, before, _OF_ADDRESSES[:2]):
+        for name in _OF_ADDRESSES:
+            spec.pop(name, None)
+    _keep_ports(spec, before)
+    _allocate(tree, spec, old, reader, stamp, ranges)
+
+
+def _spec(tree: JsonObject) -> JsonObject:
+    spec = tree.setdefault("spec", {})
+    assert isinstance(spec, dict), "pruned by its schema"
+    return spec
+
+
+def _follow_first(spec: JsonObject, before: JsonView) -> None:
+    """Clients that know one address change `clusterIP` alone; the list follows it."""
+    address, listed = spec.get("clusterIP"), spec.get("clusterIPs")
+    if address == before.get("clusterIP"):
+        return
+    if address and (not listed or listed == before.get("clusterIPs")):
+        spec["clusterIPs"] = [address]
+    elif not address and listed == before.get("clusterIPs") and not _needs_address(spec):
+        spec.pop("clusterIPs", None)
+
+
+def _same(spec: JsonView, before: JsonView, names: tuple[str, ...]) -> bool:
+    return all(spec.get(name) == before.get(name) for name in names)
+
+
+def _needs_address(spec: JsonView) -> bool:
+    return json_tree.text(spec, "type") != EXTERNAL
+
+
+def _needs_ports(spec: JsonView) -> bool:
+    return json_tree.text(spec, "type") in _WITH_PORTS
+
+
+def _needs_health_port(spec: JsonView) -> bool:
+    is_balanced = json_tree.text(spec, "type") == "LoadBalancer"
+    return is_balanced and json_tree.text(spec, "externalTrafficPolicy") == "Local"
+
+
+def _keep_ports(spec: JsonObject, before: JsonView) -> None:
+    """Node ports of before for ports that name none; none at all for types without."""
+    had = {port.get("name", ""): port for port in json_tree.objects(before, "ports")}
+    ports = [dict(port) for port in json_tree.objects(spec, "ports")]
+    if _needs_ports(spec):
+        for port in ports:
+            kept = had.get(port.get("name", ""), {}).get("nodePort")
+            if kept and not port.get("nodePort") and _needs_ports(before):
+                port["nodePort"] = kept
+    elif _needs_ports(before):
+        listed = [port.get("nodePort") for port in ports]
+        if listed == [port.get("nodePort") for port in json_tree.objects(before, "ports")]:
+            for port in ports:
+                port.pop("nodePort", None)
+    if ports:
+        spec["ports"] = ports
+    if not _needs_ports(spec) and _needs_ports(before):
+        for name in ("externalTrafficPolicy", "allocateLoadBalancerNodePorts"):
+            if spec.get(name) == before.get(name):
+                spec.pop(name, None)
+    health = before.get("healthCheckNodePort")
+    if health and _needs_health_port(before):
+        if _needs_health_port(spec):
+            spec.setdefault("healthCheckNodePort", health)
+        elif spec.get("healthCheckNodePort") == health:
+            spec.pop("healthCheckNodePort")
+
+
+def _allocate(
+    tree: JsonObject,
+    spec: JsonObject,
+    old: JsonView | None,
+    reader: ObjectsReader,
+    stamp: Stamp,
+    ranges: ServiceRanges,
+) -> None:
+    errors: list[FieldError] = []
+    own = json_tree.text(old or {}, "metadata", "uid")
+    before = json_tree.mapping(old or {}, "spec")
+    has_one = _needs_address(before) and bool(before.get("clusterIP"))
+    if _needs_address(spec):
+        errors += _set_families(spec, ranges)
+        # One that has an address keeps it: another is refused by the rules of services.
+        if not errors and not has_one and spec.get("clusterIP") != HEADLESS:
+            errors += _set_address(spec, own, reader, stamp, ranges)
+    if _needs_ports(spec) and not errors:
+        errors += _set_ports(spec, own, reader, stamp, ranges)
+    if errors:
+        name = json_tree.text(tree, "metadata", "name")
+        raise field_errors.rejection("Service", "", name, errors)
+
+
+def _set_families(spec: JsonObject, ranges: ServiceRanges) -> list[FieldError]:
+    """The family of addresses and the policy, filled in; whether they can be had."""
+    is_open = spec.get("clusterIP") == HEADLESS and not spec.get("selector")
+    if not spec.get("ipFamilyPolicy"):
+        spec["ipFamilyPolicy"] = "RequireDualStack" if is_open else "SingleStack"
+    elif spec["ipFamilyPolicy"] == "RequireDualStack" and not is_open:
+        detail = "this cluster is not configured for dual-stack services"
+        return [field_errors.invalid("spec.ipFamilyPolicy", "RequireDualStack", detail)]
+    if not spec.get("ipFamilies"):
+        other = "IPv6" if ranges.family == "IPv4" else "IPv4"
+        is_single = not is_open or spec["ipFamilyPolicy"] == "SingleStack"
+        spec["ipFamilies"] = [ranges.family] if is_single else [ranges.family, other]
+    if is_open:
+        return []
+    return [
+        field_errors.invalid(f"spec.ipFamilies[{index}]", family, "not configured on this cluster")
+        for index, family in enumerate(json_tree.texts(spec, "ipFamilies"))
+        if family in ("IPv4", "IPv6") and family != ranges.family
+    ]
+
+
+def _set_address(
+    spec: JsonObject, own: str, reader: ObjectsReader, stamp: Stamp, ranges: ServiceRanges
+) -> list[FieldError]:
+    """Take the address that is asked for, or a free one."""
+    taken = _taken_addresses(reader, own)
+    text = json_tree.text(spec, "clusterIP")
+    if not text:
+        if spec.get("clusterIPs"):
+            return []  # the rules of services refuse it
+        found = _free_address(stamp.uid, taken, ranges.addresses)
+        spec["clusterIP"] = found
+        spec["clusterIPs"] = [found]
+        return []
+    try:
+        address = ipaddress.ip_address(text)
+    except ValueError:
+        return []  # the rules of services refuse it
+    detail = ""
+    if address not in ranges.addresses:
+        detail = (
+            f"the provided IP ({text}) is not in the valid range. The range of valid IPs is "
+            f"{ranges.addresses}"
+        )
+    elif text in taken:
+        detail = "provided IP is already allocated"
+    if not detail:
+        return []
+    listed = spec["clusterIPs"]
+    return [
+        field_errors.invalid("spec.clusterIPs", listed, f"failed to allocate IP {text}: {detail}")
+    ]
+
+
+def _free_address(uid: str, taken: frozenset[str], network: Network) -> str:
+    """An address that nobody has, outside the band for those who name one. Raises Rejected."""
+    size = network.num_addresses - 2
+    band = min(max(_BAND_MIN, size // _BAND_STEP), _BAND_MAX)
+    count = size - band
+    first = band + 1
+    if count < 1:
+        first, count = 1, size
+    start = zlib.crc32(uid.encode()) % max(count, 1)
+    for step in range(min(count, len(taken) + 1)):
+        text = str(network[first + (start + step) % count])
+        if text not in taken:
+            return text
+    raise Rejected("Internal error occurred: failed to allocate a serviceIP: range is full")
+
+
+def _set_ports(
+    spec: JsonObject, own: str, reader: ObjectsReader, stamp: Stamp, ranges: ServiceRanges
+) -> list[FieldError]:
+    """Take the node ports that are asked for, and free ones for the others."""
+    taken = _taken_ports(reader, own)
+    errors: list[FieldError] = []
+    ports = spec["ports"] = [dict(port) for port in json_tree.objects(spec, "ports")]
+    wanted: dict[int, set[str]] = {}
+    for index, port in enumerate(ports):
+        number = port.get("nodePort")
+        if not number:
+            continue
+        detail = ""
+        if number not in ranges.ports:
+            detail = (
+                "provided port is not in the valid range. The range of valid ports is "
+                f"{ranges.ports_text}"
+            )
+        elif number in taken:
+            detail = "provided port is already allocated"
+        if detail:
+            errors.append(field_errors.invalid(f"spec.ports[{index}].nodePort", number, detail))
+        wanted.setdefault(number, set()).add(port.get("protocol", "TCP"))
+    if errors:
+        return errors
+    given = set(taken) | set(wanted)
+    if spec.get("allocateLoadBalancerNodePorts") is not False:
+        for port in ports:
+            if not port.get("nodePort"):
+                port["nodePort"] = _free_port(stamp.uid, given, ranges.ports)
+                given.add(port["nodePort"])
+    if _needs_health_port(spec) and not spec.get("healthCheckNodePort"):
+        spec["healthCheckNodePort"] = _free_port(stamp.uid, given, ranges.ports)
+    return []
+
+
+def _free_port(uid: str, taken: set[int], ports: range) -> int:
+    start = zlib.crc32(uid.encode()) % len(ports)
+    for step in range(min(len(ports), len(taken) + 1)):
+        number = ports[(start + step) % len(ports)]
+        if number not in taken:
+            return number
+    raise Rejected("Internal error occurred: failed to allocate a nodePort: range is full")
+
+
+def _others(reader: ObjectsReader, own: str) -> Iterator[JsonView]:
+    """The specs of all services but the one with the uid `own`."""
+    key: ObjectKey
+    for key in reader.keys(*SERVICES):
+        found = reader.get(key)
+        if found is not None and json_tree.text(found, "metadata", "uid") != own:
+            yield json_tree.mapping(found, "spec")
+
+
+def _taken_addresses(reader: ObjectsReader, own: str) -> frozenset[str]:
+    return frozenset(
+        address
+        for spec in _others(reader, own)
+        for address in (json_tree.text(spec, "clusterIP"), *json_tree.texts(spec, "clusterIPs"))
+        if address not in ("", HEADLESS)
+    )
+
+
+def _taken_ports(reader: ObjectsReader, own: str) -> frozenset[int]:
+    return frozenset(
+        number
+        for spec in _others(reader, own)
+        for number in (
+            json_tree.integer(spec, "healthCheckNodePort"),
+            *(json_tree.integer(port, "nodePort") for port in json_tree.objects(spec, "ports")),
+        )
+        if number
+    )
+
+
+__all__ = ["ServiceRanges", "fill", "parse_ranges", "prepare_create", "prepare_update"]

@@ -1,0 +1,125 @@
+"""The rules of ConfigMaps and Secrets: keys, size, what a type of secret needs, what never changes.
+
+Parity: the texts are upstream's; values of secrets are never shown.
+"""
+
+import base64
+import json
+from collections.abc import Mapping
+
+from app.domain.objects.field_errors import (
+    FieldError,
+    forbidden,
+    immutable,
+    invalid,
+    required,
+    too_long,
+)
+from app.domain.objects.validation.context import Context
+from app.domain.values import json_tree, names
+from app.domain.values.json_tree import JsonView
+
+BYTES_MAX = 1024 * 1024
+"""What the values of one object may add up to, as bytes."""
+
+IMMUTABLE_TEXT = "field is immutable when `immutable` is set"
+REDACTED = "<secret contents redacted>"
+_ACCOUNT = "kubernetes.io/service-account.name"
+_NEEDED: Mapping[str, tuple[str, ...]] = {
+    "kubernetes.io/dockercfg": (".dockercfg",),
+    "kubernetes.io/dockerconfigjson": (".dockerconfigjson",),
+    "kubernetes.io/ssh-auth": ("ssh-privatekey",),
+    "kubernetes.io/tls": ("tls.crt", "tls.key"),
+}
+_ANY_OF: Mapping[str, tuple[str, ...]] = {"kubernetes.io/basic-auth": ("username", "password")}
+_JSON = frozenset({".dockercfg", ".dockerconfigjson"})
+
+
+def create_config_map(tree: JsonView, _context: Context) -> list[FieldError]:
+    """A new ConfigMap."""
+    plain, binary = json_tree.labels(tree, "data"), json_tree.labels(tree, "binaryData")
+    errors: list[FieldError] = []
+    size = sum(len(text.encode()) for text in plain.values())
+    size += sum(_decoded_size(text) for text in binary.values())
+    for field, items, other, others in (
+        ("data", plain, "binaryData", binary),
+        ("binaryData", binary, "data", plain),
+    ):
+        for key in sorted(items):
+            place = f"{field}[{key}]"
+            errors += [invalid(place, key, detail) for detail in names.config_key(key)]
+            if key in others:
+                errors.append(invalid(place, key, f"duplicate of key present in {other}"))
+    if size > BYTES_MAX:
+        # Upstream names no field here; an empty path is printed so.
+        errors.append(too_long("[]", BYTES_MAX))
+    return errors
+
+
+def update_config_map(
+    tree: JsonView, old: JsonView, _subresource: str, context: Context
+) -> list[FieldError]:
+    """A changed ConfigMap."""
+    return _frozen(tree, old, ("data", "binaryData")) + create_config_map(tree, context)
+
+
+def create_secret(tree: JsonView, _context: Context) -> list[FieldError]:
+    """A new Secret."""
+    data = json_tree.labels(tree, "data")
+    errors: list[FieldError] = []
+    for key in sorted(data):
+        errors += [invalid(f"data[{key}]", key, detail) for detail in names.config_key(key)]
+    if sum(_decoded_size(text) for text in data.values()) > BYTES_MAX:
+        errors.append(too_long("data", BYTES_MAX))
+    kind = json_tree.text(tree, "type")
+    account = json_tree.text(tree, "metadata", "annotations", _ACCOUNT)
+    if kind == "kubernetes.io/service-account-token" and not account:
+        errors.append(required(f"metadata.annotations[{_ACCOUNT}]"))
+    for key in _NEEDED.get(kind, ()):
+        place = f"data[{key}]"
+        if key not in data:
+            errors.append(required(place))
+        elif key in _JSON and (problem := _json_problem(data[key])):
+            errors.append(invalid(place, REDACTED, problem))
+    choices = _ANY_OF.get(kind, ())
+    if choices and not any(key in data for key in choices):
+        errors += [required(f"data[{key}]") for key in choices]
+    return errors
+
+
+def update_secret(
+    tree: JsonView, old: JsonView, _subresource: str, context: Context
+) -> list[FieldError]:
+    """A changed Secret."""
+    errors: list[FieldError] = []
+    kind = json_tree.text(tree, "type")
+    if kind != json_tree.text(old, "type"):
+        errors.append(immutable("type", kind))
+    return errors + _frozen(tree, old, ("data",)) + create_secret(tree, context)
+
+
+def _frozen(tree: JsonView, old: JsonView, fields: tuple[str, ...]) -> list[FieldError]:
+    """What may not change once `immutable` is set, that field included."""
+    if not json_tree.flag(old, "immutable"):
+        return []
+    changed = [] if json_tree.flag(tree, "immutable") else ["immutable"]
+    changed += [name for name in fields if (tree.get(name) or {}) != (old.get(name) or {})]
+    return [forbidden(name, IMMUTABLE_TEXT) for name in changed]
+
+
+def _decoded_size(text: str) -> int:
+    """Bytes of a base64 text; it was read before."""
+    return len(text) // 4 * 3 - text[-2:].count("=")
+
+
+def _json_problem(text: str) -> str:
+    """Why a value is not JSON, as Go says it; empty when it is."""
+    raw = base64.b64decode(text)
+    try:
+        json.loads(raw)
+    except (ValueError, RecursionError):
+        begin = raw.decode(errors="replace").lstrip()[:1]
+        if begin and begin not in '{["-tfn0123456789':
+            return f"invalid character '{begin}' looking for beginning of value"
+        return "unexpected end of JSON input"
+    return ""
