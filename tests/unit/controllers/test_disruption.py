@@ -334,7 +334,8 @@ def test_pod_that_lives_on_is_said_to_be_disrupted_no_more():
     disrupted(cluster)
     cluster.wait(119)
     found = cluster.pod_condition("a", "DisruptionTarget")
-    assert found is not None and found["status"] == "True"
+    assert found is not None
+    assert found["status"] == "True"
     cluster.wait(1)
     assert cluster.pod_condition("a", "DisruptionTarget") == {
         "type": "DisruptionTarget",
@@ -356,7 +357,8 @@ def test_disruption_that_may_take_its_time_stays_said(why):
         cluster.delete("pods", "a")
     cluster.wait(600)
     found = cluster.pod_condition("a", "DisruptionTarget")
-    assert found is not None and found["status"] == "True"
+    assert found is not None
+    assert found["status"] == "True"
 
 
 def test_pods_without_budgets_cost_no_step():
