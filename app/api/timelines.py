@@ -1,7 +1,7 @@
 """The state that a request is about: a history at its head, or as of a past moment.
 
-Both offer objects at one revision. Only the present can be written to; the past never changes, so a
-watch on it sends what was there and then waits.
+Both offer objects at one revision. Only the present of a history that was not recorded elsewhere
+can be written to; the past never changes, so a watch on it sends what was there and then waits.
 """
 
 from dataclasses import dataclass
@@ -50,11 +50,15 @@ class Timeline:
         return self.past_now
 
     def check_writable(self) -> None:
-        """Raise MethodNotAllowed for the past."""
+        """Raise MethodNotAllowed for the past and for what was recorded elsewhere."""
         if self.past is not None:
             raise MethodNotAllowed(
                 f"the history {self.runtime.info.name!r} is shown as of revision {self.revision} "
                 "and cannot be changed there"
+            )
+        if self.runtime.info.is_recorded:
+            raise MethodNotAllowed(
+                f"the history {self.runtime.info.name!r} is a recording and cannot be changed"
             )
 
     async def at(self, revision: int) -> LiveViews:

@@ -104,14 +104,19 @@ def manifests_text(whole: Fleet) -> str:
 
 @asynccontextmanager
 async def history_target(settings: Settings, name: str) -> AsyncIterator[Target]:
-    """A history of the store; made when it is missing."""
+    """A history of the store; made when it is missing. Raises InputError for a recording."""
     async with (
         open_store(settings, make=True) as store,
         open_histories(store, settings) as histories,
     ):
-        yield HistoryTarget(
-            await histories.open_or_create(name, settings=history_settings(settings))
-        )
+        runtime = await histories.open_or_create(name, settings=history_settings(settings))
+        if runtime.info.is_recorded:
+            raise InputError(
+                f"the history {name!r} is a recording and cannot be changed",
+                place="--history",
+                cure="name another one, it is made when it is missing",
+            )
+        yield HistoryTarget(runtime)
 
 
 async def publish(target: Target, whole: Fleet, say: Say) -> None:

@@ -73,7 +73,7 @@ def supervise(
     def start(runtime: HistoryRuntime, tasks: TaskGroup) -> None:
         if meter is not None:
             tasks.start_soon(metering.run, runtime, meter)
-        if with_controllers and not runtime.info.settings.get("recorded"):
+        if with_controllers and not runtime.info.is_recorded:
             tasks.start_soon(supervisor.run, runtime, setting)
         if with_projector:
             make = views_of(runtime.rules.profile)

@@ -330,6 +330,17 @@ async def test_past_cannot_be_changed():
         assert status["reason"] == "MethodNotAllowed"
 
 
+async def test_recording_can_be_read_and_not_be_changed():
+    async with serving() as server:
+        await server.histories.create("taken", settings={"recorded": True})
+        assert names(await server.get("/h/taken/api/v1/configmaps")) == []
+        status = await server.post(f"/h/taken{CONFIG_MAPS}", config_map("a"), code=405)
+        assert status["message"] == "the history 'taken' is a recording and cannot be changed"
+        review = {"spec": {"resourceAttributes": {"verb": "list", "resource": "pods"}}}
+        asked = "/h/taken/apis/authorization.k8s.io/v1/selfsubjectaccessreviews"
+        assert (await server.post(asked, review))["status"]["allowed"]
+
+
 @pytest.mark.parametrize("moment", ["999", "2026-13-45T00:00:00Z", "yesterday"])
 async def test_moment_that_does_not_exist_is_refused(moment):
     async with serving() as server:
@@ -356,6 +367,22 @@ async def test_another_history_has_its_own_objects():
             "only-there",
         ]
         await server.get("/api/v1/namespaces/only-there", code=404)
+
+
+async def test_new_history_has_the_priority_classes_of_the_system():
+    classes = "/h/night/apis/scheduling.k8s.io/v1/priorityclasses"
+    async with serving() as server:
+        await server.post("/redra/v1/histories", {"name": "night"})
+        found = await server.get(classes)
+        assert names(found) == ["system-cluster-critical", "system-node-critical"]
+        one = await server.get(f"{classes}/system-node-critical")
+        assert (one["value"], one["metadata"]["generation"]) == (2_000_001_000, 1)
+        assert "globalDefault" not in one
+        assert [entry["manager"] for entry in one["metadata"]["managedFields"]] == [
+            "kube-apiserver"
+        ]
+        await server.raw("DELETE", f"{classes}/system-node-critical")
+        assert names(await server.get(classes)) == names(found)
 
 
 NOT_FOUND = [

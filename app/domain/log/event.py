@@ -186,6 +186,11 @@ class HistoryInfo(msgspec.Struct, frozen=True, kw_only=True):
     parent: HistoryId | None = None
     parent_revision: Revision = Revision(0)
 
+    @property
+    def is_recorded(self) -> bool:
+        """True for an imported recording: what it shows happened elsewhere, nobody adds to it."""
+        return self.settings.get("recorded") is True
+
 
 _decoder = msgspec.json.Decoder()
 
