@@ -1,11 +1,12 @@
 """Several independent plans in one append, so that a commit is paid once for all of them.
 
-Plans of one batch touch different objects; one that touches an object of an earlier one waits for
-the next step. When a batch is refused, its plans are made again one by one, so that the one to
-blame is found and costs the others nothing but time.
+Plans of one batch touch different objects, or were made knowing how those before them leave what
+they share; one that touches an object of an earlier one otherwise waits for the next step. When a
+batch is refused, its plans are made again one by one, so that the one to blame is found and costs
+the others nothing but time.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 
 from app.domain.controllers.plan import Plan
 from app.domain.log import ObjectKey
@@ -27,11 +28,17 @@ class Batcher:
         self._single = 0
 
     def collect(
-        self, make: Callable[[], Plan | None], put_back: Callable[[Plan], None]
+        self,
+        make: Callable[[], Plan | None],
+        put_back: Callable[[Plan], None],
+        *,
+        foreseen: Collection[ObjectKey] = (),
     ) -> Plan | None:
         """Plans of `make` until it has no more, the batch is full or two would touch one object.
 
-        An empty plan counts as a look. `put_back` is told of a plan that has to wait.
+        An empty plan counts as a look. `put_back` is told of a plan that has to wait. Objects in
+        `foreseen`, which `make` may add to, can be touched again: it knows how the plans before
+        leave them.
         """
         size = 1 if self._single else self._size
         parts: list[Plan] = []
@@ -51,7 +58,7 @@ class Batcher:
             if plan.is_empty:
                 continue
             keys = touched_by(plan)
-            if parts and not touched.isdisjoint(keys):
+            if parts and not (touched & keys).issubset(foreseen):
                 put_back(plan)
                 break
             parts.append(plan)

@@ -13,6 +13,9 @@ from app.domain.values.json_tree import JsonView
 FINISHED = ("Succeeded", "Failed")
 """The phases in which a pod stays."""
 
+RESERVED_MAX = 256
+"""How many consumers a claim can have (controllers.md 6.2)."""
+
 
 class ClaimEntry(msgspec.Struct, frozen=True, kw_only=True):
     """One entry of `spec.resourceClaims`; at most one of `claim` and `template` is set."""
@@ -183,6 +186,11 @@ def reserved_uids(claim: JsonView) -> frozenset[str]:
     """The uids of all reservations: for who asks about many pods of one claim."""
     reserved = json_tree.objects(claim, "status", "reservedFor")
     return frozenset(json_tree.text(reference, "uid") for reference in reserved)
+
+
+def has_room(claim: JsonView) -> bool:
+    """True when one more consumer can be entered."""
+    return len(json_tree.objects(claim, "status", "reservedFor")) < RESERVED_MAX
 
 
 def is_allocated(claim: JsonView) -> bool:

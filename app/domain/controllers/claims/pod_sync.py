@@ -33,9 +33,6 @@ from app.domain.objects.reader import ObjectsReader
 from app.domain.values import json_tree
 from app.domain.values.json_tree import JsonObject, JsonView
 
-RESERVED_MAX = 256
-"""How many consumers a claim can have (controllers.md 6.2)."""
-
 MANAGER = WriteOptions(field_manager="kube-controller-manager")
 APPLIER = WriteOptions(field_manager="ResourceClaimController", force=True)
 
@@ -212,7 +209,7 @@ def _lacks_reservation(claim: JsonView, pod: PodFacts) -> bool:
     return (
         pods.is_allocated(claim)
         and not pods.is_reserved_for(claim, pod.uid)
-        and len(json_tree.objects(claim, "status", "reservedFor")) < RESERVED_MAX
+        and pods.has_room(claim)
     )
 
 

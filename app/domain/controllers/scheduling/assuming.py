@@ -1,20 +1,24 @@
 """Pods that are placed in this step and not yet in the log.
 
 Later pods of the same step are decided as if the earlier ones had been bound already: their room on
-the node and their devices count. The same holds for claims in flight, when bindings take time. The
-views are left as they were found; what is assumed is put in for the time of a decision and taken
-out again.
+the node and their devices count, and the claims that they reserve are as they leave them. The same
+holds for claims in flight, when bindings take time. The views are left as they were found; what is
+assumed is put in for the time of a decision and taken out again.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 
 from app.domain.allocation import AllocatedState
+from app.domain.controllers import pods
+from app.domain.controllers.resources import CLAIMS, is_of
 from app.domain.controllers.scheduling.attempt import Attempt
 from app.domain.controllers.scheduling.device_map import DeviceMap
 from app.domain.controllers.scheduling.nodes import BoundPod, NodeIndex
 from app.domain.controllers.scheduling.pod_spec import PodSpec
+from app.domain.log import ObjectKey
+from app.domain.objects.commands import Command, UpdateObject
 from app.domain.values.json_tree import JsonObject
 
 Place = tuple[str, str]
@@ -22,18 +26,26 @@ Place = tuple[str, str]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Assumption:
-    """One placed pod with the claims that get an allocation by it."""
+    """One placed pod with the claims that get an allocation by it, and all claims that it writes
+    as it leaves them.
+    """
 
     pod: BoundPod
     claims: tuple[tuple[JsonObject, JsonObject], ...]
+    written: Mapping[ObjectKey, JsonObject]
 
 
 class Assumptions:
-    """What the plans of one step have placed, in order."""
+    """What the plans of one step have placed, in order.
+
+    `written` are the claims as the plans that are in force leave them; empty outside `in_force`.
+    """
 
     def __init__(self, nodes: NodeIndex, devices: DeviceMap) -> None:
         self._nodes = nodes
         self._devices = devices
+        self.written: dict[ObjectKey, JsonObject] = {}
+        self._touched: set[ObjectKey] = set()
         self._held: list[Assumption] = []
         self._in_flight: dict[Place, list[tuple[JsonObject, JsonObject]]] = {}
 
@@ -43,6 +55,21 @@ class Assumptions:
     def clear(self) -> None:
         """Begin a new step."""
         self._held.clear()
+        self._touched.clear()
+
+    def note(self, keys: Iterable[ObjectKey]) -> None:
+        """A plan of this step changes these objects, and how they come out is not assumed."""
+        self._touched.update(keys)
+
+    def allows(self, claims: Iterable[ObjectKey]) -> bool:
+        """Whether it is known, as far as plans of this step change these claims, how they leave
+        them, with room for one more reservation.
+        """
+        written = self.written
+        return all(
+            pods.has_room(written[key]) if key in written else key not in self._touched
+            for key in claims
+        )
 
     @contextmanager
     def in_force(self, allocated: AllocatedState, first: int | None = None) -> Iterator[None]:
@@ -55,6 +82,7 @@ class Assumptions:
         try:
             yield
         finally:
+            self.written.clear()
             for found in reversed(self._held[:first]):
                 self._nodes.release(found.pod.place)
                 for claim, allocation in found.claims:
@@ -76,24 +104,44 @@ class Assumptions:
         for _, allocation in self._in_flight.pop(place, ()):
             self._devices.touch_pools_of(allocation)
 
-    def add(self, pod: PodSpec, result: Attempt, allocated: AllocatedState) -> None:
-        """Assume one more pod; call it inside `in_force`."""
+    def add(
+        self,
+        pod: PodSpec,
+        result: Attempt,
+        allocated: AllocatedState,
+        commands: Iterable[Command] = (),
+    ) -> None:
+        """Assume one more pod, and what `commands` write; call it inside `in_force`."""
         fresh = [claim.tree for claim in result.claims if claim.allocation is None]
         if result.extended is not None:
             fresh.append(result.extended.tree)
         found = Assumption(
             pod=bound_as(pod, result.node),
             claims=tuple(zip(fresh, result.allocations, strict=True)),
+            written=_written(commands),
         )
         self._held.append(found)
+        self.note(claim.key for claim in result.claims)
         self._put(found, allocated)
 
     def _put(self, found: Assumption, allocated: AllocatedState) -> None:
         self._nodes.bind(found.pod)
+        self.written.update(found.written)
         for claim, allocation in found.claims:
             allocated.add_in_flight(claim, allocation)
             # Devices of the network are seen from other nodes than the pod's as well.
             self._devices.touch_pools_of(allocation)
+
+
+def _written(commands: Iterable[Command]) -> dict[ObjectKey, JsonObject]:
+    """The claims as the last of the commands leaves each, without the version that it will get."""
+    found: dict[ObjectKey, JsonObject] = {}
+    for command in commands:
+        if isinstance(command, UpdateObject) and is_of(command.key, CLAIMS):
+            metadata = dict(command.tree["metadata"])
+            metadata.pop("resourceVersion", None)
+            found[command.key] = {**command.tree, "metadata": metadata}
+    return found
 
 
 def bound_as(pod: PodSpec, node: str) -> BoundPod:

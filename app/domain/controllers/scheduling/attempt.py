@@ -125,14 +125,17 @@ def attempt(
     start: int,
     now: Instant,
     nominated: str = "",
+    written: Mapping[ObjectKey, JsonObject] = pod_claims.NOTHING_WRITTEN,
 ) -> Attempt:
-    """Find a node for the pod. `start` is the place in the node order to begin at."""
+    """Find a node for the pod. `start` is the place in the node order to begin at; `written` are
+    claims as plans before this one leave them.
+    """
     if not len(nodes):
         return Attempt(outcome="Unschedulable", message=messages.NO_NODES, next_start=start)
     if pod.only_nodes is not None and not pod.only_nodes:
         return _prefilter_failure(nodes, pod, CONTRADICTORY, start)
     try:
-        claims = pod_claims.resolve(views.objects, pod.facts)
+        claims = pod_claims.resolve(views.objects, pod.facts, written)
         is_in_flight = views.allocated.is_in_flight
         pod_claims.check_fresh(views.objects, claims, rules.gates, is_in_flight)
     except ClaimsNotReady as problem:

@@ -13,6 +13,9 @@ from app.domain.values import json_tree, selectors
 from app.domain.values.json_tree import JsonObject, JsonView
 from app.domain.values.selectors import NodeSelector, SelectorError
 
+NOTHING_WRITTEN: Mapping[ObjectKey, JsonObject] = {}
+"""Of who looks at claims as the log has them."""
+
 
 class ClaimsNotReady(Exception):
     """The claims of the pod cannot be used now; the message is upstream's text."""
@@ -41,8 +44,15 @@ class PodClaim:
         return selectors.node_selector_of(found) if isinstance(found, dict) else None
 
 
-def resolve(objects: ObjectsReader, pod: PodFacts) -> tuple[PodClaim, ...]:
-    """The pod's claims in order. Raises ClaimsNotReady for the first that cannot be used."""
+def resolve(
+    objects: ObjectsReader,
+    pod: PodFacts,
+    written: Mapping[ObjectKey, JsonObject] = NOTHING_WRITTEN,
+) -> tuple[PodClaim, ...]:
+    """The pod's claims in order; those in `written` are not yet in the log as they stand there.
+
+    Raises ClaimsNotReady for the first that cannot be used.
+    """
     found: list[PodClaim] = []
     for entry in pod.entries:
         named = pods.entry_claim(pod, entry)
@@ -51,7 +61,7 @@ def resolve(objects: ObjectsReader, pod: PodFacts) -> tuple[PodClaim, ...]:
         if named.name is None:
             continue
         key = claim_key(pod.namespace, named.name)
-        tree = objects.get(key)
+        tree = written.get(key) or objects.get(key)
         if tree is None:
             text = f'could not find ResourceClaim "{pod.namespace}/{named.name}"'
             raise ClaimsNotReady(text)

@@ -7,7 +7,7 @@ leave no trace, as upstream's do, and only count in memory.
 
 from typing import cast
 
-from app.domain.controllers.batching import Batcher
+from app.domain.controllers.batching import Batcher, touched_by
 from app.domain.controllers.plan import Decision, Plan, Reads, Views
 from app.domain.controllers.resources import (
     CLAIMS,
@@ -83,7 +83,6 @@ class SchedulingReconciler:
         self._batcher = Batcher()
         self._start = 0
         self._next_start = 0
-        self._claims_in_step: set[ObjectKey] = set()
         self._is_step_over = False
         self._quiet: list[QuietAttempt] = []
         self._refused: dict[Place, str] = {}
@@ -124,12 +123,13 @@ class SchedulingReconciler:
         found = cast(SchedulingViews, views)
         self._assumed.clear()
         self._next_start = self._start
-        self._claims_in_step = set()
         self._is_step_over = False
         self.queue.try_again(found.objects.revision)
         self._quiet.clear()
         with self._assumed.in_force(found.allocated):
-            plan = self._batcher.collect(lambda: self._next(found, now), self._put_back)
+            plan = self._batcher.collect(
+                lambda: self._next(found, now), self._put_back, foreseen=self._assumed.written
+            )
         if plan is None or not self._quiet:
             return plan
         record = quiet.plan_of(
@@ -192,7 +192,7 @@ class SchedulingReconciler:
                 result = self._try(found, turn)
             plan = planning.plan_of(self._rules, found.objects, self._series, turn, result)
             if result.outcome == "Scheduled":
-                self._assumed.add(turn.pod, result, found.allocated)
+                self._assumed.add(turn.pod, result, found.allocated, plan.commands)
         return plan
 
     def _redecide_quiet(
@@ -365,6 +365,7 @@ class SchedulingReconciler:
         while (held := self._bindings.take(now)) is not None:
             plan = self._act(views, held, now)
             if plan is not None:
+                self._assumed.note(touched_by(plan))
                 return plan
         pod = None if self._is_step_over else self.queue.pop(now)
         if pod is None:
@@ -378,9 +379,9 @@ class SchedulingReconciler:
             # Held back since PreEnqueue let it pass: with its own pace it would not be here.
             self.queue.gate(pod)
             return Plan(controller=NAME, key=key)
-        claims = {claim_key(pod.place[0], name) for name in claim_names(pod.spec.facts)}
-        if not claims.isdisjoint(self._claims_in_step):
-            # Its claim gets an allocation or reservation in this very step: wait for the log.
+        claims = [claim_key(pod.place[0], name) for name in claim_names(pod.spec.facts)]
+        if not self._assumed.allows(claims):
+            # Its claim changes in this very step, nobody knows yet how: wait for the log.
             self.queue.activate(pod, now, pod.cause)
             self._is_step_over = True
             return None
@@ -399,7 +400,7 @@ class SchedulingReconciler:
             if plan.is_empty:
                 self._forget(pod.place)
             return plan
-        return self._attempt(views, pod, turn, claims)
+        return self._attempt(views, pod, turn)
 
     def _act(self, views: SchedulingViews, held: Wait, now: Instant) -> Plan | None:
         """The next act of a placed pod: its claims, then its binding once all is ready."""
@@ -407,9 +408,7 @@ class SchedulingReconciler:
             return delayed_binding.write_claims(self._rules, views, self._series, held, now)
         return waiting_binding.look(views, self._series, held, now)
 
-    def _attempt(
-        self, views: SchedulingViews, pod: QueuedPod, turn: Turn, claims: set[ObjectKey]
-    ) -> Plan:
+    def _attempt(self, views: SchedulingViews, pod: QueuedPod, turn: Turn) -> Plan:
         refused = self._refused.pop(pod.place, "")
         if refused:
             result = Attempt(outcome="Error", message=refused, next_start=turn.start)
@@ -425,9 +424,8 @@ class SchedulingReconciler:
             self._next_start = result.next_start
             return plan
         self._next_start = result.next_start
-        self._claims_in_step |= claims
         if result.outcome == "Scheduled":
-            self._assumed.add(turn.pod, result, views.allocated)
+            self._assumed.add(turn.pod, result, views.allocated, plan.commands)
         elif result.moves_others:
             self._is_step_over = True
         return plan
@@ -442,6 +440,7 @@ class SchedulingReconciler:
             start=turn.start,
             now=turn.now,
             nominated=json_tree.text(turn.tree, "status", "nominatedNodeName"),
+            written=self._assumed.written,
         )
 
     def _settle_refusal(self, plan: Plan, decision: Decision, problem: str, now: Instant) -> None:
