@@ -122,7 +122,9 @@ class ObjectsProjection:
 
     def keys(self, group: str, resource: str, namespace: str | None = None) -> Iterable[ObjectKey]:
         """Keys sorted by namespace and name; a copy, so it may be kept while folding goes on."""
-        found = self._sorted.get((group, resource), [])
+        found = self._sorted.get((group, resource))
+        if not found:
+            return []
         if namespace is None:
             return list(found)
         first = bisect_left(found, ObjectKey(group, resource, namespace, ""))

@@ -6,6 +6,7 @@ a bundle is checked without any knowledge of the database.
 """
 
 import hashlib
+from functools import lru_cache
 from typing import Any
 
 import msgspec
@@ -54,27 +55,29 @@ def stamp_json(stamp: Stamp) -> bytes:
 
 def canonical_bytes(event: Event, stamp: bytes | None = None) -> bytes:
     """What the hash covers. `stamp` may be given when it has been encoded already."""
-    key = event.key
-    head = {
-        "format": event.format,
-        "group": key.group,
-        "name": key.name,
-        "namespace": key.namespace,
-    }
-    tail = {"resource": key.resource, "uid": event.uid}
-    return b"".join(
-        (
-            b'{"payload":',
-            _canonical.encode(head)[:-1],
-            b',"object":',
-            event.body,
-            b",",
-            _canonical.encode(tail)[1:],
-            b',"revision":%d,"stamp":' % event.revision,
-            stamp_json(event.stamp) if stamp is None else stamp,
-            b',"type":"%s"}' % event.type.encode(),
-        )
+    group, resource, namespace, name = event.key
+    return _COVERED % (
+        event.format,
+        _text(group),
+        _canonical.encode(name),
+        _text(namespace),
+        event.body,
+        _text(resource),
+        _canonical.encode(event.uid),
+        event.revision,
+        stamp_json(event.stamp) if stamp is None else stamp,
+        event.type.encode(),
     )
+
+
+_COVERED = (
+    b'{"payload":{"format":%d,"group":%b,"name":%b,"namespace":%b,"object":%b,"resource":%b,'
+    b'"uid":%b},"revision":%d,"stamp":%b,"type":"%b"}'
+)
+"""What the hash covers, with its keys in order."""
+
+_text = lru_cache(maxsize=4_096)(_canonical.encode)
+"""Texts that come again and again as JSON: groups, resources, namespaces."""
 
 
 def event_json(event: Event) -> JsonObject:

@@ -103,7 +103,7 @@ def create(
     elif rules.tracks_managers:
         writer = managed_fields.updater(options, stamp, registry.api_version(group, version), "")
         node = schema.storage_node(rules.schemas, kind)
-        managed_fields.track(tree["metadata"], tree, None, node, writer, has_status=kind.has_status)
+        managed_fields.begin(tree["metadata"], tree, node, writer, has_status=kind.has_status)
     _prepare(reader, kind, tree, stamp, rules)
     errors = metadata.check(kind, tree)
     errors += rules.validate_create(kind, tree, rules.context(reader, stamp.time))
@@ -157,7 +157,8 @@ def _check_identity(kind: Kind, key: ObjectKey, tree: JsonObject) -> ObjectKey:
         )
     if key.name and not name:
         written["name"] = key.name
-    return admission.storage_key(kind, key)._replace(name=key.name or name)
+    stored = admission.storage_key(kind, key)
+    return stored if stored.name or not name else stored._replace(name=name)
 
 
 def _generated(reader: ObjectsReader, key: ObjectKey, base: str, uid: str) -> str:

@@ -94,6 +94,54 @@ def everything(value: Any, node: Node | None) -> FieldSet:
     return found
 
 
+def written_whole(value: Any, node: Node | None) -> JsonObject:
+    """`dump(everything(value, node))`, without making the set first."""
+    if node is None or not node.is_granular:
+        return {}
+    found: JsonObject = {MEMBER: {}}
+    if node.shape is Shape.LIST:
+        items = node.items
+        for item in value if value.__class__ is list else ():
+            found[_element(item, node)] = written_whole(item, items)
+    elif value.__class__ is dict:
+        is_map = node.shape is Shape.MAP
+        child: Node | None = node.items if is_map else None
+        fields = node.fields
+        for key, item in value.items():
+            if not is_map:
+                child = fields.get(key)
+            is_leaf = child is None or not child.is_granular
+            found[f"f:{key}"] = {} if is_leaf else written_whole(item, child)
+    return found if len(found) > 1 else {}
+
+
+def written_beyond(zero: Any, value: Any, node: Node | None) -> JsonObject | None:
+    """What `changes(zero, value, node)` says has changed, written; None when nothing has."""
+    if zero is value or zero == value:
+        return None
+    if node is None or not node.is_granular or not (zero or value):
+        return None if semantic_equal(zero, value, node) else {}
+    if (zero and not _fits(zero, node)) or (value and not _fits(value, node)):
+        return {}
+    found: JsonObject = {}
+    if node.shape is Shape.LIST:
+        before = {_element(item, node): item for item in zero or ()}
+        after: JsonObject = {_element(item, node): item for item in value or ()}
+        prefix = ""
+    else:
+        before, after, prefix = zero or {}, value or {}, "f:"
+    is_object = node.shape is Shape.OBJECT
+    for key, item in after.items():
+        child = node.fields.get(key) if is_object else node.items
+        if key not in before:
+            found[prefix + key] = written_whole(item, child)
+            continue
+        below = written_beyond(before[key], item, child)
+        if below is not None:
+            found[prefix + key] = below
+    return found or None
+
+
 def changes(old: Any, new: Any, node: Node | None) -> tuple[FieldSet, FieldSet]:
     """What was added or changed from `old` to `new`, and what was removed."""
     changed: FieldSet = {}

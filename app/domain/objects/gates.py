@@ -66,10 +66,9 @@ def drop_disabled(kind: Kind, tree: JsonObject, old: JsonView | None, profile: P
     else:
         return
     for gates, place, names in _closed(rows is _CLAIM_FIELDS, profile.open_gates):
-        used = _gate_fields(rows, gates)
         if old is not None and any(
             name in holder
-            for other, others in used
+            for other, others in _gate_fields(rows, gates)
             for holder in places(old, other)
             for name in others
         ):
@@ -114,6 +113,8 @@ def _slice_places(tree: JsonView, place: str) -> Iterator[Any]:
 
 def _claim_places(tree: JsonView, place: str) -> Iterator[Any]:
     if place in ("status", "allocation", "result"):
+        if "status" not in tree:
+            return
         status = json_tree.mapping(tree, "status")
         if place == "status":
             yield status

@@ -191,6 +191,42 @@ def track(
     put(metadata, [*found, own])
 
 
+def begin(
+    metadata: JsonObject, tree: JsonView, node: Node, writer: Manager, *, has_status: bool
+) -> None:
+    """Enter the write that makes an object, in place: `track` for a new object without entries.
+
+    Nobody else owns anything yet, so the entry is written without making sets of fields first.
+    """
+    zero = field_sets.zero(node)
+    found: JsonObject = {}
+    for key, value in tree.items():
+        if key in _UNTRACKED or key == "metadata" or (has_status and key == "status"):
+            continue
+        below = _owned_at(key, value, zero, node)
+        if below is not None:
+            found[f"f:{key}"] = below
+    named = {key: metadata[key] for key in metadata if key not in _UNTRACKED_METADATA}
+    below = _owned_at("metadata", named, zero, node) if named else None
+    if below:
+        below.pop(field_sets.MEMBER, None)
+        found["f:metadata"] = below
+    if not found:
+        metadata.pop("managedFields", None)
+        return
+    entry = _headed(writer)
+    entry["fieldsV1"] = _spelt(entry, found, _TO_ALIAS)
+    metadata["managedFields"] = [entry]
+
+
+def _owned_at(key: str, value: object, zero: JsonView, node: Node) -> JsonObject | None:
+    """What of a field of a new object its writer owns, written; None for nothing."""
+    child = node.fields.get(key)
+    if key in zero:
+        return field_sets.written_beyond(zero[key], value, child)
+    return field_sets.written_whole(value, child)
+
+
 def put(metadata: JsonObject, managers: Iterable[Manager]) -> None:
     """Write the entries into metadata, in place; without entries the field is absent."""
     entries = dump(managers)
@@ -222,13 +258,19 @@ def tracked(fields: FieldSet, subresource: str, *, has_status: bool) -> FieldSet
     return found
 
 
-def _entry(manager: Manager) -> JsonObject:
+def _headed(manager: Manager) -> JsonObject:
+    """An entry without its fields."""
     found: JsonObject = {"manager": manager.name, "operation": manager.operation}
     if manager.api_version:
         found["apiVersion"] = manager.api_version
     if manager.time:
         found["time"] = manager.time
     found["fieldsType"] = "FieldsV1"
+    return found
+
+
+def _entry(manager: Manager) -> JsonObject:
+    found = _headed(manager)
     written = manager.written
     if written is not None and written[0] is manager.fields:
         found["fieldsV1"] = written[1]

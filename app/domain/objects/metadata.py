@@ -116,9 +116,7 @@ def annotations_size(annotations: JsonView) -> int:
 
 
 def _check_name(kind: Kind, metadata: JsonView) -> list[FieldError]:
-    check_format = {"label": names.label, "path": names.path_segment}.get(
-        kind.name_format, names.subdomain
-    )
+    check_format = _FORMATS.get(kind.name_format, names.subdomain)
     base = metadata.get("generateName", "")
     name = metadata.get("name", "")
     found = []
@@ -131,6 +129,10 @@ def _check_name(kind: Kind, metadata: JsonView) -> list[FieldError]:
             found.append(field_errors.required("metadata.name", "name or generateName is required"))
         return found
     return found + [_invalid("metadata.name", name, text) for text in check_format(name)]
+
+
+_FORMATS = {"label": names.label, "path": names.path_segment}
+"""The check of each format of names but the usual one."""
 
 
 def _check_annotations(annotations: JsonView) -> list[FieldError]:

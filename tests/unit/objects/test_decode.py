@@ -17,6 +17,10 @@ from app.domain.objects.decode import Bounds
         (b'{"a":"x\\":1","b":":y"}', ()),
         (b'{"a\\\\":1,"a\\\\":2}', ('duplicate field "a\\"',)),
         (b'{"a":1,"a":2,"b":1,"b":2}', ('duplicate field "a"', 'duplicate field "b"')),
+        (b'{"a":":","a":"x"}', ('duplicate field "a"',)),
+        (rb'{"a":"x","a":"\u003a"}', ('duplicate field "a"',)),
+        (rb'{"a":"x","a":"\u003A"}', ('duplicate field "a"',)),
+        (rb'{"a":":\u003a","b":"\\u003a"}', ()),
     ],
 )
 def test_duplicate_keys_of_json_are_named(text: bytes, problems: tuple[str, ...]) -> None:

@@ -1,7 +1,15 @@
-"""What is kept of the field sets that have been read (`managedFields`)."""
+"""What is kept of the field sets that have been read (`managedFields`), and the first entry."""
 
-from app.domain.objects import managed_fields
-from app.domain.objects.managed_fields import KNOWN_BYTES_MAX
+import pytest
+
+from app.domain.objects import admission, managed_fields, registry, schema
+from app.domain.objects.commands import WriteOptions
+from app.domain.objects.managed_fields import KNOWN_BYTES_MAX, Manager
+from app.domain.objects.profile import Profile
+from app.domain.objects.rules import Rules
+from app.domain.values import json_tree
+from app.domain.values.timestamps import Instant
+from tests.unit.objects.builders import release
 
 
 def metadata(consumers: int) -> dict:
@@ -27,3 +35,77 @@ def test_long_set_of_fields_is_not_kept():
 def test_long_set_of_fields_is_written_as_it_was_read():
     given = metadata(KNOWN_BYTES_MAX // 40)
     assert managed_fields.dump(managed_fields.load(given)) == given["managedFields"]
+
+
+NEW_OBJECTS = [
+    ("", "v1", "configmaps", {"data": {"a": "", "b": "1"}, "binaryData": {}}),
+    ("", "v1", "configmaps", {"metadata": {"name": "n"}}),
+    ("", "v1", "namespaces", {"spec": {"finalizers": ["kubernetes"]}}),
+    (
+        "",
+        "v1",
+        "pods",
+        {
+            "metadata": {
+                "name": "p",
+                "uid": "u",
+                "labels": {"app": "x", "tier": ""},
+                "annotations": {"a/b": "c"},
+                "finalizers": ["example.com/f"],
+                "ownerReferences": [{"apiVersion": "v1", "kind": "Pod", "name": "o", "uid": "1"}],
+            },
+            "spec": {
+                "containers": [
+                    {
+                        "name": "main",
+                        "image": "i",
+                        "env": [{"name": "A", "value": ""}],
+                        "ports": [{"containerPort": 80}, {"containerPort": 80, "protocol": "UDP"}],
+                        "resources": {"limits": {"cpu": "1"}, "claims": [{"name": "gpu"}]},
+                    }
+                ],
+                "tolerations": [{"key": "k", "operator": "Exists"}],
+                "nodeSelector": {},
+                "resourceClaims": [{"name": "gpu", "resourceClaimName": "c"}],
+            },
+            "status": {"phase": "Running"},
+        },
+    ),
+    (
+        "resource.k8s.io",
+        "v1",
+        "resourceclaims",
+        {
+            "metadata": {"name": "c", "generateName": "c-"},
+            "spec": {"devices": {"requests": [{"name": "r", "exactly": {"deviceClassName": "d"}}]}},
+        },
+    ),
+    ("resource.k8s.io", "v1", "resourceclaims", {"spec": {}}),
+    (
+        "resource.k8s.io",
+        "v1",
+        "resourceslices",
+        {"spec": {"driver": "d", "nodeName": "n", "pool": {"name": "p"}, "devices": [{}]}},
+    ),
+    ("events.k8s.io", "v1", "events", {"note": "n", "reportingController": "c", "reason": "r"}),
+]
+
+
+@pytest.mark.parametrize("row", NEW_OBJECTS, ids=lambda row: f"{row[2]}-{sorted(row[3])}")
+def test_first_entry_is_what_tracking_would_enter(row):
+    group, version, plural, tree = row
+    kind, rules = registry.find(group, plural), Rules(profile=Profile(), schemas=release())
+    tree, _ = admission.admit(
+        kind, group, version, tree, options=WriteOptions(), rules=rules, now=Instant(0)
+    )
+    node = schema.storage_node(rules.schemas, kind)
+    writer = Manager(
+        name="m", operation="Update", api_version=registry.api_version(group, version),
+        time="2026-01-01T00:00:00Z", fields={},
+    )  # fmt: skip
+    tracked, begun = json_tree.copy(tree), json_tree.copy(tree)
+    managed_fields.track(
+        tracked["metadata"], tracked, None, node, writer, has_status=kind.has_status
+    )
+    managed_fields.begin(begun["metadata"], begun, node, writer, has_status=kind.has_status)
+    assert begun == tracked
