@@ -10,6 +10,7 @@ from anyio.abc import TaskGroup, TaskStatus
 
 from app.domain.errors import InputError, NotFound
 from app.domain.log import Actor, HistoryInfo, ObjectKey, Revision
+from app.domain.objects import priorities
 from app.domain.objects.commands import CreateObject
 from app.domain.objects.rules import Rules
 from app.domain.values.json_tree import JsonObject
@@ -23,7 +24,7 @@ DEFAULT_HISTORY = "default"
 SYSTEM_NAMESPACES = ("default", "kube-node-lease", "kube-public", "kube-system")
 """What a real API server makes when it starts for the first time."""
 
-SERVER = Actor(user="system:apiserver", groups=("system:masters",))
+SERVER = Actor(user="system:apiserver", groups=("system:masters",), agent="kube-apiserver/redra")
 
 _NAME = re.compile(r"[a-z0-9]([-a-z0-9.]{0,61}[a-z0-9])?")
 
@@ -42,6 +43,11 @@ def check_name(name: str) -> str:
 def _namespace(name: str) -> CreateObject:
     tree = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}}
     return CreateObject(key=ObjectKey("", "namespaces", "", name), version="v1", tree=tree)
+
+
+def _priority_class(tree: JsonObject) -> CreateObject:
+    key = ObjectKey(priorities.GROUP, priorities.CLASSES, "", tree["metadata"]["name"])
+    return CreateObject(key=key, version="v1", tree=tree)
 
 
 class Histories:
@@ -104,9 +110,11 @@ class Histories:
     async def create_cluster(
         self, name: str, *, seed: int = 0, settings: JsonObject | None = None
     ) -> HistoryRuntime:
-        """Make a history with the namespaces that every cluster has, and open it."""
+        """Make a history with the namespaces and priority classes of every cluster, and open it."""
         runtime = await self.create(name, seed=seed, settings=settings)
-        await runtime.submit_all([_namespace(found) for found in SYSTEM_NAMESPACES], actor=SERVER)
+        commands = [_namespace(found) for found in SYSTEM_NAMESPACES]
+        commands += [_priority_class(tree) for tree in priorities.system_classes()]
+        await runtime.submit_all(commands, actor=SERVER)
         return runtime
 
     async def info(self, name: str) -> HistoryInfo:

@@ -5,7 +5,7 @@ first of which announces it; all other kinds go in one.
 """
 
 from app.domain.log import Draft, EventType, ObjectKey, Stamp
-from app.domain.objects import admission, metadata, rejections
+from app.domain.objects import admission, metadata, priorities, rejections
 from app.domain.objects.commands import DeleteObject, Propagation
 from app.domain.objects.custom import definitions, naming
 from app.domain.objects.decided import Decided
@@ -36,6 +36,7 @@ def decide_delete(
     if old is None:
         raise rejections.not_found(admission.as_asked(kind, command.key.group), key.name)
     _check_preconditions(kind, key, command, old)
+    priorities.check_deletion(key)
     if kind.qualified_kind == "Namespace":
         if key.name in _IMMORTAL:
             raise rejections.forbidden(kind, key.name, "this namespace may not be deleted")

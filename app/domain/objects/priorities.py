@@ -19,7 +19,16 @@ SYSTEM_PRIORITIES = {
     "system-cluster-critical": 2_000_000_000,
     "system-node-critical": 2_000_001_000,
 }
-"""Classes that every cluster has; here they count without being stored."""
+"""Classes that every cluster has. They count in histories that do not hold them, too: in those of
+recordings that left them out, and in those from before they were stored."""
+
+SYSTEM_DESCRIPTIONS = {
+    "system-cluster-critical": "Used for system critical pods that must run in the cluster, but "
+    "can be moved to another node if necessary.",
+    "system-node-critical": "Used for system critical pods that must not be moved from their "
+    "current node.",
+}
+"""What the server itself writes about them."""
 
 DEFAULT_POLICY = "PreemptLowerPriority"
 
@@ -69,6 +78,30 @@ def keep(pod: JsonObject, old: JsonView) -> None:
         held = json_tree.get(old, "spec", field)
         if held is not None:
             pod["spec"].setdefault(field, held)
+
+
+def system_classes() -> tuple[JsonObject, ...]:
+    """The classes as the server makes them when it starts for the first time."""
+    return tuple(
+        {
+            "apiVersion": f"{GROUP}/v1",
+            "kind": "PriorityClass",
+            "metadata": {"name": name},
+            "value": SYSTEM_PRIORITIES[name],
+            "description": SYSTEM_DESCRIPTIONS[name],
+        }
+        for name in ("system-node-critical", "system-cluster-critical")
+    )
+
+
+def check_deletion(key: ObjectKey) -> None:
+    """Raise Forbidden for a class that every cluster has."""
+    if (key.group, key.resource) == (GROUP, CLASSES) and key.name in SYSTEM_PRIORITIES:
+        raise _refused(
+            CLASSES,
+            {"metadata": {"name": key.name}},
+            "this is a system priority class and cannot be deleted",
+        )
 
 
 def check_class(tree: JsonView, reader: ObjectsReader) -> None:

@@ -6,6 +6,8 @@ import pytest
 
 from app.bootstrap.histories import rules_for
 from app.domain.errors import Forbidden, Invalid
+from app.domain.log import ObjectKey
+from app.domain.objects import priorities
 from app.domain.objects.profile import Profile
 from app.domain.values import json_tree
 from app.domain.values.json_tree import JsonObject
@@ -162,3 +164,20 @@ def test_pod_keeps_its_priority_when_an_update_leaves_it_out():
     updated = made.update(tree)
     assert updated["metadata"]["labels"] == {"a": "b"}
     assert priority_of(updated["spec"]) == ("high", 1000, "Never")
+
+
+@pytest.mark.parametrize("name", ["system-node-critical", "system-cluster-critical"])
+def test_class_of_the_system_stays(name):
+    made = checking_cluster()
+    (tree,) = [one for one in priorities.system_classes() if one["metadata"]["name"] == name]
+    stored = made.create(tree)
+    assert (stored["value"], stored["preemptionPolicy"]) == (
+        priorities.SYSTEM_PRIORITIES[name],
+        "PreemptLowerPriority",
+    )
+    with pytest.raises(Forbidden) as refusal:
+        made.delete(ObjectKey("scheduling.k8s.io", "priorityclasses", "", name))
+    assert str(refusal.value) == (
+        f'priorityclasses.scheduling.k8s.io "{name}" is forbidden: this is a system priority '
+        "class and cannot be deleted"
+    )
