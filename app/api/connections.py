@@ -2,18 +2,22 @@
 
 On top of what the server does: a client certificate is named in the scope of each request; too many
 connections are refused; one that does not finish its headers, or does not take its answer, is cut
-off. None of that costs a task; a timer per connection is all.
+off. None of that costs a task; a timer per connection is all, which is not set anew for each
+request.
 """
 
 import asyncio
+import urllib.parse
 import weakref
 from collections.abc import MutableMapping
 from dataclasses import dataclass
 from typing import Any, cast
 
+import httptools
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
 
 from app.api.authentication import PEER
+from app.api.exchanges import Exchange
 from app.api.fanout import PUSH
 
 _Subject = tuple[tuple[tuple[str, str], ...], ...]
@@ -140,8 +144,10 @@ class Connection(HttpToolsProtocol):
         self._linger_timer: asyncio.TimerHandle | None = None
         self._unsent = 0
         self._header_bytes = 0
+        self._segment = self._since_headers = 0
         self._in_headers = True
         self._joined: JoinedWrites | None = None
+        self._quiet_since: float | None = None
 
     def _unsupported_upgrade_warning(self) -> None:
         """Nothing to log: the request is answered as if it had not asked for an upgrade."""
@@ -160,17 +166,25 @@ class Connection(HttpToolsProtocol):
     def connection_lost(self, exc: Exception | None) -> None:
         self._stop_timers()
         super().connection_lost(exc)
+        if self.timeout_keep_alive_task is not None:
+            self.timeout_keep_alive_task.cancel()
+            self.timeout_keep_alive_task = None
 
     def data_received(self, data: bytes) -> None:
         if self.transport.is_closing():
             return
+        self._segment = size = len(data)
+        self._since_headers += size
         if self._in_headers:
-            if self._header_timer is None:
-                self._await_headers()
-            self._header_bytes += len(data)
+            self._header_bytes += size
         super().data_received(data)
-        if self._in_headers and self._header_bytes > self.bounds.header_bytes_max:
+        if not self._in_headers or not self._header_bytes:
+            return
+        if self._header_bytes > self.bounds.header_bytes_max:
             self._refuse(b"431 Request Header Fields Too Large", b"the headers are too large\n")
+        elif self._header_timer is None and not self.transport.is_closing():
+            # Only now: the headers of nearly every request come in one piece.
+            self._await_headers()
 
     def on_message_begin(self) -> None:
         super().on_message_begin()
@@ -183,16 +197,39 @@ class Connection(HttpToolsProtocol):
         if self._header_timer is not None:
             self._header_timer.cancel()
             self._header_timer = None
-        size = len(self.url) + sum(len(name) + len(value) for name, value in self.headers)
-        if size > self.bounds.header_bytes_max:
-            self._refuse(b"431 Request Header Fields Too Large", b"the headers are too large\n")
-            return
-        super().on_headers_complete()
-        if self.cycle is not None and self._joined is not None:
-            self.cycle.transport = cast(asyncio.Transport, self._joined)
-            if b"watch" in self.url:
-                scope: MutableMapping[str, Any] = cast(Any, self.scope)
-                scope[PUSH] = Pushed(self, self.cycle, self._joined)
+        # The next headers may begin in what has just arrived.
+        arrived, self._since_headers = self._since_headers, self._segment
+        if arrived > self.bounds.header_bytes_max:
+            size = len(self.url) + sum(len(name) + len(value) for name, value in self.headers)
+            if size > self.bounds.header_bytes_max:
+                self._refuse(b"431 Request Header Fields Too Large", b"the headers are too large\n")
+                return
+        self._begin()
+
+    def _begin(self) -> None:
+        """Start to answer, or wait for the answers before: as the class above, with an Exchange."""
+        parser = self.parser
+        scope: MutableMapping[str, Any] = cast(Any, self.scope)  # keys of our own
+        version = parser.get_http_version()
+        scope["method"] = parser.get_method().decode("ascii")
+        if version != "1.1":
+            scope["http_version"] = version
+        parsed = httptools.parse_url(self.url)
+        path = parsed.path.decode("ascii")
+        scope["path"] = urllib.parse.unquote(path) if "%" in path else path
+        scope["raw_path"] = parsed.path
+        scope["query_string"] = parsed.query or b""
+        assert self._joined is not None, "made with the connection"
+        before, joined = self.cycle, cast(asyncio.Transport, self._joined)
+        keep_alive = version != "1.0" and parser.should_keep_alive()
+        self.cycle = cycle = Exchange(self, joined, keep_alive=keep_alive)
+        if b"watch" in self.url:
+            scope[PUSH] = Pushed(self, cycle, self._joined)
+        if before is None or before.response_complete:
+            self._start_asgi_task(cycle, self.app)
+        else:
+            self.flow.pause_reading()
+            self.pipeline.appendleft((cycle, self.app))
 
     def on_message_complete(self) -> None:
         if self.cycle is not None:
@@ -203,10 +240,39 @@ class Connection(HttpToolsProtocol):
             self._linger_timer = None
 
     def on_response_complete(self) -> None:
-        super().on_response_complete()
+        self.server_state.total_requests += 1
+        if self.transport.is_closing():
+            return
+        self.flow.resume_reading()
+        if self.pipeline:
+            self._start_asgi_task(*self.pipeline.pop())
+        else:
+            self._quiet_since = self.loop.time()
+            if self.timeout_keep_alive_task is None:
+                self._await_request(self.timeout_keep_alive)
         if not self._in_headers and not self.transport.is_closing():
             seconds = self.bounds.linger_seconds
             self._linger_timer = self.loop.call_later(seconds, self.transport.close)
+
+    def _await_request(self, seconds: float) -> None:
+        self.timeout_keep_alive_task = self.loop.call_later(
+            seconds, self.timeout_keep_alive_handler
+        )
+
+    def _unset_keepalive_if_required(self) -> None:
+        """Something happens. The timer goes on and is looked at when it is due."""
+        self._quiet_since = None
+
+    def timeout_keep_alive_handler(self) -> None:
+        """Close when nothing has happened all the while; else wait for the rest of the time."""
+        self.timeout_keep_alive_task = None
+        if self.transport.is_closing() or self._quiet_since is None:
+            return  # being answered: the end of the answer sets the timer again
+        left = self._quiet_since + self.timeout_keep_alive - self.loop.time()
+        if left <= 0:
+            self.transport.close()
+        else:
+            self._await_request(left)
 
     def on_body(self, body: bytes) -> None:
         if self.cycle is not None:

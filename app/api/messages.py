@@ -2,11 +2,18 @@
 
 import asyncio
 import zlib
-from collections.abc import AsyncGenerator, Awaitable, Callable, Generator, MutableMapping
+from collections.abc import (
+    AsyncGenerator,
+    Awaitable,
+    Callable,
+    Generator,
+    MutableMapping,
+    Sequence,
+)
 from contextlib import aclosing
 from dataclasses import dataclass, field
 from time import perf_counter
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, NamedTuple, Protocol, TypeAlias
 from urllib.parse import parse_qsl
 
 import anyio
@@ -25,6 +32,22 @@ TEXT = b"text/plain; charset=utf-8"
 _CACHE_CONTROL: Header = (b"cache-control", b"no-cache, private")
 _PARAMETERS_MAX = 1_000
 _PLAIN_QUERY_MAX = 2_000
+
+
+DIRECT = "redra.direct"
+"""Where in the ASGI scope a connection of ours leaves itself as `Direct`."""
+
+
+class Direct(Protocol):
+    """The connection of a request, without the messages of ASGI; see `app.api.exchanges`."""
+
+    def take_body(self) -> bytes | None:
+        """The whole body, None when it has not arrived."""
+        ...
+
+    def answer(self, status: int, headers: Sequence[Header], body: bytes) -> bool:
+        """Send a whole answer; False when nothing was sent."""
+        ...
 
 
 class Subject(NamedTuple):
@@ -97,6 +120,10 @@ class Request:
         declared = self.header(b"content-length")
         if declared.isdigit() and int(declared) > bytes_max:
             raise _too_large(bytes_max)
+        direct: Direct | None = self.scope.get(DIRECT)
+        whole = direct.take_body() if direct is not None else None
+        if whole is not None:
+            return _bounded(whole, bytes_max)
         message = await self._receive_part(seconds_max)
         body: bytes = message.get("body", b"")
         if not message.get("more_body", False):
@@ -192,7 +219,7 @@ async def send_answer(answer: Answer, request: Request, send: Send, *, compress_
         (b"content-type", answer.content_type),
         *answer.headers,
     ]
-    if not any(name == b"cache-control" for name, _ in answer.headers):
+    if not answer.headers or all(name != b"cache-control" for name, _ in answer.headers):
         headers.append(_CACHE_CONTROL)
     if answer.status >= 400:
         headers.append((b"x-content-type-options", b"nosniff"))
@@ -201,9 +228,12 @@ async def send_answer(answer: Answer, request: Request, send: Send, *, compress_
         headers.append((b"content-encoding", b"gzip"))
     if answer.status not in (204, 304):
         headers.append((b"content-length", b"%d" % len(body)))
-    await send({"type": "http.response.start", "status": answer.status, "headers": headers})
     if request.method == "HEAD":
         body = b""
+    direct: Direct | None = request.scope.get(DIRECT)
+    if direct is not None and direct.answer(answer.status, headers, body):
+        return
+    await send({"type": "http.response.start", "status": answer.status, "headers": headers})
     await send({"type": "http.response.body", "body": body})
 
 
