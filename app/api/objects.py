@@ -78,6 +78,8 @@ class Objects:
         if path.subresource:
             answer = await self._subresources.answer(call, verb)
         elif verb == "get":
+            if request.query and (revision := parameters.get_revision(request)):
+                await timeline.wait_for(revision, self._limits.revision_wait_seconds)
             answer = self._get(call)
         elif verb == "list":
             answer = await self._list(call)

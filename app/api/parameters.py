@@ -55,6 +55,11 @@ def parse_revision(text: str) -> int:
     return int(text)
 
 
+def get_revision(request: Request) -> int:
+    """The revision that an object may not be older than; 0 for any. Raises BadRequest."""
+    return parse_revision(request.parameter("resourceVersion"))
+
+
 def list_options(request: Request) -> ListOptions:
     """Read and check the options of a list or watch. Raises BadRequest or Invalid."""
     query = request.query

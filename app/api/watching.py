@@ -110,14 +110,17 @@ class Watching:
     ) -> Stream:
         """Start a watch. Raises TooManyRequests or RevisionTooLarge before the stream begins.
 
-        With a `push` it is told together with others while its client keeps up.
+        A streaming list of a revision that is not there in time is refused; a plain watch begins
+        and waits for it, as upstream. With a `push` it is told together with others while its
+        client keeps up.
         """
         if self.running >= self._bounds.watchers_max:
             raise TooManyRequests(
                 f"more than {self._bounds.watchers_max} watches are running",
                 retry_after_seconds=1,
             )
-        await timeline.wait_for(options.revision, self._bounds.revision_wait_seconds)
+        if options.send_initial_events is not None or timeline.past is not None:
+            await timeline.wait_for(options.revision, self._bounds.revision_wait_seconds)
         self._started += 1
         bounds = self._bounds
         spread = (self._started * _SPREAD) % 1.0
@@ -216,6 +219,8 @@ class _Watch:
             revision = self._timeline.revision
         else:
             snapshot, revision = [], Revision(after)
+            if revision > self._timeline.revision and not await self._reaches(revision, end):
+                return
         subscription = self._subscription = self._subscribe(revision)
         try:
             if starts_now:
@@ -334,6 +339,21 @@ class _Watch:
             self._member = None
         # What came since the watch left is found by `catch_up`.
         found = self._subscription = self._subscribe(after)
+        return found
+
+    async def _reaches(self, revision: Revision, end: float) -> bool:
+        """Wait for a revision of the future; False when the time is up or the watch ends before."""
+
+        async def cancel_when_ending() -> None:
+            await self._ending.wait()
+            tasks.cancel_scope.cancel()
+
+        found = False
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(cancel_when_ending)
+            left = max(0.0, end - anyio.current_time())
+            found = await self._timeline.runtime.wait_for(revision, left)
+            tasks.cancel_scope.cancel()
         return found
 
     async def _idle(self, end: float) -> None:

@@ -15,7 +15,7 @@ from app.api import bodies, calls, negotiation, parameters, selection, status
 from app.api.calls import Call
 from app.api.limits import ApiLimits
 from app.api.messages import Answer, Header, warning
-from app.api.negotiation import PLAIN
+from app.api.negotiation import PLAIN, Shape
 from app.api.representations import Representations, encode, join_list, respond
 from app.domain.errors import BadRequest, NotFound, RedraError
 from app.domain.log import Event, EventType, ObjectKey
@@ -275,10 +275,10 @@ class Writes:
 
     def _collection(self, call: Call, events: Sequence[Event]) -> Answer:
         form = negotiation.choose(call.request.header(b"accept"))
-        target = replace(call.target(form), form=PLAIN)
+        target = call.target(form)
         metadata = encode({"resourceVersion": str(call.timeline.revision)})
         items = self._representations.portion(events, target, call.timeline.now)
-        if call.kind.custom is None:
+        if call.kind.custom is None and form.shape is Shape.OBJECT:
             items = [_without_type(item) for item in items]
         return respond(join_list(items, target, metadata), form)
 

@@ -137,3 +137,25 @@ async def test_apply_without_a_manager_is_invalid():
     async with serving() as server:
         refused = await server.patch(f"{CONFIG_MAPS}/m", config_map(), 422, kind=APPLY)
         assert "fieldManager: Required value: is required for apply patch" in refused["message"]
+
+
+@pytest.mark.parametrize(
+    ("given", "shown"),
+    [
+        ({}, "/, Kind="),
+        ({"kind": "ConfigMap"}, "/, Kind=ConfigMap"),
+        ({"apiVersion": "v1"}, "/v1, Kind="),
+        ({"apiVersion": "v2", "kind": "ConfigMap"}, "/v2, Kind=ConfigMap"),
+        ({"apiVersion": "apps/v1", "kind": "Deployment"}, "apps/v1, Kind=Deployment"),
+    ],
+)
+async def test_configuration_must_say_what_it_is(given, shown):
+    async with serving() as server:
+        body = {**given, "metadata": {"name": "a"}, "data": {"a": "b"}}
+        place = f"{CONFIG_MAPS}/a"
+        told = await server.patch(
+            f"{place}?fieldManager=m", body, code=400, kind="apply-patch+yaml"
+        )
+        assert told["message"] == f"invalid object type: {shown}"
+        assert told["reason"] == "BadRequest"
+        await server.get(place, code=404)

@@ -2,6 +2,7 @@
 
 import gzip
 
+import anyio
 import pytest
 import yaml
 
@@ -150,6 +151,38 @@ async def test_exact_revision_shows_what_was_then():
         path = f"{CONFIG_MAPS}?resourceVersion={then}&resourceVersionMatch="
         assert names(await server.get(path + "Exact")) == ["a"]
         assert names(await server.get(path + "NotOlderThan")) == ["a", "b"]
+
+
+async def test_object_is_read_at_least_as_new_as_asked():
+    async with serving(limits=ApiLimits(revision_wait_seconds=0.01)) as server:
+        made = await server.post(CONFIG_MAPS, config_map("a"))
+        version = made["metadata"]["resourceVersion"]
+        for asked in ("", "0", "1", version):
+            assert await server.get(f"{CONFIG_MAPS}/a?resourceVersion={asked}") == made
+        answer = await server.raw("GET", f"{CONFIG_MAPS}/a?resourceVersion=999")
+        assert answer.status_code == 504
+        assert answer.headers["retry-after"] == "1"
+        status = answer.json()
+        assert status["message"] == f"Timeout: Too large resource version: 999, current: {version}"
+        assert status["details"]["retryAfterSeconds"] == 1
+        assert status["details"]["causes"][0]["reason"] == "ResourceVersionTooLarge"
+        await server.get(f"{CONFIG_MAPS}/a?resourceVersion=x", code=400)
+
+
+async def test_object_that_is_still_to_come_is_waited_for():
+    async with serving() as server:
+        made = await server.post(CONFIG_MAPS, config_map("a"))
+        later = int(made["metadata"]["resourceVersion"]) + 1
+        answers = []
+
+        async def read():
+            answers.append(await server.get(f"{CONFIG_MAPS}/b?resourceVersion={later}"))
+
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(read)
+            await anyio.wait_all_tasks_blocked()
+            made = await server.post(CONFIG_MAPS, config_map("b"))
+        assert answers == [made]
 
 
 async def test_revision_beyond_the_present_is_too_large():

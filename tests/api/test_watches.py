@@ -309,9 +309,38 @@ async def test_watch_of_the_past_replays_up_to_its_moment():
             assert await watch.end() == b""
 
 
-async def test_version_from_the_future_is_too_large():
+async def test_streaming_list_of_a_version_from_the_future_is_too_large():
     async with serving(limits=ApiLimits(revision_wait_seconds=0.01)) as server:
-        await server.get(f"{CLAIMS}?watch=true&resourceVersion=999", code=504)
+        query = "watch=true&sendInitialEvents=true&resourceVersionMatch=NotOlderThan"
+        told = await server.get(f"{CLAIMS}?{query}&resourceVersion=999", code=504)
+        assert told["details"]["causes"][0]["reason"] == "ResourceVersionTooLarge"
+
+
+async def test_watch_from_the_future_is_silent_until_it_comes():
+    async with serving(limits=ApiLimits(revision_wait_seconds=0.01)) as server:
+        made = await server.post(CONFIG_MAPS, config_map("a"))
+        version = int(made["metadata"]["resourceVersion"])
+        query = f"watch=true&resourceVersion={version + 2}"
+        async with server.watch(f"{CONFIG_MAPS}?{query}") as watch:
+            for name in ("b", "c", "d"):
+                await server.post(CONFIG_MAPS, config_map(name))
+            assert await watch.changes(1) == [("ADDED", "d")]
+            assert watch.status == 200
+
+
+async def test_watch_from_the_future_ends_when_its_time_is_up():
+    async with serving() as server:
+        query = "watch=true&resourceVersion=999&timeoutSeconds=1&allowWatchBookmarks=true"
+        async with server.watch(f"{CONFIG_MAPS}?{query}") as watch:
+            assert await watch.end() == b""
+
+
+async def test_watch_from_the_future_ends_with_the_server():
+    path = f"{CONFIG_MAPS}?watch=true&resourceVersion=999"
+    async with serving() as server, server.watch(path) as watch:
+        await server.post(CONFIG_MAPS, config_map("a"))
+        server.app.end_watches()
+        assert await watch.end() == b""
 
 
 async def test_compacted_version_gets_one_error_and_the_end():

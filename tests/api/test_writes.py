@@ -686,3 +686,24 @@ async def test_event_is_written_through_both_groups():
         missing = await server.get(f"{new}/e", code=404)
         assert missing["message"] == gone["message"]
         assert missing["details"] == {"name": "e", "group": "events.k8s.io", "kind": "events"}
+
+
+@pytest.mark.parametrize("name", ["PartialObjectMetadata", "PartialObjectMetadataList"])
+async def test_deleted_collection_is_told_in_the_form_that_was_asked_for(name):
+    async with serving() as server:
+        made = await server.post(CONFIG_MAPS, config_map("a"))
+        accept = f"application/json;as={name};g=meta.k8s.io;v=v1"
+        told = await server.call("DELETE", CONFIG_MAPS, None, 200, accept=accept)
+        assert (told["kind"], told["apiVersion"]) == (
+            "PartialObjectMetadataList",
+            "meta.k8s.io/v1",
+        )
+        (item,) = told["items"]
+        assert item == {
+            "kind": "PartialObjectMetadata",
+            "apiVersion": "meta.k8s.io/v1",
+            "metadata": made["metadata"],
+        }
+        await server.post(CONFIG_MAPS, config_map("b"))
+        table = await server.call("DELETE", CONFIG_MAPS, None, 200, accept=TABLE)
+        assert [row["cells"][0] for row in table["rows"]] == ["b"]

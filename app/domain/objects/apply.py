@@ -105,13 +105,24 @@ def _no_manager() -> Invalid:
     return field_errors.rejection("PatchOptions", "meta.k8s.io", "", [error])
 
 
+def _check_type(kind: Kind, expected: str, body: JsonObject) -> None:
+    """Raise BadRequest unless the configuration says itself what it is. Parity: upstream's text."""
+    version, name = body.get("apiVersion"), body.get("kind")
+    if version == expected and name == kind.kind:
+        return
+    given = version if isinstance(version, str) else ""
+    named = name if isinstance(name, str) else ""
+    shown = given if "/" in given or not given else f"/{given}"
+    raise BadRequest(f"invalid object type: {shown or '/'}, Kind={named}")
+
+
 def _config(kind: Kind, command: PatchObject, rules: Rules) -> tuple[JsonObject, tuple[str, ...]]:
     """The configuration in the storage version, pruned and with nothing filled in."""
     body = command.body
     if not isinstance(body, dict):
         raise BadRequest("an applied configuration must be an object")
     expected = registry.api_version(command.key.group, command.version)
-    admission.check_type(kind, expected, body)
+    _check_type(kind, expected, body)
     written = body.get("metadata")
     if isinstance(written, dict) and written.get("managedFields"):
         raise BadRequest("metadata.managedFields must be nil")
