@@ -13,7 +13,7 @@ import msgspec
 
 from app.domain.log import Event, EventType, ObjectKey, Revision
 from app.domain.log.projection import Column, Row, RowKey, RowSetHash, Table
-from app.domain.objects.quota_usage import Tally
+from app.domain.objects.quota_usage import PODS, Scopes, Tally
 from app.domain.values.json_tree import JsonObject
 from projections import outlines
 
@@ -157,8 +157,11 @@ class ObjectsProjection:
         """The key of the object with that uid, if it exists."""
         return self._uids.get(uid)
 
-    def tally(self, namespace: str) -> Tally:
-        """What the objects of a namespace count for in quotas; kept from the first call on."""
+    def tally(self, namespace: str, scopes: Scopes | None = None) -> Tally:
+        """What the objects of a namespace count for in quotas; kept from the first call on.
+
+        So are, once they were asked for, the sums of the pods within scopes.
+        """
         found = self._tallies.get(namespace)
         if found is None:
             found = Tally()
@@ -168,6 +171,9 @@ class ObjectsProjection:
             if len(self._tallies) >= TALLIES_MAX:
                 self._tallies.clear()
             self._tallies[namespace] = found
+        if scopes and found.within(scopes) is None:
+            pods = self.events(*PODS, namespace)
+            found.keep_within(scopes, (self._read(event) for event in pods))
         return found
 
     def tables(self) -> tuple[Table, ...]:

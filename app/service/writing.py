@@ -42,7 +42,7 @@ from app.domain.objects.commands import (
     UpdateObject,
 )
 from app.domain.objects.decided import Decided
-from app.domain.objects.quota_usage import Tally
+from app.domain.objects.quota_usage import Scopes, Tally
 from app.domain.objects.reader import ObjectsReader
 from app.domain.objects.rules import Rules
 from app.domain.values.json_tree import JsonObject
@@ -176,16 +176,16 @@ class StagedObjects:
         found = set(self._base.keys(group, resource, namespace)) - touched
         return sorted(found | {key for key in touched if self._events[key] is not None})
 
-    def tally(self, namespace: str) -> Tally:
+    def tally(self, namespace: str, scopes: Scopes | None = None) -> Tally:
         """What the objects of a namespace count for in quotas, as the batch has left them.
 
         Kept with the length of the undo list that it covers, so that each staged event is counted
-        once however often somebody asks.
+        once however often somebody asks. Scopes that are new to it are asked of the base.
         """
-        covered, tally = self._tallies.get(namespace) or (
-            0,
-            quota.tally_of(self._base, namespace).copy(),
-        )
+        held = self._tallies.get(namespace)
+        if held is None or (scopes and held[1].within(scopes) is None):
+            held = 0, quota.tally_of(self._base, namespace, scopes).copy()
+        covered, tally = held
         before: dict[ObjectKey, object] = {}
         for key, previous in self._undo[covered:]:
             if key.namespace == namespace:

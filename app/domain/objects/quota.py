@@ -2,8 +2,8 @@
 
 Upstream trusts numbers in the quota's status; here they are sums over the objects at the moment of
 asking, so two creates at once cannot both take the last device. Readers that keep such sums hand
-them out (`Tallies`); for others they are made anew, and so are the sums of quotas with scopes, over
-the pods of the namespace. Texts are upstream's.
+them out (`Tallies`), also those of the pods within the scopes of a quota; for others they are made
+anew. Texts are upstream's.
 """
 
 from collections.abc import Iterable, Mapping
@@ -13,7 +13,7 @@ from app.domain.errors import Forbidden
 from app.domain.log import ObjectKey
 from app.domain.objects import extended_resources, kinds, quota_scopes, quota_usage, rejections
 from app.domain.objects.extended_resources import IMPLICIT
-from app.domain.objects.quota_usage import CLAIMS, DEVICES_SUFFIX, PODS, REQUESTS, Tally
+from app.domain.objects.quota_usage import CLAIMS, DEVICES_SUFFIX, PODS, REQUESTS, Scopes, Tally
 from app.domain.objects.reader import ObjectsReader
 from app.domain.objects.registry import CORE, RESOURCE, Kind
 from app.domain.values import json_tree, quantity
@@ -30,8 +30,11 @@ Place = tuple[str, str]
 class Tallies(Protocol):
     """A reader that keeps the sums of namespaces which have been asked for."""
 
-    def tally(self, namespace: str) -> Tally:
-        """The sums of the namespace; shared, not to be changed."""
+    def tally(self, namespace: str, scopes: Scopes | None = None) -> Tally:
+        """The sums of the namespace; shared, not to be changed.
+
+        With scopes it has those of the pods within them too.
+        """
         ...
 
 
@@ -71,18 +74,21 @@ def used(
     """What the namespace of a quota uses of each name, as far as the quota counts it."""
     scopes = quota_scopes.of(quota)
     if scopes:
-        alone = _tally_within(reader, place.namespace, scopes)
+        alone = tally_of(reader, place.namespace, scopes).within(scopes)
+        assert alone is not None, "asked for with these scopes"
         return {name: alone.amount(name) for name in names}
     tally = tally_of(reader, place.namespace)
     aliases = _aliases(reader, names)
     return {name: tally.amount(name, aliases.get(name, ())) for name in names}
 
 
-def tally_of(reader: ObjectsReader, namespace: str) -> Tally:
-    """The sums of a namespace, kept by the reader or made now."""
+def tally_of(reader: ObjectsReader, namespace: str, scopes: Scopes | None = None) -> Tally:
+    """The sums of a namespace, kept by the reader or made now; with scopes, theirs too."""
     if isinstance(reader, Tallies):
-        return reader.tally(namespace)
+        return reader.tally(namespace, scopes)
     made = Tally()
+    if scopes:
+        made.keep_within(scopes, ())
     for kind in kinds.all_kinds(reader):
         for key in reader.keys(kind.group, kind.plural, namespace):
             tree = reader.get(key)
@@ -121,16 +127,6 @@ def places_of(name: str) -> frozenset[Place]:
     plain = plain.removeprefix(quota_usage.LIMITS) if plain == name else plain
     is_huge = plain.startswith(quota_usage.HUGE_PAGES)
     return frozenset((PODS,)) if plain in quota_usage.COMPUTE or is_huge else frozenset()
-
-
-def _tally_within(reader: ObjectsReader, namespace: str, scopes: list[JsonObject]) -> Tally:
-    """The sums of the pods that are within all scopes."""
-    made = Tally()
-    for key in reader.keys(*PODS, namespace):
-        tree = reader.get(key)
-        if tree is not None and quota_scopes.match(scopes, tree):
-            made.add(*PODS, tree)
-    return made
 
 
 def _asked(reader: ObjectsReader, kind: Kind, tree: JsonObject) -> dict[str, Quantity]:

@@ -11,7 +11,9 @@ quota), KEP-5004.
 
 from collections.abc import Iterable, Mapping
 
-from app.domain.objects import extended_resources
+import msgspec
+
+from app.domain.objects import extended_resources, quota_scopes
 from app.domain.objects.registry import CORE, RESOURCE
 from app.domain.values import json_tree, quantity
 from app.domain.values.json_tree import JsonObject, JsonView
@@ -52,7 +54,14 @@ whose names have no colon."""
 _OLD_CLASS = "volume.beta.kubernetes.io/storage-class"
 _ONE = quantity.from_integer(1)
 
+SCOPES_MAX = 64
+"""Sets of scopes for which one namespace keeps sums; beyond it they are begun anew."""
+
 Usage = Mapping[str, Quantity]
+Scopes = list[JsonObject]
+"""What a pod must meet, as `quota_scopes.of` reads it off a quota."""
+
+_encode = msgspec.json.Encoder(order="deterministic").encode
 
 
 def of_object(group: str, resource: str, tree: JsonView) -> dict[str, Quantity]:
@@ -72,27 +81,59 @@ def of_object(group: str, resource: str, tree: JsonView) -> dict[str, Quantity]:
 
 
 class Tally:
-    """The running sums of one namespace. Each change costs what the object counts for."""
+    """The running sums of one namespace. Each change costs what the object counts for.
+
+    Beside the sums over everything it keeps those of the pods within the scopes that somebody has
+    asked for, each as a tally of its own.
+    """
 
     def __init__(self) -> None:
         self._nanos: dict[str, int] = {}
         self._formats: dict[str, Format] = {}
+        self._within: dict[bytes, tuple[Scopes, Tally]] = {}
 
     def copy(self) -> "Tally":
         """Independent sums of the same amounts."""
         made = Tally()
         made._nanos = dict(self._nanos)
         made._formats = dict(self._formats)
+        made._within = {
+            name: (scopes, tally.copy()) for name, (scopes, tally) in self._within.items()
+        }
+        return made
+
+    def within(self, scopes: Scopes) -> "Tally | None":
+        """The sums of the pods within all scopes; None when they are not kept."""
+        found = self._within.get(_name_of(scopes))
+        return found[1] if found is not None else None
+
+    def keep_within(self, scopes: Scopes, pods: Iterable[JsonView]) -> "Tally":
+        """Keep the sums of the pods within all scopes from now on, beginning with these pods."""
+        made = Tally()
+        for pod in pods:
+            if quota_scopes.match(scopes, pod):
+                made.add(*PODS, pod)
+        if len(self._within) >= SCOPES_MAX:
+            self._within.clear()
+        self._within[_name_of(scopes)] = (scopes, made)
         return made
 
     def add(self, group: str, resource: str, tree: JsonView) -> None:
         """Count an object that is there now."""
+        if self._within and (group, resource) == PODS:
+            for scopes, tally in self._within.values():
+                if quota_scopes.match(scopes, tree):
+                    tally.add(group, resource, tree)
         for name, amount in of_object(group, resource, tree).items():
             self._nanos[name] = self._nanos.get(name, 0) + amount.nanos
             self._formats.setdefault(name, amount.format)
 
     def remove(self, group: str, resource: str, tree: JsonView) -> None:
         """Count an object no more."""
+        if self._within and (group, resource) == PODS:
+            for scopes, tally in self._within.values():
+                if quota_scopes.match(scopes, tree):
+                    tally.remove(group, resource, tree)
         for name, amount in of_object(group, resource, tree).items():
             left = self._nanos.get(name, 0) - amount.nanos
             if left:
@@ -109,6 +150,10 @@ class Tally:
         """The sum under a name and those that count for it as well."""
         nanos = self._nanos.get(name, 0) + sum(self._nanos.get(other, 0) for other in more)
         return quantity.from_nanos(nanos, self._formats.get(name, Format.DECIMAL_SI))
+
+
+def _name_of(scopes: Scopes) -> bytes:
+    return _encode(scopes)
 
 
 def effective(spec: JsonView, field: str) -> dict[str, Quantity]:

@@ -5,7 +5,7 @@ import pytest
 
 from app.domain.errors import Forbidden
 from app.domain.log import EventType, ObjectKey
-from app.domain.objects import quota_usage
+from app.domain.objects import quota_scopes, quota_usage
 from app.domain.values import quantity
 from app.service.writing import StagedObjects
 from tests.cluster import Cluster, claim_spec
@@ -235,14 +235,21 @@ def test_devices_of_claims_count_for_the_extended_resource_of_their_class():
 def test_running_sums_are_what_counting_anew_gives(seed):
     world = World(seed)
     objects = world.cluster.line.views.objects
-    objects.tally("default")
+    scopes = [{"scopeName": "BestEffort", "operator": "Exists"}]
+    objects.tally("default", scopes)
     for _ in range(40):
         world.step()
         anew = quota_usage.Tally()
+        anew.keep_within(scopes, ())
         for group, resource in objects.resources():
             for event in objects.events(group, resource, "default"):
                 anew.add(group, resource, event.object)
-        assert objects.tally("default").amounts() == anew.amounts(), f"seed {seed}"
+        kept = objects.tally("default")
+        assert kept.amounts() == anew.amounts(), f"seed {seed}"
+        within, expected = kept.within(scopes), anew.within(scopes)
+        assert within is not None
+        assert expected is not None
+        assert within.amounts() == expected.amounts(), f"seed {seed}"
 
 
 def test_sums_within_a_batch_follow_what_is_staged_and_taken_back():
@@ -282,6 +289,52 @@ def test_sums_are_kept_from_one_create_to_the_next():
         cluster.claim(f"claim-{number}")
     assert objects.tally("default") is kept
     assert str(kept.amount(f"gpu{DEVICES}")) == "6"
+
+
+def test_pods_within_scopes_are_judged_once_each(monkeypatch):
+    cluster = Cluster()
+    spec = {"hard": {"pods": "1000"}, "scopes": ["BestEffort"]}
+    cluster.create("v1", "ResourceQuota", "q", spec=spec)
+    judged = []
+    match = quota_scopes.match
+    monkeypatch.setattr(
+        quota_scopes, "match", lambda scopes, pod: judged.append(pod) or match(scopes, pod)
+    )
+    numbers = []
+    for number in range(20):
+        judged.clear()
+        plain_pod(cluster, f"p{number}")
+        numbers.append(len(judged))
+    assert max(numbers[10:]) == max(numbers[1:10])
+
+
+def test_sums_within_scopes_follow_a_batch_and_forget_the_oldest_sets():
+    cluster = scoped("BestEffort")
+    plain_pod(cluster, "there")
+    objects = cluster.line.views.objects
+    staged = StagedObjects(objects)
+    scopes = quota_scopes.of(cluster.must("resourcequotas", "q"))
+    event = objects.event(ObjectKey("", "pods", "default", "there"))
+    assert event is not None
+
+    def count() -> str:
+        within = staged.tally("default", scopes).within(scopes)
+        assert within is not None
+        return str(within.amount("pods"))
+
+    staged.tally("default")
+    assert count() == "1"
+    mark = staged.mark()
+    staged.stage([msgspec.structs.replace(event, key=event.key._replace(name="other"))])
+    assert count() == "2"
+    staged.stage([msgspec.structs.replace(event, type=EventType.OBJECT_DELETED)])
+    assert count() == "1"
+    staged.restore(mark)
+    assert count() == "1"
+    for number in range(quota_usage.SCOPES_MAX + 1):
+        other = [{"scopeName": "PriorityClass", "operator": "In", "values": [str(number)]}]
+        assert objects.tally("default", other).within(other) is not None
+    assert objects.tally("default").within(scopes) is None
 
 
 def scoped(*scopes: str, **expression: object) -> Cluster:
