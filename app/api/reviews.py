@@ -13,7 +13,7 @@ from app.api.limits import ApiLimits
 from app.api.messages import Answer, Request
 from app.api.paths import ResourcePath
 from app.api.representations import encode
-from app.api.service_tokens import ServiceTokens
+from app.api.service_tokens import AUDIENCE, ServiceTokens
 from app.domain.errors import BadRequest
 from app.domain.log import Actor
 from app.domain.objects import field_errors
@@ -62,7 +62,7 @@ async def answer(
         case "SelfSubjectReview":
             tree["status"] = {"userInfo": _user(identity)}
         case "TokenReview":
-            tree["status"] = _token_status(json_tree.text(spec, "token"), runtime, by)
+            tree["status"] = _token_status(spec, runtime, by)
         case "SelfSubjectRulesReview":
             namespace = json_tree.text(spec, "namespace")
             if not namespace:
@@ -139,11 +139,19 @@ def _rules(
     }
 
 
-def _token_status(token: str, runtime: HistoryRuntime, by: Reviewing) -> JsonObject:
-    known = by.authenticator.identify_token(token) or by.tokens.identify_token(runtime, token)
-    if known is None:
+def _token_status(spec: JsonView, runtime: HistoryRuntime, by: Reviewing) -> JsonObject:
+    token, audiences = json_tree.text(spec, "token"), json_tree.texts(spec, "audiences")
+    known = by.authenticator.identify_token(token)
+    if known is not None:
+        # The line of a file says nothing of audiences, so it is for this server.
+        meant = [name for name in audiences or [AUDIENCE] if name == AUDIENCE]
+        found = (known, meant) if meant else None
+    else:
+        found = by.tokens.review(runtime, token, audiences)
+    if found is None:
         return {"authenticated": False, "error": "the token is not known", "user": {}}
-    return {"authenticated": True, "user": _user(known)}
+    identity, meant = found
+    return {"authenticated": True, "user": _user(identity), "audiences": meant}
 
 
 def _user(identity: Identity) -> JsonObject:

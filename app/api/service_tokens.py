@@ -1,15 +1,16 @@
 """Tokens of service accounts: issued on request, signed, short-lived, good in one history.
 
-A token is a JSON Web Token signed with a key of the process; no token is stored, and all end with
-the process. One is believed until its time is over, and only while its account, and the pod or
-other object that it is bound to, are there with the uid that they had. Parity: TokenRequest of
-authentication.k8s.io/v1; api-surface.md 11 and 14.
+A token is a JSON Web Token signed with the key of the data folder, so that it is known after a
+restart and to other processes; no token is stored. One is believed until its time is over, and only
+while its account, and the pod or other object that it is bound to, are there with the uid that they
+had. Parity: TokenRequest of authentication.k8s.io/v1; api-surface.md 11 and 14.
 """
 
 import base64
 import binascii
 import hashlib
 import hmac
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import msgspec
@@ -92,7 +93,7 @@ class ServiceTokens:
         }
 
     def claims_of(self, request: Request) -> JsonObject | None:
-        """What a token that this process has signed says; None when the request has none."""
+        """What a token that our key has signed says; None when the request has none."""
         if request.scope.get(PEER) is not None:
             return None
         scheme, _, token = request.header(b"authorization").partition(" ")
@@ -101,14 +102,21 @@ class ServiceTokens:
     def identify(self, runtime: HistoryRuntime, claims: JsonView) -> Identity:
         """Whose token it is. Raises Unauthorized when it is over, or for another history."""
         found = self._identity(runtime, claims)
-        if found is None:
+        if found is None or AUDIENCE not in json_tree.texts(claims, "aud"):
             raise Unauthorized("Unauthorized")
         return found
 
-    def identify_token(self, runtime: HistoryRuntime, token: str) -> Identity | None:
-        """Whose token it is; None for one that is not believed here."""
+    def review(
+        self, runtime: HistoryRuntime, token: str, audiences: Sequence[str]
+    ) -> tuple[Identity, list[str]] | None:
+        """Whose token it is and for whom of the audiences; None for one that is not believed."""
         claims = self.read(token)
-        return None if claims is None else self._identity(runtime, claims)
+        if claims is None:
+            return None
+        wanted = audiences or (AUDIENCE,)
+        meant = [name for name in wanted if name in json_tree.texts(claims, "aud")]
+        found = self._identity(runtime, claims) if meant else None
+        return None if found is None else (found, meant)
 
     def read(self, token: str) -> JsonObject | None:
         """The content of a token of ours, whether it is over or not; None for any other."""
@@ -127,7 +135,7 @@ class ServiceTokens:
     def _identity(self, runtime: HistoryRuntime, claims: JsonView) -> Identity | None:
         reader = runtime.views.objects
         now = max(runtime.clock.now(), runtime.head.time)
-        if claims["redra.history"] != str(runtime.info.id) or AUDIENCE not in claims["aud"]:
+        if claims["redra.history"] != str(runtime.info.id):
             return None
         if now >= claims["exp"] * SECOND:
             return None

@@ -7,6 +7,7 @@ import ssl
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from app.adapters import signing_keys
 from app.adapters.certificates import Certificate, CertificateFolder
 from app.adapters.clock import SystemClock
 from app.api import tokens
@@ -16,7 +17,8 @@ from app.domain.errors import InputError, Rejected
 from app.domain.objects import decode
 from app.settings import Settings
 
-_KEY_BYTES = 32
+TOKEN_KEY = "service-accounts.key"  # noqa: S105 - the name of a file
+"""The file in the data folder that holds the key of service accounts' tokens."""
 LOCAL_TOKEN = "local"  # noqa: S105 - not a secret: it names who asks, on loopback only
 """The token in the kubeconfig of a server without authentication; clients insist on having one."""
 
@@ -84,7 +86,10 @@ def open_door(settings: Settings) -> Door:
         server = folder.server(_hosts(address))
         client = folder.client("admin", user=ADMIN.user, groups=("system:masters",))
         credentials = Credentials(
-            tokens=known.actors, uids=known.uids, anonymous=None, token_key=_token_key()
+            tokens=known.actors,
+            uids=known.uids,
+            anonymous=None,
+            token_key=_token_key(settings),
         )
         return Door(
             address=address,
@@ -102,14 +107,14 @@ def open_door(settings: Settings) -> Door:
         uids=known.uids,
         anonymous=ANONYMOUS,
         loopback_only=True,
-        token_key=_token_key(),
+        token_key=_token_key(settings),
     )
     return Door(address=address, credentials=credentials, authorization=authorization, token=token)
 
 
-def _token_key() -> bytes:
-    """A key that nobody else knows; tokens that it has signed end with the process."""
-    return secrets.token_bytes(_KEY_BYTES)
+def _token_key(settings: Settings) -> bytes:
+    """The key of the data folder: tokens outlive the process, and its others believe them too."""
+    return signing_keys.open_key(settings.data / TOKEN_KEY)
 
 
 def parse_address(text: str) -> Address:

@@ -5,6 +5,7 @@ import json
 
 import pytest
 
+from app.adapters.memory import MemoryStore
 from app.api.authentication import Credentials
 from app.api.authorization import Authorization
 from app.api.service_tokens import AUDIENCE, ServiceTokens
@@ -138,6 +139,39 @@ async def test_token_for_others_is_not_believed_here():
         await account(server)
         made = await token(server, audiences=["vault"])
         await server.get(CONFIG_MAPS, 401, **bearer(made))
+
+
+async def test_review_tells_for_whom_a_token_is():
+    async with serving(credentials=KNOWN) as server:
+        await account(server)
+        made = await token(server, audiences=["vault", "queue"])
+
+        async def reviewed(**spec):
+            return (await server.post(REVIEWS, {"spec": spec}, **AS_ROOT))["status"]
+
+        found = await reviewed(token=made, audiences=["mail", "vault"])
+        assert (found["authenticated"], found["audiences"]) == (True, ["vault"])
+        for other in ({}, {"audiences": ["mail"]}):
+            assert not (await reviewed(token=made, **other))["authenticated"]
+        assert (await reviewed(token=await token(server)))["audiences"] == [AUDIENCE]
+        assert (await reviewed(token="root-token"))["audiences"] == [AUDIENCE]
+        assert not (await reviewed(token="root-token", audiences=["mail"]))["authenticated"]
+
+
+async def test_token_is_known_after_a_restart_and_to_who_has_the_same_key():
+    store = MemoryStore()
+    async with serving(credentials=KNOWN, store=store) as server:
+        await account(server)
+        made = bearer(await token(server))
+    async with serving(credentials=KNOWN, store=store) as server:
+        seen = await server.post(WHOAMI, {}, **made)
+        assert seen["status"]["userInfo"]["username"] == "system:serviceaccount:default:driver"
+        await server.call("DELETE", f"{ACCOUNTS}/driver", None, 200, **AS_ROOT)
+        await server.post(WHOAMI, {}, 401, **made)
+    other = Credentials(tokens={"root-token": ROOT}, anonymous=None, token_key=b"o" * 32)
+    async with serving(credentials=other, store=store) as server:
+        await account(server)
+        await server.post(WHOAMI, {}, 401, **made)
 
 
 async def test_review_knows_tokens_while_they_last():

@@ -1,0 +1,35 @@
+"""Tokens of service accounts outlive the real process that made them, by the key in its folder."""
+
+import httpx
+
+from tests.acceptance.server_process import ServerProcess
+
+ACCOUNTS = "/api/v1/namespaces/default/serviceaccounts"
+REVIEWS = "/apis/authentication.k8s.io/v1/tokenreviews"
+
+
+def reviewed(server, token):
+    review = {"spec": {"token": token}}
+    return httpx.post(f"{server.url}{REVIEWS}", json=review, timeout=30).json()["status"]
+
+
+def test_token_is_known_after_a_restart_until_its_key_is_removed(tmp_path):
+    server = ServerProcess(tmp_path)
+    try:
+        server.start()
+        body = {"metadata": {"name": "driver"}}
+        httpx.post(f"{server.url}{ACCOUNTS}", json=body, timeout=30).raise_for_status()
+        made = httpx.post(f"{server.url}{ACCOUNTS}/driver/token", json={"spec": {}}, timeout=30)
+        token = made.json()["status"]["token"]
+        key = server.data / "service-accounts.key"
+        assert key.stat().st_mode & 0o777 == 0o600
+        server.restart()
+        found = reviewed(server, token)
+        assert found["authenticated"], found
+        assert found["user"]["username"] == "system:serviceaccount:default:driver"
+        server.end()
+        key.unlink()
+        server.start()
+        assert not reviewed(server, token)["authenticated"]
+    finally:
+        server.end()
