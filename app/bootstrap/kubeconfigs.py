@@ -2,7 +2,7 @@
 
 import base64
 import socket
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -11,10 +11,13 @@ from urllib.parse import quote, urlsplit
 import yaml
 
 from app.adapters.certificates import Certificate, write_private
-from app.domain.errors import InputError
+from app.bootstrap import stores
+from app.domain.errors import InputError, LogError
 from app.domain.values.json_tree import JsonObject
 from app.service import histories as names
 from app.service import moments as moment_texts
+from app.service.histories import DEFAULT_HISTORY
+from app.settings import Settings
 
 NAME = "redra"
 """Name of cluster, user and context for the default history."""
@@ -83,12 +86,32 @@ def for_moments(
     shown: list[tuple[str, JsonObject]] = []
     if not histories and not moments:
         shown.append((NAME, cluster | {"server": base}))
-    for history in histories or (["default"] if moments else []):
+    for history in histories or ([DEFAULT_HISTORY] if moments else []):
         for moment in moments or [""]:
             at = f"@{moment}" if moment else ""
             place = quote(f"{history}{at}", safe="@:+")
             shown.append((f"{history}{at}", cluster | {"server": f"{base}/h/{place}"}))
     return _text(shown, user).decode()
+
+
+async def check_histories(
+    settings: Settings, histories: Sequence[str], *, note: Callable[[str], None]
+) -> None:
+    """Raise InputError for a history that the data of the settings does not hold.
+
+    The default history is there once a server was. Where nobody can be asked, because the data is
+    elsewhere or does not answer, every name passes; `note` hears of the latter.
+    """
+    named = [name for name in histories if name != DEFAULT_HISTORY]
+    is_here = bool(settings.database_url) or (settings.data / "postgres").exists()
+    if not named or not is_here:
+        return
+    try:
+        async with stores.open_store(settings) as store:
+            for name in named:
+                await stores.find_history(store, name)
+    except LogError as problem:
+        note(f"nobody could be asked for {', '.join(named)}: {problem}")
 
 
 def _text(clusters: Sequence[tuple[str, JsonObject]], user: JsonObject) -> bytes:

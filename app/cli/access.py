@@ -1,5 +1,6 @@
 """`redra kubeconfig`: how clients reach a server, its histories and their past."""
 
+from functools import partial
 from typing import Annotated
 
 import typer
@@ -27,7 +28,8 @@ def kubeconfig(
     """Print a kubeconfig with a context for each history and moment.
 
     Address and credentials are those of the server that runs, or ran last, on the data folder.
-    Contexts are named as in paths: HISTORY or HISTORY@MOMENT; the past is read-only.
+    Contexts are named as in paths: HISTORY or HISTORY@MOMENT; the past is read-only. A history that
+    is not there is refused, as far as the data can be asked.
     """
     from app.bootstrap import choices, kubeconfigs
 
@@ -35,4 +37,5 @@ def kubeconfig(
     text = kubeconfigs.for_moments(
         settings.data / "kubeconfig", histories=history or (), moments=at or (), server=server
     )
+    console.run(partial(kubeconfigs.check_histories, settings, history or (), note=console.note))
     console.say(text.rstrip())

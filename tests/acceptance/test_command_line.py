@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from app.bootstrap import children, serving
+from app.bootstrap import children, kubeconfigs, serving
 from app.domain.errors import InputError
 
 ROOT = Path(__file__).resolve().parent.parent.parent
@@ -110,6 +110,17 @@ def test_database_that_does_not_answer_is_one_sentence() -> None:
     assert code == 1
     assert len(error.strip().splitlines()) == 1
     assert error.startswith("redra: ")
+
+
+def test_kubeconfig_is_printed_when_the_database_does_not_answer(tmp_path: Path) -> None:
+    access = kubeconfigs.Access(url="http://127.0.0.1:1", token="t")
+    kubeconfigs.write(tmp_path / "kubeconfig", access)
+    code, out, error = redra(
+        "kubeconfig", "--history", "other", data=tmp_path,
+        REDRA_DATABASE_URL="postgresql://127.0.0.1:1/nowhere",
+    )  # fmt: skip
+    assert (code, "current-context: other" in out) == (0, True), error
+    assert error.startswith("nobody could be asked for other: ")
 
 
 def test_bad_setting_names_its_variable() -> None:

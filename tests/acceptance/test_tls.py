@@ -287,6 +287,22 @@ def test_kubeconfig_needs_a_server_and_a_sensible_moment(tmp_path: Path, cluster
     assert (odd.returncode, "'yesterday' is neither" in odd.stderr) == (2, True)
 
 
+def test_kubeconfig_names_no_history_that_is_not_there(cluster: Cluster, tmp_path: Path) -> None:
+    for words in (
+        ("--history", "nope"),
+        ("--history", "default", "--history", "nope", "--at", "1"),
+    ):
+        refused = cluster.redra("kubeconfig", *words)
+        assert (refused.returncode, refused.stdout) == (2, "")
+        assert refused.stderr == "redra: there is no history 'nope'; choose from default\n"
+    # A copy of the file on another machine has nobody to ask.
+    place = tmp_path / "elsewhere"
+    place.mkdir()
+    (place / "kubeconfig").write_bytes((cluster.data / "kubeconfig").read_bytes())
+    printed = Cluster(data=place, url="").redra("kubeconfig", "--history", "nope")
+    assert yaml.safe_load(printed.stdout)["current-context"] == "nope"
+
+
 def test_certificates_last_over_a_restart(tmp_path: Path) -> None:
     data = tmp_path / "data"
     with running(data, "127.0.0.1:0", "--tls"):
