@@ -36,6 +36,12 @@ class Settings(BaseSettings):
     service_node_ports: str = Field(
         "30000-32767", description="Range from which services get ports of the nodes"
     )
+    event_ttl_seconds: int = Field(
+        3_600,
+        ge=0,
+        description="How long Event objects of new histories stay after their last change; 0: for "
+        "ever",
+    )
 
     # Who may reach it
     tls: bool = Field(False, description="Serve TLS; makes certificates in the data folder's pki")

@@ -59,7 +59,13 @@ def history_settings(chosen: Settings) -> JsonObject:
         found["quirks"] = quirks
         registry.options_from(found)
     if chosen.bind_delay_millis:
-        found["controllers"] = {"bindDelayMillis": chosen.bind_delay_millis}
+        controllers["bindDelayMillis"] = chosen.bind_delay_millis
+    if chosen.event_ttl_seconds:
+        controllers["eventTtlSeconds"] = chosen.event_ttl_seconds
+    if controllers:
+        found["controllers"] = controllers
+        registry.options_from(found)
+    controllers: JsonObject = {}
     return found
 
 

@@ -44,6 +44,7 @@ GROUPS: dict[str, tuple[str, ...]] = {
     "running": (
         *("kubelet", "deployments", "replica-sets", "stateful-sets", "daemon-sets", "jobs"),
         *("quotas", "pool-status", "slice-patches", "disruption"),
+        "event-expiry",
     ),
 }
 """Which controllers run together in a worker process."""

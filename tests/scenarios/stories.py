@@ -134,6 +134,8 @@ class Story:
         kind = event.key.resource
         name = event.key.name
         if kind == "events":
+            if event.type == "ObjectDeleted":
+                return f'is forgotten about {tree["involvedObject"]["name"]}: "{tree["message"]}"'
             if event.type == "ObjectUpdated":
                 count = tree.get("count") or json_tree.get(tree, "series", "count")
                 return f"repeats ({count}) about {tree['involvedObject']['name']}"
@@ -254,10 +256,11 @@ def _cluster(
     off: str = "",
     gates: str = "",
     bind: str = "0",
+    ttl: str = "0",
     **quirks: str,
 ) -> None:
     """A new cluster. `off` names controllers that stand still, `gates` those that are on, `bind`
-    the milliseconds that a binding takes.
+    the milliseconds that a binding takes, `ttl` the seconds that Events stay.
     """
     switches = {name: value == "on" for name, value in quirks.items()}
     stopped = frozenset(off.split(",")) if off else frozenset()
@@ -265,7 +268,8 @@ def _cluster(
     enabled = dict.fromkeys(gates.split(","), True) if gates else {}
     imitated = Profile(version=profile, gates=enabled)
     chosen = replace(releases.quirks_of(imitated), **switches)
-    options = Options(quirks=chosen, off=stopped, bind_delay=delay)
+    life = int(ttl) * SECOND or None
+    options = Options(quirks=chosen, off=stopped, bind_delay=delay, event_ttl=life)
     story.begin(
         Cluster(
             profile=imitated,

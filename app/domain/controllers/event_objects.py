@@ -28,7 +28,9 @@ MANAGER = WriteOptions(field_manager="kube-controller-manager")
 REMEMBERED_MAX = 4096
 """How many facts a reporter counts; the oldest are forgotten first, as upstream's cache does."""
 
-_Fact = tuple[str, str, str, str, str, str]
+_Fact = tuple[str, str, str, str, str]
+"""Uid and name of whom it is about, type, reason and message. Parity: the resourceVersion in the
+reference does not count, other than for reports of the scheduler (controllers.md 4.3, 11.1)."""
 
 
 class Reporter:
@@ -74,7 +76,6 @@ class Reporter:
         fact: _Fact = (
             json_tree.text(subject, "uid"),
             json_tree.text(subject, "name"),
-            json_tree.text(subject, "resourceVersion"),
             kind,
             reason,
             message,
@@ -175,7 +176,6 @@ def _fact_of(tree: JsonView) -> _Fact:
     return (
         json_tree.text(subject, "uid"),
         json_tree.text(subject, "name"),
-        json_tree.text(subject, "resourceVersion"),
         json_tree.text(tree, "type"),
         json_tree.text(tree, "reason"),
         json_tree.text(tree, "message"),

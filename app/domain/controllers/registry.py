@@ -13,10 +13,12 @@ from app.domain.allocation import Features, Quirks
 from app.domain.allocation.quirks import NOT_SWITCHES
 from app.domain.allocation.summary import SummaryBounds
 from app.domain.controllers import releases
+from app.domain.controllers.event_expiry import reconciler as event_expiry
 from app.domain.controllers.claims import ClaimsReconciler
 from app.domain.controllers.claims.reconciler import ACTS_APART
 from app.domain.controllers.definitions import DefinitionReconciler
 from app.domain.controllers.disruption import DisruptionReconciler
+from app.domain.controllers.event_expiry import EventExpiryReconciler
 from app.domain.controllers.eviction import EvictionReconciler
 from app.domain.controllers.garbage import (
     GarbageReconciler,
@@ -50,6 +52,7 @@ from app.domain.objects import profile as profiles
 from app.domain.objects.profile import Profile
 from app.domain.values import json_tree
 from app.domain.values.json_tree import JsonView
+from app.domain.values.timestamps import SECOND
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,7 +63,8 @@ class Options:
     `tie_break` is for replays: it chooses among equally good nodes. `summary` bounds the causes
     that the scheduler's decisions keep (None: they keep none); it is a choice of the process,
     decisions record it. `pace` is for replays too: it says when a key may be looked at. With a
-    `bind_delay` bindings take time.
+    `bind_delay` bindings take time. Event objects end `event_ttl` microseconds after their last
+    change; None: they stay.
     """
 
     quirks: ControllerQuirks | None = None
@@ -69,6 +73,7 @@ class Options:
     tie_break: TieBreak | None = None
     pace: Pace | None = None
     bind_delay: BindDelay | None = None
+    event_ttl: int | None = None
     summary: SummaryBounds | None = SummaryBounds()
 
 
@@ -123,7 +128,11 @@ _MAKERS: Mapping[str, Callable[[_Setting], Reconciler]] = {
     "pool-status": lambda s: PoolStatusReconciler(sums_up=s.profile.version >= "1.37"),
     "slice-patches": lambda _: PatchWarningReconciler(),
     "kubelet": lambda _: KubeletReconciler(),
+    "event-expiry": lambda s: EventExpiryReconciler(s.options.event_ttl or 0),
 }
+
+EVENT_TTL_MAX_SECONDS = 10 * 365 * 24 * 3600
+"""The longest life of Event objects that can be asked for: ten years."""
 
 BIND_DELAY_MAX_MILLIS = 60_000
 """The longest delay of bindings; the real ones are of 30 to 100 ms on an idle machine."""
@@ -180,7 +189,9 @@ def running(profile: Profile, options: Options = Options()) -> tuple[str, ...]:
     return tuple(
         name
         for name in NAMES
-        if name not in options.off and profile.all_enabled(*_GATES_OF.get(name, ()))
+        if name not in options.off
+        and profile.all_enabled(*_GATES_OF.get(name, ()))
+        and (name != event_expiry.NAME or options.event_ttl is not None)
     )
 
 
@@ -229,8 +240,8 @@ def options_from(settings: JsonView) -> Options:
     """The options in the settings of a history.
 
     `controllers.off` lists names, `quirks` maps numbers (`c8`, `q3`) to true or false where they
-    are not to be as in the release, `controllers.bindDelayMillis` makes bindings take so long.
-    Raises InputError for what is not known.
+    are not to be as in the release, `controllers.bindDelayMillis` makes bindings take so long,
+    `controllers.eventTtlSeconds` ends Event objects. Raises InputError for what is not known.
     """
     off = frozenset(json_tree.texts(settings, "controllers", "off"))
     if unknown := sorted(off - set(NAMES)):
@@ -248,29 +259,39 @@ def options_from(settings: JsonView) -> Options:
             raise InputError(f"quirk {name} has no switch: {reason}", place="quirks")
         else:
             raise InputError(f"there is no quirk {name!r}", place="quirks")
+    event_ttl = _number(settings, "eventTtlSeconds", "seconds", EVENT_TTL_MAX_SECONDS)
     return Options(
-        quirks=quirks, allocator_quirks=allocator, off=off, bind_delay=_bind_delay(settings)
+        quirks=quirks,
+        allocator_quirks=allocator,
+        off=off,
+        bind_delay=_bind_delay(settings),
+        event_ttl=event_ttl * SECOND if event_ttl else None,
     )
 
 
 def _bind_delay(settings: JsonView) -> BindDelay | None:
     """Claims are written after half of the delay, the pod is bound after all of it."""
-    millis = json_tree.get(settings, "controllers", "bindDelayMillis")
-    if millis is None or millis == 0:
-        return None
-    if not isinstance(millis, int) or not 0 < millis <= BIND_DELAY_MAX_MILLIS:
+    millis = _number(settings, "bindDelayMillis", "milliseconds", BIND_DELAY_MAX_MILLIS)
+    return FixedBindDelay(millis * 1_000) if millis else None
+
+
+def _number(settings: JsonView, name: str, unit: str, most: int) -> int:
+    """A number in the settings of the controllers, 0 where it is not set. Raises InputError."""
+    found = json_tree.get(settings, "controllers", name)
+    if found is None or (found == 0 and found is not False):
+        return 0
+    if not isinstance(found, int) or isinstance(found, bool) or not 0 < found <= most:
         raise InputError(
-            f"{millis!r} is not a number of milliseconds up to {BIND_DELAY_MAX_MILLIS}",
-            place="controllers.bindDelayMillis",
+            f"{found!r} is not a number of {unit} up to {most}", place=f"controllers.{name}"
         )
-    return FixedBindDelay(millis * 1_000)
+    return found
 
 
 def actor_of(name: str) -> Actor:
     """Under which name a controller's writes stand in the log."""
     if name == "kubelet":
         return _KUBELET
-    if name == "definitions":
+    if name in ("definitions", event_expiry.NAME):
         return API_SERVER
     account = _ACCOUNTS.get(name)
     if account is None:

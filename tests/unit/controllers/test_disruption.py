@@ -167,7 +167,11 @@ def test_budget_without_pods_allows_nothing_and_says_so():
     cluster = cluster_with_node()
     budget(cluster, maxUnavailable=1)
     assert numbers(cluster) == (0, 0, 0, 0)
-    assert set(cluster.messages("db")) == {"No matching pods found"}
+    (name,) = [found for found in cluster.names("events") if found.startswith("db.")]
+    said = cluster.must("events", name)
+    assert (said["message"], said["count"]) == ("No matching pods found", 2)
+    about = said["involvedObject"]["resourceVersion"]
+    assert about != cluster.must("poddisruptionbudgets", "db")["metadata"]["resourceVersion"]
 
 
 @pytest.mark.parametrize(

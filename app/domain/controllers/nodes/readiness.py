@@ -83,7 +83,7 @@ class NodeReconciler:
             return self._say_gone(views, name, uid, cause, now)
         while found := self._queue.take(now):
             (name,), cause = found
-            plan = self._plan(views, name, cause, now, self._refused)
+            plan = self._plan(views, name, cause, now, self._refused, is_untold=None)
             if plan is not None:
                 return plan
         return None
@@ -119,7 +119,9 @@ class NodeReconciler:
             uid = json_tree.text(decision.object, "inputs", "uid")
             return self._say_gone(views, name, uid, cause, Instant(now))
         refused = {name} if json_tree.flag(decision.object, "inputs", "refused") else set()
-        return self._plan(views, name, cause, Instant(now), refused)
+        # After a restart nobody knows of nodes whose Events have ended: they are registered again.
+        is_untold = bool(refused) or json_tree.text(decision.object, "outcome") == "Registered"
+        return self._plan(views, name, cause, Instant(now), refused, is_untold=is_untold)
 
     def _fold_decision(self, event: Event) -> None:
         name, observed = event.key.name, Revision(event.stamp.observed)
@@ -166,14 +168,25 @@ class NodeReconciler:
         )
 
     def _plan(
-        self, views: Views, name: str, cause: Revision, now: Instant, refused: Set[str]
+        self,
+        views: Views,
+        name: str,
+        cause: Revision,
+        now: Instant,
+        refused: Set[str],
+        *,
+        is_untold: bool | None,
     ) -> Plan | None:
-        """The next write; the Event of a node among the `refused` comes last."""
+        """The next write; the Event of a node among the `refused` comes last.
+
+        `is_untold` is None for who is to look whether it has registered the node.
+        """
         key = ObjectKey(*NODES, "", name)
         tree = views.objects.get(key)
         if tree is None:
             return None
-        is_untold = json_tree.text(tree, "metadata", "uid") not in self._registered
+        if is_untold is None:
+            is_untold = json_tree.text(tree, "metadata", "uid") not in self._registered
         comes_last = is_untold and name in refused
         taints = json_tree.objects(tree, "spec", "taints")
         wanted = _wanted(tree, taints, now)

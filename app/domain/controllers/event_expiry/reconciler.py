@@ -1,0 +1,86 @@
+"""Deletes Event objects some time after their last change, a minute's worth in one append.
+
+The API server gives each write of an Event a lease (`--event-ttl`, one hour) and shares leases
+among the writes of a minute, so Events end up to a minute late and together. Here a deletion is an
+event of the log like any other: moments before it show the object for ever.
+"""
+
+from app.domain.controllers.plan import Plan, Reads, Views
+from app.domain.controllers.resources import EVENT_OBJECTS, is_of
+from app.domain.log import Event, EventType, ObjectKey
+from app.domain.objects.commands import Command, DeleteObject
+from app.domain.values import json_tree
+from app.domain.values.timestamps import SECOND, Instant
+
+NAME = "event-expiry"
+
+ROUND = 60 * SECOND
+"""The longest that upstream's leases are shared."""
+
+ENDED_MAX = 200
+"""How many Event objects end in one append."""
+
+PAUSE = SECOND
+"""How long a refused append waits."""
+
+
+class EventExpiryReconciler:
+    """Remembers when Event objects were changed last, oldest first."""
+
+    name = NAME
+    reads: Reads = frozenset({EVENT_OBJECTS})
+
+    def __init__(self, ttl: int) -> None:
+        """`ttl` is the life of an Event object since its last change, in microseconds."""
+        self._ttl = ttl
+        self._changed: dict[ObjectKey, Instant] = {}
+        self._refused_until = Instant(0)
+
+    def fold(self, event: Event, views: Views) -> None:
+        """Begin the time of a changed Event object anew."""
+        if not event.is_about_object or not is_of(event.key, EVENT_OBJECTS):
+            return
+        self._changed.pop(event.key, None)
+        if event.type is not EventType.OBJECT_DELETED:
+            self._changed[event.key] = event.stamp.time
+
+    def step(self, views: Views, now: Instant) -> Plan | None:
+        """End those whose minute has come."""
+        due = self.due()
+        if due is None or due > now:
+            return None
+        commands: list[Command] = []
+        for key, changed in list(self._changed.items()):
+            if self._end(changed) > now or len(commands) == ENDED_MAX:
+                break
+            tree = views.objects.get(key)
+            if tree is None:
+                del self._changed[key]
+                continue
+            uid = json_tree.text(tree, "metadata", "uid")
+            commands.append(DeleteObject(key=key, uid=uid))
+        return Plan(
+            controller=NAME,
+            key=NAME,
+            commands=tuple(commands),
+            observed=views.objects.revision,
+        )
+
+    def settled(self, plan: Plan, problem: str | None, now: Instant) -> None:
+        """Wait a little after a refusal: somebody else deleted one of them."""
+        if problem is not None:
+            self._refused_until = Instant(now + PAUSE)
+
+    def due(self) -> Instant | None:
+        """When the oldest Event object ends."""
+        for changed in self._changed.values():
+            return max(self._end(changed), self._refused_until)
+        return None
+
+    def redecide(self, views: Views, decision: Event) -> Plan | None:
+        """The end of Event objects records no decisions."""
+        return None
+
+    def _end(self, changed: Instant) -> Instant:
+        end = changed + self._ttl
+        return Instant(end + (-end) % ROUND)
