@@ -8,7 +8,7 @@ feels; the rest runs in a thread.
 import argparse
 import time
 
-from app.bootstrap.histories import rules_for
+from app.bootstrap.rules import rules_for
 from app.domain.log import (
     Actor,
     Event,

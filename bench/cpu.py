@@ -15,7 +15,8 @@ import anyio
 import anyio.lowlevel
 
 from app.bootstrap import collecting
-from app.bootstrap.histories import rules_for, views_of
+from app.bootstrap.histories import views_of
+from app.bootstrap.rules import rules_for
 from app.bootstrap.stores import Store, memory_store
 from app.domain.log import Event, HistoryInfo, ObjectKey, Revision
 from app.domain.objects.commands import Command, PatchObject, PatchType

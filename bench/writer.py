@@ -7,7 +7,8 @@ import anyio
 
 from app.bootstrap import collecting
 from app.bootstrap.choices import settings
-from app.bootstrap.histories import open_histories, rules_for
+from app.bootstrap.histories import open_histories
+from app.bootstrap.rules import rules_for
 from app.bootstrap.stores import open_store
 from app.domain.errors import AlreadyExists
 from app.domain.log import Actor, ObjectKey

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from app.adapters.uids import DerivedUids
-from app.bootstrap.histories import rules_for
+from app.bootstrap.rules import rules_for
 from app.domain.controllers import registry
 from app.domain.controllers.plan import Reconciler
 from app.domain.controllers.registry import Options

@@ -9,7 +9,7 @@ import anyio.to_thread
 from app.adapters.history import documents
 from app.adapters.history.limits import ImportLimits
 from app.bootstrap.explanations import blast_bounds, views_at
-from app.bootstrap.histories import rules_of
+from app.bootstrap.rules import rules_of
 from app.bootstrap.stores import Store, find_history
 from app.domain.errors import InputError, Rejected
 from app.service import blasting, blasting_world, moments

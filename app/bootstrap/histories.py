@@ -1,21 +1,17 @@
-"""Opening histories: their rules, views and bounds."""
+"""Opening histories: their views and bounds."""
 
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import replace
 
-from app.adapters import schemas
 from app.bootstrap.choices import history_settings
+from app.bootstrap.rules import rules_of
 from app.bootstrap.stores import Store
-from app.domain import cel
-from app.domain.cel import object_rules
 from app.domain.devices.cel_selectors import CelCompiler
 from app.domain.log import HistoryInfo
 from app.domain.log.projection import Projection
-from app.domain.objects import profile as profiles
-from app.domain.objects import services, validation
+from app.domain.objects import services
 from app.domain.objects.profile import Profile
-from app.domain.objects.rules import ExpressionProblem, Rules
 from app.service.folding import FoldingBounds, fold_until
 from app.service.histories import DEFAULT_HISTORY, Histories
 from app.service.runtime import RuntimeBounds
@@ -40,33 +36,6 @@ async def open_histories(store: Store, settings: Settings) -> AsyncIterator[Hist
     )
     async with histories.running():
         yield histories
-
-
-def rules_of(info: HistoryInfo) -> Rules:
-    """The rules of a history: its profile, the schemas of that release, validation, CEL."""
-    return rules_for(profiles.from_settings(info.settings))
-
-
-def rules_for(profile: Profile) -> Rules:
-    """The rules of a profile."""
-
-    environment = cel.new_environment({gate: profile.enabled(gate) for gate in profiles.GATES})
-
-    def check_expression(text: str) -> ExpressionProblem | None:
-        problem = cel.check_admission(text, environment=environment)
-        if problem is None:
-            return None
-        is_too_costly = problem.reason == "FieldValueForbidden"
-        return ExpressionProblem(detail=problem.detail, is_too_costly=is_too_costly)
-
-    return Rules(
-        profile=profile,
-        schemas=schemas.load(profile.version),
-        validate_create=validation.validate_create,
-        validate_update=validation.validate_update,
-        check_expression=check_expression,
-        object_rules=object_rules,
-    )
 
 
 def views_of(

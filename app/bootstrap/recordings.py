@@ -9,7 +9,8 @@ from app.adapters.history.bundle import BundleReader, BundleWriter
 from app.adapters.history.limits import ImportLimits
 from app.adapters.history.reading import ReadOptions
 from app.bootstrap.choices import history_settings
-from app.bootstrap.histories import folding_bounds, rules_for, views_of
+from app.bootstrap.histories import folding_bounds, views_of
+from app.bootstrap.rules import rules_for
 from app.bootstrap.stores import Store, find_history
 from app.domain.errors import InputError
 from app.domain.log import Revision

@@ -8,8 +8,9 @@ import msgspec
 
 from app.adapters.uids import DerivedUids
 from app.bootstrap import choices
-from app.bootstrap.histories import rules_of, views_of
+from app.bootstrap.histories import views_of
 from app.bootstrap.recordings import Recording, import_history
+from app.bootstrap.rules import rules_of
 from app.bootstrap.stores import Store, find_history, find_revision
 from app.domain.controllers import registry
 from app.domain.controllers.plan import Reconciler

@@ -16,7 +16,7 @@ from app.adapters.uids import RandomUids
 from app.api.application import Application, create_app
 from app.api.authentication import Credentials
 from app.api.limits import ApiLimits
-from app.bootstrap.histories import rules_for
+from app.bootstrap.rules import rules_for
 from app.domain.log import Actor, ObjectKey
 from app.domain.objects import profile as profiles
 from app.domain.objects.commands import CreateObject

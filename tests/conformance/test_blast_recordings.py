@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from app.bootstrap.histories import rules_for
+from app.bootstrap.rules import rules_for
 from app.domain.log import Event, EventType, HistoryInfo
 from app.domain.objects.profile import Profile
 from app.domain.values import json_tree

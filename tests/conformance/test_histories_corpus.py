@@ -7,7 +7,7 @@ import pytest
 
 from app.adapters.history.opening import open_history
 from app.adapters.history.reading import ReadOptions
-from app.bootstrap import histories
+from app.bootstrap import rules
 from app.domain.errors import InputError
 from app.domain.log.records import Op, Quality
 from app.domain.objects import profile
@@ -42,7 +42,7 @@ REASONS = (
 
 
 def options() -> ReadOptions:
-    return ReadOptions(rules=histories.rules_for(profile.from_settings({})))
+    return ReadOptions(rules=rules.rules_for(profile.from_settings({})))
 
 
 def read(path: Path):

@@ -8,7 +8,7 @@ import pytest
 from app.adapters.history.opening import open_history
 from app.adapters.history.reading import ReadOptions
 from app.adapters.memory import MemoryLog, MemoryStore
-from app.bootstrap.histories import rules_for
+from app.bootstrap.rules import rules_for
 from app.domain.devices.cel_selectors import CelCompiler
 from app.domain.log import Event, Revision
 from app.domain.objects.profile import Profile

@@ -24,7 +24,8 @@ from app.adapters.memory import (
     MemoryWakeUp,
 )
 from app.adapters.uids import DerivedUids
-from app.bootstrap.histories import rules_for, views_of
+from app.bootstrap.histories import views_of
+from app.bootstrap.rules import rules_for
 from app.bootstrap.stores import view_tables
 from app.domain.controllers import registry
 from app.domain.devices.cel_selectors import CelCompiler

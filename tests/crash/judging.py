@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Sequence
 
-from app.bootstrap.histories import rules_for
+from app.bootstrap.rules import rules_for
 from app.domain.controllers import registry
 from app.domain.controllers.registry import Options
 from app.domain.devices.cel_selectors import CelCompiler

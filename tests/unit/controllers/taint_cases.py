@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from app.adapters.uids import DerivedUids
-from app.bootstrap.histories import rules_for
+from app.bootstrap.rules import rules_for
 from app.domain.controllers.eviction import EvictionReconciler
 from app.domain.controllers.rule_status import RuleStatusReconciler
 from app.domain.log import ObjectKey

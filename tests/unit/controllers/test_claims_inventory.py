@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 import pytest
 
 from app.adapters.uids import DerivedUids
-from app.bootstrap.histories import rules_for
+from app.bootstrap.rules import rules_for
 from app.domain.controllers.claims import ClaimsReconciler
 from app.domain.log import ObjectKey
 from app.domain.objects.commands import CreateObject, ImportObject

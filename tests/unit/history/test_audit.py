@@ -2,7 +2,7 @@
 
 import pytest
 
-from app.bootstrap import histories
+from app.bootstrap import rules
 from app.domain.errors import InputError
 from app.domain.log.records import Loss, Op, Quality
 from app.domain.objects import profile
@@ -308,7 +308,7 @@ def test_level_request_patches_the_last_state_by_its_marks(tmp_path):
             request={"spec": {"containers": [{"name": "b", "image": "2"}]}},
             second=1,
         ),
-        rules=histories.rules_for(profile.from_settings({})),
+        rules=rules.rules_for(profile.from_settings({})),
     )
     assert records[1].op is Op.MODIFIED
     assert [item["name"] for item in records[1].object["spec"]["containers"]] == ["b", "a"]

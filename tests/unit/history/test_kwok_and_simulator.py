@@ -7,7 +7,7 @@ import pytest
 from app.adapters.history import kwok
 from app.adapters.history.opening import open_history
 from app.adapters.history.reading import ReadOptions
-from app.bootstrap import histories
+from app.bootstrap import rules
 from app.domain.errors import InputError
 from app.domain.log.records import Loss, Op, Quality
 from app.domain.objects import profile
@@ -67,7 +67,7 @@ START = timestamps.parse("2026-01-01T00:00:10Z")
 
 
 def options(**more):
-    return {"rules": histories.rules_for(profile.from_settings({})), **more}
+    return {"rules": rules.rules_for(profile.from_settings({})), **more}
 
 
 def test_offset_is_added_to_the_start():

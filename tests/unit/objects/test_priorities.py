@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from app.bootstrap.histories import rules_for
+from app.bootstrap.rules import rules_for
 from app.domain.errors import Forbidden, Invalid
 from app.domain.log import ObjectKey
 from app.domain.objects import priorities

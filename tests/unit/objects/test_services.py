@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from app.bootstrap.histories import rules_for
+from app.bootstrap.rules import rules_for
 from app.domain.errors import InputError, Invalid, Rejected
 from app.domain.objects import services
 from app.domain.objects.commands import DeleteObject, PatchType

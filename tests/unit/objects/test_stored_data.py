@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from app.bootstrap.histories import rules_for
+from app.bootstrap.rules import rules_for
 from app.domain.errors import BadRequest, Invalid
 from app.domain.objects.profile import Profile
 from app.domain.values.json_tree import JsonObject

@@ -7,7 +7,7 @@ import pytest
 from app.adapters.history.opening import open_history
 from app.adapters.history.reading import ReadOptions
 from app.adapters.memory import MemoryLog, MemoryStore
-from app.bootstrap.histories import rules_for
+from app.bootstrap.rules import rules_for
 from app.domain.controllers import registry
 from app.domain.devices.cel_selectors import CelCompiler
 from app.domain.log import Draft, Event, EventType, Head, HistoryInfo, ObjectKey, Revision

@@ -6,7 +6,7 @@ from contextlib import asynccontextmanager
 import anyio
 import pytest
 
-from app.bootstrap.histories import rules_for
+from app.bootstrap.rules import rules_for
 from app.bootstrap.stores import memory_store
 from app.domain.devices.cel_selectors import CelCompiler
 from app.domain.errors import InputError

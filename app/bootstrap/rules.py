@@ -1,0 +1,36 @@
+"""The rules by which a history is decided, from its settings."""
+
+from app.adapters import schemas
+from app.domain import cel
+from app.domain.cel import object_rules
+from app.domain.log import HistoryInfo
+from app.domain.objects import profile as profiles
+from app.domain.objects import validation
+from app.domain.objects.profile import Profile
+from app.domain.objects.rules import ExpressionProblem, Rules
+
+
+def rules_of(info: HistoryInfo) -> Rules:
+    """The rules of a history: its profile, the schemas of that release, validation, CEL."""
+    return rules_for(profiles.from_settings(info.settings))
+
+
+def rules_for(profile: Profile) -> Rules:
+    """The rules of a profile."""
+    environment = cel.new_environment({gate: profile.enabled(gate) for gate in profiles.GATES})
+
+    def check_expression(text: str) -> ExpressionProblem | None:
+        problem = cel.check_admission(text, environment=environment)
+        if problem is None:
+            return None
+        is_too_costly = problem.reason == "FieldValueForbidden"
+        return ExpressionProblem(detail=problem.detail, is_too_costly=is_too_costly)
+
+    return Rules(
+        profile=profile,
+        schemas=schemas.load(profile.version),
+        validate_create=validation.validate_create,
+        validate_update=validation.validate_update,
+        check_expression=check_expression,
+        object_rules=object_rules,
+    )
