@@ -16,6 +16,10 @@ from app.domain.objects.giving import GiverRights
 from app.domain.objects.registry import Kind
 
 NOT_SERVED = "the server could not find the requested resource"
+NO_CONTAINERS = "an emulated node runs no containers, so there is nothing to connect to"
+INSIDE_CONTAINERS = ("attach", "exec", "portforward", "proxy")
+"""Subresources of pods that a kubelet answers; there is none."""
+
 NOT_ALLOWED = "the server does not allow this method on the requested resource"
 
 
@@ -68,7 +72,8 @@ def find_served(timeline: Timeline, path: ResourcePath) -> Kind:
     if path.name and kind.namespaced and not path.namespace:
         raise NotFound(NOT_SERVED)
     if path.subresource and path.subresource not in discovery.served_subresources(kind):
-        raise NotFound(NOT_SERVED)
+        inside = kind.plural == "pods" and path.subresource in INSIDE_CONTAINERS
+        raise NotFound(NO_CONTAINERS if inside else NOT_SERVED)
     return kind
 
 

@@ -339,8 +339,8 @@ def test_row_16_access_to_subresources_and_paths(server):
 
 REFUSALS = [
     (("logs", "p1"), "an emulated node runs no containers"),
-    (("exec", "p1", "--", "ls"), "unable to upgrade connection"),
-    (("port-forward", "p1", "80"), "unable to upgrade connection"),
+    (("exec", "p1", "--", "ls"), "an emulated node runs no containers"),
+    (("port-forward", "p1", "80"), "an emulated node runs no containers"),
     (("top", "nodes"), "Metrics API not available"),
     (("get", "nonsense"), "the server doesn't have a resource type"),
 ]

@@ -133,7 +133,8 @@ UPGRADES = [
 def test_nothing_can_be_done_inside_a_container(server):
     server.kubectl("run", "shell", "--image=i")
     for words in UPGRADES:
-        assert "unable to upgrade connection" in server.kubectl(*words, code=1).err
+        said = server.kubectl(*words, code=1).err
+        assert "unable to upgrade connection: an emulated node runs no containers" in said
 
 
 def test_containers_and_pods_for_debugging_are_added(server):
