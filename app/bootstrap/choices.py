@@ -58,6 +58,7 @@ def history_settings(chosen: Settings) -> JsonObject:
     if quirks:
         found["quirks"] = quirks
         registry.options_from(found)
+    controllers: JsonObject = {}
     if chosen.bind_delay_millis:
         controllers["bindDelayMillis"] = chosen.bind_delay_millis
     if chosen.event_ttl_seconds:
@@ -65,7 +66,6 @@ def history_settings(chosen: Settings) -> JsonObject:
     if controllers:
         found["controllers"] = controllers
         registry.options_from(found)
-    controllers: JsonObject = {}
     return found
 
 
