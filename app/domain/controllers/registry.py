@@ -13,12 +13,12 @@ from app.domain.allocation import Features, Quirks
 from app.domain.allocation.quirks import NOT_SWITCHES
 from app.domain.allocation.summary import SummaryBounds
 from app.domain.controllers import releases
-from app.domain.controllers.event_expiry import reconciler as event_expiry
 from app.domain.controllers.claims import ClaimsReconciler
 from app.domain.controllers.claims.reconciler import ACTS_APART
 from app.domain.controllers.definitions import DefinitionReconciler
 from app.domain.controllers.disruption import DisruptionReconciler
 from app.domain.controllers.event_expiry import EventExpiryReconciler
+from app.domain.controllers.event_expiry import reconciler as event_expiry
 from app.domain.controllers.eviction import EvictionReconciler
 from app.domain.controllers.garbage import (
     GarbageReconciler,
