@@ -119,8 +119,9 @@ class Watching:
                 f"more than {self._bounds.watchers_max} watches are running",
                 retry_after_seconds=1,
             )
+        revision = options.revision  # refused here when it is no number
         if options.send_initial_events is not None or timeline.past is not None:
-            await timeline.wait_for(options.revision, self._bounds.revision_wait_seconds)
+            await timeline.wait_for(revision, self._bounds.revision_wait_seconds)
         self._started += 1
         bounds = self._bounds
         spread = (self._started * _SPREAD) % 1.0

@@ -316,6 +316,13 @@ async def test_streaming_list_of_a_version_from_the_future_is_too_large():
         assert told["details"]["causes"][0]["reason"] == "ResourceVersionTooLarge"
 
 
+@pytest.mark.parametrize("more", ["", "&sendInitialEvents=true&resourceVersionMatch=NotOlderThan"])
+async def test_version_that_is_no_number_is_refused_before_the_stream_begins(more):
+    async with serving() as server:
+        told = await server.get(f"{CLAIMS}?watch=true&resourceVersion=abc{more}", code=400)
+        assert told["message"].startswith("invalid resource version: ")
+
+
 async def test_watch_from_the_future_is_silent_until_it_comes():
     async with serving(limits=ApiLimits(revision_wait_seconds=0.01)) as server:
         made = await server.post(CONFIG_MAPS, config_map("a"))
