@@ -59,7 +59,6 @@ def history_settings(chosen: Settings) -> JsonObject:
         found["quirks"] = quirks
         registry.options_from(found)
     controllers: JsonObject = {}
-    controllers: JsonObject = {}
     if chosen.bind_delay_millis:
         controllers["bindDelayMillis"] = chosen.bind_delay_millis
     if chosen.event_ttl_seconds:
