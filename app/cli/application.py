@@ -1,5 +1,6 @@
 """All commands under one name, and the one place where errors become sentences and exit codes."""
 
+import sys
 from collections.abc import Sequence
 
 import typer
@@ -48,9 +49,23 @@ for _module in (
 
 def application(arguments: Sequence[str]) -> int:
     """Run one command line; returns the exit code."""
+    code = _run(arguments)
+    try:
+        # What is still held back would otherwise fail after everything, with a code of its own.
+        sys.stdout.flush()
+    except BrokenPipeError:
+        console.silence()
+    return code
+
+
+def _run(arguments: Sequence[str]) -> int:
     try:
         root(args=list(arguments), prog_name="redra")
     except SystemExit as done:
+        if isinstance(done.__context__, BrokenPipeError):
+            # Typer has met it and ends with 1; the reader of our output has what it wants.
+            console.silence()
+            return 0
         return done.code if isinstance(done.code, int) else 1
     except (InputError, LogError, Rejected) as problem:
         return _report(problem)
@@ -64,10 +79,6 @@ def application(arguments: Sequence[str]) -> int:
         return _report(known)
     except KeyboardInterrupt:
         return 130
-    except BrokenPipeError:
-        # The reader of our output has gone, as with `redra log | head`.
-        console.silence()
-        return 0
     return 0
 
 

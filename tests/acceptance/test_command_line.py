@@ -53,6 +53,25 @@ def test_help_lists_every_command() -> None:
         assert command in out
 
 
+@pytest.mark.parametrize("lines", [1, 2_000])
+def test_reader_that_goes_early_is_no_error(lines: int) -> None:
+    # Less than a buffer is written at the end only, more while the command runs.
+    scenario = {"name": "a", "input": {"nodes": [], "classes": [], "slices": [], "claims": []}}
+    work = subprocess.Popen(
+        [sys.executable, "-m", "app.cli", "allocate", "-"],
+        cwd=ROOT,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    assert work.stdout is not None
+    work.stdout.close()
+    work.stdout = None
+    _, error = work.communicate((json.dumps(scenario) + "\n") * lines, timeout=120)
+    assert (work.returncode, error) == (0, "")
+
+
 def test_unknown_command_ends_with_2() -> None:
     code, _, error = redra("nonsense")
     assert code == 2
