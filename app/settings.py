@@ -42,6 +42,12 @@ class Settings(BaseSettings):
         description="How long Event objects of new histories stay after their last change; 0: for "
         "ever",
     )
+    terminated_pods_max: int = Field(
+        12_500,
+        ge=0,
+        le=10_000_000,
+        description="Finished pods that new histories keep, the oldest go first; 0: all",
+    )
 
     # Who may reach it
     tls: bool = Field(False, description="Serve TLS; makes certificates in the data folder's pki")

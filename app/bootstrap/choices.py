@@ -7,6 +7,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from app.domain.controllers import registry
+from app.domain.controllers.garbage.pod_gc import TERMINATED_MAX
 from app.domain.errors import InputError
 from app.domain.objects.profile import Profile
 from app.domain.values.json_tree import JsonObject
@@ -63,6 +64,8 @@ def history_settings(chosen: Settings) -> JsonObject:
         controllers["bindDelayMillis"] = chosen.bind_delay_millis
     if chosen.event_ttl_seconds:
         controllers["eventTtlSeconds"] = chosen.event_ttl_seconds
+    if chosen.terminated_pods_max != TERMINATED_MAX:
+        controllers["terminatedPodsMax"] = chosen.terminated_pods_max
     if controllers:
         found["controllers"] = controllers
         registry.options_from(found)

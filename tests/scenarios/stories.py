@@ -469,6 +469,17 @@ def _staying(cluster: Cluster, place: str) -> str:
     )
 
 
+def _lose(story: Story, name: str) -> None:
+    """A node is not ready any more, and an administrator says that it will not come back."""
+    conditions = [{"type": "Ready", "status": "False"}]
+    story.cluster.patch("nodes", name, {"status": {"conditions": conditions}}, subresource="status")
+    story.cluster.settle()
+    tree = json_tree.copy(story.cluster.must("nodes", name))
+    gone = {"key": "node.kubernetes.io/out-of-service", "effect": "NoExecute"}
+    tree["spec"]["taints"] = [*json_tree.objects(tree, "spec", "taints"), gone]
+    story.cluster.update("nodes", tree)
+
+
 def _finish(story: Story, name: str, phase: str = "Succeeded") -> None:
     story.cluster.finish(name, phase)
 
@@ -581,6 +592,7 @@ _HANDLERS: dict[str, Callable[..., str | None]] = {
     "budget": _budget,
     "evict": _evict,
     "unready": _unready,
+    "lose": _lose,
     "finish": _finish,
     "kill": _kill,
     "wait": _wait,

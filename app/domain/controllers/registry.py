@@ -25,6 +25,7 @@ from app.domain.controllers.garbage import (
     NamespaceReconciler,
     PodGcReconciler,
 )
+from app.domain.controllers.garbage.pod_gc import TERMINATED_MAX
 from app.domain.controllers.kubelet import KubeletReconciler
 from app.domain.controllers.nodes import NodeReconciler
 from app.domain.controllers.pacing import Pace
@@ -64,7 +65,7 @@ class Options:
     that the scheduler's decisions keep (None: they keep none); it is a choice of the process,
     decisions record it. `pace` is for replays too: it says when a key may be looked at. With a
     `bind_delay` bindings take time. Event objects end `event_ttl` microseconds after their last
-    change; None: they stay.
+    change; None: they stay. `terminated_pods_max` finished pods are kept; 0: all.
     """
 
     quirks: ControllerQuirks | None = None
@@ -74,6 +75,7 @@ class Options:
     pace: Pace | None = None
     bind_delay: BindDelay | None = None
     event_ttl: int | None = None
+    terminated_pods_max: int = TERMINATED_MAX
     summary: SummaryBounds | None = SummaryBounds()
 
 
@@ -106,7 +108,7 @@ _MAKERS: Mapping[str, Callable[[_Setting], Reconciler]] = {
     "namespaces": lambda s: NamespaceReconciler(s.options.pace),
     "definitions": lambda _: DefinitionReconciler(),
     "node-lifecycle": lambda _: NodeReconciler(),
-    "pod-gc": lambda _: PodGcReconciler(),
+    "pod-gc": lambda s: PodGcReconciler(s.options.terminated_pods_max),
     "disruption": lambda _: DisruptionReconciler(),
     "claims": lambda s: ClaimsReconciler(
         s.profile, s.quirks, s.options.pace, _acts_apart(s.options)
@@ -130,6 +132,9 @@ _MAKERS: Mapping[str, Callable[[_Setting], Reconciler]] = {
     "kubelet": lambda _: KubeletReconciler(),
     "event-expiry": lambda s: EventExpiryReconciler(s.options.event_ttl or 0),
 }
+
+TERMINATED_PODS_MAX = 10_000_000
+"""The largest number of finished pods that a history can be told to keep."""
 
 EVENT_TTL_MAX_SECONDS = 10 * 365 * 24 * 3600
 """The longest life of Event objects that can be asked for: ten years."""
@@ -241,7 +246,8 @@ def options_from(settings: JsonView) -> Options:
 
     `controllers.off` lists names, `quirks` maps numbers (`c8`, `q3`) to true or false where they
     are not to be as in the release, `controllers.bindDelayMillis` makes bindings take so long,
-    `controllers.eventTtlSeconds` ends Event objects. Raises InputError for what is not known.
+    `controllers.eventTtlSeconds` ends Event objects, `controllers.terminatedPodsMax` the oldest
+    finished pods. Raises InputError for what is not known.
     """
     off = frozenset(json_tree.texts(settings, "controllers", "off"))
     if unknown := sorted(off - set(NAMES)):
@@ -266,6 +272,9 @@ def options_from(settings: JsonView) -> Options:
         off=off,
         bind_delay=_bind_delay(settings),
         event_ttl=event_ttl * SECOND if event_ttl else None,
+        terminated_pods_max=_number(
+            settings, "terminatedPodsMax", "pods", TERMINATED_PODS_MAX, TERMINATED_MAX
+        ),
     )
 
 
@@ -275,12 +284,12 @@ def _bind_delay(settings: JsonView) -> BindDelay | None:
     return FixedBindDelay(millis * 1_000) if millis else None
 
 
-def _number(settings: JsonView, name: str, unit: str, most: int) -> int:
-    """A number in the settings of the controllers, 0 where it is not set. Raises InputError."""
+def _number(settings: JsonView, name: str, unit: str, most: int, default: int = 0) -> int:
+    """A number in the settings of the controllers. Raises InputError."""
     found = json_tree.get(settings, "controllers", name)
-    if found is None or (found == 0 and found is not False):
-        return 0
-    if not isinstance(found, int) or isinstance(found, bool) or not 0 < found <= most:
+    if found is None:
+        return default
+    if not isinstance(found, int) or isinstance(found, bool) or not 0 <= found <= most:
         raise InputError(
             f"{found!r} is not a number of {unit} up to {most}", place=f"controllers.{name}"
         )

@@ -1,19 +1,27 @@
-"""PodGC: pods bound to a node that no longer exists.
+"""PodGC: pods that nobody else ends.
 
-A node that is gone stays in quarantine for 40 s; the next round on a 20 s grid then marks its pods
-failed and removes them at once. Parity: controllers.md 5.4. Terminated pods beyond a threshold and
-out-of-service nodes are left alone.
+- Orphaned: the node of the pod is gone. It stays in quarantine for 40 s.
+- Out of service: the pod is terminating, its node is not ready and has the taint that says so.
+- Unscheduled: the pod is terminating and has no node; finalizers keep it.
+- Terminated: there are more finished pods than the threshold; those that were evicted go first,
+  then the oldest.
+
+What is due goes with the next round of a 20 s grid: marked failed unless it is finished, and
+removed at once. Only orphaned pods are told that they are disrupted. Parity: controllers.md 5.4.
 """
+
+import heapq
 
 from app.domain.controllers import conditions
 from app.domain.controllers.event_objects import MANAGER
 from app.domain.controllers.plan import DECISIONS, Decision, Plan, Reads, Views
+from app.domain.controllers.pods import FINISHED
 from app.domain.controllers.resources import NODES, PODS, is_of, pod_key
-from app.domain.controllers.work_queue import WorkQueue
+from app.domain.controllers.work_queue import AnyQueue, WorkQueue
 from app.domain.log import DECISION, Event, EventType, ObjectKey, Revision
 from app.domain.objects.commands import Command, DeleteObject, PatchObject, PatchType
 from app.domain.values import json_tree, timestamps
-from app.domain.values.json_tree import JsonObject
+from app.domain.values.json_tree import JsonObject, JsonView
 from app.domain.values.timestamps import SECOND, Instant
 
 NAME = "pod-gc"
@@ -21,30 +29,61 @@ NAME = "pod-gc"
 QUARANTINE = 40 * SECOND
 ROUND = 20 * SECOND
 
+TERMINATED_MAX = 12_500
+"""How many finished pods are kept (`--terminated-pod-gc-threshold`)."""
+
+OUT_OF_SERVICE_TAINT = "node.kubernetes.io/out-of-service"
+
+ORPHANED = "orphaned"
+OUT_OF_SERVICE = "out-of-service"
+UNSCHEDULED = "unscheduled"
+TERMINATED = "terminated"
+
+_WHY = {
+    ORPHANED: "node no longer exists",
+    OUT_OF_SERVICE: "node is out of service",
+    UNSCHEDULED: "it is terminating and has no node",
+    TERMINATED: "there are too many finished pods",
+}
+
 _PodId = tuple[str, str, str]
+_Key = tuple[str, str, str, str]
+"""Why a pod goes, its namespace, name and uid."""
+
+_Rank = tuple[bool, str, str]
+"""Finished pods in the order in which they go: evicted ones first, then by age and name."""
 
 
 class PodGcReconciler:
-    """Removes pods whose node is gone."""
+    """Removes pods that nobody else ends, one at a time."""
 
     name = NAME
     reads: Reads = frozenset({PODS, NODES, DECISIONS})
 
-    def __init__(self) -> None:
+    def __init__(self, terminated_max: int = TERMINATED_MAX) -> None:
+        """More than `terminated_max` finished pods are not kept; 0: all are."""
+        self._terminated_max = terminated_max
         self._nodes: set[str] = set()
+        self._out_of_service: set[str] = set()
         self._by_node: dict[str, dict[_PodId, None]] = {}
         self._node_of: dict[_PodId, str] = {}
-        self._queue: WorkQueue[_PodId] = WorkQueue()
+        self._finished: dict[_PodId, _Rank] = {}
+        self._counted_at: Instant | None = None
+        self._queue: WorkQueue[_Key] = WorkQueue()
+
+    @property
+    def queues(self) -> tuple[AnyQueue, ...]:
+        """What waits for this controller, for metrics."""
+        return (self._queue,)
 
     def fold(self, event: Event, views: Views) -> None:
-        """Follow which pods are bound where, and which nodes are gone."""
+        """Follow which pods are bound where and have finished, and which nodes are gone."""
         key = event.key
         if event.type is EventType.DECISION_RECORDED:
             body = event.object
             if key.resource == DECISION.resource and body.get("controller") == NAME:
-                uid = json_tree.text(body, "inputs", "uid")
-                pod_id = (key.namespace, key.name, uid)
-                self._queue.drop(pod_id, Revision(event.stamp.observed))
+                found = (_reason(body), key.namespace, key.name, _uid(body))
+                self._queue.drop(found, Revision(event.stamp.observed))
         elif is_of(key, PODS):
             self._fold_pod(event)
         elif is_of(key, NODES):
@@ -52,26 +91,32 @@ class PodGcReconciler:
 
     def step(self, views: Views, now: Instant) -> Plan | None:
         """Remove one pod."""
+        if self._counted_at is not None and self._counted_at <= now:
+            self._counted_at = None
+            self._queue_terminated(views.objects.revision)
         while found := self._queue.take(now):
-            (namespace, name, uid), cause = found
+            (reason, namespace, name, uid), cause = found
             tree = views.objects.get(pod_key(namespace, name))
             if tree is None or json_tree.text(tree, "metadata", "uid") != uid:
                 continue
             node = json_tree.text(tree, "spec", "nodeName")
-            if views.objects.event(ObjectKey(*NODES, "", node)) is not None:
+            if not _goes(reason, tree, views.objects.get(ObjectKey(*NODES, "", node))):
                 continue
+            inputs: JsonObject = {"now": now, "uid": uid}
+            if reason != ORPHANED:
+                inputs["reason"] = reason
             return Plan(
                 controller=NAME,
                 key=f"{namespace}/{name}",
-                commands=_commands(tree, now),
+                commands=_commands(tree, now, is_orphan=reason == ORPHANED),
                 decision=Decision(
                     controller=NAME,
                     resource="pods",
                     namespace=namespace,
                     name=name,
                     outcome="Removed",
-                    inputs={"now": now, "uid": uid},
-                    summary={"node": node, "why": "node no longer exists"},
+                    inputs=inputs,
+                    summary={"node": node, "why": _WHY[reason]},
                 ),
                 cause=cause,
                 observed=views.objects.revision,
@@ -83,84 +128,164 @@ class PodGcReconciler:
         if problem is not None and plan.decision is not None:
             found = plan.decision
             uid = json_tree.text(found.inputs, "uid")
-            self._queue.retry((found.namespace, found.name, uid), now)
+            reason = json_tree.text(found.inputs, "reason") or ORPHANED
+            self._queue.retry((reason, found.namespace, found.name, uid), now)
 
     def due(self) -> Instant | None:
         """When the next pod may have to go."""
-        return self._queue.due()
+        found = [due for due in (self._queue.due(), self._counted_at) if due is not None]
+        return min(found, default=None)
 
     def redecide(self, views: Views, decision: Event) -> Plan | None:
         """The plan again from the pod as it was."""
         body = decision.object
         namespace, name = json_tree.text(body, "namespace"), json_tree.text(body, "name")
-        uid = json_tree.text(body, "inputs", "uid")
         again = PodGcReconciler()
-        again._queue.add((namespace, name, uid), Revision(json_tree.integer(body, "cause") or 0))
+        key = (_reason(body), namespace, name, _uid(body))
+        again._queue.add(key, Revision(json_tree.integer(body, "cause") or 0))
         now = Instant(json_tree.integer(body, "inputs", "now") or decision.stamp.time)
         return again.step(views, now)
 
     def _fold_node(self, event: Event) -> None:
-        pods = self._by_node.get(event.key.name, {})
+        name = event.key.name
+        pods = self._by_node.get(name, {})
         if event.type is EventType.OBJECT_DELETED:
-            self._nodes.discard(event.key.name)
+            self._nodes.discard(name)
+            self._out_of_service.discard(name)
             for pod_id in pods:
-                self._schedule(pod_id, event)
-        elif event.key.name not in self._nodes:
-            self._nodes.add(event.key.name)
+                self._schedule(ORPHANED, pod_id, event, QUARANTINE)
+            return
+        if name not in self._nodes:
+            self._nodes.add(name)
             for pod_id in pods:
-                self._queue.drop(pod_id, event.revision)
+                self._queue.drop((ORPHANED, *pod_id), event.revision)
+        if not _is_out_of_service(event.object):
+            self._out_of_service.discard(name)
+        elif name not in self._out_of_service:
+            self._out_of_service.add(name)
+            for pod_id in pods:
+                self._schedule(OUT_OF_SERVICE, pod_id, event)
 
     def _fold_pod(self, event: Event) -> None:
+        pod = event.object
         pod_id = (event.key.namespace, event.key.name, event.uid)
-        node = json_tree.text(event.object, "spec", "nodeName")
+        node = json_tree.text(pod, "spec", "nodeName")
         if event.type is EventType.OBJECT_DELETED:
+            self._finished.pop(pod_id, None)
             if held := self._by_node.get(self._node_of.pop(pod_id, "")):
                 held.pop(pod_id, None)
             return
+        if json_tree.text(pod, "status", "phase") in FINISHED:
+            self._fold_finished(pod_id, pod, event)
+        if "deletionTimestamp" in json_tree.mapping(pod, "metadata"):
+            if not node:
+                self._schedule(UNSCHEDULED, pod_id, event)
+            elif node in self._out_of_service:
+                self._schedule(OUT_OF_SERVICE, pod_id, event)
         if not node or pod_id in self._node_of:
             return
         self._node_of[pod_id] = node
         self._by_node.setdefault(node, {})[pod_id] = None
         if node not in self._nodes:
-            self._schedule(pod_id, event)
+            self._schedule(ORPHANED, pod_id, event, QUARANTINE)
 
-    def _schedule(self, pod_id: _PodId, event: Event) -> None:
-        end = event.stamp.time + QUARANTINE
-        self._queue.add_at(pod_id, Instant(end + (-end) % ROUND), event.revision)
+    def _fold_finished(self, pod_id: _PodId, pod: JsonView, event: Event) -> None:
+        if pod_id in self._finished:
+            return
+        is_evicted = json_tree.text(pod, "status", "reason") == "Evicted"
+        created = json_tree.text(pod, "metadata", "creationTimestamp")
+        self._finished[pod_id] = (not is_evicted, created, event.key.name)
+        if self._terminated_max and len(self._finished) > self._terminated_max:
+            due = _next_round(event.stamp.time)
+            self._counted_at = min(due, self._counted_at or due)
+
+    def _queue_terminated(self, revision: Revision) -> None:
+        """Queue as many finished pods as there are too many."""
+        over = len(self._finished) - self._terminated_max
+        if over > 0:
+            for pod_id in heapq.nsmallest(over, self._finished, key=self._finished.__getitem__):
+                self._queue.add((TERMINATED, *pod_id), revision)
+
+    def _schedule(self, reason: str, pod_id: _PodId, event: Event, delay: int = 0) -> None:
+        due = _next_round(Instant(event.stamp.time + delay))
+        self._queue.add_at((reason, *pod_id), due, event.revision)
 
 
-def _commands(tree: JsonObject, now: Instant) -> tuple[Command, ...]:
+def _next_round(at: Instant) -> Instant:
+    return Instant(at + (-at) % ROUND)
+
+
+def _reason(body: JsonView) -> str:
+    return json_tree.text(body, "inputs", "reason") or ORPHANED
+
+
+def _uid(body: JsonView) -> str:
+    return json_tree.text(body, "inputs", "uid")
+
+
+def _is_out_of_service(node: JsonView) -> bool:
+    """Whether the node is not ready, and somebody has said that it will not come back."""
+    for condition in json_tree.objects(node, "status", "conditions"):
+        if condition.get("type") == "Ready" and condition.get("status") == "True":
+            return False
+    taints = json_tree.objects(node, "spec", "taints")
+    return any(taint.get("key") == OUT_OF_SERVICE_TAINT for taint in taints)
+
+
+def _goes(reason: str, pod: JsonView, node: JsonView | None) -> bool:
+    """Whether the pod still has to go for that reason; one that only finalizers keep is done."""
+    if reason == ORPHANED:
+        return node is None
+    metadata = json_tree.mapping(pod, "metadata")
+    is_leaving = "deletionTimestamp" in metadata
+    is_finished = json_tree.text(pod, "status", "phase") in FINISHED
+    if is_leaving and is_finished and metadata.get("deletionGracePeriodSeconds") == 0:
+        return False
+    if reason == TERMINATED:
+        return is_finished
+    if reason == UNSCHEDULED:
+        return is_leaving and not json_tree.text(pod, "spec", "nodeName")
+    return is_leaving and node is not None and _is_out_of_service(node)
+
+
+def _commands(tree: JsonObject, now: Instant, *, is_orphan: bool) -> tuple[Command, ...]:
     metadata = tree["metadata"]
     key = pod_key(metadata["namespace"], metadata["name"])
-    generation = metadata.get("generation")
-    condition: JsonObject = {
-        "type": conditions.DISRUPTION,
-        "status": "True",
-        "observedGeneration": generation,
-        "lastProbeTime": None,
-        "lastTransitionTime": _disrupted_since(tree) or timestamps.seconds_text(now),
-        "reason": "DeletionByPodGC",
-        "message": "PodGC: node no longer exists",
-    }
-    status: JsonObject = {
-        **conditions.patch_of(tree, condition),
-        "observedGeneration": generation,
-    }
     commands: list[Command] = []
-    if json_tree.text(tree, "status", "phase") not in ("Succeeded", "Failed"):
-        status["phase"] = "Failed"
+    if json_tree.text(tree, "status", "phase") not in FINISHED:
         commands.append(
             PatchObject(
                 key=key,
                 version="v1",
                 type=PatchType.STRATEGIC,
-                body={"metadata": {"uid": metadata["uid"]}, "status": status},
+                body={
+                    "metadata": {"uid": metadata["uid"]},
+                    "status": _failed(tree, now, is_orphan=is_orphan),
+                },
                 subresource="status",
                 options=MANAGER,
             )
         )
     commands.append(DeleteObject(key=key, grace_seconds=0, options=MANAGER))
     return tuple(commands)
+
+
+def _failed(tree: JsonObject, now: Instant, *, is_orphan: bool) -> JsonObject:
+    """The patch of the status that ends the pod; one without a node is told why."""
+    generation = tree["metadata"].get("generation")
+    status: JsonObject = {}
+    if is_orphan:
+        condition: JsonObject = {
+            "type": conditions.DISRUPTION,
+            "status": "True",
+            "observedGeneration": generation,
+            "lastProbeTime": None,
+            "lastTransitionTime": _disrupted_since(tree) or timestamps.seconds_text(now),
+            "reason": "DeletionByPodGC",
+            "message": "PodGC: node no longer exists",
+        }
+        status |= conditions.patch_of(tree, condition)
+    return {**status, "observedGeneration": generation, "phase": "Failed"}
 
 
 def _disrupted_since(tree: JsonObject) -> str:
