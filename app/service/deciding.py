@@ -23,6 +23,7 @@ from app.domain.values.json_tree import JsonObject
 from app.domain.values.timestamps import SECOND, Instant
 from app.ports import EventLog, UidSource
 from app.service.deciding_attempts import SURE_AFTER
+from app.service.deciding_authors import Authors
 from app.service.deciding_classes import End
 from app.service.deciding_differences import Comparison, DecideReport
 from app.service.deciding_inputs import Input, command_of, is_terminating
@@ -157,6 +158,7 @@ class _Recording:
 
     def __init__(self, writers: Writers, views: LiveViews) -> None:
         self._writers = writers
+        self._authors = Authors()
         self._views = views
         self._audit = TaintAudit(views)
         self._objects: dict[ObjectKey, JsonObject] = {}
@@ -199,7 +201,8 @@ class _Recording:
         before = self._objects.get(event.key)
         if before is not None and json_tree.text(before, "metadata", "uid") != event.uid:
             before = None
-        sort = self._writers.of(event, before)
+        author = self._authors.of(event, before)
+        sort = self._writers.of(event, before, author)
         if not self.is_over:
             self.counts[sort.value] += 1
         if sort is Writer.ECHO:
@@ -214,10 +217,10 @@ class _Recording:
         trace = self.later if self.is_over else self.trace
         trace.add(event, before, is_decided=is_decided)
         if is_decided:
-            for name in self._writers.controllers_of(event):
+            for name in self._writers.controllers_of(author):
                 self.starts.setdefault(name, known)
             self.made.append(event)
-            self.acts.append(Act(event=event, before=before, known=known))
+            self.acts.append(Act(event=event, before=before, known=known, user=author))
         elif not is_event_object(event.key) and not self.is_over:
             self.inputs.append(Input(event=event, before=before, time=known))
 

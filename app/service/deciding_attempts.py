@@ -31,7 +31,8 @@ REPORTED_BEFORE = 20 * SECOND
 class Placing:
     """One successful attempt: its first write was sent, claims written, bound.
 
-    At `free_at` the last of its devices had been given back by who had it before.
+    At `free_at` the last of its devices had been given back by who had it before. `earliest` is
+    when the attempt may have been made at the earliest, where times are not exact.
     """
 
     began: Instant
@@ -40,6 +41,7 @@ class Placing:
     claims_at: Instant | None = None
     bind_at: Instant | None = None
     free_at: Instant = Instant(0)
+    earliest: Instant | None = None
 
 
 @dataclass(slots=True)
@@ -84,11 +86,17 @@ def waits_of(pods: Mapping[str, PodTries], writes: Iterable[Instant]) -> Waits:
     return Waits((pair for tries in pods.values() for pair in _pairs(tries)), writes)
 
 
-def attempts_of(tries: PodTries, waits: Waits, removed: Instant | None) -> list[Try]:
-    """All attempts of a pod: reports, what was written without one, placings; in their order."""
-    refused, found = _failures(tries, waits)
+def attempts_of(
+    tries: PodTries, waits: Waits, removed: Instant | None, slack: int = 0
+) -> list[Try]:
+    """All attempts of a pod: reports, what was written without one, placings; in their order.
+
+    `slack` are the microseconds by which instants of the recording may be wrong.
+    """
+    refused, found = _failures(tries, waits, slack)
     for placing in tries.placings:
-        last = max(placing.began + SURE_AFTER, placing.claims_at or 0)
+        last = max(placing.began + SURE_AFTER + slack, placing.claims_at or 0)
+        earliest = placing.began if placing.earliest is None else placing.earliest
         found.append(
             Try(
                 # While a pod is bound it is not tried: what failed before its first write was sent
@@ -96,8 +104,8 @@ def attempts_of(tries: PodTries, waits: Waits, removed: Instant | None) -> list[
                 instant=placing.began,
                 first=Instant(
                     max(
-                        waits.of(placing.began).first - PLACED_BEFORE,
-                        min(placing.free_at, placing.began - PLACED_BEFORE),
+                        min(waits.of(placing.began).first, earliest) - PLACED_BEFORE,
+                        min(placing.free_at, earliest - PLACED_BEFORE),
                     )
                 ),
                 last=Instant(last),
@@ -126,7 +134,7 @@ _Refused = list[tuple[Made, str]]
 """Conditions: when the attempt was, and the message."""
 
 
-def _failures(tries: PodTries, waits: Waits) -> tuple[_Refused, list[Try]]:
+def _failures(tries: PodTries, waits: Waits, slack: int) -> tuple[_Refused, list[Try]]:
     """Failed attempts; a condition that belongs to a report is no attempt of its own."""
     refused: _Refused = []
     found: list[Try] = []
@@ -153,8 +161,8 @@ def _failures(tries: PodTries, waits: Waits) -> tuple[_Refused, list[Try]]:
         found.append(
             Try(
                 instant=made.middle,
-                first=Instant(made.first - FAILED_BEFORE),
-                last=Instant(sent + SURE_AFTER),
+                first=Instant(made.first - FAILED_BEFORE - slack),
+                last=Instant(sent + SURE_AFTER + slack),
                 tried=Tried(message=note),
                 is_exact=not made.has_waited,
             )
@@ -162,8 +170,8 @@ def _failures(tries: PodTries, waits: Waits) -> tuple[_Refused, list[Try]]:
     found += (
         Try(
             instant=instant,
-            first=Instant(instant - FAILED_BEFORE),
-            last=Instant(instant + SURE_AFTER),
+            first=Instant(instant - FAILED_BEFORE - slack),
+            last=Instant(instant + SURE_AFTER + slack),
             tried=Tried(message=notes[index]),
         )
         for index, (instant, _) in enumerate(tries.failures)

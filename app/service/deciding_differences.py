@@ -13,9 +13,9 @@ from typing import Any
 
 from app.domain.log import Revision
 from app.domain.values.json_tree import JsonObject
+from app.service.deciding_authors import UNNAMED
 from app.service.deciding_classes import Classes, End, Found, Reason
 from app.service.deciding_traces import Step, Trace, masked
-from app.service.deciding_writers import UNNAMED
 
 LISTED_MAX = 1_000
 """How many differences a report lists; all are counted."""

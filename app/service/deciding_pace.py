@@ -7,7 +7,7 @@ trying it, a claim not made, released or collected before that was seen; what co
 here. Acts that were not seen at all come a little later than those that were.
 """
 
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -28,6 +28,13 @@ UNSEEN_TRY = 10 * SECOND
 """The same for pods whose attempts all came to what they came to there: the longest back-off. So
 long a pod also leaves a place alone that it did not get there: whose it was may come late."""
 
+COARSE = SECOND
+"""By how much the instants of writes may be wrong that a source without times tells of."""
+
+WRITES_BETWEEN = 4
+"""So many writes of the scheduler may lie between an attempt and its own first one, as far as only
+their order is known: those of the attempts just before it."""
+
 CLAIMS_AFTER = 20_000
 BIND_AFTER = 45_000
 """Microseconds from a decision to its claims and its binding where the recording has none."""
@@ -37,11 +44,20 @@ _Key = tuple[str, tuple[str, ...]]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Act:
-    """One recorded write that shows a controller at work; `known` is when others could see it."""
+    """One recorded write that shows a controller at work; `known` is when others could see it.
+
+    `user` is the name of its author, as recorded or as the write tells.
+    """
 
     event: Event
     before: JsonObject | None
     known: Instant
+    user: str
+
+    @property
+    def is_guessed(self) -> bool:
+        """Whether the recording does not name the author."""
+        return self.user != self.event.stamp.actor.user
 
     @property
     def asked(self) -> Instant:
@@ -93,6 +109,7 @@ class RecordedPace:
         self._acts: dict[_Key, list[Instant]] = defaultdict(list)
         self._tries: dict[str, PodTries] = defaultdict(PodTries)
         self._writes: list[Instant] = []
+        self._coarse = 0
         self._freed: dict[str, list[Instant]] = defaultdict(list)
         self._pods: dict[str, _PodPace] = {}
         self._passed: dict[_Key, Instant] = {}
@@ -111,13 +128,16 @@ class RecordedPace:
         """
         for act in acts:
             self._learn_freed(act)
-            found = names.get(act.event.stamp.actor.user, ())
+            found = names.get(act.user, ())
             if "scheduling" in found:
                 self._learn_try(act)
             elif "claims" in found:
                 self._learn_claims(act)
             elif "garbage" in found:
                 self._note(("garbage", tuple(act.event.key)), act.known)
+                if act.is_guessed and act.event.type is EventType.OBJECT_DELETED:
+                    # It may as well have been the claim controller.
+                    self._learn_claims(act)
             elif "namespaces" in found:
                 key = act.event.key
                 self._note(("namespaces", (key.namespace or key.name,)), act.known)
@@ -125,8 +145,12 @@ class RecordedPace:
                 self._learn_eviction(act)
         self._note_freed()
         waits = waits_of(self._tries, self._writes)
+        is_coarse = 2 * self._coarse > len(self._writes)
+        slack = COARSE if is_coarse else 0
+        if is_coarse:
+            self._note_order()
         for uid, tries in self._tries.items():
-            self._pods[uid] = _PodPace(attempts_of(tries, waits, removed.get(uid)))
+            self._pods[uid] = _PodPace(attempts_of(tries, waits, removed.get(uid), slack))
         for instants in self._acts.values():
             instants.sort()
 
@@ -264,6 +288,7 @@ class RecordedPace:
             self._learn_said(act)
             return
         self._writes.append(act.asked)
+        self._coarse += is_derived(event)
         if event.key.resource == "pods":
             self._learn_pod(act)
         elif event.key.resource == "resourceclaims":
@@ -285,6 +310,14 @@ class RecordedPace:
             for each in json_tree.objects(held, "devices", "results"):
                 if "consumedCapacity" not in each and not each.get("adminAccess"):
                     self._freed[_place_of(each)].append(act.asked)
+
+    def _note_order(self) -> None:
+        """Where only the order of writes is known, place attempts between writes."""
+        writes = sorted(self._writes)
+        for tries in self._tries.values():
+            for placing in tries.placings:
+                number = bisect_left(writes, placing.began)
+                placing.earliest = writes[max(0, number - WRITES_BETWEEN)]
 
     def _note_freed(self) -> None:
         """No placing can be older than the end of the one before on the same device."""
@@ -349,19 +382,50 @@ def known_instants(events: Sequence[Event]) -> list[Instant]:
     """When each event, in the order of the log, could be seen by others; always rising.
 
     An answer is given after the write, so what comes later in the log and was answered earlier
-    shows that this write had happened by then.
+    shows that this write had happened by then. What a source without times has in one second is
+    spread over it, in its order.
     """
     found: list[Instant] = []
     bound: Instant | None = None
-    for event in reversed(events):
+    spread = _spread(events)
+    for number, event in zip(range(len(events) - 1, -1, -1), reversed(events), strict=True):
         origin = event.stamp.origin
-        answered = event.stamp.time
+        answered = spread.get(number, event.stamp.time)
         if origin is not None and origin.answered and event.is_about_object:
             answered = Instant(min(origin.answered, answered))
         bound = answered if bound is None else Instant(min(bound - 1, answered))
         found.append(bound)
     found.reverse()
     return found
+
+
+def _spread(events: Sequence[Event]) -> dict[int, Instant]:
+    """Instants for events whose source has only seconds, by their number.
+
+    Example: three events that all tell 7 s, and the next one 7.6 s, get 7, 7.2 and 7.4 s.
+    """
+    spread: dict[int, Instant] = {}
+    start = 0
+    while start < len(events):
+        begin = events[start].stamp.time
+        end = start + 1
+        while end < len(events) and events[end].stamp.time == begin:
+            end += 1
+        until = (begin // SECOND + 1) * SECOND
+        if end < len(events):
+            until = min(until, events[end].stamp.time)
+        for number in range(start, end):
+            if is_derived(events[number]):
+                step = (until - begin) * (number - start) // (end - start)
+                spread[number] = Instant(begin + step)
+        start = end
+    return spread
+
+
+def is_derived(event: Event) -> bool:
+    """Whether the source has no time of an event: at best what its object tells of itself."""
+    origin = event.stamp.origin
+    return origin is not None and origin.time_quality in ("derived", "none")
 
 
 def _refusal(pod: JsonView) -> str | None:

@@ -2,7 +2,7 @@
 
 A decide replay keeps what came from outside (users, drivers, kubelets, and controllers that are not
 emulated) and leaves out what the controllers here decide again. The user name of a write tells; a
-write without a named actor is judged by what it changed.
+write without a named actor has the author that `deciding_authors` finds.
 """
 
 from collections.abc import Collection, Mapping, Sequence
@@ -11,12 +11,9 @@ from typing import Any
 
 from app.domain.controllers import registry
 from app.domain.log import Event, EventType
-from app.domain.objects import extended_resources
 from app.domain.values import json_tree
 from app.domain.values.json_tree import JsonView
-
-UNNAMED = "redra:import"
-"""The actor of events whose source does not say who wrote them."""
+from app.service.deciding_authors import UNNAMED
 
 DECIDED = (
     "garbage",
@@ -29,8 +26,6 @@ DECIDED = (
     "scheduling",
 )
 """The controllers that decide again. What others wrote (replicas, kubelets) is kept as recorded."""
-
-ENTRY_ANNOTATION = "resource.kubernetes.io/pod-claim-name"
 
 CONTROLLER_PREFIX = "system:serviceaccount:kube-system:"
 KUBELET_PREFIX = "system:node:"
@@ -61,13 +56,15 @@ class Writers:
         for name in running:
             self._decided.setdefault(registry.actor_of(name).user, []).append(name)
 
-    def of(self, event: Event, before: JsonView | None) -> Writer:
-        """The sort of one event about an object; `before` is the recorded object before it."""
-        user = event.stamp.actor.user
+    def of(self, event: Event, before: JsonView | None, user: str) -> Writer:
+        """The sort of one event about an object that `user` wrote (see `deciding_authors`).
+
+        `before` is the recorded object before it.
+        """
+        if event.stamp.actor.user == UNNAMED and is_announcement(event, before):
+            return Writer.ECHO
         if user in self._decided:
             return Writer.DECIDED
-        if user == UNNAMED:
-            return self._unnamed(event, before)
         if user.startswith(CONTROLLER_PREFIX):
             return Writer.NOT_EMULATED
         return Writer.OUTSIDE
@@ -77,32 +74,9 @@ class Writers:
         """The names of controllers by the user name of their writes."""
         return self._decided
 
-    def controllers_of(self, event: Event) -> Sequence[str]:
-        """The names of the controllers that write under the name of the event's actor."""
-        return self._decided.get(event.stamp.actor.user, ())
-
-    def _unnamed(self, event: Event, before: JsonView | None) -> Writer:
-        """Judge by the content: what only a controller writes was written by one."""
-        if is_announcement(event, before):
-            return Writer.ECHO
-        resource = event.key.resource
-        if before is None:
-            is_ours = (resource == "resourceclaims" and _is_made(event.object)) or (
-                resource == "events" and _reporter(event.object) in _REPORTERS
-            )
-            return Writer.DECIDED if is_ours else Writer.OUTSIDE
-        if resource == "events":
-            return Writer.DECIDED if _reporter(event.object) in _REPORTERS else Writer.OUTSIDE
-        if event.type is EventType.OBJECT_DELETED:
-            is_made = resource == "resourceclaims" and _is_made(event.object)
-            return Writer.DECIDED if is_made else Writer.OUTSIDE
-        changed = any(
-            json_tree.get(before, *path) != json_tree.get(event.object, *path)
-            for path in _CONTROLLERS_WRITE.get(resource, ())
-        )
-        if resource == "pods" and not changed:
-            changed = _is_told(before, event.object)
-        return Writer.DECIDED if changed else Writer.OUTSIDE
+    def controllers_of(self, user: str) -> Sequence[str]:
+        """The names of the controllers that write under a user name."""
+        return self._decided.get(user, ())
 
 
 def is_kubelet(event: Event) -> bool:
@@ -134,61 +108,6 @@ def short_name(user: str) -> str:
 _DELETION = frozenset(
     ("deletionTimestamp", "deletionGracePeriodSeconds", "generation", "resourceVersion")
 )
-
-_REPORTERS = frozenset(
-    ("default-scheduler", "device-taint-eviction-controller", "resource_claim", "node-controller")
-)
-
-_CONTROLLERS_WRITE = {
-    "pods": (
-        ("spec", "nodeName"),
-        ("status", "nominatedNodeName"),
-        ("status", "resourceClaimStatuses"),
-        ("status", "extendedResourceClaimStatus"),
-    ),
-    "resourceclaims": (
-        ("status", "allocation"),
-        ("status", "reservedFor"),
-        ("metadata", "finalizers"),
-    ),
-    "devicetaintrules": (("status", "conditions"),),
-    "nodes": (("spec", "taints"),),
-    "namespaces": (("status", "conditions"),),
-}
-
-
-_ENDED_BY_US = (("DeletionByDeviceTaintManager",), ("PreemptionByScheduler",))
-"""Reasons of pods that a controller here deletes after having told them."""
-
-
-def _is_made(claim: JsonView) -> bool:
-    """Whether a controller made the claim: from a template, or for extended resources."""
-    annotations = json_tree.mapping(claim, "metadata", "annotations")
-    return ENTRY_ANNOTATION in annotations or extended_resources.ANNOTATION in annotations
-
-
-def _is_told(before: JsonView, after: JsonView) -> bool:
-    """Whether the write says why the pod is not scheduled or is evicted, or ends one evicted."""
-    path = ("metadata", "deletionTimestamp")
-    begins = not json_tree.get(before, *path) and bool(json_tree.get(after, *path))
-    evicted = _told(before, "DisruptionTarget")[:1] in _ENDED_BY_US
-    return (begins and evicted) or any(
-        _told(before, name) != _told(after, name) for name in ("DisruptionTarget", "PodScheduled")
-    )
-
-
-def _told(pod: JsonView, name: str) -> tuple[str, ...]:
-    """Reason and message of a condition."""
-    for condition in json_tree.objects(pod, "status", "conditions"):
-        if condition.get("type") == name:
-            return json_tree.text(condition, "reason"), json_tree.text(condition, "message")
-    return ()
-
-
-def _reporter(event: JsonView) -> str:
-    return json_tree.text(event, "reportingComponent") or json_tree.text(
-        event, "reportingController"
-    )
 
 
 def _without_deletion(tree: JsonView) -> Any:

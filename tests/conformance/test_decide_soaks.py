@@ -19,6 +19,10 @@ LOADS = {
 }
 
 
+WATCHED = ("limited", "taken and left at once", "deleted at once")
+"""Soaks that are decided from their watch streams as well."""
+
+
 async def decide(path, **more):
     settings = choices.settings()
     store = stores.memory_store()
@@ -34,4 +38,13 @@ async def test_soak_with_late_writes_is_decided_literally(name, tmp_path):
     assert report.aspects[Aspect.NODES].same > 30
     reasons = {why for counts in report.aspects.values() for why in counts.different}
     assert reasons <= {Reason.RACE, Reason.TIMING, Reason.IN_FLIGHT, Reason.FINISHED_POD}
+    assert report.explained
+
+
+@pytest.mark.parametrize("name", WATCHED)
+async def test_soak_is_decided_literally_from_its_watch_streams(name, tmp_path):
+    report = await decide(record(tmp_path, LOADS[name]) / "watch")
+    same = (Aspect.NODES, Aspect.DEVICES, Aspect.EVICTIONS)
+    assert [dict(report.aspects[aspect].different) for aspect in same] == [{}] * len(same)
+    assert report.aspects[Aspect.NODES].same > 30
     assert report.explained

@@ -22,6 +22,8 @@ def derive(tree: JsonView) -> Instant | None:
         _take(texts, condition, "lastTransitionTime")
     _take(texts, json_tree.mapping(tree, "status", "allocation"), "allocationTimestamp")
     _take(texts, json_tree.mapping(tree, "spec", "taint"), "timeAdded")
+    for name in ("acquireTime", "renewTime"):
+        _take(texts, json_tree.mapping(tree, "spec"), name)
     for taint in json_tree.objects(tree, "spec", "taints"):
         _take(texts, taint, "timeAdded")
     for name in ("eventTime", "lastTimestamp", "firstTimestamp"):

@@ -38,54 +38,16 @@ def event(key, tree, *, user, type_=EventType.OBJECT_UPDATED, uid="u"):
 def test_user_name_tells_who_wrote(user, sort):
     before = {"metadata": {"name": "a"}}
     after = {"metadata": {"name": "a", "labels": {"x": "y"}}}
-    assert Writers(DECIDED).of(event(POD, after, user=user), before) is sort
+    assert Writers(DECIDED).of(event(POD, after, user=user), before, user) is sort
 
 
-@pytest.mark.parametrize(
-    ("before", "after", "sort"),
-    [
-        pytest.param({}, {"spec": {"nodeName": "n"}}, Writer.DECIDED, id="a binding"),
-        pytest.param({}, {"status": {"phase": "Running"}}, Writer.OUTSIDE, id="a kubelet"),
-        pytest.param(
-            {"metadata": {"deletionTimestamp": "t1", "deletionGracePeriodSeconds": 30}},
-            {"metadata": {"deletionTimestamp": "t2", "deletionGracePeriodSeconds": 0}},
-            Writer.ECHO,
-            id="the first half of a removal",
-        ),
-        *(
-            pytest.param(
-                {"status": {"conditions": [{"type": "DisruptionTarget", "reason": reason}]}},
-                {
-                    "metadata": {"deletionTimestamp": "t", "deletionGracePeriodSeconds": 30},
-                    "status": {"conditions": [{"type": "DisruptionTarget", "reason": reason}]},
-                },
-                sort,
-                id=f"the deletion of a pod with {reason}",
-            )
-            for reason, sort in (
-                ("PreemptionByScheduler", Writer.DECIDED),
-                ("DeletionByDeviceTaintManager", Writer.DECIDED),
-                ("EvictionByEvictionAPI", Writer.OUTSIDE),
-            )
-        ),
-    ],
-)
-def test_write_without_a_named_actor_is_judged_by_its_content(before, after, sort):
-    assert Writers(DECIDED).of(event(POD, after, user="redra:import"), before) is sort
-
-
-@pytest.mark.parametrize(
-    ("annotation", "sort"),
-    [
-        ("resource.kubernetes.io/pod-claim-name", Writer.DECIDED),
-        ("resource.kubernetes.io/extended-resource-claim", Writer.DECIDED),
-        ("example.com/anything", Writer.OUTSIDE),
-    ],
-)
-def test_unnamed_claim_that_a_controller_makes_is_told_by_its_annotation(annotation, sort):
-    tree = {"metadata": {"annotations": {annotation: "true"}}}
-    made = event(CLAIMS, tree, user="redra:import", type_=EventType.OBJECT_CREATED)
-    assert Writers(DECIDED).of(made, None) is sort
+def test_first_half_of_a_removal_is_part_of_it():
+    before = {"metadata": {"deletionTimestamp": "t1", "deletionGracePeriodSeconds": 30}}
+    after = {"metadata": {"deletionTimestamp": "t2", "deletionGracePeriodSeconds": 0}}
+    written = event(POD, after, user="redra:import")
+    namespaces = MANAGER + "namespace-controller"
+    assert Writers(DECIDED).of(written, before, "redra:import") is Writer.ECHO
+    assert Writers(DECIDED).of(written, before, namespaces) is Writer.ECHO
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,294 @@
+"""Who made a write whose source names nobody, as watch streams and snapshots do.
+
+Three things tell, the first that does: the managed fields, where a manager stands for one
+controller; what the write changed, because most fields have one writer; and what the rest of the
+cluster was like, because deletions change nothing. A decide replay needs the author to leave out
+what is decided again, and to learn when each controller was at work.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+from app.domain.controllers import registry
+from app.domain.log import Event, EventType
+from app.domain.objects import extended_resources
+from app.domain.values import json_tree
+from app.domain.values.json_tree import JsonView
+
+UNNAMED = "redra:import"
+"""The actor of events whose source does not say who wrote them."""
+
+ENTRY_ANNOTATION = "resource.kubernetes.io/pod-claim-name"
+CLAIM_FINALIZER = "resource.kubernetes.io/delete-protection"
+
+SCHEDULER = registry.actor_of("scheduling").user
+CLAIMS = registry.actor_of("claims").user
+EVICTION = registry.actor_of("eviction").user
+COLLECTOR = registry.actor_of("garbage").user
+NAMESPACES = registry.actor_of("namespaces").user
+NODES = registry.actor_of("node-lifecycle").user
+POD_COLLECTOR = registry.actor_of("pod-gc").user
+
+_MANAGERS = {
+    "kube-scheduler": SCHEDULER,
+    "ResourceClaimController": CLAIMS,
+    "device-taint-eviction-controller": EVICTION,
+}
+"""Managers of fields that stand for one controller each."""
+
+_SHARED_MANAGER = "kube-controller-manager"
+"""Under this name all other controllers write."""
+
+_REPORTERS = {
+    "default-scheduler": SCHEDULER,
+    "device-taint-eviction-controller": EVICTION,
+    "resource_claim": CLAIMS,
+    "node-controller": NODES,
+}
+
+_TELLERS = {
+    "DeletionByDeviceTaintManager": EVICTION,
+    "PreemptionByScheduler": SCHEDULER,
+    "DeletionByPodGC": POD_COLLECTOR,
+}
+"""Who gives a pod that reason in its condition DisruptionTarget, and deletes it then."""
+
+_Entries = dict[tuple[str, str, str], JsonView]
+
+
+class Authors:
+    """Finds the author of each event of a recording; hand it all of them, in order."""
+
+    def __init__(self) -> None:
+        self._ending: set[str] = set()
+        self._at_work: dict[str, bool] = {}
+        self._gone: set[str] = set()
+        self._placed: set[str] = set()
+
+    def of(self, event: Event, before: JsonView | None) -> str:
+        """The user name: the recorded one, that of a controller, or `UNNAMED` for outsiders.
+
+        `before` is the object before the event; None when there was none.
+        """
+        self._note(event)
+        user = event.stamp.actor.user
+        if user != UNNAMED:
+            return user
+        return self._unnamed(event, before) or UNNAMED
+
+    def _note(self, event: Event) -> None:
+        """See which namespaces end, what is gone, and which pods are at work."""
+        if event.type is EventType.OBJECT_DELETED:
+            self._gone.add(event.uid)
+        if event.key.resource == "namespaces":
+            if json_tree.text(event.object, "metadata", "deletionTimestamp"):
+                self._ending.add(event.key.name)
+            elif event.type is EventType.OBJECT_CREATED:
+                self._ending.discard(event.key.name)
+        elif event.key.resource == "pods":
+            if event.type is EventType.OBJECT_DELETED:
+                self._at_work.pop(event.uid, None)
+                return
+            phase = json_tree.text(event.object, "status", "phase")
+            self._at_work[event.uid] = phase not in ("Succeeded", "Failed")
+            if json_tree.text(event.object, "spec", "nodeName"):
+                self._placed.add(event.uid)
+
+    def _unnamed(self, event: Event, before: JsonView | None) -> str:
+        resource = event.key.resource
+        if resource == "events":
+            is_gone = event.type is EventType.OBJECT_DELETED
+            if is_gone and event.key.namespace in self._ending:
+                return NAMESPACES
+            return _REPORTERS.get(_reporter(event.object), "")
+        if before is None:
+            return _maker(event)
+        if event.type is EventType.OBJECT_DELETED or _begins_to_end(before, event.object):
+            return self._ender(event, before)
+        manager = _manager(before, event.object)
+        if manager in _MANAGERS:
+            return _MANAGERS[manager]
+        if manager not in ("", _SHARED_MANAGER):
+            return ""
+        if resource == "resourceclaims":
+            return self._claim_writer(before, event.object)
+        return _writer(resource, before, event.object)
+
+    def _ender(self, event: Event, before: JsonView) -> str:
+        """Who asked for a deletion, or completed it."""
+        resource = event.key.resource
+        is_asked = bool(json_tree.get(before, "metadata", "deletionTimestamp"))
+        if resource == "namespaces":
+            return NAMESPACES if is_asked else ""
+        if resource == "resourceclaims" and is_asked:
+            finalizers = json_tree.texts(before, "metadata", "finalizers")
+            return CLAIMS if CLAIM_FINALIZER in finalizers else COLLECTOR
+        owners = [
+            json_tree.text(owner, "uid")
+            for owner in json_tree.objects(event.object, "metadata", "ownerReferences")
+        ]
+        if resource == "resourceclaims" and _is_made(event.object):
+            return self._claim_ender(event, owners)
+        if not is_asked and event.key.namespace in self._ending:
+            return NAMESPACES
+        if owners and not is_asked and self._gone.issuperset(owners):
+            return COLLECTOR
+        if resource == "pods":
+            reason = _told(before, "DisruptionTarget")[:1]
+            return _TELLERS.get(reason[0], "") if reason and not is_asked else ""
+        return ""
+
+    def _claim_ender(self, event: Event, owners: list[str]) -> str:
+        """Claims made for a pod go when it has ended (claim controller) or is gone (collector)."""
+        for owner in owners:
+            is_at_work = self._at_work.get(owner)
+            if is_at_work is None:
+                return COLLECTOR
+            if not is_at_work:
+                return CLAIMS
+        return "" if event.type is EventType.OBJECT_UPDATED else CLAIMS
+
+    def _claim_writer(self, before: JsonView, after: JsonView) -> str:
+        """The scheduler gives, and takes back what it gave in vain; the claim controller reserves
+        for pods that were placed without it, and ends."""
+        held, given = (json_tree.get(tree, "status", "allocation") for tree in (before, after))
+        if given and held != given:
+            return SCHEDULER
+        olds, news = _consumers(before), _consumers(after)
+        if held and not given:
+            is_ending = bool(json_tree.get(after, "metadata", "deletionTimestamp"))
+            return CLAIMS if olds or is_ending else SCHEDULER
+        if news - olds:
+            return CLAIMS if news - olds <= self._placed else SCHEDULER
+        if olds - news:
+            # The claim controller takes the allocation back with the last consumer.
+            was_in_vain = not news or not olds - news <= self._placed
+            return SCHEDULER if held and was_in_vain else CLAIMS
+        was, stays = (
+            CLAIM_FINALIZER in json_tree.texts(tree, "metadata", "finalizers")
+            for tree in (before, after)
+        )
+        if was == stays:
+            return ""
+        return SCHEDULER if stays else CLAIMS
+
+
+def _maker(event: Event) -> str:
+    """Who made an object."""
+    if event.key.resource != "resourceclaims":
+        return ""
+    annotations = json_tree.mapping(event.object, "metadata", "annotations")
+    if extended_resources.ANNOTATION in annotations:
+        return SCHEDULER
+    return CLAIMS if ENTRY_ANNOTATION in annotations else ""
+
+
+def _writer(resource: str, before: JsonView, after: JsonView) -> str:
+    """Who writes the fields that changed."""
+    match resource:
+        case "pods":
+            return _pod_writer(before, after)
+        case "devicetaintrules":
+            return EVICTION if _differ(before, after, "status", "conditions") else ""
+        case "nodes":
+            is_theirs = _differ(before, after, "spec", "taints") or (
+                _node_labels(before) != _node_labels(after)
+            )
+            return NODES if is_theirs else ""
+        case "namespaces":
+            return NAMESPACES if _differ(before, after, "status", "conditions") else ""
+        case _:
+            return ""
+
+
+def _pod_writer(before: JsonView, after: JsonView) -> str:
+    if _differ(before, after, "status", "resourceClaimStatuses"):
+        return CLAIMS
+    told = _told(after, "DisruptionTarget")
+    if told and told != _told(before, "DisruptionTarget"):
+        return _TELLERS.get(told[0], "")
+    is_tried = (
+        _differ(before, after, "spec", "nodeName")
+        or _differ(before, after, "status", "nominatedNodeName")
+        or _differ(before, after, "status", "extendedResourceClaimStatus")
+        or _told(before, "PodScheduled") != _told(after, "PodScheduled")
+    )
+    return SCHEDULER if is_tried else ""
+
+
+def _manager(before: JsonView, after: JsonView) -> str:
+    """The manager whose entry is new, later or wider; empty when none or several are."""
+    olds, news = _entries(before), _entries(after)
+    found = {
+        place[0]
+        for place, entry in news.items()
+        if place not in olds or entry.get("time") != olds[place].get("time")
+    }
+    if not found:
+        # Another write in the same second: whoever has more fields now.
+        found = {
+            place[0]
+            for place, entry in news.items()
+            if not _covers(olds[place].get("fieldsV1"), entry.get("fieldsV1"))
+        }
+    return found.pop() if len(found) == 1 else ""
+
+
+def _entries(tree: JsonView) -> _Entries:
+    return {
+        (
+            json_tree.text(entry, "manager"),
+            json_tree.text(entry, "operation"),
+            json_tree.text(entry, "subresource"),
+        ): entry
+        for entry in json_tree.objects(tree, "metadata", "managedFields")
+    }
+
+
+def _covers(wide: Any, narrow: Any) -> bool:
+    """Whether every field of the second set is one of the first."""
+    if not isinstance(narrow, Mapping):
+        return True
+    return isinstance(wide, Mapping) and all(
+        name in wide and _covers(wide[name], inner) for name, inner in narrow.items()
+    )
+
+
+def _begins_to_end(before: JsonView, after: JsonView) -> bool:
+    path = ("metadata", "deletionTimestamp")
+    return not json_tree.get(before, *path) and bool(json_tree.get(after, *path))
+
+
+def _is_made(claim: JsonView) -> bool:
+    """Whether a controller made the claim: from a template, or for extended resources."""
+    annotations = json_tree.mapping(claim, "metadata", "annotations")
+    return ENTRY_ANNOTATION in annotations or extended_resources.ANNOTATION in annotations
+
+
+def _consumers(claim: JsonView) -> set[str]:
+    return {
+        json_tree.text(each, "uid") for each in json_tree.objects(claim, "status", "reservedFor")
+    }
+
+
+def _differ(before: JsonView, after: JsonView, *path: str) -> bool:
+    return bool(json_tree.get(before, *path) != json_tree.get(after, *path))
+
+
+def _node_labels(node: JsonView) -> dict[str, Any]:
+    labels = json_tree.mapping(node, "metadata", "labels")
+    return {name: value for name, value in labels.items() if name.startswith("beta.kubernetes.io/")}
+
+
+def _told(pod: JsonView, name: str) -> tuple[str, ...]:
+    """Reason and message of a condition."""
+    for condition in json_tree.objects(pod, "status", "conditions"):
+        if condition.get("type") == name:
+            return json_tree.text(condition, "reason"), json_tree.text(condition, "message")
+    return ()
+
+
+def _reporter(event: JsonView) -> str:
+    return json_tree.text(event, "reportingComponent") or json_tree.text(
+        event, "reportingController"
+    )

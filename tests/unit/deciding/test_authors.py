@@ -1,0 +1,249 @@
+"""Writes of sources that name nobody: who made them, by managers, by content, by circumstances."""
+
+import pytest
+
+from app.domain.log import Actor, Event, EventType, ObjectKey, Revision, Stamp
+from app.domain.log.chain import canonical_json
+from app.domain.values.timestamps import Instant
+from app.service.deciding_authors import (
+    CLAIMS,
+    COLLECTOR,
+    EVICTION,
+    NAMESPACES,
+    NODES,
+    POD_COLLECTOR,
+    SCHEDULER,
+    UNNAMED,
+    Authors,
+)
+
+CLAIM = ObjectKey("resource.k8s.io", "resourceclaims", "default", "c")
+POD = ObjectKey("", "pods", "default", "a")
+NODE = ObjectKey("", "nodes", "", "n")
+RULE = ObjectKey("resource.k8s.io", "devicetaintrules", "", "r")
+SAID = ObjectKey("", "events", "default", "e")
+HOME = ObjectKey("", "namespaces", "", "default")
+MADE = {"resource.kubernetes.io/pod-claim-name": "gpu"}
+FINALIZER = "resource.kubernetes.io/delete-protection"
+ENDING = {"metadata": {"deletionTimestamp": "t"}}
+
+
+def event(key, tree, type_=EventType.OBJECT_UPDATED, uid="u", user=UNNAMED):
+    stamp = Stamp(time=Instant(1), actor=Actor(user=user), verb="update")
+    return Event(
+        revision=Revision(1), type=type_, key=key, uid=uid, body=canonical_json(tree), stamp=stamp
+    )
+
+
+def author(key, before, after, *, type_=EventType.OBJECT_UPDATED, first=()):
+    authors = Authors()
+    for each in first:
+        authors.of(each, None)
+    return authors.of(event(key, after, type_), before)
+
+
+def told(type_, reason, message=""):
+    return {"status": {"conditions": [{"type": type_, "reason": reason, "message": message}]}}
+
+
+def claim(*pods, allocated=False, finalizers=(), **metadata):
+    status = {"reservedFor": [{"uid": pod} for pod in pods]}
+    if allocated:
+        status["allocation"] = {"devices": {}}
+    return {"metadata": {"finalizers": list(finalizers), **metadata}, "status": status}
+
+
+def entry(manager, time="t1", fields=("a",), **more):
+    return {
+        "manager": manager,
+        "operation": "Update",
+        "time": time,
+        "fieldsV1": {f"f:{name}": {} for name in fields},
+        **more,
+    }
+
+
+def managed(*entries, **parts):
+    return {"metadata": {"managedFields": list(entries)}, **parts}
+
+
+def pod(uid, *, node="", phase="Running", type_=EventType.OBJECT_CREATED):
+    tree = {"spec": {"nodeName": node}, "status": {"phase": phase}}
+    return event(POD._replace(name=uid), tree, type_, uid)
+
+
+def test_recorded_name_stands():
+    assert Authors().of(event(POD, {}, user="alice"), {}) == "alice"
+
+
+@pytest.mark.parametrize(
+    ("key", "before", "after", "who"),
+    [
+        pytest.param(POD, {}, {"spec": {"nodeName": "n"}}, SCHEDULER, id="a binding"),
+        pytest.param(POD, {}, {"status": {"nominatedNodeName": "n"}}, SCHEDULER, id="a nomination"),
+        pytest.param(POD, {}, told("PodScheduled", "Unschedulable"), SCHEDULER, id="a refusal"),
+        pytest.param(
+            POD, {}, {"status": {"resourceClaimStatuses": [{"name": "x"}]}}, CLAIMS, id="names"
+        ),
+        pytest.param(POD, {}, {"status": {"phase": "Running"}}, UNNAMED, id="a kubelet"),
+        pytest.param(
+            POD, {}, told("DisruptionTarget", "DeletionByDeviceTaintManager"), EVICTION, id="taints"
+        ),
+        pytest.param(
+            POD, {}, told("DisruptionTarget", "PreemptionByScheduler"), SCHEDULER, id="a victim"
+        ),
+        pytest.param(
+            POD, {}, told("DisruptionTarget", "DeletionByPodGC"), POD_COLLECTOR, id="an orphan"
+        ),
+        pytest.param(
+            POD, {}, told("DisruptionTarget", "EvictionByEvictionAPI"), UNNAMED, id="a drain"
+        ),
+        pytest.param(CLAIM, claim(), claim(finalizers=[FINALIZER]), SCHEDULER, id="protected"),
+        pytest.param(CLAIM, claim(finalizers=[FINALIZER]), claim(), CLAIMS, id="let go"),
+        pytest.param(CLAIM, claim(), claim("p", allocated=True), SCHEDULER, id="allocated"),
+        pytest.param(CLAIM, claim("p", allocated=True), claim(), CLAIMS, id="released"),
+        pytest.param(
+            CLAIM, claim(allocated=True), claim(), SCHEDULER, id="taken back to make room"
+        ),
+        pytest.param(
+            CLAIM,
+            claim(allocated=True, **ENDING["metadata"]),
+            claim(**ENDING["metadata"]),
+            CLAIMS,
+            id="at its end",
+        ),
+        pytest.param(
+            CLAIM,
+            claim("p", allocated=True),
+            claim("p", "q", allocated=True),
+            SCHEDULER,
+            id="shared",
+        ),
+        pytest.param(
+            CLAIM,
+            claim("p", allocated=True),
+            claim(allocated=True),
+            SCHEDULER,
+            id="reserved in vain",
+        ),
+        pytest.param(
+            NODE, {"spec": {"taints": []}}, {"spec": {"taints": [{"key": "k"}]}}, NODES, id="taint"
+        ),
+        pytest.param(
+            NODE, {}, {"metadata": {"labels": {"beta.kubernetes.io/os": "x"}}}, NODES, id="labels"
+        ),
+        pytest.param(RULE, {}, told("EvictionInProgress", "Completed"), EVICTION, id="rule status"),
+        pytest.param(RULE, {}, {"spec": {"taint": {}}}, UNNAMED, id="a changed rule"),
+        pytest.param(HOME, {}, told("NamespaceContentRemaining", "x"), NAMESPACES, id="namespace"),
+        pytest.param(
+            SAID, {}, {"reportingComponent": "resource_claim"}, CLAIMS, id="a repeated Event"
+        ),
+        pytest.param(SAID, {}, {"reportingController": "a-driver"}, UNNAMED, id="others' Event"),
+    ],
+)
+def test_content_tells(key, before, after, who):
+    assert author(key, before, after) == who
+
+
+@pytest.mark.parametrize(
+    ("annotation", "who"),
+    [
+        ("resource.kubernetes.io/pod-claim-name", CLAIMS),
+        ("resource.kubernetes.io/extended-resource-claim", SCHEDULER),
+        ("example.com/anything", UNNAMED),
+    ],
+)
+def test_maker_of_a_claim_is_told_by_its_annotation(annotation, who):
+    tree = {"metadata": {"annotations": {annotation: "true"}}}
+    assert author(CLAIM, None, tree, type_=EventType.OBJECT_CREATED) == who
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "who"),
+    [
+        pytest.param([entry("kube-scheduler")], [entry("kubelet")], UNNAMED, id="new"),
+        pytest.param(
+            [entry("kube-scheduler"), entry("kubelet")],
+            [entry("kube-scheduler"), entry("kubelet", "t2")],
+            UNNAMED,
+            id="later",
+        ),
+        pytest.param(
+            [entry("kube-scheduler"), entry("kubelet", fields=("a", "b"))],
+            [entry("kube-scheduler", fields=("a", "b")), entry("kubelet")],
+            SCHEDULER,
+            id="wider in the same second",
+        ),
+        pytest.param([entry("kubelet")], [entry("kubelet")], SCHEDULER, id="nobody: the content"),
+        pytest.param([], [entry("kube-controller-manager")], SCHEDULER, id="one of many"),
+    ],
+)
+def test_managers_tell_before_the_content_does(before, after, who):
+    """The change is a nomination, which a kubelet could make in a test only."""
+    new = managed(*after, status={"nominatedNodeName": "n"})
+    assert author(POD, managed(*before), new) == who
+
+
+def test_manager_of_the_claim_controller_is_its_own():
+    new = managed(entry("ResourceClaimController"))
+    assert author(POD, managed(entry("kubectl")), new) == CLAIMS
+
+
+@pytest.mark.parametrize(
+    ("first", "who"),
+    [
+        pytest.param([pod("p")], UNNAMED, id="its pod is at work"),
+        pytest.param([pod("p", phase="Succeeded")], CLAIMS, id="its pod has ended"),
+        pytest.param([pod("p"), pod("p", type_=EventType.OBJECT_DELETED)], COLLECTOR, id="gone"),
+    ],
+)
+def test_who_ends_a_made_claim_depends_on_its_pod(first, who):
+    tree = {"metadata": {"annotations": MADE, "ownerReferences": [{"uid": "p"}], **ENDING}}
+    after = {"metadata": {**tree["metadata"], "deletionTimestamp": "t"}}
+    assert author(CLAIM, tree, after, first=first) == who
+
+
+def test_claim_that_waits_for_its_finalizer_goes_with_it():
+    before = claim(finalizers=[FINALIZER], deletionTimestamp="t")
+    assert author(CLAIM, before, before, type_=EventType.OBJECT_DELETED) == CLAIMS
+
+
+def test_what_is_in_an_ending_namespace_ends_by_its_controller():
+    ending = event(HOME, ENDING)
+    assert author(POD, {}, ENDING, first=[ending]) == NAMESPACES
+    assert author(SAID, {}, {}, type_=EventType.OBJECT_DELETED, first=[ending]) == NAMESPACES
+    assert author(HOME, ENDING, ENDING, type_=EventType.OBJECT_DELETED) == NAMESPACES
+    # Who asked for the end of the namespace itself came from outside, and so did a kubelet.
+    assert author(HOME, {}, ENDING) == UNNAMED
+    kubelet = author(POD, ENDING, ENDING, type_=EventType.OBJECT_DELETED, first=[ending])
+    assert kubelet == UNNAMED
+
+
+def test_what_has_lost_its_owners_goes_by_the_collector():
+    owned = {"metadata": {"ownerReferences": [{"uid": "set"}]}}
+    gone = event(HOME._replace(name="x"), {}, EventType.OBJECT_DELETED, "set")
+    after = {"metadata": {**owned["metadata"], "deletionTimestamp": "t"}}
+    assert author(POD, owned, after) == UNNAMED
+    assert author(POD, owned, after, first=[gone]) == COLLECTOR
+
+
+@pytest.mark.parametrize(
+    ("reason", "who"),
+    [
+        ("PreemptionByScheduler", SCHEDULER),
+        ("DeletionByDeviceTaintManager", EVICTION),
+        ("EvictionByEvictionAPI", UNNAMED),
+    ],
+)
+def test_pod_that_was_told_is_deleted_by_who_told_it(reason, who):
+    before = told("DisruptionTarget", reason)
+    assert author(POD, before, {**before, **ENDING}) == who
+
+
+@pytest.mark.parametrize(
+    ("placed", "who"), [pytest.param("n", CLAIMS, id="bound"), pytest.param("", SCHEDULER, id="no")]
+)
+def test_pod_that_was_placed_without_the_scheduler_is_reserved_by_the_claim_controller(placed, who):
+    first = [pod("q", node=placed)]
+    before, after = claim("p", allocated=True), claim("p", "q", allocated=True)
+    assert author(CLAIM, before, after, first=first) == who

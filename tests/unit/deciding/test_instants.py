@@ -1,0 +1,52 @@
+"""When the writes of a recording could be seen: by answers, or by their order within a second."""
+
+import pytest
+
+from app.domain.log import Actor, Event, EventType, ObjectKey, Origin, Revision, Stamp
+from app.domain.values.timestamps import SECOND, Instant
+from app.service.deciding_pace import known_instants
+
+POD = ObjectKey("", "pods", "default", "a")
+
+
+def event(seconds, *, quality="derived", answered=0.0):
+    origin = Origin(source="x", time_quality=quality, answered=int(answered * SECOND))
+    time = Instant(int(seconds * SECOND))
+    stamp = Stamp(time=time, actor=Actor(user="x"), verb="update", origin=origin)
+    return Event(
+        revision=Revision(1),
+        type=EventType.OBJECT_UPDATED,
+        key=POD,
+        uid="u",
+        body=b"{}",
+        stamp=stamp,
+    )
+
+
+def seconds(events):
+    return [pytest.approx(instant / SECOND, abs=1e-5) for instant in known_instants(events)]
+
+
+def test_writes_of_one_second_are_spread_over_it_in_their_order():
+    assert seconds([event(7), event(7), event(7), event(9)]) == [7, 7 + 1 / 3, 7 + 2 / 3, 9]
+
+
+def test_writes_before_a_known_instant_lie_before_it():
+    assert seconds([event(7), event(7), event(7.5), event(7.5), event(8)]) == [
+        7,
+        7.25,
+        7.5,
+        7.75,
+        8,
+    ]
+
+
+def test_writes_without_any_time_are_spread_like_others():
+    assert seconds([event(7), event(7, quality="none"), event(8)]) == [7, 7.5, 8]
+
+
+def test_exact_instants_stay_but_for_what_was_answered_before():
+    exact = [event(7, quality="exact", answered=7.3), event(7, quality="exact", answered=7.2)]
+    assert seconds(exact) == [7, 7]
+    late = [event(8, quality="exact", answered=8), event(7.9, quality="exact", answered=7.9)]
+    assert seconds(late) == [7.9, 7.9]
