@@ -46,9 +46,15 @@ class Cluster:
         kubelet: bool = False,
         bounds: LoopBounds = LoopBounds(),
         namespaces: Sequence[str] = ("default",),
+        node_ttl: bool = False,
     ) -> None:
-        """`kubelet`: bound pods start by themselves; without it tests play the kubelet."""
+        """`kubelet`: bound pods start by themselves; without it tests play the kubelet.
+
+        Without `node_ttl` nobody annotates nodes, which concerns nobody else.
+        """
         self.profile = profile
+        if not node_ttl:
+            options = replace(options, off=options.off | {"node-ttl"})
         if not kubelet:
             options = replace(options, off=options.off | {"kubelet"})
         self._options = options

@@ -52,6 +52,8 @@ QUEUE_NAMES = {
     "namespaces": "namespace",
     "quotas": "resourcequota_primary",
     "disruption": "disruption",
+    "node-ttl": "ttlcontroller",
+    "pod-gc": "orphaned_pods_nodes",
     "deployments": "deployment",
     "replica-sets": "replicaset",
     "stateful-sets": "statefulset",

@@ -27,7 +27,7 @@ from app.domain.controllers.garbage import (
 )
 from app.domain.controllers.garbage.pod_gc import TERMINATED_MAX
 from app.domain.controllers.kubelet import KubeletReconciler
-from app.domain.controllers.nodes import NodeReconciler
+from app.domain.controllers.nodes import NodeReconciler, NodeTtlReconciler
 from app.domain.controllers.pacing import Pace
 from app.domain.controllers.plan import Reconciler
 from app.domain.controllers.pool_status import PoolStatusReconciler
@@ -108,6 +108,7 @@ _MAKERS: Mapping[str, Callable[[_Setting], Reconciler]] = {
     "namespaces": lambda s: NamespaceReconciler(s.options.pace),
     "definitions": lambda _: DefinitionReconciler(),
     "node-lifecycle": lambda _: NodeReconciler(),
+    "node-ttl": lambda _: NodeTtlReconciler(),
     "pod-gc": lambda s: PodGcReconciler(s.options.terminated_pods_max),
     "disruption": lambda _: DisruptionReconciler(),
     "claims": lambda s: ClaimsReconciler(
@@ -164,6 +165,7 @@ _ACCOUNTS = {
     "garbage": "generic-garbage-collector",
     "namespaces": "namespace-controller",
     "node-lifecycle": "node-controller",
+    "node-ttl": "ttl-controller",
     "pod-gc": "pod-garbage-collector",
     "disruption": "disruption-controller",
     "claims": "resource-claim-controller",
