@@ -140,6 +140,21 @@ class Settings(BaseSettings):
     import_ratio_max: int = Field(100, description="Unpacked to packed size of a source")
     import_entries_max: int = Field(200_000, description="Files in a folder or archive")
 
+    # Verification
+    verify_processes: int = Field(
+        0,
+        ge=0,
+        le=64,
+        description="Processes that verify a long history together; 0: as many as there are "
+        "processors",
+    )
+    verify_spool_bytes_max: int = Field(
+        4 * 1024**3,
+        ge=1,
+        description="Temporary file of events for these processes; where it would be larger, or "
+        "there is no room, one process does all",
+    )
+
     # Blast radius
     blast_bytes_max: int = Field(64 * 1024 * 1024, ge=1024, description="Largest proposal file")
     blast_changes_max: int = Field(1_000, ge=1, description="Changes in one proposal")

@@ -25,6 +25,7 @@ def settings(
     authorization: str | None = None,
     policy: Path | None = None,
     compact: bool | None = None,
+    verify_processes: int | None = None,
 ) -> Settings:
     """The settings; what is None is left to the environment. Raises InputError naming a bad one."""
     given: dict[str, Any] = {
@@ -37,6 +38,7 @@ def settings(
         "authorization": authorization,
         "policy_file": policy,
         "compact_like_etcd": compact,
+        "verify_processes": verify_processes,
     }
     try:
         return Settings(**{name: value for name, value in given.items() if value is not None})

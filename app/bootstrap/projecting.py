@@ -14,7 +14,7 @@ from contextlib import AsyncExitStack
 from functools import partial
 
 import anyio
-from anyio.abc import Process, TaskGroup
+from anyio.abc import TaskGroup
 
 from app.bootstrap import children, collecting
 from app.bootstrap.histories import folding_bounds, views_of
@@ -28,9 +28,6 @@ from app.workers import projecting
 NICENESS = 5
 """How much the process gives way to others when it was started beside `redra up`: whoever waits for
 an answer comes first, readers of tables expect to lag."""
-
-END_SECONDS = 5.0
-"""How long the process may take to end before it is killed."""
 
 RESTART_SECONDS = 1.0
 """The pause before a process that ended by mistake is started again; it doubles each time."""
@@ -134,7 +131,7 @@ async def keep_process(
             status = await process.wait()
         finally:
             with anyio.CancelScope(shield=True):
-                await _end(process)
+                await children.end(process)
         pause = restart_pause(failures)
         failures += 1
         _log.error(
@@ -151,13 +148,3 @@ def restart_pause(failures: int) -> float:
     """Seconds to wait after a process failed that had failed `failures` times in a row before."""
     doublings = min(failures, 16)
     return min(RESTART_SECONDS_MAX, RESTART_SECONDS * 2.0**doublings)
-
-
-async def _end(process: Process) -> None:
-    if process.stdin is not None:
-        await process.stdin.aclose()
-    with anyio.move_on_after(END_SECONDS):
-        await process.wait()
-    if process.returncode is None:
-        process.kill()
-        await process.wait()

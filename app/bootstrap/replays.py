@@ -7,23 +7,25 @@ from pathlib import Path
 import msgspec
 
 from app.adapters.uids import DerivedUids
-from app.bootstrap import choices
+from app.bootstrap import choices, verifying_processes
 from app.bootstrap.histories import views_of
 from app.bootstrap.recordings import Recording, import_history
 from app.bootstrap.rules import rules_of
 from app.bootstrap.stores import Store, find_history, find_revision
+from app.bootstrap.verifying_processes import PartProcesses
 from app.domain.controllers import registry
 from app.domain.controllers.plan import Reconciler
 from app.domain.controllers.scheduling.attempt import TieBreak
 from app.domain.log import HistoryInfo, Revision
 from app.domain.objects import profile as profiles
 from app.domain.values import json_tree
-from app.service import deciding, replaying
+from app.service import deciding, replaying, verifying
 from app.service.deciding import Pacing
 from app.service.deciding_differences import DecideReport
 from app.service.deciding_pace import RecordedPace
 from app.service.deciding_writers import DECIDED
-from app.service.replaying import FoldReport, ReplayBounds, VerifyReport
+from app.service.replaying import FoldReport, ReplayBounds
+from app.service.verifying import VerifyReport
 from app.service.views import compiler_of, features_of
 from app.settings import Settings
 
@@ -58,26 +60,42 @@ async def fold(
 
 
 async def verify(
-    store: Store, settings: Settings, name: str, moment: str, progress: Progress
+    store: Store,
+    settings: Settings,
+    name: str,
+    moment: str,
+    progress: Progress,
 ) -> VerifyReport:
-    """Check the chain and the invariants, and decide every decision again."""
+    """Check the chain and the invariants, and decide every decision again.
+
+    Raises InputError when a process that was to help fails.
+    """
     info = await _with_gates(store, settings, await find_history(store, name))
     rules = rules_of(info)
     compiler = compiler_of(rules.profile)
     options = registry.options_from(info.settings)
-    return await replaying.verify(
-        store.log,
+    bounds = _bounds(settings)
+    count = settings.verify_processes or verifying_processes.usable()
+    with PartProcesses(
         info,
-        until=await find_revision(store, info, moment, option="--to"),
-        rules=rules,
-        controllers=registry.controllers(
-            rules.profile, features_of(rules.profile), compiler, options
-        ),
-        compiler=compiler,
-        bounds=_bounds(settings),
-        quirks=registry.allocator_quirks_of(rules.profile, options),
-        progress=progress,
-    )
+        count=count,
+        invariants_every=bounds.invariants_every,
+        bytes_max=settings.verify_spool_bytes_max,
+    ) as processes:
+        return await verifying.verify(
+            store.log,
+            info,
+            until=await find_revision(store, info, moment, option="--to"),
+            rules=rules,
+            controllers=registry.controllers(
+                rules.profile, features_of(rules.profile), compiler, options
+            ),
+            compiler=compiler,
+            bounds=bounds,
+            quirks=registry.allocator_quirks_of(rules.profile, options),
+            processes=processes,
+            progress=progress,
+        )
 
 
 async def decide(

@@ -31,11 +31,29 @@ class Pace(StrEnum):
     VIRTUAL = "virtual"
 
 
+ModeOption = Annotated[
+    Mode,
+    typer.Option(
+        help="fold: rebuild views; verify: check every decision where it was made; decide: "
+        "keep what came from outside and let the controllers do the rest again."
+    ),
+]
+
 PaceOption = Annotated[
     Pace | None,
     typer.Option(
         help="With decide, when controllers act. recorded (default): when they were seen acting "
         "in the recording; virtual: as soon as there is something to do, and bindings take no time."
+    ),
+]
+
+ProcessesOption = Annotated[
+    int | None,
+    typer.Option(
+        min=1,
+        max=64,
+        help="With verify, how many processes share the work of a long history; by default as many "
+        "as there are processors (REDRA_VERIFY_PROCESSES). Each holds the history's objects.",
     ),
 ]
 
@@ -49,13 +67,7 @@ def replay(
     sources: Annotated[
         list[str], typer.Argument(metavar="HISTORY|FILE…", help="A history, or files of one.")
     ],
-    mode: Annotated[
-        Mode,
-        typer.Option(
-            help="fold: rebuild views; verify: check every decision where it was made; decide: "
-            "keep what came from outside and let the controllers do the rest again."
-        ),
-    ] = Mode.FOLD,
+    mode: ModeOption = Mode.FOLD,
     to: Annotated[str, typer.Option(help="Up to this revision or instant.")] = "",
     profile: Annotated[
         str | None, typer.Option(help="Kubernetes version that a recording is of.")
@@ -63,6 +75,7 @@ def replay(
     gate: GateOption = None,
     quirk: QuirkOption = None,
     pace: PaceOption = None,
+    processes: ProcessesOption = None,
     data: DataOption = None,
     output: OutputOption = Output.TEXT,
 ) -> None:
@@ -73,10 +86,14 @@ def replay(
     an invariant does not hold, a placement goes against a taint, or a decision of our own comes
     out differently; decide exits with 1 when a difference has no known reason.
     """
-    from app.bootstrap import choices, replays, stores
+    from app.bootstrap import choices, collecting, replays, stores
 
     chosen = _pace(pace, mode)
-    settings = choices.settings(data=data, profile=profile, gates=gate, quirks=quirk)
+    _check_processes(processes, mode)
+    settings = choices.settings(
+        data=data, profile=profile, gates=gate, quirks=quirk, verify_processes=processes
+    )
+    collecting.expect_large_heap()
     files = _files(sources)
 
     async def run(work: Callable[[Any, str], Awaitable[Any]]) -> Any:
@@ -113,6 +130,16 @@ def replay(
     _print_verify(verified.to_json(), output)
     if not verified.agrees:
         raise typer.Exit(1)
+
+
+def _check_processes(processes: int | None, mode: Mode) -> None:
+    """Raises InputError for a number of processes that nothing would start."""
+    if processes is not None and mode is not Mode.VERIFY:
+        raise InputError(
+            f"it is about verify replays, and this one is {mode.value}",
+            place="--processes",
+            cure="add --mode verify",
+        )
 
 
 def _pace(pace: Pace | None, mode: Mode) -> str:

@@ -82,6 +82,18 @@ class AllocationIndex:
         self.written: list[Written] = []
         self._allocated: set[ObjectKey] = set()
 
+    @classmethod
+    def of(cls, node_of_pod: dict[str, str], written: list[Written]) -> "AllocationIndex":
+        """An index that is complete: nothing is to be added."""
+        made = cls()
+        made.node_of_pod, made.written = node_of_pod, written
+        return made
+
+    def after(self, revision: Revision) -> "AllocationIndex":
+        """What is needed of it to check the events after a revision."""
+        written = [found for found in self.written if found.revision > revision]
+        return AllocationIndex.of(self.node_of_pod, written)
+
     def add(self, event: Event) -> None:
         """Read one event of the first pass."""
         key = event.key

@@ -15,7 +15,7 @@ import msgspec
 from app.domain.controllers.plan import Plan, Readers, Reconciler
 from app.domain.controllers.record import commands_of
 from app.domain.errors import Rejected
-from app.domain.log import Draft, Event, EventType
+from app.domain.log import Draft, Event, EventType, Revision
 from app.domain.log.chain import canonical_json
 from app.domain.objects import lifecycle
 from app.domain.objects.commands import Command, RecordDecision
@@ -52,9 +52,17 @@ class DecisionChecker:
             if plan is not None:
                 self._plans[decision.revision] = plan
 
+    def begin(self, revision: Revision) -> None:
+        """Judge from this revision on: what was found before is not told.
+
+        Plans that were made again stay for the decisions after it.
+        """
+        self._decisions, self._effects = Tally(), Tally()
+        self._plans = {place: plan for place, plan in self._plans.items() if place > revision}
+
     def expects(self, event: Event) -> bool:
         """Whether the event is an effect of a decision that was made again; ask before `before`."""
-        return self._decision is not None and _belongs(event, self._decision)
+        return self._decision is not None and belongs(event, self._decision)
 
     def before(self, event: Event) -> None:
         """Compare an event with the effect that is expected here, if any."""
@@ -196,15 +204,7 @@ class DecisionChecker:
         self._drafts.clear()
 
 
-def _record_of(plan: Plan) -> bytes | None:
-    """The body of the decision that the plan would leave in the log."""
-    commands = commands_of(plan)
-    if not commands or not isinstance(commands[0], RecordDecision):
-        return None
-    return canonical_json(commands[0].body)
-
-
-def _belongs(event: Event, decision: Event) -> bool:
+def belongs(event: Event, decision: Event) -> bool:
     """Whether the event stands in the same append as the decision before it."""
     ours, theirs = event.stamp, decision.stamp
     return (ours.actor, ours.cause, ours.observed, ours.time) == (
@@ -213,6 +213,14 @@ def _belongs(event: Event, decision: Event) -> bool:
         theirs.observed,
         theirs.time,
     )
+
+
+def _record_of(plan: Plan) -> bytes | None:
+    """The body of the decision that the plan would leave in the log."""
+    commands = commands_of(plan)
+    if not commands or not isinstance(commands[0], RecordDecision):
+        return None
+    return canonical_json(commands[0].body)
 
 
 def _subject(decision: Event) -> str:

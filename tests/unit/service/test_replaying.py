@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 
+import msgspec
 import pytest
 
 from app.adapters.history.opening import open_history
@@ -17,9 +18,10 @@ from app.domain.objects.profile import Profile
 from app.domain.values import json_tree
 from app.domain.values.json_tree import JsonObject
 from app.domain.values.timestamps import Instant
-from app.service import importing, replaying
+from app.service import importing, replaying, verifying
 from app.service.comparing import Verdict, first_difference
-from app.service.replaying import FoldReport, ReplayBounds, VerifyReport
+from app.service.replaying import FoldReport, ReplayBounds
+from app.service.verifying import VerifyReport
 from app.service.views import features_of
 from projections import all_projections
 from tests.cluster import Cluster
@@ -84,7 +86,7 @@ async def verify(
 ) -> VerifyReport:
     compiler = CelCompiler()
     head = (await log.head(info.id)).revision
-    return await replaying.verify(
+    return await verifying.verify(
         log,
         info,
         until=head if until is None else Revision(until),
@@ -264,8 +266,8 @@ RULES_IGNORED = {"DRADeviceTaintRules": False}
 RULES_SEEN = {"DRADeviceTaintRules": True}
 
 
-async def imported(name: str, gates: dict[str, bool]) -> VerifyReport:
-    """A recorded history of a real control plane, verified with the gates it ran with."""
+async def imported_log(name: str, gates: dict[str, bool]) -> tuple[MemoryLog, HistoryInfo]:
+    """A recorded history of a real control plane, and the settings that it ran with."""
     profile = Profile(version="1.36", gates=gates)
     log = MemoryLog(MemoryStore())
     options = ReadOptions(rules=rules_for(profile))
@@ -273,7 +275,13 @@ async def imported(name: str, gates: dict[str, bool]) -> VerifyReport:
         result = await importing.import_records(
             log, source, name=name, options=importing.ImportOptions()
         )
-    return await verify(log, result.history, profile)
+    return log, msgspec.structs.replace(result.history, settings=profile.settings())
+
+
+async def imported(name: str, gates: dict[str, bool]) -> VerifyReport:
+    """Such a history, verified with the gates it ran with."""
+    log, info = await imported_log(name, gates)
+    return await verify(log, info, Profile(version="1.36", gates=gates))
 
 
 @pytest.mark.parametrize(

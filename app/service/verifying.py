@@ -1,0 +1,322 @@
+"""Verification: is a history what it says?
+
+The log is read twice. The first pass checks the hash chain and learns what has to be known ahead.
+The second folds event by event and checks: the invariants, at intervals and at the end; every
+decision of our controllers, made again from what it observed, with its effects; every allocation
+that a foreign scheduler wrote. Nothing is written.
+
+The second pass may be divided among processes, see `verifying_parts`. The report is the same.
+"""
+
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Protocol
+
+import msgspec
+from anyio import create_task_group, lowlevel
+
+from app.domain.allocation import Quirks
+from app.domain.controllers.plan import Reconciler
+from app.domain.devices.device_selectors import SelectorCompiler
+from app.domain.errors import ChainBroken
+from app.domain.log import Event, EventType, HistoryInfo, Revision
+from app.domain.log.chain import check_event
+from app.domain.log.event import GENESIS
+from app.domain.objects.rules import Rules
+from app.domain.values.json_tree import JsonObject
+from app.ports import EventLog
+from app.service import invariant_watch, verifying_parts
+from app.service.comparing import Compared
+from app.service.invariant_watch import FoundViolation
+from app.service.reallocating import AllocationIndex
+from app.service.redeciding import belongs
+from app.service.replaying import Progress, ReplayBounds, pages, silent
+from app.service.verifying_parts import Cut, Division, Part, PartFound, PartVerifier
+
+VIOLATIONS_MAX = 100
+"""How many violations a report names; all are counted."""
+
+TURN_MAX = 100
+"""Events that are checked before others get the loop: about as many milliseconds at most."""
+
+
+class Processes(Protocol):
+    """Other processes that verify parts of a history.
+
+    `count` is in how many parts the history may be divided, this process included.
+    """
+
+    @property
+    def count(self) -> int: ...
+
+    def keep(self, events: Sequence[Event]) -> None:
+        """Be given the events of the history, in order, before anything is to be verified."""
+        ...
+
+    async def verify(self, part: Part, reached: Callable[[Revision], None]) -> PartFound:
+        """Verify a part; `reached` hears how far it is. Raises InputError when that fails."""
+        ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class VerifyReport:
+    """What verification found.
+
+    `chain_problem` is empty when every event fits. `violations` leave out transient ones that did
+    not last. `decisions` are our controllers' own, `effects` the events that followed
+    from them, `allocations` those that no decision of ours explains.
+    """
+
+    history: str
+    revision: Revision
+    events: int
+    chain_problem: str
+    chain_head: str
+    invariant_checks: int
+    violations_count: int
+    violations: tuple[FoundViolation, ...]
+    decisions: Compared
+    effects: Compared
+    allocations: Compared
+
+    @property
+    def agrees(self) -> bool:
+        """True when chain, invariants, placements and everything of our own making agree.
+
+        That a foreign scheduler chose other devices is reported and does not count: it may run
+        other rules. That it placed against a taint counts.
+        """
+        return (
+            not self.chain_problem
+            and not self.violations_count
+            and self.decisions.agrees
+            and self.effects.agrees
+        )
+
+    def to_json(self) -> JsonObject:
+        """For the command line and the API."""
+        return {
+            "history": self.history,
+            "revision": self.revision,
+            "events": self.events,
+            "agrees": self.agrees,
+            "chain": {"problem": self.chain_problem, "head": self.chain_head},
+            "invariants": {
+                "checks": self.invariant_checks,
+                "violations": self.violations_count,
+                "examples": [found.to_json() for found in self.violations],
+            },
+            "decisions": self.decisions.to_json(),
+            "effects": self.effects.to_json(),
+            "allocations": self.allocations.to_json(),
+        }
+
+
+async def verify(
+    log: EventLog,
+    history: HistoryInfo,
+    *,
+    until: Revision,
+    rules: Rules,
+    controllers: Sequence[Reconciler],
+    compiler: SelectorCompiler,
+    bounds: ReplayBounds,
+    quirks: Quirks = Quirks(),
+    processes: Processes | None = None,
+    division: Division = Division(),
+    progress: Progress = silent,
+) -> VerifyReport:
+    """Verify the history up to `until`; see the module's text.
+
+    `controllers` are fresh reconcilers with the settings of the history. With `processes` parts
+    are verified there, the first one always here.
+    """
+    ends = until >= (await log.head(history.id)).revision
+    ahead = _Ahead(division=division)
+    await _read_ahead(ahead, log, history, until, bounds, processes, progress)
+    parts = ahead.parts(1 if processes is None else processes.count, ends=ends)
+    here = PartVerifier(
+        parts[0],
+        rules=rules,
+        controllers=controllers,
+        compiler=compiler,
+        quirks=quirks,
+        invariants_every=bounds.invariants_every,
+    )
+    telling = _Telling(parts, until, progress)
+
+    async def verify_here() -> PartFound:
+        async for page in pages(log, history, parts[0].until, bounds):
+            for number, event in enumerate(page, start=1):
+                here.take(event)
+                if number % TURN_MAX == 0:
+                    # Checking is pure computation: let others run in between.
+                    await lowlevel.checkpoint()
+            telling.reached(0, page[-1].revision)
+            await lowlevel.checkpoint()
+        return here.found()
+
+    if processes is None or len(parts) == 1:
+        return ahead.report(history, [await verify_here()])
+    found: dict[int, PartFound] = {}
+
+    async def verify_there(place: int, processes: Processes) -> None:
+        reached = partial(telling.reached, place)
+        found[place] = await processes.verify(parts[place], reached)
+        reached(parts[place].until)
+
+    async with create_task_group() as tasks:
+        for place in range(1, len(parts)):
+            tasks.start_soon(verify_there, place, processes)
+        found[0] = await verify_here()
+    return ahead.report(history, [found[place] for place in range(len(parts))])
+
+
+class _Telling:
+    """How far all parts are together; they are told as if they had been verified in a row."""
+
+    def __init__(self, parts: Sequence[Part], until: Revision, progress: Progress) -> None:
+        self._begins = [part.after for part in parts]
+        self._done = [0] * len(parts)
+        self._until = until
+        self._progress = progress
+
+    def reached(self, place: int, revision: Revision) -> None:
+        self._done[place] = max(0, revision - self._begins[place])
+        self._progress("deciding again", Revision(sum(self._done)), self._until)
+
+
+class _Decider(msgspec.Struct):
+    """Of a decision only who made it."""
+
+    controller: str = ""
+
+
+_decider = msgspec.json.Decoder(_Decider)
+
+
+@dataclass(slots=True)
+class _Ahead:
+    """What the first pass has learned.
+
+    `observers` are the decisions by the revision that they observed, `deciders` the controllers
+    that made them. `cuts` are the places at which the history may be divided.
+    """
+
+    division: Division
+    index: AllocationIndex = field(default_factory=AllocationIndex)
+    observers: dict[Revision, list[Event]] = field(default_factory=dict)
+    deciders: set[str] = field(default_factory=set)
+    hash: bytes = GENESIS
+    revision: Revision = Revision(0)
+    problem: str = ""
+    events: int = 0
+    cost: int = 0
+    cuts: list[Cut] = field(default_factory=list)
+    decision: Event | None = None
+
+    def take(self, event: Event) -> None:
+        """Read one event."""
+        try:
+            check_event(event, self.hash, Revision(self.revision + 1))
+        except ChainBroken as problem:
+            self.problem = self.problem or str(problem)
+        self._note_cut(event)
+        self.hash, self.revision = event.hash, event.revision
+        self.events += 1
+        self.cost += self.division.fold + self.division.check
+        if event.type is EventType.DECISION_RECORDED:
+            self.decision = event
+            self.cost += self.division.decide
+            observed = Revision(event.stamp.observed)
+            self.observers.setdefault(observed, []).append(event)
+            with suppress(msgspec.DecodeError):  # a log that was tampered with
+                self.deciders.add(_decider.decode(event.body).controller)
+        elif event.is_about_object:
+            written = len(self.index.written)
+            self.index.add(event)
+            self.cost += self.division.allocate * (len(self.index.written) - written)
+        event.tree = None
+
+    def _note_cut(self, event: Event) -> None:
+        """Remember that a part may begin with this event, unless it is the effect of a decision."""
+        if self.events - (self.cuts[-1].events if self.cuts else 0) < self.division.apart:
+            return
+        if event.type is not EventType.DECISION_RECORDED and (
+            self.decision is not None and belongs(event, self.decision)
+        ):
+            return
+        self.cuts.append(self._here())
+
+    def _here(self) -> Cut:
+        return Cut(revision=self.revision, events=self.events, cost=self.cost)
+
+    def parts(self, count: int, *, ends: bool) -> list[Part]:
+        """The history in up to `count` parts; `ends` tells that it is read to its end."""
+        cuts = verifying_parts.divide(self.cuts, self._here(), count, self.division)
+        begins = [cut.revision for cut in cuts]
+        return [
+            self._part(after, until, is_last=until == self.revision, ends=ends)
+            for after, until in zip([Revision(0), *begins], [*begins, self.revision], strict=True)
+        ]
+
+    def _part(self, after: Revision, until: Revision, *, is_last: bool, ends: bool) -> Part:
+        observers = {
+            observed: decisions
+            for observed, decisions in self.observers.items()
+            if (after <= observed and (is_last or observed < until))
+            # Seen before the part, written in it: its effects stand in the part.
+            or (observed < after and any(after < each.revision <= until for each in decisions))
+        }
+        return Part(
+            after=after,
+            until=until,
+            is_last=is_last,
+            ends=ends or not is_last,
+            observers=observers,
+            deciders=frozenset(self.deciders),
+            index=self.index.after(after),
+        )
+
+    def report(self, history: HistoryInfo, parts: Sequence[PartFound]) -> VerifyReport:
+        """What the parts found, in their order."""
+        looks = [part.invariants for part in parts]
+        placed = [
+            FoundViolation(violation=violation, first=revision, last=revision)
+            for part in parts
+            for revision, violation in part.placed
+        ]
+        found = [*invariant_watch.found_in(looks, parts[-1].time), *placed]
+        return VerifyReport(
+            history=history.name,
+            revision=parts[-1].revision,
+            events=sum(part.events for part in parts),
+            chain_problem=self.problem,
+            chain_head=f"sha256:{self.hash.hex()}",
+            invariant_checks=sum(len(part.looks) for part in looks),
+            violations_count=len(found),
+            violations=tuple(found[:VIOLATIONS_MAX]),
+            decisions=verifying_parts.joined([part.decisions for part in parts]),
+            effects=verifying_parts.joined([part.effects for part in parts]),
+            allocations=verifying_parts.joined([part.allocations for part in parts]),
+        )
+
+
+async def _read_ahead(
+    ahead: _Ahead,
+    log: EventLog,
+    history: HistoryInfo,
+    until: Revision,
+    bounds: ReplayBounds,
+    processes: Processes | None,
+    progress: Progress,
+) -> None:
+    async for page in pages(log, history, until, bounds):
+        for event in page:
+            ahead.take(event)
+        if processes is not None:
+            processes.keep(page)
+        progress("checking the chain", ahead.revision, until)
+        await lowlevel.checkpoint()

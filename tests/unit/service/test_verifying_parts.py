@@ -1,0 +1,335 @@
+"""Verification in parts: what is found is the same, wherever the history is divided."""
+
+import itertools
+from collections.abc import Callable, Sequence
+
+import msgspec
+import pytest
+
+from app.adapters.event_spool import EventSpool
+from app.adapters.memory import MemoryLog
+from app.bootstrap import verifying_process
+from app.bootstrap.rules import rules_of
+from app.bootstrap.verifying_process import Job
+from app.domain.controllers import registry
+from app.domain.log import Actor, Event, EventType, HistoryInfo, Revision
+from app.domain.values import json_tree
+from app.domain.values.json_tree import JsonObject
+from app.service import verifying, verifying_parts
+from app.service.replaying import ReplayBounds
+from app.service.verifying import VerifyReport
+from app.service.verifying_parts import START, Cut, Division, Part, PartFound
+from app.service.views import compiler_of, features_of
+from tests.cluster import Cluster
+from tests.unit.service.test_replaying import history_of, imported_log, resealed, story
+
+BOUNDS = ReplayBounds(page_max=50, invariants_every=25)
+ANYWHERE = Division(start=0, fold=0, worth_percent=100, apart=1)
+"""Other processes cost nothing, so a history is divided into as many parts as are allowed."""
+
+Lie = Callable[[Event, JsonObject], None]
+
+
+class InThisProcess:
+    """Verifies parts one after the other, through the same bytes as other processes."""
+
+    def __init__(self, history: HistoryInfo, count: int) -> None:
+        self.count = count
+        self.parts: list[Part] = []
+        self._history = history
+        self._spool = EventSpool()
+
+    def keep(self, events: Sequence[Event]) -> None:
+        self._spool.add(events)
+
+    async def verify(self, part: Part, reached: Callable[[Revision], None]) -> PartFound:
+        self.parts.append(part)
+        job = Job.of(
+            self._history,
+            part,
+            invariants_every=BOUNDS.invariants_every,
+            spool=self._spool.descriptor,
+        )
+        sent = verifying_process.job_bytes(job)[8:]
+        lines: list[bytes] = []
+        found = verifying_process.verify(msgspec.msgpack.decode(sent, type=Job), lines.append)
+        for line in lines:
+            told = verifying_process.found_in(line)
+            assert isinstance(told, int)
+            reached(told)
+        again = verifying_process.found_in(msgspec.json.encode(found))
+        assert isinstance(again, PartFound)
+        return again
+
+    def close(self) -> None:
+        self._spool.close()
+
+
+async def verify(
+    log: MemoryLog, info: HistoryInfo, *, parts: int = 1, until: int | None = None
+) -> tuple[VerifyReport, list[Part]]:
+    """The report of verifying in so many parts, and the parts but for the first."""
+    rules = rules_of(info)
+    compiler = compiler_of(rules.profile)
+    options = registry.options_from(info.settings)
+    head = (await log.head(info.id)).revision
+    processes = InThisProcess(info, parts)
+    told: list[int] = []
+    report = await verifying.verify(
+        log,
+        info,
+        until=head if until is None else Revision(until),
+        rules=rules,
+        controllers=registry.controllers(
+            rules.profile, features_of(rules.profile), compiler, options
+        ),
+        compiler=compiler,
+        quirks=registry.allocator_quirks_of(rules.profile, options),
+        bounds=BOUNDS,
+        processes=processes if parts > 1 else None,
+        division=ANYWHERE,
+        progress=lambda doing, revision, _: told.append(revision) if "again" in doing else None,
+    )
+    processes.close()
+    assert told == sorted(told)
+    assert told[-1:] == [report.revision][: len(told)], "in the end everything has been reached"
+    return report, processes.parts
+
+
+async def check_same_in_parts(
+    events: Sequence[Event], counts: Sequence[int] = (2, 3, 7, 40), until: int | None = None
+) -> VerifyReport:
+    """Whatever the number of parts, the report is that of one process."""
+    log, info = await history_of(events)
+    alone, _ = await verify(log, info, until=until)
+    for count in counts:
+        report, parts = await verify(log, info, parts=count, until=until)
+        assert len(parts) >= min(count - 1, 9), "the history was really divided"
+        assert report.to_json() == alone.to_json()
+        assert msgspec.json.encode(report) == msgspec.json.encode(alone)
+    return alone
+
+
+@pytest.fixture(scope="module")
+def told() -> Cluster:
+    """The story, and then pods that wait until a node comes: they are placed in one append."""
+    cluster = story()
+    for number in range(6):
+        cluster.pod(f"q{number}", template="gpu")
+    cluster.wait(5)
+    cluster.node("n3")
+    cluster.slice("n3", 4)
+    cluster.wait(20)
+    return cluster
+
+
+async def test_a_sound_history_is_the_same_in_parts(told: Cluster) -> None:
+    assert (await check_same_in_parts(told.line.events)).agrees
+
+
+async def test_every_place_at_which_it_may_be_divided_is_sound(told: Cluster) -> None:
+    """Two parts, with the seam at each revision before which no effect is expected."""
+    log, info = await history_of(told.line.events)
+    alone, _ = await verify(log, info)
+    ahead = verifying._Ahead(division=ANYWHERE)
+    for event in told.line.events:
+        ahead.take(event)
+    seams = [cut.revision for cut in ahead.cuts]
+    decisions = [each for each in told.line.events if each.type is EventType.DECISION_RECORDED]
+    assert {each.revision - 1 for each in decisions} - {0} <= set(seams)
+    assert any(
+        each.stamp.observed < seam < each.revision for each in decisions for seam in seams
+    ), "some decision observed what lies before a seam, and stands behind it"
+    for seam in seams:
+        found, parts = await verify_at(log, info, seam)
+        assert [part.after for part in parts] == [seam]
+        assert found.to_json() == alone.to_json()
+
+
+async def verify_at(
+    log: MemoryLog, info: HistoryInfo, seam: Revision
+) -> tuple[VerifyReport, list[Part]]:
+    """Verify in two parts with the seam there."""
+    with pytest.MonkeyPatch.context() as patch:
+        cut = Cut(revision=seam, events=seam, cost=seam)
+        patch.setattr(verifying_parts, "divide", lambda *_: [cut])
+        return await verify(log, info, parts=2)
+
+
+async def test_a_difference_is_found_in_whatever_part_it_lies(told: Cluster) -> None:
+    decided = [
+        event
+        for event in told.line.events
+        if event.type is EventType.DECISION_RECORDED and event.object["controller"] == "scheduling"
+    ]
+    for wrong in (decided[0], decided[len(decided) // 2], decided[-1]):
+
+        def lie(event: Event, tree: JsonObject, wrong: Event = wrong) -> None:
+            if event.revision == wrong.revision:
+                tree["outcome"] = "Imagined"
+
+        report = await check_same_in_parts(resealed(told.line.events, lie), (2, 5))
+        assert [found.revision for found in report.decisions.differences] == [wrong.revision]
+
+
+async def test_many_differences_are_named_in_their_order(told: Cluster) -> None:
+    def lie(event: Event, tree: JsonObject) -> None:
+        if event.type is EventType.DECISION_RECORDED:
+            tree["plan"] = "sha256:00"
+
+    report = await check_same_in_parts(resealed(told.line.events, lie))
+    named = [found.revision for found in report.decisions.differences]
+    assert len(named) == 20
+    assert sum(report.decisions.counts.values()) > 20
+
+
+def steal(event: Event, tree: JsonObject) -> None:
+    """Every allocation is of a device that nobody has, or that others have."""
+    results = json_tree.objects(tree, "status", "allocation", "devices", "results")
+    for result in results if event.key.resource == "resourceclaims" else ():
+        result["device"] = "gpu-0" if event.revision % 2 else "gpu-9"
+
+
+async def test_effects_and_invariants_are_the_same_in_parts(told: Cluster) -> None:
+    """Violations that begin in one part and end in another are told once, from where to where."""
+    report = await check_same_in_parts(resealed(told.line.events, steal))
+    assert not report.effects.agrees
+    assert {found.violation.rule for found in report.violations} >= {
+        "allocated-device-existed",
+        "device-in-one-claim",
+    }
+    assert any(found.last > found.first for found in report.violations)
+
+
+@pytest.mark.parametrize("broken", [2, 60, 120])
+async def test_a_broken_chain_is_named_whatever_the_parts(told: Cluster, broken: int) -> None:
+    log, info = await history_of(told.line.events)
+    stored = (await log.read(info.id, after=Revision(broken - 1), limit=1))[0]
+    before = stored.hash
+    stored.hash = bytes(32)
+    try:
+        alone, _ = await verify(log, info)
+        report, _ = await verify(log, info, parts=5)
+    finally:
+        stored.hash = before
+    assert alone.chain_problem.startswith(f"the hash chain breaks at revision {broken}:")
+    assert report.to_json() == alone.to_json()
+
+
+async def test_decisions_that_claim_to_have_observed_the_future_are_told_once(
+    told: Cluster,
+) -> None:
+    """One that observed a later part, one that observed what is not there, one from the start."""
+    head = told.line.head.revision
+    decided = [each for each in told.line.events if each.type is EventType.DECISION_RECORDED]
+    claimed = {
+        decided[3].revision: head - 20,
+        decided[5].revision: head + 7,
+        decided[8].revision: head,
+        decided[-2].revision: 0,
+        decided[-4].revision: 12,
+    }
+    events = [
+        msgspec.structs.replace(
+            event,
+            stamp=msgspec.structs.replace(
+                event.stamp, observed=claimed.get(event.revision, event.stamp.observed)
+            ),
+        )
+        for event in told.line.events
+    ]
+    report = await check_same_in_parts(resealed(events, lambda *_: None))
+    assert report.decisions.reasons == {"the observed revision is not in the log": 2}
+
+
+@pytest.mark.parametrize("until", [1, 2, 40, 101])
+async def test_a_history_cut_short_is_the_same_in_parts(told: Cluster, until: int) -> None:
+    """Also one with fewer events than parts, and one that ends among the effects of a decision."""
+    log, info = await history_of(told.line.events)
+    alone, _ = await verify(log, info, until=until)
+    for count in (2, 64):
+        report, _ = await verify(log, info, parts=count, until=until)
+        assert report.to_json() == alone.to_json()
+    assert report.revision == until
+
+
+async def test_an_empty_history_is_verified_in_parts() -> None:
+    log, info = await history_of([])
+    report, parts = await verify(log, info, parts=3)
+    assert (report.events, report.agrees, parts) == (0, True, [])
+
+
+async def test_an_effect_that_is_missing_at_the_end_of_a_part_is_found(told: Cluster) -> None:
+    """The last event before a decision is left out: what follows is the next part's."""
+    events = told.line.events
+    reports = [
+        event.revision
+        for event, following in itertools.pairwise(events)
+        if event.key.resource == "events"
+        and following.type is EventType.DECISION_RECORDED
+        and following.stamp.observed == event.stamp.observed
+    ]
+    left_out = [event for event in events if event.revision != reports[-2]]
+    renumbered = [
+        msgspec.structs.replace(event, revision=Revision(number))
+        for number, event in enumerate(left_out, start=1)
+    ]
+    report = await check_same_in_parts(resealed(renumbered, lambda *_: None), (2, 9, 40))
+    assert [found.again["key"] for found in report.effects.differences] == [
+        str(events[reports[-2] - 1].key)
+    ]
+
+
+@pytest.mark.parametrize("name", ["e-taints-rules-ignored", "i-soak-short"])
+async def test_allocations_of_a_real_scheduler_are_judged_alike_in_parts(name: str) -> None:
+    """Releases before a seam may be assumed after it; placements against rules are told."""
+    log, info = await imported_log(name, {"DRADeviceTaintRules": True})
+    alone, _ = await verify(log, info)
+    for count in (2, 6):
+        report, parts = await verify(log, info, parts=count)
+        assert len(parts) == count - 1
+        assert report.to_json() == alone.to_json()
+    assert alone.allocations.total > 20
+
+
+async def test_a_foreign_actor_takes_part_at_a_seam(told: Cluster) -> None:
+    """Writes of others between decisions end the effects that are expected, in any part."""
+    someone = Actor(user="mallory")
+
+    def changed(event: Event) -> Event:
+        if event.key.resource != "resourceclaims" or event.revision % 3:
+            return event
+        stamp = msgspec.structs.replace(event.stamp, actor=someone)
+        return msgspec.structs.replace(event, stamp=stamp)
+
+    events = [changed(event) for event in told.line.events]
+    await check_same_in_parts(resealed(events, lambda *_: None))
+
+
+EVEN = [Cut(revision=Revision(n * 10), events=n * 10, cost=n * 1_000) for n in range(1, 10)]
+END = Cut(revision=Revision(100), events=100, cost=10_000)
+
+
+@pytest.mark.parametrize(
+    ("division", "count", "begins"),
+    [
+        (Division(start=0, fold=0, worth_percent=100), 1, []),
+        (Division(start=0, fold=0, worth_percent=100), 2, [50]),
+        (Division(start=0, fold=0, worth_percent=100), 5, [20, 40, 60, 80]),
+        (Division(start=0, fold=50), 2, [70]),
+        (Division(start=4_000, fold=0), 2, [70]),
+        (Division(start=9_500, fold=0), 2, []),
+        (Division(start=0, fold=100), 8, []),
+    ],
+)
+def test_parts_are_ready_at_about_the_same_time(
+    division: Division, count: int, begins: list[int]
+) -> None:
+    """Others are ready later: they start, and fold what lies before their part."""
+    found = verifying_parts.divide(EVEN, END, count, division)
+    assert [cut.revision for cut in found] == begins
+
+
+def test_a_history_without_a_place_to_divide_stays_whole() -> None:
+    assert verifying_parts.divide([], END, 4, ANYWHERE) == []
+    assert verifying_parts.divide([], START, 4, ANYWHERE) == []
