@@ -16,6 +16,9 @@ BATCH_MAX = 48
 """How many plans one append holds. An append takes as long as the disk does, whatever it holds:
 with 16 the scheduler fell seconds behind clients that it keeps up with since."""
 
+COMMANDS_MAX = 400
+"""With so many commands an append takes no further plan: others wait while it is decided."""
+
 QUIET_MAX = 64
 """How many keys without work one step looks at."""
 
@@ -44,6 +47,7 @@ class Batcher:
         parts: list[Plan] = []
         touched: set[ObjectKey] = set()
         last: Plan | None = None
+        commands = 0
         for _ in range(QUIET_MAX + size):
             try:
                 plan = make()
@@ -63,7 +67,8 @@ class Batcher:
                 break
             parts.append(plan)
             touched |= keys
-            if len(parts) >= size:
+            commands += len(plan.commands)
+            if len(parts) >= size or commands >= COMMANDS_MAX:
                 break
         return together(parts) if parts else last
 

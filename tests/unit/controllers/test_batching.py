@@ -2,7 +2,7 @@
 
 import pytest
 
-from app.domain.controllers.batching import Batcher
+from app.domain.controllers.batching import COMMANDS_MAX, Batcher
 from app.domain.controllers.plan import Plan
 from app.domain.log import ObjectKey
 from app.domain.objects.commands import DeleteObject
@@ -36,3 +36,40 @@ def test_mistake_about_one_key_loses_none_of_those_collected_before():
     together = batcher.collect(make, keep)
     assert together is not None
     assert [part.key for part in together.parts] == ["c", "a", "b"]
+
+
+def test_batch_of_large_plans_is_closed_early():
+    wide = Plan(
+        controller="c",
+        key="wide",
+        commands=tuple(
+            DeleteObject(key=ObjectKey("", "pods", "default", f"p{number}"), version="v1")
+            for number in range(COMMANDS_MAX)
+        ),
+    )
+    waiting = [wide, plan_of("a"), plan_of("b")]
+
+    def make() -> Plan | None:
+        return waiting.pop(0) if waiting else None
+
+    batcher = Batcher()
+    first = batcher.collect(make, lambda plan: None)
+    assert first is wide
+    second = batcher.collect(make, lambda plan: None)
+    assert second is not None
+    assert [part.key for part in second.parts] == ["a", "b"]
+
+
+@pytest.mark.parametrize(("foreseen", "together"), [(False, 1), (True, 2)])
+def test_object_is_touched_twice_only_when_that_was_foreseen(foreseen, together):
+    shared = ObjectKey("", "pods", "default", "a")
+    waiting = [plan_of("a"), plan_of("a")]
+    put_back: list[Plan] = []
+    found = Batcher().collect(
+        lambda: waiting.pop(0) if waiting else None,
+        put_back.append,
+        foreseen={shared} if foreseen else (),
+    )
+    assert found is not None
+    assert len(found.parts or (found,)) == together
+    assert len(put_back) == 2 - together

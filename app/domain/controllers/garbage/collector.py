@@ -8,6 +8,7 @@ Parity: controllers.md 6.6.
 
 from collections.abc import Iterator
 
+from app.domain.controllers.batching import Batcher
 from app.domain.controllers.event_objects import MANAGER
 from app.domain.controllers.pacing import Pace
 from app.domain.controllers.plan import Plan, Reads, Views
@@ -44,6 +45,7 @@ class GarbageReconciler:
 
     def __init__(self, pace: Pace | None = None) -> None:
         self._queue: WorkQueue[ObjectKey] = WorkQueue(NAME, pace)
+        self._batcher = Batcher()
 
     @property
     def queues(self) -> tuple[AnyQueue, ...]:
@@ -69,7 +71,13 @@ class GarbageReconciler:
             self._queue.add(event.key, event.revision)
 
     def step(self, views: Views, now: Instant) -> Plan | None:
-        """Deal with one object."""
+        """Deal with as many objects as go together, each as it is now.
+
+        What one of them changes for another is seen with the next step, as it is from a cache.
+        """
+        return self._batcher.collect(lambda: self._next(views, now), self._put_back)
+
+    def _next(self, views: Views, now: Instant) -> Plan | None:
         while found := self._queue.take(now):
             key, cause = found
             tree = views.objects.get(key)
@@ -86,13 +94,24 @@ class GarbageReconciler:
 
     def settled(self, plan: Plan, problem: str | None, now: Instant) -> None:
         """Look again after a refusal; after a success when more dependents may remain."""
-        key = ObjectKey(*plan.key.split("/", 3))
-        if problem is not None:
-            self._queue.retry(key, now)
+        if problem is None:
+            self._batcher.passed()
+        elif plan.parts:
+            self._batcher.refused(plan)
+            for part in plan.parts:
+                self._put_back(part)
             return
-        self._queue.forget(key)
-        if len(plan.commands) >= DEPENDENTS_MAX:
-            self._queue.add(key, plan.observed)
+        for part in plan.parts or (plan,):
+            key = _key_of(part)
+            if problem is not None:
+                self._queue.retry(key, now)
+                continue
+            self._queue.forget(key)
+            if len(part.commands) >= DEPENDENTS_MAX:
+                self._queue.add(key, part.observed)
+
+    def _put_back(self, plan: Plan) -> None:
+        self._queue.add_first(_key_of(plan), Revision(plan.cause))
 
     def due(self) -> Instant | None:
         """When the next retry is due."""
@@ -109,6 +128,10 @@ class GarbageReconciler:
         tree = None if key is None else objects.get(key)
         if key is not None and tree is not None and _policy_finalizer(tree):
             self._queue.add(key, revision)
+
+
+def _key_of(plan: Plan) -> ObjectKey:
+    return ObjectKey(*plan.key.split("/", 3))
 
 
 def _commands(objects: ObjectsReader, key: ObjectKey, tree: JsonObject) -> Iterator[Command]:
