@@ -1,15 +1,14 @@
 """A listener's side of wake-ups: hints that came between two waits count as one."""
 
-import anyio
-
 from app.domain.log import Revision
+from app.service.signals import Signal
 
 
 class HintListener:
     """One subscription to the hints of one history."""
 
     def __init__(self) -> None:
-        self._hinted = anyio.Event()
+        self._hinted = Signal()
         self._highest = Revision(0)
         self._is_vague = False
         self._named = Revision(0)
@@ -23,15 +22,12 @@ class HintListener:
         """Say that the history grew to a revision; 0 when nobody knows how far."""
         self._highest = max(self._highest, revision)
         self._is_vague = self._is_vague or revision == 0
-        self._hinted.set()
+        self._hinted.raise_()
 
     async def wait(self, timeout_seconds: float) -> bool:
         """True when a hint came since the last call, False when the time was up."""
-        with anyio.move_on_after(timeout_seconds):
-            await self._hinted.wait()
-        hinted = self._hinted.is_set()
+        hinted = await self._hinted.wait_for(timeout_seconds)
         self._named = self._highest if hinted and not self._is_vague else Revision(0)
         self._highest, self._is_vague = Revision(0), False
-        if hinted:
-            self._hinted = anyio.Event()
+        self._hinted.lower()
         return hinted

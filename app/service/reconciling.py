@@ -19,8 +19,9 @@ from app.domain.objects.commands import Command, CreateObject, ImportObject
 from app.domain.objects.lifecycle import Rules
 from app.domain.values.timestamps import Instant
 from app.ports import UidSource
+from app.service.staging import StagedObjects
 from app.service.views import LiveViews
-from app.service.writing import Outcome, StagedObjects, verb_of
+from app.service.writing import Outcome, verb_of
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -19,6 +19,7 @@ from app.domain.log import Actor, Event, Head, HistoryInfo, LeaseToken, Revision
 from app.domain.objects.commands import Command
 from app.domain.objects.rules import Rules
 from app.ports import Clock, EventLog, UidSource, ViewStore, WakeUp
+from app.service.signals import Signal
 from app.service.views import LiveViews
 from app.service.watches import Subscription, Watches
 from app.service.writing import GroupWriter, Outcome, Request, WriterBounds
@@ -72,7 +73,7 @@ class HistoryRuntime:
         )
         self._ports = ports
         self._bounds = bounds
-        self._grown = anyio.Event()
+        self._grown = Signal()
         self._snapshot_at = Revision(0)
         self.problem: LogError | None = None
         self.troubles: dict[str, str] = {}
@@ -240,8 +241,8 @@ class HistoryRuntime:
         for event in events:
             self.views.fold(event)
         self.watches.publish(events)
-        self._grown.set()
-        self._grown = anyio.Event()
+        self._grown.raise_()
+        self._grown.lower()
 
     async def _follow(self) -> None:
         """Fold what other processes append: woken by hints, covered by a bounded poll."""
@@ -249,10 +250,12 @@ class HistoryRuntime:
             while True:
                 await listener.wait(self._bounds.poll_seconds)
                 try:
-                    async with self._writer.lock:
-                        # Most hints are about our own appends: those are folded already.
-                        if not 0 < listener.named <= self._writer.head.revision:
-                            await self._writer.catch_up()
+                    # Most hints are about our own appends: those are folded already, or are
+                    # when whoever is appending has given the lock back.
+                    if not 0 < listener.named <= self._writer.head.revision:
+                        async with self._writer.lock:
+                            if not 0 < listener.named <= self._writer.head.revision:
+                                await self._writer.catch_up()
                     self.problem = None
                     if self.views.revision - self._snapshot_at >= self._bounds.snapshot_every:
                         await self.save_snapshot()

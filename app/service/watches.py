@@ -10,13 +10,13 @@ from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 from types import TracebackType
 from typing import TypeVar
 
-import anyio
 import anyio.lowlevel
 
 from app.domain.controllers.plan import Reads, is_for_all
 from app.domain.errors import Expired
 from app.domain.log import Event, HistoryId, Revision
 from app.ports import EventLog
+from app.service.signals import Signal
 
 Place = tuple[str, str]
 """Group and resource."""
@@ -45,7 +45,7 @@ class Subscription:
         self.reads = reads
         self._queue_max = queue_max
         self._queue: deque[Event] = deque()
-        self._grown = anyio.Event()
+        self._grown = Signal()
         self._listener: Callable[[], None] | None = None
         self._lost = False
         self._live_from = hub.published
@@ -60,7 +60,7 @@ class Subscription:
             self._queue.clear()
         else:
             self._queue.extend(events)
-        self._grown.set()
+        self._grown.raise_()
         if self._listener is not None:
             self._listener()
 
@@ -97,8 +97,7 @@ class Subscription:
             if timeout_seconds <= 0:
                 await anyio.lowlevel.checkpoint()
             else:
-                with anyio.move_on_after(timeout_seconds):
-                    await self._grown.wait()
+                await self._grown.wait_for(timeout_seconds)
         return self.take()
 
     async def wait_batch(self) -> list[Event]:
@@ -110,13 +109,12 @@ class Subscription:
     async def grown(self, timeout_seconds: float) -> bool:
         """Wait for live events without taking them; False when the time was up."""
         if not self.has_more:
-            with anyio.move_on_after(timeout_seconds):
-                await self._grown.wait()
+            await self._grown.wait_for(timeout_seconds)
         return self.has_more
 
     def nudge(self) -> None:
         """Make `wait_batch` return, so that its caller can look at the time."""
-        self._grown.set()
+        self._grown.raise_()
 
     async def catch_up(self) -> list[Event]:
         """The next events from before the subscription was live; empty when there are no more."""
@@ -143,9 +141,13 @@ class Subscription:
             raise Expired(
                 f"the watcher fell more than {self._queue_max} events behind and was cut off"
             )
-        events = [event for event in self._queue if event.revision > self.after]
-        self._queue.clear()
-        self._grown = anyio.Event()
+        queue = self._queue
+        if queue and queue[0].revision > self.after:
+            events = list(queue)
+        else:
+            events = [event for event in queue if event.revision > self.after]
+        queue.clear()
+        self._grown.lower()
         # Whatever was wanted of what has been published has been offered.
         self.after = max(self.after, self._hub.published)
         return events

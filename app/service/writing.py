@@ -4,12 +4,20 @@ Concurrent commands queue up. The writer takes what is there (bounded), decides 
 head in order, seals the drafts and commits the batch once. A rejected command costs its neighbours
 nothing. When another process moved the head, the missing events are folded and the batch is
 decided again. What a caller is told is always durable.
+
+Storing takes time of the disk, deciding time of the processor: what arrives while a batch is being
+stored is decided at once, as if the batch were stored already, and follows it without delay. If it
+was not stored after all, that is decided again.
+
+    batch 7  decided ──▶ being stored ─────────────▶ stored, folded, answered
+    batch 8                  decided one by one as it arrives ──▶ being stored ───▶ …
+    batch 9                                                           decided …
 """
 
+import asyncio
 from collections import deque
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import cast
 
 import anyio
 import msgspec
@@ -19,16 +27,14 @@ from app.domain.log import (
     Actor,
     Draft,
     Event,
-    EventType,
     Head,
     HistoryId,
     LeaseToken,
-    ObjectKey,
     Revision,
     Stamp,
 )
 from app.domain.log.chain import seal
-from app.domain.objects import lifecycle, quota
+from app.domain.objects import lifecycle
 from app.domain.objects.commands import (
     BindPod,
     Command,
@@ -42,12 +48,12 @@ from app.domain.objects.commands import (
     UpdateObject,
 )
 from app.domain.objects.decided import Decided
-from app.domain.objects.quota_usage import Scopes, Tally
 from app.domain.objects.reader import ObjectsReader
 from app.domain.objects.rules import Rules
 from app.domain.values.json_tree import JsonObject
 from app.domain.values.timestamps import Instant
 from app.ports import Clock, EventLog, UidSource
+from app.service.staging import StagedObjects
 
 
 class Outcome(msgspec.Struct, frozen=True, kw_only=True):
@@ -89,129 +95,38 @@ class Request:
     cause: int
     observed: int
     lease: LeaseToken | None
-    done: anyio.Event = field(default_factory=anyio.Event)
     outcomes: list[Outcome] = field(default_factory=list)
     events: list[Event] = field(default_factory=list)
     problem: Exception | None = None
+    waiter: "asyncio.Future[None] | None" = None
+    is_settled: bool = False
+
+    def settle(self) -> None:
+        """Tell the caller that its fate is known."""
+        self.is_settled = True
+        if self.waiter is not None and not self.waiter.done():
+            self.waiter.set_result(None)
 
     def fail(self, problem: Exception) -> None:
         """Tell the caller that nothing of this was appended."""
         self.problem = problem
-        self.done.set()
+        self.settle()
 
 
-_UNTOUCHED = object()
+@dataclass(slots=True, kw_only=True)
+class _Batch:
+    """Requests decided one after another upon `base`, with their events; the last at `time`."""
 
-
-class StagedObjects:
-    """The objects at the head plus what the batch being decided has changed so far."""
-
-    def __init__(self, base: ObjectsReader) -> None:
-        self._base = base
-        self._events: dict[ObjectKey, Event | None] = {}
-        self._by_place: dict[tuple[str, str], set[ObjectKey]] = {}
-        self._uids: dict[str, ObjectKey] = {}
-        self._undo: list[tuple[ObjectKey, object]] = []
-        self._tallies: dict[str, tuple[int, Tally]] = {}
-        self._revision = base.revision
+    base: Head
+    staged: StagedObjects
+    time: Instant
+    requests: list[Request] = field(default_factory=list)
+    events: list[Event] = field(default_factory=list)
 
     @property
-    def revision(self) -> Revision:
-        """The revision of the last staged event."""
-        return self._revision
-
-    def stage(self, events: Iterable[Event]) -> None:
-        """Show these events from now on."""
-        for event in events:
-            self._revision = event.revision
-            if not event.is_about_object:
-                continue
-            key = event.key
-            gone = event.type is EventType.OBJECT_DELETED
-            self._undo.append((key, self._events.get(key, _UNTOUCHED)))
-            self._events[key] = None if gone else event
-            self._by_place.setdefault((key.group, key.resource), set()).add(key)
-            if event.uid and not gone:
-                self._uids[event.uid] = key
-
-    def mark(self) -> tuple[int, Revision]:
-        """A point to return to."""
-        return len(self._undo), self._revision
-
-    def restore(self, mark: tuple[int, Revision]) -> None:
-        """Forget what was staged after the mark."""
-        length, self._revision = mark
-        self._tallies = {
-            namespace: held for namespace, held in self._tallies.items() if held[0] <= length
-        }
-        while len(self._undo) > length:
-            key, event = self._undo.pop()
-            if event is _UNTOUCHED:
-                del self._events[key]
-            else:
-                self._events[key] = cast("Event | None", event)
-
-    def get(self, key: ObjectKey) -> JsonObject | None:
-        """The object as the batch has left it."""
-        if key in self._events:
-            event = self._events[key]
-            return None if event is None else event.object
-        return self._base.get(key)
-
-    def event(self, key: ObjectKey) -> Event | None:
-        """Its last event."""
-        if key in self._events:
-            return self._events[key]
-        return self._base.event(key)
-
-    def keys(self, group: str, resource: str, namespace: str | None = None) -> Iterable[ObjectKey]:
-        """Keys of a resource, sorted."""
-        touched = {
-            key
-            for key in self._by_place.get((group, resource), ())
-            if key in self._events and (namespace is None or key.namespace == namespace)
-        }
-        if not touched:
-            return self._base.keys(group, resource, namespace)
-        found = set(self._base.keys(group, resource, namespace)) - touched
-        return sorted(found | {key for key in touched if self._events[key] is not None})
-
-    def tally(self, namespace: str, scopes: Scopes | None = None) -> Tally:
-        """What the objects of a namespace count for in quotas, as the batch has left them.
-
-        Kept with the length of the undo list that it covers, so that each staged event is counted
-        once however often somebody asks. Scopes that are new to it are asked of the base.
-        """
-        held = self._tallies.get(namespace)
-        if held is None or (scopes and held[1].within(scopes) is None):
-            held = 0, quota.tally_of(self._base, namespace, scopes).copy()
-        covered, tally = held
-        before: dict[ObjectKey, object] = {}
-        for key, previous in self._undo[covered:]:
-            if key.namespace == namespace:
-                before.setdefault(key, previous)
-        for key, previous in before.items():
-            if previous is _UNTOUCHED:
-                previous = self._base.event(key)
-            for event, count in ((previous, tally.remove), (self._events[key], tally.add)):
-                if isinstance(event, Event):
-                    count(key.group, key.resource, event.object)
-        self._tallies[namespace] = (len(self._undo), tally)
-        return tally
-
-    def dependents(self, owner_uid: str) -> Iterable[ObjectKey]:
-        """Keys of objects with that owner, sorted; staged objects are looked at one by one."""
-        found = {key for key in self._base.dependents(owner_uid) if key not in self._events}
-        for key, event in self._events.items():
-            owners = [] if event is None else event.object["metadata"].get("ownerReferences") or []
-            if any(owner.get("uid") == owner_uid for owner in owners):
-                found.add(key)
-        return sorted(found)
-
-    def by_uid(self, uid: str) -> ObjectKey | None:
-        """The key of the object with that uid."""
-        key = self._uids.get(uid) or self._base.by_uid(uid)
-        return key if key is not None and self.event(key) is not None else None
+    def hash(self) -> bytes:
+        """The hash that the next event follows."""
+        return self.events[-1].hash if self.events else self.base.hash
 
 
 class GroupWriter:
@@ -242,22 +157,29 @@ class GroupWriter:
         self._bounds = bounds
         self._commit = commit
         self._queue: deque[Request] = deque()
-        self._arrived = anyio.Event()
+        self._ahead: _Batch | None = None
+        self._arrived = asyncio.Event()
         self.lock = anyio.Lock()
         self.head = Head()
 
     @property
     def waiting(self) -> int:
         """How many requests wait."""
-        return len(self._queue)
+        return len(self._queue) + (0 if self._ahead is None else len(self._ahead.requests))
 
     async def submit(self, request: Request) -> Request:
         """Queue a request and wait for its fate; raises what refused it."""
-        if len(self._queue) >= self._bounds.queue_max:
+        ahead = self._ahead
+        if self.waiting >= self._bounds.queue_max:
             raise LogUnavailable(f"more than {self._bounds.queue_max} writes are waiting already")
-        self._queue.append(request)
-        self._arrived.set()
-        await request.done.wait()
+        waiter = request.waiter = asyncio.get_running_loop().create_future()
+        if ahead is None or self._queue or len(ahead.requests) >= self._bounds.batch_max:
+            self._queue.append(request)
+        else:
+            self._decide_next(ahead, request, Instant(max(self._clock.now(), ahead.time)))
+        if not self._arrived.is_set():
+            self._arrived.set()
+        await waiter
         if request.problem is not None:
             raise request.problem
         return request
@@ -266,12 +188,13 @@ class GroupWriter:
         """Write until cancelled; what waits then is refused."""
         try:
             while True:
-                if not self._queue:
-                    self._arrived = anyio.Event()
+                if not self.waiting:
+                    self._arrived = asyncio.Event()
                     await self._arrived.wait()
                 async with self.lock:
                     await self._write_batch(self._take())
         finally:
+            self._withdraw()
             while self._queue:
                 self._queue.popleft().fail(LogUnavailable("the server is stopping"))
 
@@ -294,82 +217,114 @@ class GroupWriter:
             )
             self._commit(events, self.head)
 
-    def _take(self) -> list[Request]:
+    def _take(self) -> _Batch:
+        """What was decided ahead, if the head is where that began; else what waits, decided now."""
+        ahead = self._ahead
+        if ahead is not None and ahead.requests and ahead.base.hash == self.head.hash:
+            self._ahead = None
+            return ahead
+        self._withdraw()
         count = min(len(self._queue), self._bounds.batch_max)
-        return [self._queue.popleft() for _ in range(count)]
+        return self._decide_all([self._queue.popleft() for _ in range(count)])
 
-    async def _write_batch(self, batch: list[Request]) -> None:
+    def _withdraw(self) -> None:
+        """What was decided ahead is to be decided again: it goes to where it came from."""
+        ahead, self._ahead = self._ahead, None
+        if ahead is not None:
+            self._queue.extendleft(reversed(ahead.requests))
+
+    async def _write_batch(self, batch: _Batch) -> None:
         try:
             for _ in range(self._bounds.retries_max):
-                events = self._decide_all(batch)
                 try:
-                    if events:
-                        await self._append(events, batch)
+                    if batch.events:
+                        await self._append(batch)
                     elif await self.catch_up():
                         # What was refused or changed nothing may be otherwise at the true head.
+                        batch = self._decide_all(batch.requests)
                         continue
                 except HeadMoved:
                     await self.catch_up()
+                    batch = self._decide_all(batch.requests)
                     continue
                 except StaleLease as stale:
-                    batch = _drop_stale(batch, stale)
+                    batch = self._decide_all(_drop_stale(batch.requests, stale))
                     continue
                 break
             else:
                 raise LogUnavailable(
                     f"other writers moved the head {self._bounds.retries_max} times in a row"
                 )
-            for request in batch:
-                request.done.set()
+            for request in batch.requests:
+                request.settle()
         except LogError as problem:
-            await self._settle_failure(batch, problem)
+            await self._settle_failure(batch.requests, problem)
         except BaseException:
-            for request in batch:
-                if not request.done.is_set():
+            for request in batch.requests:
+                if not request.is_settled:
                     request.fail(LogUnavailable("the writer was stopped"))
             raise
 
-    async def _settle_failure(self, batch: list[Request], problem: LogError) -> None:
+    async def _settle_failure(self, requests: list[Request], problem: LogError) -> None:
         """After a failed append nobody knows whether it was done: look for our events."""
         try:
             hashes = await self.catch_up()
         except LogError:
             hashes = set()
-        for request in batch:
-            if request.done.is_set():
+        for request in requests:
+            if request.is_settled:
                 continue
             if request.problem is None and not all(
                 event.hash in hashes for event in request.events
             ):
                 request.problem = problem
-            request.done.set()
+            request.settle()
 
-    async def _append(self, events: list[Event], batch: list[Request]) -> None:
+    async def _append(self, batch: _Batch) -> None:
+        """Store a batch; what is submitted meanwhile is decided upon it, to follow at once."""
         leases = {
             (request.lease.name, request.lease.epoch): request.lease
-            for request in batch
+            for request in batch.requests
             if request.lease is not None and request.events
         }
-        head = await self._log.append(
-            self._history, expected=self.head, events=events, leases=list(leases.values())
-        )
+        events = batch.events
+        last = events[-1]
+        base = Head(revision=last.revision, epoch=self.head.epoch, hash=last.hash, time=batch.time)
+        ahead = self._ahead = _Batch(base=base, staged=batch.staged, time=batch.time)
+        try:
+            head = await self._log.append(
+                self._history, expected=self.head, events=events, leases=list(leases.values())
+            )
+        except BaseException:
+            self._withdraw()
+            raise
         self.head = head
         self._commit(events, head)
+        if ahead.requests:
+            # The views show now what was staged; upon them stands what was decided ahead.
+            ahead.staged = StagedObjects(self._objects())
+            ahead.staged.stage(ahead.events)
+        else:
+            self._ahead = None
 
-    def _decide_all(self, batch: list[Request]) -> list[Event]:
+    def _decide_all(self, requests: list[Request]) -> _Batch:
         """Decide every request against the head as known here; the outcome stands in each."""
-        staged = StagedObjects(self._objects())
         now = Instant(max(self._clock.now(), self.head.time))
-        events: list[Event] = []
-        for request in batch:
-            previous = events[-1].hash if events else self.head.hash
-            request.problem, request.events, request.outcomes = None, [], []
-            try:
-                request.events, request.outcomes = self._decide(request, staged, now, previous)
-            except Exception as problem:  # a refusal, or a mistake of ours: its caller hears it
-                request.problem = problem
-            events.extend(request.events)
-        return events
+        batch = _Batch(base=self.head, staged=StagedObjects(self._objects()), time=now)
+        for request in requests:
+            self._decide_next(batch, request, now)
+        return batch
+
+    def _decide_next(self, batch: _Batch, request: Request, now: Instant) -> None:
+        """Decide one more request after those of the batch, and put it there."""
+        request.problem, request.events, request.outcomes = None, [], []
+        try:
+            request.events, request.outcomes = self._decide(request, batch.staged, now, batch.hash)
+        except Exception as problem:  # a refusal, or a mistake of ours: its caller hears it
+            request.problem = problem
+        batch.requests.append(request)
+        batch.events.extend(request.events)
+        batch.time = now
 
     def _decide(
         self, request: Request, staged: StagedObjects, now: Instant, previous: bytes

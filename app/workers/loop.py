@@ -10,6 +10,7 @@ A mistake of ours ends the run the first time, and the controller begins anew. W
 comes again, what provoked it is passed over: one odd object must not stop the work on all others.
 """
 
+import asyncio
 import logging
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -125,19 +126,19 @@ class ControllerLoop:
         reconciler = self._make()
         self.folded = await self._prime(reconciler)
         self._runtime.leading[self.name] = reconciler
-        self._calm_since = anyio.current_time()
-        renew_at = anyio.current_time() + self._bounds.lease_seconds / 3
+        self._calm_since = self._seconds()
+        renew_at = self._seconds() + self._bounds.lease_seconds / 3
         while True:
             with self._runtime.follow(after=self.folded, reads=reconciler.reads) as subscription:
                 try:
                     await self._catch_up(reconciler, subscription)
                     is_idle = False
                     while True:
-                        if anyio.current_time() >= renew_at:
+                        if self._seconds() >= renew_at:
                             await self._renew(token)
-                            if anyio.current_time() - self._calm_since > self._bounds.calm_seconds:
+                            if self._seconds() - self._calm_since > self._bounds.calm_seconds:
                                 self._runtime.troubles.pop(self.name, None)
-                            renew_at = anyio.current_time() + self._bounds.lease_seconds / 3
+                            renew_at = self._seconds() + self._bounds.lease_seconds / 3
                         seconds = self._idle_seconds(reconciler, renew_at) if is_idle else 0.0
                         if is_idle and self._linger_seconds and await subscription.grown(seconds):
                             await anyio.sleep(self._linger_seconds)
@@ -178,7 +179,7 @@ class ControllerLoop:
 
     def _idle_seconds(self, reconciler: Reconciler, renew_at: float) -> float:
         """How long to wait for events: until something is due, or the bound."""
-        left = min(self._bounds.poll_seconds, renew_at - anyio.current_time())
+        left = min(self._bounds.poll_seconds, renew_at - self._seconds())
         due = reconciler.due()
         if due is not None:
             left = min(left, (due - self._now()) / SECOND)
@@ -193,7 +194,7 @@ class ControllerLoop:
     ) -> bool:
         """Step until nothing is ready (True) or the lease wants renewal (False)."""
         quiet = 0
-        while anyio.current_time() < renew_at:
+        while self._seconds() < renew_at:
             try:
                 plan = reconciler.step(self._runtime.views, self._now())
             except Exception as mistake:
@@ -230,8 +231,13 @@ class ControllerLoop:
         self, reconciler: Reconciler, subscription: Subscription, timeout_seconds: float
     ) -> None:
         # After `next_batch` returns nothing is awaited: the reconciler is at the views' revision.
-        for event in await subscription.next_batch(timeout_seconds):
-            self._take_in(reconciler, event)
+        events = await subscription.next_batch(timeout_seconds)
+        fold, views = reconciler.fold, self._runtime.views
+        for event in events:
+            try:
+                fold(event, views)
+            except Exception as mistake:
+                self._pass_over(mistake)
         self.folded = subscription.after
 
     def _take_in(self, reconciler: Reconciler, event: Event) -> None:
@@ -247,10 +253,15 @@ class ControllerLoop:
             if len(self._mistakes) < self._bounds.mistakes_max:
                 self._mistakes.add(text)
             raise mistake
-        self._calm_since = anyio.current_time()
+        self._calm_since = self._seconds()
         self._runtime.troubles[self.name] = f"{text}; what provoked it is passed over"
         history = self._runtime.info.name
         _log.error("controller %s of history %s passes over: %s", self.name, history, text)
+
+    @staticmethod
+    def _seconds() -> float:
+        """The time by which leases are renewed; asked several times for each wake-up."""
+        return asyncio.get_running_loop().time()
 
     def _now(self) -> Instant:
         return Instant(max(self._runtime.clock.now(), self._runtime.head.time))

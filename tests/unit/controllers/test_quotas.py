@@ -7,7 +7,7 @@ from app.domain.errors import Forbidden
 from app.domain.log import EventType, ObjectKey
 from app.domain.objects import quota_scopes, quota_usage
 from app.domain.values import quantity
-from app.service.writing import StagedObjects
+from app.service.staging import StagedObjects
 from tests.cluster import Cluster, claim_spec
 from tests.simulation.world import World
 

@@ -1,6 +1,7 @@
 """The one write path: durable answers, neighbours unharmed, no revision lost."""
 
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from contextlib import asynccontextmanager
 
 import anyio
 import pytest
@@ -25,6 +26,7 @@ from app.domain.log import (
 )
 from app.domain.log.chain import check_chain
 from app.domain.objects.commands import PatchObject, PatchType, RecordFact
+from app.service.runtime import HistoryRuntime
 from tests.unit.service.builders import ALICE, config_map, deletion, namespace, running_history
 
 
@@ -254,3 +256,159 @@ async def test_a_restart_continues_where_the_log_ends() -> None:
         assert history.views.objects.state_hash() == before
         await history.submit(config_map("b"), actor=ALICE)
         assert history.head.revision == 3
+
+
+class Slow(MemoryLog):
+    """A log whose appends end when they are let go; `sizes` are those that have begun."""
+
+    def __init__(self, store: MemoryStore) -> None:
+        super().__init__(store)
+        self.sizes: list[int] = []
+        self.is_slow = False
+        self.fails = False
+        self.go = anyio.Event()
+
+    async def append(
+        self,
+        history: HistoryId,
+        *,
+        expected: Head,
+        events: Sequence[Event],
+        leases: Sequence[LeaseToken] = (),
+    ) -> Head:
+        if self.is_slow:
+            self.sizes.append(len(events))
+            await self.go.wait()
+            if self.fails:
+                self.is_slow = self.fails = False
+                raise LogUnavailable("no server answers")
+        return await super().append(history, expected=expected, events=events, leases=leases)
+
+
+@asynccontextmanager
+async def while_storing(log: Slow, submit: Callable[[str], Awaitable[None]]) -> AsyncIterator[None]:
+    """Inside, config map `a` is being stored; on leaving that ends, and so does all the rest."""
+    log.is_slow = True
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(submit, "a")
+        await anyio.wait_all_tasks_blocked()
+        yield
+        await anyio.wait_all_tasks_blocked()
+        log.go.set()
+
+
+async def test_what_arrives_while_a_batch_is_stored_follows_it_in_one_append() -> None:
+    log = Slow(MemoryStore())
+    told: list[str] = []
+    async with running_history(log=log) as history, anyio.create_task_group() as tasks:
+        await history.submit(namespace("default"), actor=ALICE)
+
+        async def create(name: str) -> None:
+            outcome = await history.submit(config_map(name), actor=ALICE)
+            assert outcome.event is not None
+            assert history.views.objects.event(outcome.event.key) is outcome.event
+            told.append(name)
+
+        async with while_storing(log, create):
+            for name in ("b", "c", "d"):
+                tasks.start_soon(create, name)
+            await anyio.wait_all_tasks_blocked()
+            assert history.waiting_writes == 3
+            assert told == [], "nothing of it is stored"
+        assert await history.wait_for(Revision(5), 5.0)
+        await anyio.wait_all_tasks_blocked()
+        assert told == ["a", "b", "c", "d"]
+        assert log.sizes == [1, 3]
+        events = await log.read(history.info.id, after=Revision(0), limit=10)
+        check_chain(events)
+        assert [event.key.name for event in events] == ["default", "a", "b", "c", "d"]
+
+
+async def test_what_was_decided_upon_a_batch_that_was_not_stored_is_decided_again() -> None:
+    log = Slow(MemoryStore())
+    told: list[str] = []
+    async with running_history(log=log) as history, anyio.create_task_group() as tasks:
+        await history.submit(namespace("default"), actor=ALICE)
+
+        async def create(name: str) -> None:
+            try:
+                await history.submit(config_map(name), actor=ALICE)
+                told.append(f"{name} created")
+            except (LogUnavailable, AlreadyExists) as problem:
+                told.append(f"{name} {type(problem).__name__}")
+
+        async with while_storing(log, create):
+            log.fails = True
+            # Upon the first `a` the second one would be refused.
+            for name in ("a", "b"):
+                tasks.start_soon(create, name)
+        assert await history.wait_for(Revision(3), 5.0)
+        await anyio.wait_all_tasks_blocked()
+        assert told == ["a LogUnavailable", "a created", "b created"]
+        check_chain(await log.read(history.info.id, after=Revision(0), limit=10))
+
+
+async def test_refusal_upon_a_batch_is_told_when_that_is_stored() -> None:
+    log = Slow(MemoryStore())
+    told: list[str] = []
+    async with running_history(log=log) as history, anyio.create_task_group() as tasks:
+        await history.submit(namespace("default"), actor=ALICE)
+
+        async def create(name: str) -> None:
+            try:
+                await history.submit(config_map(name), actor=ALICE)
+                told.append("created")
+            except AlreadyExists:
+                assert history.views.objects.get(config_map(name).key) is not None
+                told.append("refused")
+
+        async with while_storing(log, create):
+            tasks.start_soon(create, "a")
+            await anyio.wait_all_tasks_blocked()
+            assert told == []
+        await anyio.wait_all_tasks_blocked()
+        assert told == ["created", "refused"]
+        assert history.head.revision == 2
+
+
+async def test_what_was_decided_ahead_is_decided_again_when_another_writer_was_faster() -> None:
+    store = MemoryStore()
+    log = Slow(store)
+    async with (
+        running_history(log=log) as history,
+        running_history(store=store, seed=8) as other,
+        anyio.create_task_group() as tasks,
+    ):
+        await history.submit(namespace("default"), actor=ALICE)
+        assert await other.wait_for(Revision(1), 5.0)
+
+        async def create(name: str) -> None:
+            await history.submit(config_map(name), actor=ALICE)
+
+        async with while_storing(log, create):
+            tasks.start_soon(create, "b")
+            await anyio.wait_all_tasks_blocked()
+            await other.submit(config_map("theirs"), actor=ALICE)
+        assert await history.wait_for(Revision(4), 5.0)
+        events = await log.read(history.info.id, after=Revision(0), limit=10)
+        check_chain(events)
+        assert [event.key.name for event in events] == ["default", "theirs", "a", "b"]
+
+
+async def test_what_waits_when_the_writer_stops_is_refused() -> None:
+    log = Slow(MemoryStore())
+    told: list[str] = []
+
+    async def create(history: HistoryRuntime, name: str) -> None:
+        try:
+            await history.submit(config_map(name), actor=ALICE)
+        except LogUnavailable as problem:
+            told.append(f"{name}: {problem}")
+
+    async with anyio.create_task_group() as tasks, running_history(log=log) as history:
+        await history.submit(namespace("default"), actor=ALICE)
+        log.is_slow = True
+        for name in ("a", "b"):
+            tasks.start_soon(create, history, name)
+            await anyio.wait_all_tasks_blocked()
+    assert told == ["a: the writer was stopped", "b: the server is stopping"]
