@@ -9,6 +9,7 @@ from app.domain.log import Actor
 from app.domain.values import json_tree
 from app.domain.values.json_tree import JsonObject
 
+_RBAC = "rbac.authorization.k8s.io"
 _CPU_PERCENT = 80
 """What an autoscaler aims at when it is told nothing."""
 
@@ -68,11 +69,22 @@ def _autoscaler(tree: JsonObject) -> None:
         spec["metrics"] = [{"type": "Resource", "resource": {"name": "cpu", "target": target}}]
 
 
+def _binding(tree: JsonObject) -> None:
+    role = tree.get("roleRef")
+    if isinstance(role, dict) and not role.get("apiGroup"):
+        role["apiGroup"] = _RBAC
+    for subject in json_tree.objects(tree, "subjects"):
+        if not subject.get("apiGroup") and subject.get("kind") in ("Group", "User"):
+            subject["apiGroup"] = _RBAC
+
+
 BY_KIND: dict[tuple[str, str], Callable[[JsonObject], None]] = {
     ("autoscaling", "HorizontalPodAutoscaler"): _autoscaler,
     ("discovery.k8s.io", "EndpointSlice"): _endpoint_slice,
     ("networking.k8s.io", "IngressClass"): _ingress_class,
     ("networking.k8s.io", "NetworkPolicy"): _network_policy,
+    (_RBAC, "ClusterRoleBinding"): _binding,
+    (_RBAC, "RoleBinding"): _binding,
     ("storage.k8s.io", "CSIDriver"): _csi_driver,
     ("storage.k8s.io", "StorageClass"): _storage_class,
 }

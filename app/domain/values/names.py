@@ -57,6 +57,10 @@ QUALIFIED_MESSAGE = (
     "alphanumeric character (e.g. 'MyName',  or 'my.name',  or '123-abc', regex used for "
     f"validation is '{_QUALIFIED}')"
 )
+ENVIRONMENT_MESSAGE = (
+    "a valid environment variable name must consist only of printable ASCII characters other than "
+    "'='"
+)
 CONFIG_KEY_MESSAGE = (
     "a valid config key must consist of alphanumeric characters, '-', '_' or '.' (e.g. "
     "'key.name',  or 'KEY_NAME',  or 'key-name', regex used for validation is '[-._a-zA-Z0-9]+')"
@@ -139,6 +143,14 @@ def port_name(text: str) -> tuple[str, ...]:
     if text.startswith("-") or text.endswith("-"):
         problems.append("must not begin or end with a hyphen")
     return tuple(problems)
+
+
+@lru_cache(maxsize=4_096)
+def environment_name(text: str) -> tuple[str, ...]:
+    """The name of an environment variable: printable ASCII without `=`."""
+    if text and all(" " <= char <= "~" and char != "=" for char in text):
+        return ()
+    return (ENVIRONMENT_MESSAGE,)
 
 
 @lru_cache(maxsize=4_096)

@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping
 from typing import TypeAlias
 
 from app.domain.log import ObjectKey
+from app.domain.objects.access import RBAC
 from app.domain.objects.custom import checking, definition_rules, rule_checking
 from app.domain.objects.field_errors import FieldError
 from app.domain.objects.registry import Kind
@@ -18,13 +19,19 @@ from app.domain.objects.validation import (
     claims,
     classes,
     core,
+    jobs,
+    networks,
     patches,
+    policies,
     pool_requests,
     priority_classes,
+    roles,
     services,
     slices,
     stored_data,
     taint_rules,
+    volumes,
+    workloads,
 )
 from app.domain.objects.validation.context import Context
 from app.domain.values import json_tree
@@ -32,6 +39,18 @@ from app.domain.values.json_tree import JsonView
 
 Create: TypeAlias = Callable[[JsonView, Context], list[FieldError]]
 Update: TypeAlias = Callable[[JsonView, JsonView, str, Context], list[FieldError]]
+
+
+def _again(check: Create) -> Update:
+    """A change is judged as a new object; the status by itself is not."""
+
+    def check_change(
+        tree: JsonView, _old: JsonView, subresource: str, context: Context
+    ) -> list[FieldError]:
+        return [] if subresource == "status" else check(tree, context)
+
+    return check_change
+
 
 _CREATE: Mapping[tuple[str, str], Create] = {
     ("resource.k8s.io", "DeviceClass"): classes.create,
@@ -48,8 +67,24 @@ _CREATE: Mapping[tuple[str, str], Create] = {
     ("", "ConfigMap"): stored_data.create_config_map,
     ("", "Secret"): stored_data.create_secret,
     ("", "Service"): services.create,
+    ("", "PersistentVolumeClaim"): volumes.create_claim,
     ("", "Pod"): core.create_pod,
     ("", "Node"): core.create_node,
+    ("apps", "DaemonSet"): workloads.create_daemon_set,
+    ("apps", "Deployment"): workloads.create_deployment,
+    ("apps", "ReplicaSet"): workloads.create_replica_set,
+    ("apps", "StatefulSet"): workloads.create_stateful_set,
+    ("autoscaling", "HorizontalPodAutoscaler"): policies.create_autoscaler,
+    ("batch", "CronJob"): jobs.create_cron_job,
+    ("batch", "Job"): jobs.create,
+    ("coordination.k8s.io", "Lease"): policies.create_lease,
+    ("networking.k8s.io", "Ingress"): networks.create_ingress,
+    ("policy", "PodDisruptionBudget"): policies.create_budget,
+    (RBAC, "ClusterRole"): roles.create_cluster_role,
+    (RBAC, "ClusterRoleBinding"): roles.create_cluster_role_binding,
+    (RBAC, "Role"): roles.create_role,
+    (RBAC, "RoleBinding"): roles.create_role_binding,
+    ("storage.k8s.io", "StorageClass"): volumes.create_class,
 }
 
 _UPDATE: Mapping[tuple[str, str], Update] = {
@@ -67,8 +102,24 @@ _UPDATE: Mapping[tuple[str, str], Update] = {
     ("", "ConfigMap"): stored_data.update_config_map,
     ("", "Secret"): stored_data.update_secret,
     ("", "Service"): services.update,
+    ("", "PersistentVolumeClaim"): volumes.update_claim,
     ("", "Pod"): core.update_pod,
     ("", "Node"): core.update_node,
+    ("apps", "DaemonSet"): workloads.update(workloads.create_daemon_set),
+    ("apps", "Deployment"): workloads.update(workloads.create_deployment),
+    ("apps", "ReplicaSet"): workloads.update(workloads.create_replica_set),
+    ("apps", "StatefulSet"): workloads.update_stateful_set,
+    ("autoscaling", "HorizontalPodAutoscaler"): _again(policies.create_autoscaler),
+    ("batch", "CronJob"): jobs.update_cron_job,
+    ("batch", "Job"): jobs.update,
+    ("coordination.k8s.io", "Lease"): _again(policies.create_lease),
+    ("networking.k8s.io", "Ingress"): _again(networks.create_ingress),
+    ("policy", "PodDisruptionBudget"): _again(policies.create_budget),
+    (RBAC, "ClusterRole"): _again(roles.create_cluster_role),
+    (RBAC, "ClusterRoleBinding"): roles.update_cluster_role_binding,
+    (RBAC, "Role"): _again(roles.create_role),
+    (RBAC, "RoleBinding"): roles.update_role_binding,
+    ("storage.k8s.io", "StorageClass"): volumes.update_class,
 }
 
 

@@ -15,7 +15,7 @@ from app.domain.objects.field_errors import (
     not_supported,
     required,
 )
-from app.domain.objects.validation import shared
+from app.domain.objects.validation import pod_specs, shared
 from app.domain.objects.validation.context import Context
 from app.domain.values import json_tree, names, quantity
 from app.domain.values.json_tree import JsonView
@@ -59,7 +59,7 @@ def create_pod(tree: JsonView, _context: Context) -> list[FieldError]:
     policy = json_tree.text(spec, "restartPolicy")
     if policy and policy not in RESTART_POLICIES:
         errors.append(not_supported("spec.restartPolicy", policy, RESTART_POLICIES))
-    return errors
+    return errors + pod_specs.check(spec, "spec")
 
 
 def update_pod(

@@ -1,0 +1,110 @@
+"""The rules of PersistentVolumeClaims and StorageClasses. Parity: the texts are upstream's."""
+
+from typing import Any
+
+from app.domain.objects.field_errors import (
+    FieldError,
+    forbidden,
+    immutable,
+    invalid,
+    not_supported,
+    required,
+)
+from app.domain.objects.validation.context import Context
+from app.domain.values import json_tree, quantity
+from app.domain.values.json_tree import JsonObject, JsonView
+from app.domain.values.quantity import Quantity, QuantityError
+
+MODES = ("ReadOnlyMany", "ReadWriteMany", "ReadWriteOnce", "ReadWriteOncePod")
+SPEC_TEXT = (
+    "spec is immutable after creation except resources.requests and volumeAttributesClassName for "
+    "bound claims"
+)
+SHRINK_TEXT = "field can not be less than status.capacity"
+_FIXED = ("parameters", "provisioner", "reclaimPolicy")
+
+
+def create_claim(tree: JsonView, _context: Context) -> list[FieldError]:
+    """A new PersistentVolumeClaim."""
+    spec = json_tree.mapping(tree, "spec")
+    modes = json_tree.texts(spec, "accessModes")
+    errors: list[FieldError] = []
+    if not modes:
+        errors.append(required("spec.accessModes", "at least 1 access mode is required"))
+    errors += [
+        not_supported("spec.accessModes", mode, MODES) for mode in modes if mode not in MODES
+    ]
+    if "ReadWriteOncePod" in modes and len(modes) > 1:
+        detail = "may not use ReadWriteOncePod with other access modes"
+        errors.append(forbidden("spec.accessModes", detail))
+    storage = json_tree.get(spec, "resources", "requests", "storage")
+    amount = _quantity(storage)
+    if storage is None:
+        errors.append(required("spec.resources[storage]"))
+    elif amount is not None and amount.nanos <= 0:
+        detail = "must be greater than zero"
+        errors.append(invalid("spec.resources[storage]", str(amount), detail))
+    return errors
+
+
+def update_claim(
+    tree: JsonView, old: JsonView, subresource: str, context: Context
+) -> list[FieldError]:
+    """A changed PersistentVolumeClaim: once made it may be bound, and a bound one may grow."""
+    if subresource:
+        return []
+    errors = create_claim(tree, context)
+    is_bound = json_tree.text(old, "status", "phase") == "Bound"
+    new, before = _fixed(tree, is_bound=is_bound), _fixed(old, is_bound=is_bound)
+    for name in ("volumeName", "storageClassName"):
+        if not before.get(name):
+            new.pop(name, None)
+            before.pop(name, None)
+    if new != before:
+        return [*errors, forbidden("spec", SPEC_TEXT)]
+    size = json_tree.get(tree, "spec", "resources", "requests", "storage")
+    asked, held = _quantity(size), _quantity(json_tree.get(old, "status", "capacity", "storage"))
+    if asked is not None and held is not None and quantity.compare(asked, held) < 0:
+        errors.append(forbidden("spec.resources.requests.storage", SHRINK_TEXT))
+    return errors
+
+
+def create_class(tree: JsonView, _context: Context) -> list[FieldError]:
+    """A new StorageClass."""
+    return [] if tree.get("provisioner") else [required("provisioner")]
+
+
+def update_class(
+    tree: JsonView, old: JsonView, _subresource: str, context: Context
+) -> list[FieldError]:
+    """A changed StorageClass: what it stands for stays."""
+    errors = create_class(tree, context)
+    errors += [
+        forbidden(name, f"updates to {name} are forbidden.")
+        for name in _FIXED
+        if (tree.get(name) or None) != (old.get(name) or None)
+    ]
+    mode = tree.get("volumeBindingMode")
+    if mode != old.get("volumeBindingMode"):
+        errors.append(immutable("volumeBindingMode", mode))
+    return errors
+
+
+def _fixed(tree: JsonView, *, is_bound: bool) -> JsonObject:
+    """What of a claim's spec may not change."""
+    spec: JsonObject = dict(json_tree.mapping(tree, "spec"))
+    if is_bound:
+        spec.pop("volumeAttributesClassName", None)
+        resources = dict(json_tree.mapping(spec, "resources"))
+        resources.pop("requests", None)
+        spec["resources"] = resources
+    return spec
+
+
+def _quantity(value: Any) -> Quantity | None:
+    if value is None:
+        return None
+    try:
+        return quantity.from_json(value)
+    except QuantityError:
+        return None

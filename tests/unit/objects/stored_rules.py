@@ -1,0 +1,95 @@
+"""Right objects of the stored kinds, from which the tests of their rules deviate."""
+
+from typing import Any
+
+from app.domain.values import json_tree
+from app.domain.values.json_tree import JsonObject
+
+GONE = object()
+"""In the place of a value: the field is left out."""
+
+TEMPLATE = {
+    "metadata": {"labels": {"app": "a"}},
+    "spec": {"containers": [{"name": "main", "image": "busybox"}]},
+}
+SELECTED = {"selector": {"matchLabels": {"app": "a"}}, "template": TEMPLATE}
+JOB = {"template": {"spec": {**TEMPLATE["spec"], "restartPolicy": "Never"}}}
+RBAC = "rbac.authorization.k8s.io"
+_BACKEND = {"service": {"name": "s", "port": {"number": 80}}}
+_RULE = {"http": {"paths": [{"path": "/", "pathType": "Prefix", "backend": _BACKEND}]}}
+
+RIGHT: dict[str, tuple[str, JsonObject]] = {
+    "Pod": ("v1", {"spec": TEMPLATE["spec"]}),
+    "PersistentVolumeClaim": (
+        "v1",
+        {
+            "spec": {
+                "accessModes": ["ReadWriteOnce"],
+                "resources": {"requests": {"storage": "1Gi"}},
+                "storageClassName": "fast",
+            }
+        },
+    ),
+    "Deployment": ("apps/v1", {"spec": SELECTED}),
+    "ReplicaSet": ("apps/v1", {"spec": SELECTED}),
+    "StatefulSet": ("apps/v1", {"spec": {"serviceName": "s", **SELECTED}}),
+    "DaemonSet": ("apps/v1", {"spec": SELECTED}),
+    "Job": ("batch/v1", {"spec": JOB}),
+    "CronJob": ("batch/v1", {"spec": {"schedule": "* * * * *", "jobTemplate": {"spec": JOB}}}),
+    "PodDisruptionBudget": (
+        "policy/v1",
+        {"spec": {"minAvailable": 1, "selector": {"matchLabels": {"app": "a"}}}},
+    ),
+    "HorizontalPodAutoscaler": (
+        "autoscaling/v2",
+        {
+            "spec": {
+                "maxReplicas": 3,
+                "scaleTargetRef": {"apiVersion": "apps/v1", "kind": "Deployment", "name": "d"},
+            }
+        },
+    ),
+    "Lease": ("coordination.k8s.io/v1", {"spec": {"leaseDurationSeconds": 15}}),
+    "Ingress": ("networking.k8s.io/v1", {"spec": {"rules": [_RULE]}}),
+    "Role": (
+        f"{RBAC}/v1",
+        {"rules": [{"verbs": ["get"], "apiGroups": [""], "resources": ["pods"]}]},
+    ),
+    "ClusterRole": (
+        f"{RBAC}/v1",
+        {"rules": [{"verbs": ["get"], "nonResourceURLs": ["/metrics"]}]},
+    ),
+    "RoleBinding": (
+        f"{RBAC}/v1",
+        {
+            "roleRef": {"kind": "Role", "name": "r"},
+            "subjects": [{"kind": "User", "name": "ann"}, {"kind": "ServiceAccount", "name": "s"}],
+        },
+    ),
+    "ClusterRoleBinding": (
+        f"{RBAC}/v1",
+        {
+            "roleRef": {"kind": "ClusterRole", "name": "r"},
+            "subjects": [{"kind": "ServiceAccount", "name": "s", "namespace": "default"}],
+        },
+    ),
+    "StorageClass": ("storage.k8s.io/v1", {"provisioner": "a.example", "parameters": {"a": "b"}}),
+}
+CLUSTER_WIDE = ("ClusterRole", "ClusterRoleBinding", "StorageClass")
+
+
+def right(kind: str, **changes: Any) -> JsonObject:
+    """A right object; a change such as `spec__replicas=2` puts a value at a path."""
+    version, body = RIGHT[kind]
+    metadata = {"name": "x"} | ({} if kind in CLUSTER_WIDE else {"namespace": "default"})
+    tree = {"apiVersion": version, "kind": kind, "metadata": metadata, **json_tree.copy(body)}
+    for path, value in changes.items():
+        place: Any = tree
+        *above, last = (int(step) if step.isdigit() else step for step in path.split("__"))
+        for step in above:
+            place = place[step] if isinstance(step, int) else place.setdefault(step, {})
+        if value is GONE:
+            del place[last]
+        else:
+            place[last] = value
+    return tree
