@@ -5,6 +5,7 @@ import subprocess
 import sys
 import textwrap
 from contextlib import contextmanager
+from pathlib import Path
 
 import httpx
 import lightkube
@@ -54,6 +55,8 @@ spec:
     - {name: Replicas, type: integer, jsonPath: .spec.replicas}
     - {name: Age, type: date, jsonPath: .metadata.creationTimestamp}
 """
+ROOT = Path(__file__).resolve().parent.parent.parent
+PAGE = ROOT / "docs" / "how-to" / "custom-resources.md"
 OBJECT = """
 apiVersion: stable.example.com/v1
 kind: CronTab
@@ -103,6 +106,19 @@ def test_objects_are_applied_shown_explained_and_deleted(server):
     assert "Cron Spec:" in server.kubectl("describe", "crontab", "shown").out
     server.kubectl("delete", "crontab", "shown")
     assert "NotFound" in server.kubectl("get", "crontab", "shown", code=1).err
+
+
+def test_page_about_custom_resources_is_right(tmp_path):
+    text = PAGE.read_text().partition("```\n")[2].partition("```")[0]
+    with cluster(tmp_path) as fresh:
+        for line in text.splitlines():
+            program, *words = line.split()
+            assert program == "kubectl"
+            places = [str(ROOT / word) if word.startswith("examples/") else word for word in words]
+            done = fresh.kubectl(*places)
+    header, row = done.out.splitlines()
+    assert header.split() == ["NAME", "SPEC", "REPLICAS"]
+    assert row.split()[0] == "nightly"
 
 
 def test_objects_are_patched_scaled_and_applied_on_the_server(server):

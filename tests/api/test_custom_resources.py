@@ -359,6 +359,26 @@ async def test_unserved_and_deprecated_versions():
         await server.get(WIDGETS.replace("v1", "v1alpha1"), 404)
 
 
+async def test_conversion_webhook_is_kept_and_said_not_to_be_called():
+    tree = definition(version(), version("v2", storage=False))
+    config = {"url": "https://converter.example.com/convert"}
+    webhook = {"clientConfig": config, "conversionReviewVersions": ["v1"]}
+    tree["spec"]["conversion"] = {"strategy": "Webhook", "webhook": webhook}
+    async with serving() as server:
+        answer = await server.raw("POST", CRDS, tree)
+        assert answer.status_code == 201
+        assert answer.headers["warning"] == (
+            '299 - "conversion webhooks are not called: versions differ in apiVersion alone"'
+        )
+        assert answer.json()["spec"]["conversion"] == tree["spec"]["conversion"]
+        await server.post(WIDGETS, widget())
+        shown = await server.get(f"{WIDGETS.replace('v1', 'v2')}/w")
+        assert shown["apiVersion"] == "example.com/v2"
+        wrong = {"spec": {"conversion": {"webhook": {"clientConfig": None}}}}
+        told = await server.patch(f"{CRDS}/widgets.example.com", wrong, code=422)
+        assert "spec.conversion.webhook.clientConfig: Required value" in told["message"]
+
+
 async def test_taken_names_are_told_and_not_served():
     async with serving() as server:
         await server.post(CRDS, definition())
