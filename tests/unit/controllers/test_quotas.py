@@ -456,7 +456,7 @@ def test_storage_is_limited_in_all_and_by_class():
         volume_claim(cluster, "three", "2Gi", "slow")
     volume_claim(cluster, "last", "1Gi")
     with pytest.raises(Forbidden, match=r"limited: .*persistentvolumeclaims=2"):
-        volume_claim(cluster, "beyond", "0")
+        volume_claim(cluster, "beyond", "1")
     cluster.settle()
     assert used(cluster) == {
         "requests.storage": "10Gi",
