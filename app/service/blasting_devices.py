@@ -16,7 +16,6 @@ from app.domain.devices.patches import ClassFilter
 from app.domain.devices.pools import Pool, PoolState
 from app.domain.values import quantity
 from app.domain.values.quantity import Quantity
-from app.service import device_reasons
 from app.service.blast_radius import Amount, ClassFate, Counts, DeviceFate, PoolFate
 from app.service.blasting_world import Side
 
@@ -145,7 +144,7 @@ def matches(chosen: ClassFilter, device: Device) -> tuple[bool, str]:
 def _taint_text(taint: Taint) -> str:
     """The taint, and the rule it comes from."""
     rule = f" (rule {taint.rule})" if taint.rule else ""
-    return f"{device_reasons.taint_text(taint)}{rule}"
+    return f"{taint.text}{rule}"
 
 
 def _change(

@@ -142,7 +142,7 @@ def evicting(views: LiveViews, pod: JsonObject, quirks: ControllerQuirks) -> Ste
                 if patience is None:
                     continue
                 origin = f"rule {taint.rule}" if taint.rule else f"the driver, slice {item.key}"
-                what = f"tainted {taint_text(taint)} by {origin}{patience}"
+                what = f"tainted {taint.text} by {origin}{patience}"
                 found.append(Reason(text=f"claim {name} has {device.text}, {what}"))
     return found
 
@@ -183,7 +183,7 @@ def rule(
         for item in json_tree.objects(tree, "status", "conditions")
     )
     taint = taints.taint_of(json_tree.mapping(tree, "spec", "taint"))
-    text = f"taint {taint_text(taint)} on {_count(len(matched), 'published device')}"
+    text = f"taint {taint.text} on {_count(len(matched), 'published device')}"
     if selector is None:
         text += "; a rule without deviceSelector evicts nobody"
         if effect in ("NoSchedule", "NoExecute"):
@@ -203,12 +203,6 @@ def rule(
         ),
     )
     return reasons, ["/".join(place) for place in matched], claims
-
-
-def taint_text(taint: Taint) -> str:
-    """`key=value:effect`, without the sign where there is no value, as kubectl writes taints."""
-    value = f"={taint.value}" if taint.value else ""
-    return f"{taint.key}{value}:{taint.effect}"
 
 
 def _request(name: str, found: Sequence[JsonObject]) -> Reason:

@@ -176,9 +176,10 @@ def _tainted(problem: Problem, row: Row, device: int) -> Cause | None:
     found = problem.view.devices[device]
     taint = taints.untolerated(found.taints, row.request.tolerations)
     assert taint is not None, "the bit says that there is one"
-    about = f"{taint.key}={taint.value}:{taint.effect}"
     origin = f" by rule {taint.rule}" if taint.rule else ""
-    return Cause(kind=Kind.TAINT, about=about, text=f"taint {about}{origin} is not tolerated")
+    return Cause(
+        kind=Kind.TAINT, about=taint.text, text=f"taint {taint.text}{origin} is not tolerated"
+    )
 
 
 def _constrained(problem: Problem, usage: Usage, row: Row, device: int) -> Cause | None:

@@ -205,7 +205,7 @@ class Checker:
         if self.features.device_taints:
             taint = taints.untolerated(device.taints, request.tolerations)
             if taint is not None:
-                yield f"device {device.text} has taint {taint.key}={taint.value}:{taint.effect}"
+                yield f"device {device.text} has taint {taint.text}"
         if device.consumes and not self.features.partitionable_devices:
             yield f"device {device.text} consumes counters, which are switched off"
         if entry.admin is not request.admin:

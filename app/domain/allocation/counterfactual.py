@@ -205,7 +205,7 @@ def _against(problem: Problem, usage: Usage, row: Row, device: int, kind: Kind) 
                 yield _edit(
                     problem,
                     row,
-                    f"tolerate taint {taint.key}={taint.value}:{taint.effect}",
+                    f"tolerate taint {taint.text}",
                     "tolerations",
                     Frozen.of(_toleration(taint)),
                 )

@@ -36,6 +36,12 @@ class Taint:
     time_added: str = ""
     rule: str = ""
 
+    @property
+    def text(self) -> str:
+        """`key=value:effect`, without the sign where there is no value, as kubectl writes it."""
+        value = f"={self.value}" if self.value else ""
+        return f"{self.key}{value}:{self.effect}"
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Toleration:

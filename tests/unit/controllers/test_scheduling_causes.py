@@ -62,7 +62,7 @@ def test_decision_counts_the_causes_of_all_nodes() -> None:
     ] == [
         ("gpu", "allocated", "", 3, 3),
         ("gpu", "selector", f"selector #0 of the request: {RED}", 3, 3),
-        ("gpu", "taint", "bad=:NoSchedule", 3, 3),
+        ("gpu", "taint", "bad:NoSchedule", 3, 3),
     ]
     assert found["causes"][0]["examples"] == ["n0: n0/a", "n1: n1/a", "n2: n2/a"]
 
