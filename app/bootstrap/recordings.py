@@ -25,6 +25,9 @@ from app.settings import Settings
 
 PROGRAM = "redra 0.1.0"
 
+RULES = ("resource.k8s.io", "devicetaintrules")
+RULES_GATE = "DRADeviceTaintRules"
+
 Progress = Callable[[int, int], None]
 
 
@@ -98,12 +101,20 @@ async def import_history(
         limits=limits,
     )
     with opening.open_history(wanted.paths, options) as source:
+        notes = []
+        has_rules = RULES in source.resources and not profile.enabled(RULES_GATE)
+        if has_rules and RULES_GATE not in profile.gates:
+            # A cluster that held rules served them, whatever its release has by default.
+            chosen["gates"] = {**profile.gates, RULES_GATE: True}
+            notes = [f"the gate {RULES_GATE} is on, because there are DeviceTaintRules"]
         result = await importing.import_records(
             store.log,
             source,
             name=name,
             options=importing.ImportOptions(
-                settings=chosen | {"recorded": True}, started=store.ports.clock.now()
+                settings=chosen | {"recorded": True},
+                started=store.ports.clock.now(),
+                notes=tuple(notes),
             ),
             progress=progress,
         )

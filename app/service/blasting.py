@@ -179,6 +179,8 @@ def _put(world: World, change: Put) -> tuple[ObjectKey, Effect]:
             place=change.place,
             cure=f"kubectl explain {kind_name.lower()} tells the versions",
         )
+    if not registry.is_served(kind, group, version, world.profile):
+        raise _not_served(world, kind, f"{kind_name} in {text}", change.place)
     key = ObjectKey(group, kind.plural, "", json_tree.text(tree, "metadata", "name"))
     old = world.objects.get(key)
     if old is None:
@@ -202,10 +204,26 @@ def _delete(world: World, change: Delete) -> tuple[ObjectKey, Effect]:
     if kind is None:
         raise _no_blast(change.kind, change.place)
     key = ObjectKey(kind.group, kind.plural, "", change.name)
-    decided = world.apply(DeleteObject(key=key, options=_STRICT), "delete")
+    served = registry.served_versions(kind, world.profile)
+    if not served:
+        raise _not_served(world, kind, kind.kind, f"{change.kind}/{change.name}")
+    command = DeleteObject(key=key, version=served[0][1], options=_STRICT)
+    decided = world.apply(command, "delete")
     is_gone = any(draft.type is EventType.OBJECT_DELETED for draft in decided.drafts)
     action = "deleted" if is_gone else "terminating"
     return key, Effect(action=action, kind=kind.kind, name=change.name, warnings=decided.warnings)
+
+
+def _not_served(world: World, kind: registry.Kind, what: str, place: str) -> InputError:
+    profile = world.profile
+    served = [f"{group}/{version}" for group, version in registry.served_versions(kind, profile)]
+    return InputError(
+        f"the history imitates {profile.patch or profile.version} and does not serve {what}",
+        place=place,
+        cure=f"write it in {', '.join(served)}"
+        if served
+        else f"its gate {kind.gate} would have to be on",
+    )
 
 
 def _no_blast(kind: str, place: str) -> InputError:

@@ -151,6 +151,11 @@ class World:
         return self._frozen.scheduling
 
     @property
+    def profile(self) -> Profile:
+        """The release and gates of the history."""
+        return self._frozen.profile
+
+    @property
     def now(self) -> Instant:
         """The instant of the state, at which the change is imagined."""
         return self._frozen.now

@@ -88,6 +88,8 @@ class ImportOptions:
     seed: int = 0
     settings: JsonObject = field(default_factory=dict)
     started: Instant = Instant(0)
+    notes: tuple[str, ...] = ()
+    """Sentences for the report, before those of the source."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -195,7 +197,11 @@ class _Batches:
             if record.op is not Op.CONTEXT or self._options.with_requests:
                 yield sealer.seal(_draft(record, sealer.advance(record)))
         self._report = self._collector.report(
-            notes=(*self._source.notes, *self._release_notes()),
+            notes=(
+                *self._options.notes,
+                *self._source.notes,
+                *self._release_notes(),
+            ),
             refused=self._source.refused,
             refusals=self._source.refused_places,
         )

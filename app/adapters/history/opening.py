@@ -31,7 +31,7 @@ from app.adapters.history.resolving import Resolver
 from app.adapters.history.spool import Spool, replace_times
 from app.adapters.history.unpacking import ByteSource
 from app.domain.errors import InputError
-from app.domain.log.records import Op, Record
+from app.domain.log.records import CHANGES, Op, Record
 from app.domain.objects.rules import Rules
 from app.domain.values.json_tree import JsonObject
 
@@ -102,7 +102,10 @@ class RecordedHistory:
         spool: Spool,
         notes: Notes,
         rules: Rules | None,
+        resources: frozenset[tuple[str, str]],
     ) -> None:
+        self.resources = resources
+        """Group and plural of what was there, not of what was only asked for."""
         self._name = name
         self._rules = rules
         self.sources = sources
@@ -185,12 +188,15 @@ def open_history(paths: Sequence[Path], options: ReadOptions) -> RecordedHistory
     notes = Notes(keep_going=options.keep_going, refusals_max=options.limits.refusals_max)
     files = find_files(paths, options, notes)
     spool = Spool(options.limits)
+    resources: set[tuple[str, str]] = set()
     try:
         for record in _read_all(files, options, notes):
             try:
                 normal = normalising.normalise(record, options, notes)
                 if normal is not None:
                     spool.add(normal)
+                    if normal.op in CHANGES:
+                        resources.add((normal.group, normal.resource))
             except InputError as problem:
                 notes.refuse(problem)
         if not spool.count:
@@ -201,7 +207,7 @@ def open_history(paths: Sequence[Path], options: ReadOptions) -> RecordedHistory
         spool.close()
         raise
     name = " ".join(path.name for path in paths)
-    return RecordedHistory(name, infos, spool, notes, options.rules)
+    return RecordedHistory(name, infos, spool, notes, options.rules, frozenset(resources))
 
 
 def is_bundle(path: Path) -> bool:

@@ -77,6 +77,30 @@ def test_deleted_rule_spares_pods():
     assert found.totals["devices_allocatable"] == 4
 
 
+def test_rules_are_proposed_in_the_versions_of_the_history():
+    cluster = running(profile=Profile(version="1.36", gates={"DRADeviceTaintRules": True}))
+    spec = {
+        "deviceSelector": {"driver": DRIVER},
+        "taint": {"key": "example.com/bad", "effect": "NoExecute"},
+    }
+    cluster.create("resource.k8s.io/v1beta2", "DeviceTaintRule", "first", spec=spec)
+    cluster.settle()
+    found = check(cluster, Delete(kind="devicetaintrule", name="first"))
+    assert fates(found)["patient"] == "spared"
+    with pytest.raises(InputError) as refused:
+        check(cluster, put("DeviceTaintRule", "second", spec, place="rule.yaml:1"))
+    assert str(refused.value) == (
+        "rule.yaml:1: the history imitates 1.36 and does not serve DeviceTaintRule in "
+        "resource.k8s.io/v1; write it in resource.k8s.io/v1beta2, resource.k8s.io/v1alpha3"
+    )
+
+
+def test_kinds_need_their_gate():
+    cluster = running(profile=Profile(gates={"DRAAdminControlledDeviceAttributes": False}))
+    with pytest.raises(InputError, match="its gate DRAAdminControlledDeviceAttributes would"):
+        check(cluster, Delete(kind="resourceslicepatch", name="first"))
+
+
 def test_existing_rule_is_compared_with_the_state_without_it():
     cluster = running()
     cluster.rule("first")

@@ -5,6 +5,8 @@ import pytest
 from app.adapters.history.opening import open_history
 from app.adapters.history.reading import ReadOptions
 from app.adapters.memory import MemoryLog, MemoryStore
+from app.bootstrap import choices, recordings
+from app.bootstrap.stores import memory_store
 from app.domain.errors import InputError, LogUnavailable
 from app.domain.log import EventType, ObjectKey, Revision, chain
 from app.domain.values import timestamps
@@ -147,6 +149,32 @@ async def test_recording_of_another_release_is_noted(tmp_path, agents, profile, 
     result, _, _ = await imported(tmp_path, *lines, options=options)
     said = [found for found in result.report.notes if "imitates" in found]
     assert said == ([note] if note else [])
+
+
+RULES = ("resource.k8s.io", "v1beta2", "devicetaintrules", "DeviceTaintRule")
+
+
+@pytest.mark.parametrize(
+    ("type_", "code", "gates", "expected"),
+    [
+        (RULES, 201, "", {"DRADeviceTaintRules": True}),
+        (RULES, 404, "", {}),
+        (CLAIMS, 201, "", {}),
+        (RULES, 201, "DRADeviceTaintRules=false", {"DRADeviceTaintRules": False}),
+    ],
+)
+async def test_recorded_rules_had_their_gate_on(tmp_path, type_, code, gates, expected):
+    rule = tree(type_, name="r", rv=7, namespace="")
+    lines = [
+        audit("create", tree(rv=5), name="c1"),
+        audit("create", rule, type_=type_, name="r", namespace="", code=code, second=1),
+    ]
+    store = memory_store()
+    settings = choices.settings(profile="1.36", gates=[gates] if gates else None)
+    wanted = recordings.Recording(paths=(write_lines(tmp_path / "audit.log", lines),))
+    await recordings.import_history(store, settings, wanted, "h", lambda _done, _total: None)
+    info = await store.log.find_history("h")
+    assert info.settings["gates"] == expected
 
 
 async def test_deletion_of_the_unknown_keeps_only_the_identity(tmp_path):
