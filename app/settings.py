@@ -176,6 +176,7 @@ class Settings(BaseSettings):
     explanations_at_once_max: int = Field(
         4, ge=1, description="Questions why that a server answers at a time"
     )
+    sql_rows_max: int = Field(10_000, ge=1, description="Rows that `redra sql` prints")
     explain_steps_max: int = Field(
         4_000, ge=0, description="Steps of a search that are followed to tell what it tried"
     )

@@ -48,7 +48,8 @@ def views_page() -> str:
         "# View tables",
         "",
         "Made by folding the log; every table also begins with the column `history`. Instants are",
-        "microseconds since 1970 in UTC.",
+        "`timestamptz`. `history` is the number of a history, which the table `histories` gives its",
+        "name; `docs/how-to/incident.md` tells how to connect.",
         "",
     ]
     for projection in all_projections():

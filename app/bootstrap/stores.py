@@ -72,7 +72,7 @@ async def open_store(
         url = await _database_url(settings, stack, note, make=make or migrate)
         if migrate or not settings.database_url:
             await schema.migrate(url)
-        database = await stack.enter_async_context(open_database(url, _database_bounds(settings)))
+        database = await stack.enter_async_context(open_database(url, database_bounds(settings)))
         wake_up = await stack.enter_async_context(open_wake_up(url))
         views = PostgresViewStore(database, view_tables())
         ports = RuntimePorts(
@@ -135,7 +135,20 @@ def view_tables() -> dict[str, Sequence[Table]]:
     return {projection.name: projection.tables() for projection in all_projections()}
 
 
-def _database_bounds(settings: Settings) -> DatabaseBounds:
+def address(settings: Settings) -> str:
+    """Where other SQL clients find the database. Raises InputError when no server runs."""
+    found = settings.database_url or running_url(settings.data / "postgres")
+    if not found:
+        raise InputError(
+            "no embedded server runs here now",
+            place=str(settings.data),
+            cure="start `redra up`, or name the folder with --data",
+        )
+    return found
+
+
+def database_bounds(settings: Settings) -> DatabaseBounds:
+    """The bounds of a process's connections."""
     return DatabaseBounds(
         connections_max=settings.connections_max,
         acquire_seconds=settings.connect_timeout_seconds,

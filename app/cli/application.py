@@ -8,6 +8,7 @@ import typer
 from app.cli import (
     access,
     allocating,
+    asking,
     blasting,
     console,
     demonstrating,
@@ -39,6 +40,7 @@ for _module in (
     replaying,
     explaining,
     blasting,
+    asking,
     allocating,
     demonstrating,
     fleet,

@@ -1,4 +1,4 @@
-"""The tutorial is true: its blocks run, and what it says they print is printed."""
+"""The pages that promise it are true: their blocks run and print what they show."""
 
 import os
 import re
@@ -9,14 +9,18 @@ from pathlib import Path
 
 import pytest
 
+from tests.shared_data import shared_path
+
 ROOT = Path(__file__).resolve().parent.parent.parent
-PAGE = ROOT / "docs" / "tutorial" / "first-steps.md"
+DOCS = ROOT / "docs"
+
+pytestmark = [pytest.mark.database, pytest.mark.slow, pytest.mark.timeout(240)]
 
 
-def steps() -> list[tuple[str, list[str]]]:
+def steps(page: Path) -> list[tuple[str, list[str]]]:
     """Each shell block with the texts that its output must contain."""
     found: list[tuple[str, list[str]]] = []
-    for language, body in re.findall(r"```(sh|text)\n(.*?)```", PAGE.read_text(), re.DOTALL):
+    for language, body in re.findall(r"```(sh|text)\n(.*?)```", page.read_text(), re.DOTALL):
         if language == "sh":
             found.append((body, []))
         else:
@@ -30,38 +34,57 @@ def free_port() -> int:
         return int(probe.getsockname()[1])
 
 
-@pytest.mark.database
-@pytest.mark.slow
-@pytest.mark.timeout(180)
-def test_tutorial_runs_and_prints_what_it_shows(tmp_path: Path) -> None:
+def check_page(page: Path, *, folder: Path, log: Path, **environment: str) -> None:
+    """Run the blocks of a page in a folder, one after the other in one shell."""
     marker = "=== end of step {number} ==="
     script = ["set -euo pipefail", "set -m"]
-    for number, (body, _) in enumerate(steps()):
-        # The page's port may be taken on this machine, also by this test in another clone.
+    # The page's port may be taken on this machine, also by this test in another clone.
+    port = free_port()
+    for number, (body, _) in enumerate(steps(page)):
         script += [
-            body.replace(":18080", f":{free_port()}"),
+            body.replace(":18080", f":{port}"),
             f'echo "{marker.format(number=number)}"',
         ]
-    environment = os.environ | {
+    surroundings = os.environ | {
         "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
-        "DATA": str(tmp_path / "data"),
-        "HOME": str(tmp_path),
+        **environment,
     }
-    environment.pop("KUBECONFIG", None)
+    surroundings.pop("KUBECONFIG", None)
     done = subprocess.run(
         ["bash", "-c", "trap 'kill $(jobs -p) 2>/dev/null || true' EXIT\n" + "\n".join(script)],
-        cwd=ROOT,
-        env=environment,
+        cwd=folder,
+        env=surroundings,
         capture_output=True,
         text=True,
-        timeout=170,
+        timeout=230,
     )
-    server = tmp_path / "data.log"
-    said = server.read_text() if server.exists() else ""
+    said = log.read_text() if log.exists() else ""
     assert done.returncode == 0, f"{done.stdout}\n{done.stderr}\n{said}"
     rest = done.stdout
-    for number, (body, expected) in enumerate(steps()):
+    for number, (body, expected) in enumerate(steps(page)):
         printed, _, rest = rest.partition(marker.format(number=number))
-        squeezed = re.sub(r" +", " ", printed)
+        squeezed = re.sub(r"[ \n│├└─]+", " ", printed)
         for text in expected:
             assert re.sub(r" +", " ", text.strip()) in squeezed, f"after:\n{body}\ngot:\n{printed}"
+
+
+def test_tutorial_runs_and_prints_what_it_shows(tmp_path: Path) -> None:
+    check_page(
+        DOCS / "tutorial" / "first-steps.md",
+        folder=ROOT,
+        log=tmp_path / "data.log",
+        DATA=str(tmp_path / "data"),
+        HOME=str(tmp_path),
+    )
+
+
+def test_page_for_incidents_runs_and_prints_what_it_shows(tmp_path: Path) -> None:
+    (tmp_path / "recording").symlink_to(shared_path("histories/e-taints"))
+    # The clone's package, whatever is installed: the commands run in another folder.
+    check_page(
+        DOCS / "how-to" / "incident.md",
+        folder=tmp_path,
+        log=tmp_path / "up.log",
+        HOME=str(tmp_path),
+        PYTHONPATH=str(ROOT),
+    )

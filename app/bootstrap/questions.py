@@ -1,0 +1,47 @@
+"""Questions in SQL about the view tables, and how far these are."""
+
+from dataclasses import dataclass
+
+from app.adapters.postgres import queries
+from app.adapters.postgres.database import open_database
+from app.adapters.postgres.queries import Found
+from app.bootstrap.stores import Store, database_bounds, open_store
+from app.settings import Settings
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Answer:
+    """What was found, and what should be known about it."""
+
+    found: Found
+    notes: tuple[str, ...]
+
+
+async def ask(settings: Settings, text: str) -> Answer:
+    """Ask the database of the settings. Raises InputError for a wrong question."""
+    async with (
+        open_store(settings) as store,
+        open_database(store.url, database_bounds(settings)) as database,
+    ):
+        found = await queries.ask(database, text, rows_max=settings.sql_rows_max)
+        notes = await _behind(store)
+    if found.cut:
+        notes.append(
+            f"there are more rows: the first {len(found.rows)} are shown (REDRA_SQL_ROWS_MAX)"
+        )
+    return Answer(found=found, notes=tuple(notes))
+
+
+async def _behind(store: Store) -> list[str]:
+    """Histories whose tables do not show their end."""
+    notes = []
+    for info in await store.log.histories():
+        head = await store.log.head(info.id)
+        kept = {found.projection: found for found in await store.views.checkpoints(info.id)}
+        shown = min((found.revision for found in kept.values()), default=0)
+        if shown < head.revision:
+            notes.append(
+                f"the tables of {info.name} are at revision {shown} of {head.revision}: "
+                f"`redra rebuild {info.name}` fills them, `redra up` keeps them"
+            )
+    return notes
