@@ -38,6 +38,27 @@ class Access:
     client: Certificate | None = None
 
 
+def publish(folder: Path, access: Access, *, is_shared: bool, note: Callable[[str], None]) -> Path:
+    """Write the kubeconfig of a server that has just started; where it is.
+
+    A server that runs on the same data (`is_shared`) keeps the one that it has, and this one gets a
+    file of its own. Whose data another server has is not known with an external database: then the
+    file is taken over. `note` hears of both.
+    """
+    path = folder / "kubeconfig"
+    other = other_server(path, access.url)
+    if other and is_shared:
+        own = folder / f"kubeconfig-{urlsplit(access.url).port}"
+        note(f"{path} stays with {other}, which serves the same data; this server has {own}")
+        return write(own, access)
+    if other:
+        note(
+            f"{path} named {other}, which still answers, and names this server from now on; "
+            f"for the other one: redra kubeconfig --data {folder} --server {other}"
+        )
+    return write(path, access)
+
+
 def write(path: Path, access: Access) -> Path:
     """Write the kubeconfig of a server, readable by its owner alone."""
     cluster: JsonObject = {"server": access.url}

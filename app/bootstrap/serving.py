@@ -129,7 +129,14 @@ async def serve(
         server = _Server(_server_config(application, door, settings))
         take_connections(listener)
         url = _url(door, listener)
-        kubeconfig = _write_kubeconfig(settings, door, url, note)
+        kubeconfig = kubeconfigs.publish(
+            settings.data,
+            kubeconfigs.Access(
+                url=url, authority=door.authority, token=door.token, client=door.client
+            ),
+            is_shared=store.is_shared,
+            note=note,
+        )
         collecting.keep_loaded()
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(_stop_on_signal, server, application.end_watches)
@@ -140,22 +147,6 @@ async def serve(
             for runtime in histories.open_runtimes():
                 await runtime.save_snapshot()
             tasks.cancel_scope.cancel()
-
-
-def _write_kubeconfig(
-    settings: Settings, door: Door, url: str, note: Callable[[str], None]
-) -> Path:
-    path = settings.data / "kubeconfig"
-    other = kubeconfigs.other_server(path, url)
-    if other:
-        note(
-            f"{path} named {other}, which still answers, and names this server from now on; "
-            f"for the other one: redra kubeconfig --data {settings.data} --server {other}"
-        )
-    access = kubeconfigs.Access(
-        url=url, authority=door.authority, token=door.token, client=door.client
-    )
-    return kubeconfigs.write(path, access)
 
 
 def _note_trouble(histories: Histories, trouble: str | None) -> None:

@@ -34,9 +34,13 @@ from projections import all_projections
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Store:
-    """An open store: its ports, and where it is."""
+    """An open store: its ports, and where it is.
+
+    `is_shared` tells that another process runs the embedded server that is used.
+    """
 
     url: str
+    is_shared: bool = False
     ports: RuntimePorts
     leases: Leases
     views: ViewStore
@@ -69,6 +73,9 @@ async def open_store(
     WrongDatabase, in words.
     """
     async with AsyncExitStack() as stack:
+        is_shared = (
+            not settings.database_url and running_url(settings.data / "postgres") is not None
+        )
         url = await _database_url(settings, stack, note, make=make or migrate)
         if migrate or not settings.database_url:
             await schema.migrate(url)
@@ -82,7 +89,8 @@ async def open_store(
             uids=RandomUids(),
             views=views,
         )
-        yield Store(url=url, ports=ports, leases=PostgresLeases(database), views=views)
+        leases = PostgresLeases(database)
+        yield Store(url=url, is_shared=is_shared, ports=ports, leases=leases, views=views)
 
 
 def memory_store() -> Store:

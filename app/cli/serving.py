@@ -66,8 +66,9 @@ def up(
 ) -> None:
     """Serve: embedded database, migrations, API and controllers in one process.
 
-    Prints the URL when ready and writes DIR/kubeconfig. Stops cleanly on SIGTERM and SIGINT.
-    Other addresses than loopback need --tls; docs/how-to/secure.md tells who is let in then.
+    Prints the URL when ready and writes DIR/kubeconfig, a second server on the same data
+    DIR/kubeconfig-PORT. Stops cleanly on SIGTERM and SIGINT. Other addresses than loopback need
+    --tls; docs/how-to/secure.md tells who is let in then.
     """
     from app.bootstrap import choices, serving
 

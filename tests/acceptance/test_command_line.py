@@ -4,6 +4,7 @@ import gzip
 import json
 import os
 import signal
+import socket
 import subprocess
 import sys
 from pathlib import Path
@@ -274,7 +275,7 @@ def test_of_two_servers_that_start_at_one_address_the_second_is_refused() -> Non
                 serving.take_connections(second)
 
 
-def test_second_server_on_the_same_data_says_whose_kubeconfig_it_takes(tmp_path: Path) -> None:
+def test_second_server_on_the_same_data_has_a_kubeconfig_of_its_own(tmp_path: Path) -> None:
     data = tmp_path / "data"
     command = [sys.executable, "-m", "app.cli", "up", "--listen", "127.0.0.1:0"]
     addresses: list[str] = []
@@ -291,17 +292,38 @@ def test_second_server_on_the_same_data_says_whose_kubeconfig_it_takes(tmp_path:
             servers.append(server)
             assert server.stdout is not None
             addresses.append(server.stdout.readline().removeprefix("redra serves at ").strip())
-        assert f"server: {addresses[1]}\n" in (data / "kubeconfig").read_text()
+        own = data / f"kubeconfig-{addresses[1].rpartition(':')[2]}"
+        assert f"server: {addresses[0]}\n" in (data / "kubeconfig").read_text()
+        assert f"server: {addresses[1]}\n" in own.read_text()
         said = []
         for server in reversed(servers):
             server.send_signal(signal.SIGTERM)
             said.append(server.communicate(timeout=30)[1])
             assert server.returncode == 0
         assert said[1] == ""
-        assert f"kubeconfig named {addresses[0]}, which still answers" in said[0]
-        assert f"redra kubeconfig --data {data} --server {addresses[0]}\n" in said[0]
+        assert f"kubeconfig stays with {addresses[0]}, which serves the same data" in said[0]
+        assert f"this server has {own}\n" in said[0]
     finally:
         for server in servers:
             if server.poll() is None:
                 server.kill()
                 server.communicate()
+
+
+@pytest.mark.parametrize("is_shared", [True, False])
+def test_kubeconfig_of_a_server_of_other_data_is_taken_over(
+    tmp_path: Path, is_shared: bool
+) -> None:
+    said: list[str] = []
+
+    def publish(url: str) -> str:
+        access = kubeconfigs.Access(url=url)
+        return kubeconfigs.publish(tmp_path, access, is_shared=is_shared, note=said.append).name
+
+    with socket.create_server(("127.0.0.1", 0)) as other:
+        answers = f"http://127.0.0.1:{other.getsockname()[1]}"
+        assert publish(answers) == "kubeconfig"
+        assert publish("http://127.0.0.1:9") == ("kubeconfig-9" if is_shared else "kubeconfig")
+        assert answers in said.pop()
+    assert publish("http://127.0.0.1:8") == "kubeconfig"
+    assert said == []
