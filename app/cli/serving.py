@@ -22,7 +22,7 @@ QuirkOption = Annotated[
     typer.Option(
         "--quirk",
         metavar="NAME=on|off",
-        help="Switch a quirk (c1 to c24, q1 to q20, r1 to r7, see the page of behaviours); "
+        help="Switch a quirk (c1 to c24, q1 to q20, r1 to r8, see the page of behaviours); "
         "repeatable.",
     ),
 ]

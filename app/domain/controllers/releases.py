@@ -27,6 +27,7 @@ def quirks_of(profile: Profile) -> ControllerQuirks:
         r4=minor < 37,
         r5=minor < 36,
         r7=minor < 37,
+        r8=minor < 37,
     )
 
 

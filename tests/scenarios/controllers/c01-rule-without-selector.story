@@ -37,12 +37,12 @@ pod after template=gpu
     0.000  resourceclaims/after-gpu-d8rsq finalizers=0 devices=- reserved=- terminating=-
     0.000  pods/after claims=after-gpu-d8rsq
     0.000  scheduling decides Unschedulable for after
-    0.000  says about after: "0/1 nodes are available: 1 cannot allocate all claims. still not schedulable, preemption: 0/1 nodes are available: 1 Preemption is not helpful for scheduling."
+    0.000  says about after: "0/1 nodes are available: 1 cannot allocate all claims. preemption: 0/1 nodes are available: 1 Preemption is not helpful for scheduling."
     0.000  pods/after scheduled=False/Unschedulable
 
 why after
 ----
-0/1 nodes are available: 1 cannot allocate all claims. still not schedulable, preemption: 0/1 nodes are available: 1 Preemption is not helpful for scheduling.
+0/1 nodes are available: 1 cannot allocate all claims. preemption: 0/1 nodes are available: 1 Preemption is not helpful for scheduling.
 
 # Switched off: it evicts as well.
 cluster c1=off

@@ -10,7 +10,7 @@ pod web templates=gpu,gpu node=nowhere
     0.000  resourceclaims/web-b-pzbmh finalizers=0 devices=- reserved=- terminating=-
     0.000  pods/web claims=web-a-wcplz,web-b-pzbmh
     0.000  scheduling decides Unschedulable for web
-    0.000  says about web: "0/1 nodes are available: 1 node(s) didn't match Pod's node affinity/selector. still not schedulable, preemption: 0/1 nodes are available: 1 Preemption is not helpful for scheduling."
+    0.000  says about web: "0/1 nodes are available: 1 node(s) didn't match Pod's node affinity/selector. preemption: 0/1 nodes are available: 1 Preemption is not helpful for scheduling."
     0.000  pods/web scheduled=False/Unschedulable
 
 delete resourceclaims/web-a-*
@@ -40,7 +40,7 @@ pod web templates=gpu,gpu node=nowhere
     0.000  resourceclaims/web-b-pzbmh finalizers=0 devices=- reserved=- terminating=-
     0.000  pods/web claims=web-a-wcplz,web-b-pzbmh
     0.000  scheduling decides Unschedulable for web
-    0.000  says about web: "0/1 nodes are available: 1 node(s) didn't match Pod's node affinity/selector. still not schedulable, preemption: 0/1 nodes are available: 1 Preemption is not helpful for scheduling."
+    0.000  says about web: "0/1 nodes are available: 1 node(s) didn't match Pod's node affinity/selector. preemption: 0/1 nodes are available: 1 Preemption is not helpful for scheduling."
     0.000  pods/web scheduled=False/Unschedulable
 
 delete resourceclaims/web-a-*

@@ -50,17 +50,17 @@ pod b both=mine,huge node=n2
 ----
     0.000  pods/b phase=Pending claims=- nominated=- node=- scheduled=- disrupted=- terminating=-
     0.000  scheduling decides Unschedulable for b
-    0.000  says about b: "0/2 nodes are available: 1 cannot allocate all claims, 1 node(s) didn't match Pod's node affinity/selector. still not schedulable, preemption: 0/2 nodes are available: 2 Preemption is not helpful for scheduling."
+    0.000  says about b: "0/2 nodes are available: 1 cannot allocate all claims, 1 node(s) didn't match Pod's node affinity/selector. preemption: 0/2 nodes are available: 2 Preemption is not helpful for scheduling."
     0.000  pods/b scheduled=False/Unschedulable
 
 why b
 ----
-0/2 nodes are available: 1 cannot allocate all claims, 1 node(s) didn't match Pod's node affinity/selector. still not schedulable, preemption: 0/2 nodes are available: 2 Preemption is not helpful for scheduling.
+0/2 nodes are available: 1 cannot allocate all claims, 1 node(s) didn't match Pod's node affinity/selector. preemption: 0/2 nodes are available: 2 Preemption is not helpful for scheduling.
 
 wait 600
 ----
   300.000  scheduling decides Unschedulable for b
-  300.000  says about b: "0/2 nodes are available: 1 cannot allocate all claims, 1 node(s) didn't match Pod's node affinity/selector. still not schedulable, preemption: 0/2 nodes are available: 2 Preemption is not helpful for scheduling."
+  300.000  says about b: "0/2 nodes are available: 1 cannot allocate all claims, 1 node(s) didn't match Pod's node affinity/selector. preemption: 0/2 nodes are available: 2 Preemption is not helpful for scheduling."
   600.000  scheduling decides Unschedulable for b
   600.000  repeats (2) about b
 
@@ -116,7 +116,7 @@ pod b both=mine,huge node=n2
     0.000  says about b: "0/2 nodes are available: 1 cannot allocate all claims, 1 node(s) didn't match Pod's node affinity/selector. deallocation of ResourceClaim completed, preemption: 0/2 nodes are available: 2 Preemption is not helpful for scheduling."
     0.000  pods/b scheduled=False/Unschedulable
     0.000  scheduling decides Unschedulable for b
-    0.000  says about b: "0/2 nodes are available: 1 cannot allocate all claims, 1 node(s) didn't match Pod's node affinity/selector. still not schedulable, preemption: 0/2 nodes are available: 2 Preemption is not helpful for scheduling."
+    0.000  says about b: "0/2 nodes are available: 1 cannot allocate all claims, 1 node(s) didn't match Pod's node affinity/selector. preemption: 0/2 nodes are available: 2 Preemption is not helpful for scheduling."
     0.000  pods/b (no change to tell)
 
 show resourceclaims/mine

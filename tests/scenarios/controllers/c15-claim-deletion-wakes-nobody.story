@@ -111,7 +111,7 @@ pod b template=gpu
     0.000  resourceclaims/b-gpu-xd94g finalizers=0 devices=- reserved=- terminating=-
     0.000  pods/b claims=b-gpu-xd94g
     0.000  scheduling decides Unschedulable for b
-    0.000  says about b: "0/1 nodes are available: 1 cannot allocate all claims. still not schedulable, preemption: 0/1 nodes are available: 1 Preemption is not helpful for scheduling."
+    0.000  says about b: "0/1 nodes are available: 1 cannot allocate all claims. preemption: 0/1 nodes are available: 1 Preemption is not helpful for scheduling."
     0.000  pods/b scheduled=False/Unschedulable
 
 delete pods/a

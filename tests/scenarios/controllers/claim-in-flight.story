@@ -22,7 +22,7 @@ pod b claim=mine
 ----
     0.000  pods/b phase=Pending claims=- nominated=- node=- scheduled=- disrupted=- terminating=-
     0.000  scheduling decides Unschedulable for b
-    0.000  says about b: "0/1 nodes are available: resource claim default/mine is in the process of being allocated. no new claims to deallocate, preemption: 0/1 nodes are available: 1 Preemption is not helpful for scheduling."
+    0.000  says about b: "0/1 nodes are available: resource claim default/mine is in the process of being allocated. preemption: 0/1 nodes are available: 1 Preemption is not helpful for scheduling."
     0.000  pods/b scheduled=False/Unschedulable
 
 wait 0.05

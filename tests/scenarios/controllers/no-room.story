@@ -31,18 +31,18 @@ pod second template=gpu
     0.000  resourceclaims/second-gpu-xd94g finalizers=0 devices=- reserved=- terminating=-
     0.000  pods/second claims=second-gpu-xd94g
     0.000  scheduling decides Unschedulable for second
-    0.000  says about second: "0/1 nodes are available: 1 cannot allocate all claims. still not schedulable, preemption: 0/1 nodes are available: 1 Preemption is not helpful for scheduling."
+    0.000  says about second: "0/1 nodes are available: 1 cannot allocate all claims. preemption: 0/1 nodes are available: 1 Preemption is not helpful for scheduling."
     0.000  pods/second scheduled=False/Unschedulable
 
 why second
 ----
-0/1 nodes are available: 1 cannot allocate all claims. still not schedulable, preemption: 0/1 nodes are available: 1 Preemption is not helpful for scheduling.
+0/1 nodes are available: 1 cannot allocate all claims. preemption: 0/1 nodes are available: 1 Preemption is not helpful for scheduling.
 
 # Something that may help happens, and does not.
 class another
 ----
     0.000  scheduling decides Unschedulable for second
-    0.000  says about second: "0/1 nodes are available: 1 cannot allocate all claims. still not schedulable, preemption: 0/1 nodes are available: 1 Preemption is not helpful for scheduling."
+    0.000  says about second: "0/1 nodes are available: 1 cannot allocate all claims. preemption: 0/1 nodes are available: 1 Preemption is not helpful for scheduling."
 
 wait 12
 ----

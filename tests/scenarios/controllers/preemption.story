@@ -34,7 +34,7 @@ pod late cpu=2
 ----
     0.000  pods/late phase=Pending claims=- nominated=- node=- scheduled=- disrupted=- terminating=-
     0.000  scheduling decides Unschedulable for late
-    0.000  says about late: "0/1 nodes are available: 1 Insufficient cpu. no new claims to deallocate, preemption: 0/1 nodes are available: 1 No preemption victims found for incoming pod."
+    0.000  says about late: "0/1 nodes are available: 1 Insufficient cpu. preemption: 0/1 nodes are available: 1 No preemption victims found for incoming pod."
     0.000  pods/late scheduled=False/Unschedulable
 
 # While its victim ends, the pod evicts nobody else.
@@ -44,15 +44,15 @@ node n2 cpu=1
     0.000  says about n2: "Node n2 event: Registered Node n2 in Controller"
     0.000  node-lifecycle decides Untainted for n2
     0.000  scheduling decides Unschedulable for big
-    0.000  says about big: "0/2 nodes are available: 2 Insufficient cpu. no new claims to deallocate, preemption: not eligible due to a terminating pod on the nominated node."
+    0.000  says about big: "0/2 nodes are available: 2 Insufficient cpu. preemption: not eligible due to a terminating pod on the nominated node."
     0.000  pods/big (no change to tell)
     0.000  scheduling decides Unschedulable for late
-    0.000  says about late: "0/2 nodes are available: 2 Insufficient cpu. no new claims to deallocate, preemption: 0/2 nodes are available: 1 No preemption victims found for incoming pod, 1 Preemption is not helpful for scheduling."
+    0.000  says about late: "0/2 nodes are available: 2 Insufficient cpu. preemption: 0/2 nodes are available: 1 No preemption victims found for incoming pod, 1 Preemption is not helpful for scheduling."
     0.000  pods/late (no change to tell)
 
 why big
 ----
-0/2 nodes are available: 2 Insufficient cpu. no new claims to deallocate, preemption: not eligible due to a terminating pod on the nominated node.
+0/2 nodes are available: 2 Insufficient cpu. preemption: not eligible due to a terminating pod on the nominated node.
 
 kill small
 ----
@@ -66,7 +66,7 @@ kill small
     0.000  pods/big nominated=- node=n1 scheduled=True
     0.000  says about big: "Successfully assigned default/big to n1"
     0.000  scheduling decides Unschedulable for late
-    0.000  says about late: "0/2 nodes are available: 2 Insufficient cpu. no new claims to deallocate, preemption: 0/2 nodes are available: 1 No preemption victims found for incoming pod, 1 Preemption is not helpful for scheduling."
+    0.000  says about late: "0/2 nodes are available: 2 Insufficient cpu. preemption: 0/2 nodes are available: 1 No preemption victims found for incoming pod, 1 Preemption is not helpful for scheduling."
 
 # Whoever may not evict waits, and nobody goes for a pod of the same priority.
 priority patient 2000 policy=Never
@@ -77,14 +77,14 @@ pod humble cpu=30 priority=patient
 ----
     0.000  pods/humble phase=Pending claims=- nominated=- node=- scheduled=- disrupted=- terminating=-
     0.000  scheduling decides Unschedulable for humble
-    0.000  says about humble: "0/2 nodes are available: 2 Insufficient cpu. no new claims to deallocate, preemption: not eligible due to preemptionPolicy=Never."
+    0.000  says about humble: "0/2 nodes are available: 2 Insufficient cpu. preemption: not eligible due to preemptionPolicy=Never."
     0.000  pods/humble scheduled=False/Unschedulable
 
 pod equal cpu=30 priority=high
 ----
     0.000  pods/equal phase=Pending claims=- nominated=- node=- scheduled=- disrupted=- terminating=-
     0.000  scheduling decides Unschedulable for equal
-    0.000  says about equal: "0/2 nodes are available: 2 Insufficient cpu. no new claims to deallocate, preemption: 0/2 nodes are available: 1 No preemption victims found for incoming pod, 1 Preemption is not helpful for scheduling."
+    0.000  says about equal: "0/2 nodes are available: 2 Insufficient cpu. preemption: 0/2 nodes are available: 1 No preemption victims found for incoming pod, 1 Preemption is not helpful for scheduling."
     0.000  pods/equal scheduled=False/Unschedulable
 
 # Devices are never freed in this way.
@@ -100,7 +100,7 @@ kill big
     0.000  pods/humble node=n1 scheduled=True
     0.000  says about humble: "Successfully assigned default/humble to n1"
     0.000  scheduling decides Unschedulable for equal
-    0.000  says about equal: "0/2 nodes are available: 2 Insufficient cpu. no new claims to deallocate, preemption: 0/2 nodes are available: 1 No preemption victims found for incoming pod, 1 Preemption is not helpful for scheduling."
+    0.000  says about equal: "0/2 nodes are available: 2 Insufficient cpu. preemption: 0/2 nodes are available: 1 No preemption victims found for incoming pod, 1 Preemption is not helpful for scheduling."
     0.000  scheduling decides Scheduled for late on n1
     0.000  pods/late node=n1 scheduled=True
     0.000  says about late: "Successfully assigned default/late to n1"
@@ -123,5 +123,5 @@ pod envious template=gpu priority=high
     0.000  resourceclaims/envious-gpu-grr94 finalizers=0 devices=- reserved=- terminating=-
     0.000  pods/envious claims=envious-gpu-grr94
     0.000  scheduling decides Unschedulable for envious
-    0.000  says about envious: "0/2 nodes are available: 2 cannot allocate all claims. still not schedulable, preemption: 0/2 nodes are available: 2 Preemption is not helpful for scheduling."
+    0.000  says about envious: "0/2 nodes are available: 2 cannot allocate all claims. preemption: 0/2 nodes are available: 2 Preemption is not helpful for scheduling."
     0.000  pods/envious scheduled=False/Unschedulable

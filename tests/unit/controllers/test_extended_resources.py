@@ -145,7 +145,7 @@ def test_devices_are_taken_from_later_pods_and_given_back():
     ask(made, "a", 2)
     ask(made, "b", 1)
     condition = made.pod_condition("b")
-    assert "1 cannot allocate all claims. still not schedulable" in condition["message"]
+    assert "1 cannot allocate all claims. preemption: 0/1 nodes" in condition["message"]
     made.finish("a")
     made.wait(2)
     assert made.must("pods", "b")["spec"]["nodeName"] == "n1"

@@ -86,7 +86,7 @@ def test_pod_waits_for_the_pod_that_it_needs_and_follows_it():
     cluster = zoned("a", "b")
     assert run(cluster, "web", affinity=needs()) == ""
     assert told(cluster, "web") == (
-        f"0/2 nodes are available: 2 {NO_AFFINITY}. no new claims to deallocate, "
+        f"0/2 nodes are available: 2 {NO_AFFINITY}. "
         "preemption: 0/2 nodes are available: 2 Preemption is not helpful for scheduling."
     )
     run(cluster, "db", "db", nodeSelector=on("n2"))
@@ -311,7 +311,7 @@ def test_terms_that_name_different_nodes_at_once_contradict():
     affinity = {"nodeAffinity": {REQUIRED: {"nodeSelectorTerms": [{"matchFields": fields}]}}}
     assert run(cluster, "torn", affinity=affinity) == ""
     assert told(cluster, "torn") == (
-        "0/2 nodes are available: pod affinity terms conflict. no new claims to deallocate, "
+        "0/2 nodes are available: pod affinity terms conflict. "
         "preemption: 0/2 nodes are available: 2 Preemption is not helpful for scheduling."
     )
     checked(cluster)

@@ -230,7 +230,7 @@ def test_pod_of_equal_or_higher_priority_never_goes(priority):
     cluster.settle()
     assert victims(cluster) == []
     assert message(cluster, "big") == (
-        "0/1 nodes are available: 1 Insufficient cpu. no new claims to deallocate, "
+        "0/1 nodes are available: 1 Insufficient cpu. "
         f"preemption: 0/1 nodes are available: 1 {NO_VICTIMS}."
     )
 
@@ -259,7 +259,7 @@ def test_nobody_goes_when_that_would_not_be_enough():
     cluster.settle()
     assert victims(cluster) == []
     assert message(cluster, "big") == (
-        "0/3 nodes are available: 3 Insufficient cpu. no new claims to deallocate, preemption: "
+        "0/3 nodes are available: 3 Insufficient cpu. preemption: "
         f"0/3 nodes are available: 1 Insufficient cpu, 1 {NO_VICTIMS}, 1 {NOT_HELPFUL}."
     )
 
@@ -275,7 +275,7 @@ def test_devices_are_not_freed_by_preemption():
     cluster.settle()
     assert victims(cluster) == []
     assert message(cluster, "big") == (
-        "0/1 nodes are available: 1 cannot allocate all claims. still not schedulable, "
+        "0/1 nodes are available: 1 cannot allocate all claims. "
         f"preemption: 0/1 nodes are available: 1 {NOT_HELPFUL}."
     )
 

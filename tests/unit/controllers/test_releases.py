@@ -35,6 +35,7 @@ def having(quirk: str) -> set[str]:
         ("r4", set(RELEASES) - {"1.37"}),
         ("r5", {"1.34", "1.35"}),
         ("r7", set(RELEASES) - {"1.37"}),
+        ("r8", set(RELEASES) - {"1.37"}),
     ],
 )
 def test_releases_that_have_a_quirk(quirk, expected):
@@ -42,7 +43,7 @@ def test_releases_that_have_a_quirk(quirk, expected):
 
 
 def test_all_other_quirks_are_the_same_in_every_release():
-    told = {"c15", "c24", "r1", "r2", "r3", "r4", "r5", "r7"}
+    told = {"c15", "c24", "r1", "r2", "r3", "r4", "r5", "r7", "r8"}
     names = {field.name for field in fields(ControllerQuirks)} - told
     assert {name: having(name) for name in names} == {
         name: set(RELEASES) if getattr(ControllerQuirks(), name) else set() for name in names
@@ -73,6 +74,33 @@ def test_switching_one_quirk_of_a_patch_release_leaves_the_others():
     options = registry.options_from({"profile": "1.36", "quirks": {"c24": True}})
     assert options.quirks is not None
     assert (options.quirks.c24, options.quirks.r2) == (True, False)
+
+
+IN_VAIN = "preemption: 0/1 nodes are available: 1 Preemption is not helpful for scheduling."
+
+
+@pytest.mark.parametrize("release", ["1.36", "1.37"])
+@pytest.mark.parametrize(
+    ("asked", "detail", "undone"),
+    [
+        ({"claim": "claim"}, "1 cannot allocate all claims", "still not schedulable"),
+        ({"claim": "odd"}, "request gpu: device class odd does", "no new claims to deallocate"),
+        ({"nodeSelector": {"a": "b"}}, "1 node(s) didn't match", "no new claims to deallocate"),
+    ],
+    ids=["no device", "no class", "no claims"],
+)
+def test_r8_tells_what_was_not_done(release, asked, detail, undone):
+    cluster = Cluster(profile=Profile(version=release))
+    cluster.node()
+    cluster.device_class()
+    cluster.claim("claim")
+    cluster.claim("odd", class_name="odd")
+    cluster.pod("pod", **asked)
+    condition = cluster.settle().pod_condition("pod")
+    assert condition is not None
+    before, _, after = condition["message"].partition(". ")
+    assert before.startswith(f"0/1 nodes are available: {detail}")
+    assert after == (f"{undone}, {IN_VAIN}" if release == "1.36" else IN_VAIN)
 
 
 def partitioned(**more) -> Cluster:

@@ -16,7 +16,7 @@ from app.domain.objects.profile import Profile
 from tests.cluster import DRIVER, Cluster, check_decisions, claim_spec
 
 STILL = (
-    "0/1 nodes are available: 1 cannot allocate all claims. still not schedulable, "
+    "0/1 nodes are available: 1 cannot allocate all claims. "
     "preemption: 0/1 nodes are available: 1 Preemption is not helpful for scheduling."
 )
 TAINT = {"key": "bad", "effect": "NoSchedule"}
@@ -107,7 +107,7 @@ def test_missing_class(spec, text):
     made.settle()
     condition = made.pod_condition("pod")
     assert condition["reason"] == "Unschedulable"
-    assert condition["message"].startswith(f"0/1 nodes are available: {text}. no new claims to")
+    assert condition["message"].startswith(f"0/1 nodes are available: {text}. preemption: ")
 
 
 @pytest.mark.parametrize(

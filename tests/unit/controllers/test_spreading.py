@@ -66,7 +66,7 @@ def test_hard_constraint_refuses_in_words():
     condition = cluster.pod_condition("second")
     assert condition["message"] == (
         "0/2 nodes are available: 1 node(s) didn't match pod topology spread constraints, "
-        "1 node(s) were unschedulable. no new claims to deallocate, preemption: 0/2 nodes are "
+        "1 node(s) were unschedulable. preemption: 0/2 nodes are "
         "available: 1 No preemption victims found for incoming pod, "
         "1 Preemption is not helpful for scheduling."
     )

@@ -17,6 +17,7 @@ def test_gates_and_quirks_become_settings_of_a_history():
         "profile": "1.36",
         "gates": {"DRADeviceTaintRules": True},
         "quirks": {"c8": True, "q3": False},
+        "controllers": {"eventTtlSeconds": 3_600},
     }
 
 

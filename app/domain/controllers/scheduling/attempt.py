@@ -10,6 +10,7 @@ from functools import partial
 
 from app.domain.allocation.allocator import INVALID_POOLS
 from app.domain.allocation.summary import CausesOf
+from app.domain.controllers.quirks import ControllerQuirks
 from app.domain.controllers.scheduling import (
     filters,
     messages,
@@ -133,14 +134,14 @@ def attempt(
     if not len(nodes):
         return Attempt(outcome="Unschedulable", message=messages.NO_NODES, next_start=start)
     if pod.only_nodes is not None and not pod.only_nodes:
-        return _prefilter_failure(nodes, pod, CONTRADICTORY, start)
+        return _prefilter_failure(nodes, pod, CONTRADICTORY, start, rules.quirks)
     try:
         claims = pod_claims.resolve(views.objects, pod.facts, written)
         is_in_flight = views.allocated.is_in_flight
         pod_claims.check_fresh(views.objects, claims, rules.gates, is_in_flight)
     except ClaimsNotReady as problem:
         refusal = filters.Refusal(plugin=DEVICES, reasons=(str(problem),))
-        return _prefilter_failure(nodes, pod, refusal, start)
+        return _prefilter_failure(nodes, pod, refusal, start, rules.quirks)
     cycle = begin(rules, views, nodes, verdicts, pod, claims, now)
     is_hopeless = cycle.kind.hopeless_at == nodes.version and not cycle.depends_on_others
     if is_hopeless and isinstance(cycle.kind.hopeless, _Tally):
@@ -352,14 +353,13 @@ def _no_node(cycle: Cycle, tally: _Tally, start: int) -> Attempt:
     count = len(cycle.nodes)
     freed = _to_deallocate(cycle, tally)
     leftover = None if cycle.wanted is None else cycle.wanted.leftover
-    if not cycle.claims and cycle.wanted is None:
-        after = "no new claims to deallocate"
-    elif freed is not None:
+    if freed is not None:
         after = "deallocation of ResourceClaim completed"
     elif leftover is not None:
         after = "deletion of ResourceClaim completed"
     else:
-        after = "still not schedulable"
+        has_claims = bool(cycle.claims) or cycle.wanted is not None
+        after = messages.nothing_done(cycle.rules.quirks, has_claims=has_claims)
     found = preemption.find(cycle, tally.hopeful, start=start, known=tally.in_vain)
     told = (found.text,) if found.is_alone else (after, found.text)
     return Attempt(
@@ -389,13 +389,18 @@ def _to_deallocate(cycle: Cycle, tally: _Tally) -> PodClaim | None:
 
 
 def _prefilter_failure(
-    nodes: NodeIndex, pod: PodSpec, refusal: filters.Refusal, start: int
+    nodes: NodeIndex,
+    pod: PodSpec,
+    refusal: filters.Refusal,
+    start: int,
+    quirks: ControllerQuirks,
 ) -> Attempt:
     count, text = len(nodes), refusal.reasons[0]
     found = preemption.helpless(count, never=pod.never_preempts)
+    after = messages.nothing_done(quirks, has_claims=False)
     return Attempt(
         outcome="Unschedulable",
-        message=messages.unfit(count, text, ("no new claims to deallocate", found.text)),
+        message=messages.unfit(count, text, (after, found.text)),
         plugins=frozenset((refusal.plugin,)),
         preemption=found,
         next_start=start,

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 
+from app.domain.controllers.quirks import ControllerQuirks
 from app.domain.values import json_tree
 from app.domain.values.json_tree import JsonView
 
@@ -29,6 +30,13 @@ def unfit(nodes: int, detail: str, after: Iterable[str]) -> str:
     text = f"0/{nodes} nodes are available: {detail}."
     told = ", ".join(part for part in after if part)
     return f"{text} {told}" if told else text
+
+
+def nothing_done(quirks: ControllerQuirks, *, has_claims: bool) -> str:
+    """What the post filter of DynamicResources says when it has no claim to free (r8)."""
+    if not quirks.r8:
+        return ""
+    return "still not schedulable" if has_claims else "no new claims to deallocate"
 
 
 def preemption(nodes: int, reasons: Mapping[str, int]) -> str:
