@@ -17,6 +17,7 @@ from app.domain.controllers.plan import Plan, Reconciler, Views
 from app.domain.controllers.scheduling.attempt import TieBreak
 from app.domain.errors import Rejected
 from app.domain.log import Actor, Event, EventType, HistoryInfo, ObjectKey, Revision
+from app.domain.objects import registry as kinds
 from app.domain.objects.rules import Rules
 from app.domain.values import json_tree
 from app.domain.values.json_tree import JsonObject
@@ -35,6 +36,9 @@ from app.service.reconciling import Timeline
 from app.service.replaying import Progress, ReplayBounds, silent
 from app.service.taint_audit import TaintAudit
 from app.service.views import LiveViews
+
+_UNREAD = frozenset(("leases", "secrets", "configmaps", "serviceaccounts"))
+"""Kinds that no decision here depends on; logs often have no bodies of them."""
 
 AFTERWARDS = 30 * SECOND
 """How long the clock goes on after the last recorded event, for what was under way."""
@@ -226,13 +230,20 @@ class _Recording:
 
     def _take_fact(self, event: Event) -> None:
         if event.type is EventType.GAP_OBSERVED:
-            self.not_comparable["the recording has a gap"] += 1
+            if _is_read(event.key):
+                self.not_comparable["the recording has a gap"] += 1
         elif event.type is EventType.REQUEST_OBSERVED:
             user = event.stamp.actor.user
             if user.startswith("system:"):
                 self.not_comparable[
                     "a controller's request that was refused or changed nothing"
                 ] += 1
+
+
+def _is_read(key: ObjectKey) -> bool:
+    """Whether a gap there matters: all of a stream, or a kind that controllers read here."""
+    kind = kinds.find(key.group, key.resource)
+    return not key.resource or (kind is not None and key.resource not in _UNREAD)
 
 
 class _Run:

@@ -96,17 +96,17 @@ _body_decoder = msgspec.json.Decoder()
 
 def read_events(source: ByteSource, unwrap: str, notes: Notes) -> Iterator[tuple[str, AuditEvent]]:
     """Position and event, from lines, from an EventList or from wrapped exports."""
-    for position, content in _texts(source):
+    for position, content in _texts(source, notes):
         try:
             yield from _events(content, position, source, unwrap)
         except InputError as problem:
             notes.refuse(problem)
 
 
-def _texts(source: ByteSource) -> Iterator[tuple[str, bytes]]:
+def _texts(source: ByteSource, notes: Notes) -> Iterator[tuple[str, bytes]]:
     """Position and text of each JSON document."""
     if documents.is_json_lines(source):
-        for number, line in source.lines():
+        for number, line in documents.log_lines(source, notes):
             content, _ = documents.split_stamp(line)
             yield str(number), content
         return

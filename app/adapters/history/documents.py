@@ -9,8 +9,11 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
+import msgspec
+
 from app.adapters.history import json_text, yaml_documents
 from app.adapters.history.limits import BoundReached, ImportLimits
+from app.adapters.history.reading import Notes
 from app.adapters.history.unpacking import ByteSource
 from app.domain.errors import InputError
 from app.domain.values import timestamps
@@ -63,6 +66,32 @@ def is_json_lines(source: ByteSource) -> bool:
     except InputError:
         return False
     return True
+
+
+def log_lines(source: ByteSource, notes: Notes) -> Iterator[tuple[int, bytes]]:
+    """The lines of a log that may still be written to: a last one that is cut off is left out."""
+    waiting: tuple[int, bytes] | None = None
+    for found in source.lines():
+        if waiting is not None:
+            yield waiting
+        waiting = found
+    if waiting is None:
+        return
+    if _is_cut_off(waiting[1]):
+        notes.add(f"{source.name}: line {waiting[0]}, the last one, is cut off and left out")
+    else:
+        yield waiting
+
+
+def _is_cut_off(line: bytes) -> bool:
+    content, _ = split_stamp(line)
+    if not content.startswith(b"{"):
+        return False
+    try:
+        msgspec.json.decode(content)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as problem:
+        return "truncated" in str(problem)
+    return False
 
 
 def split_stamp(line: bytes) -> tuple[bytes, Instant | None]:

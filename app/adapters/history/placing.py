@@ -204,19 +204,57 @@ def _place_after(spool: Spool, clocks: dict[int, _Clock], notes: Notes) -> None:
         if op == "GAP" and not record.actor:
             continue
         clock = clocks.get(epoch)
-        estimate = max(version, clock.version_by(time, source, position) if clock else "")
+        following: str | None = None
         if op != "CONTEXT":
             guessed += 1
-            following = spool.database.execute(
-                "SELECT min(own) FROM record WHERE key = ? AND own > ? AND op <> 'CONTEXT'",
-                (key, version),
-            ).fetchone()[0]
-            if following and estimate >= following and clock:
-                estimate = max(version, clock.below(following))
+            version, following = _between(spool, key, uid, version, record)
+        estimate = max(version, clock.version_by(time, source, position) if clock else "")
+        if following and estimate >= following and clock:
+            estimate = max(version, clock.below(following))
         spool.database.execute("UPDATE record SET version = ? WHERE row = ?", (estimate, row))
     spool.database.execute("COMMIT")
     if guessed:
         notes.add(f"{guessed} changes have no version of their own: placed by time, a guess")
+
+
+def _between(
+    spool: Spool, key: str, uid: str, version: str, record: Record
+) -> tuple[str, str | None]:
+    """The versions of its key between which a change lies that has none of its own.
+
+    What was stored tells first: a pod had no node before it was bound, and nothing is written to an
+    object that is gone. Otherwise a request lies after what had been answered by then (and after
+    the creation), whatever the order of the lines. `version` is what the source itself says.
+    """
+    time = record.observed_at if record.actor is not None else None
+    cursor = spool.database.execute(
+        "SELECT own, op, time, uid, body FROM record WHERE key = ? AND epoch = ? AND own > ? "
+        "AND op NOT IN ('CONTEXT', 'GAP') ORDER BY own",
+        (key, record.order_key[0], "" if time is not None else version),
+    )
+    lower = "" if time is not None else version
+    for own, op, answered, owner, body in cursor:
+        if time is None:
+            return lower, own
+        if uid and owner and owner != uid:
+            continue
+        is_after = _is_afterwards(record, body) if uid else None
+        if is_after is None:
+            is_made = bool(uid) and op in ("ADDED", "BASELINE")
+            is_after = not is_made and (answered or 0) > time
+        if is_after:
+            return lower, own
+        lower = own
+    return lower, None
+
+
+def _is_afterwards(record: Record, body: bytes | None) -> bool | None:
+    """Whether a stored state shows that the change had happened; None: it does not tell."""
+    if record.op is Op.DELETED:
+        return False
+    if body is None or not isinstance(record.effect, Bound | Terminating):
+        return None
+    return fits(record.op, record.effect, Op.MODIFIED, msgspec.msgpack.decode(body))
 
 
 def _witness(

@@ -95,7 +95,7 @@ def scan(source: ByteSource, number: int, notes: Notes) -> WatchFile:
     """Read a file for identities only. Raises InputError naming the line that is no watch event."""
     types: dict[TypeName, TypeSummary] = {}
     runs: dict[TypeName, _Run] = {}
-    for position, kind, item in _identities(source):
+    for position, kind, item in _identities(source, notes):
         if kind == "ERROR":
             break
         group, _ = kinds.split_version(item.api_version)
@@ -186,7 +186,7 @@ def _records(file: WatchFile, seams: dict[TypeName, TypeSummary], notes: Notes) 
     newest: dict[TypeName, str] = {}
     epoch = 0
     source = file.source.name
-    for index, (position, stamp, kind, tree) in enumerate(_events(file.source), start=1):
+    for index, (position, stamp, kind, tree) in enumerate(_events(file.source, notes), start=1):
         if kind == "BOOKMARK":
             continue
         if kind == "ERROR":
@@ -319,12 +319,12 @@ def _key(item: _Object, place: str) -> ObjectKey:
     )
 
 
-def _identities(source: ByteSource) -> Iterator[tuple[str, str, _Object]]:
+def _identities(source: ByteSource, notes: Notes) -> Iterator[tuple[str, str, _Object]]:
     if not documents.is_json_lines(source):
-        for position, _, kind, tree in _events(source):
+        for position, _, kind, tree in _events(source, notes):
             yield position, kind, msgspec.convert(tree, _Object)
         return
-    for number, line in source.lines():
+    for number, line in documents.log_lines(source, notes):
         content, _ = documents.split_stamp(line)
         try:
             event = _event_decoder.decode(content)
@@ -337,9 +337,11 @@ def _identities(source: ByteSource) -> Iterator[tuple[str, str, _Object]]:
         yield str(number), event.type, event.object
 
 
-def _events(source: ByteSource) -> Iterator[tuple[str, Instant | None, str, JsonObject]]:
+def _events(
+    source: ByteSource, notes: Notes
+) -> Iterator[tuple[str, Instant | None, str, JsonObject]]:
     if documents.is_json_lines(source):
-        for number, line in source.lines():
+        for number, line in documents.log_lines(source, notes):
             content, stamp = documents.split_stamp(line)
             value = json_text.decode(content, f"{source.name}:{number}", source.limits)
             kind, tree = _parts(value, f"{source.name}:{number}")
