@@ -17,7 +17,7 @@ from app.domain.objects.reader import ObjectsReader
 from app.domain.objects.registry import RESOURCE, Kind
 from app.domain.objects.rules import Rules
 from app.domain.objects.schema import Node
-from app.domain.values.json_tree import JsonObject
+from app.domain.values.json_tree import JsonObject, JsonView
 from app.domain.values.timestamps import Instant
 
 
@@ -70,6 +70,24 @@ def admit(
     defaults.apply(kind, cleaned, now=now, from_beta=version == "v1beta1")
     fill(kind, version, cleaned)
     return cleaned, warnings
+
+
+def of_status(kind: Kind, api_version: str, tree: JsonObject, stored: JsonView) -> JsonObject:
+    """What of a tree a write of the status has to look at.
+
+    Parts that are the very ones that are stored stay behind: they are as admission left them, and
+    only the status and metadata of the tree are used.
+    """
+    if kind.custom is not None or api_version != kind.storage_api_version:
+        return tree
+    return {
+        key: part
+        for key, part in tree.items()
+        if key in _TAKEN_FOR_STATUS or part is not stored.get(key)
+    }
+
+
+_TAKEN_FOR_STATUS = frozenset(("apiVersion", "kind", "metadata", "status"))
 
 
 def fill(kind: Kind, version: str, tree: JsonObject) -> None:

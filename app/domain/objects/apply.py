@@ -89,6 +89,8 @@ def decide_apply(
     merged, managers = _merge(
         kind, old, config, node, writer, yielded=yielded, force=command.options.force
     )
+    if command.subresource == "status":
+        merged = admission.of_status(kind, api_version, merged, old)
     tree = _completed(kind, merged, node, command, stamp)
     _remember(tree, old, command)
     for name in ("resourceVersion", "uid"):

@@ -59,11 +59,15 @@ def decide_update(
             reader, kind, key, old, tree, stamp, rules, command.options,
             api_version="autoscaling/v1",
         )  # fmt: skip
+    requested = registry.api_version(command.key.group, command.version)
+    written = command.tree
+    if command.subresource == "status":
+        written = admission.of_status(kind, requested, written, old)
     tree, warnings = admission.admit(
         kind,
         command.key.group,
         command.version,
-        command.tree,
+        written,
         options=command.options,
         rules=rules,
         now=stamp.time,
@@ -73,8 +77,7 @@ def decide_update(
         _check_unconditional(kind, command.key.group, command.version, key.name)
     return replace(
         reader, kind, key, old, tree, stamp, rules, command.options,
-        subresource=command.subresource, warnings=warnings,
-        api_version=registry.api_version(command.key.group, command.version),
+        subresource=command.subresource, warnings=warnings, api_version=requested,
     )  # fmt: skip
 
 
@@ -98,6 +101,8 @@ def decide_patch(
         )  # fmt: skip
     shown = conversion.convert(old, kind, kind.storage_api_version, requested)
     patched = _apply(kind, shown, command, rules)
+    if command.subresource == "status":
+        patched = admission.of_status(kind, requested, patched, old)
     tree, warnings = admission.admit(
         kind,
         command.key.group,
@@ -110,8 +115,7 @@ def decide_patch(
     check_identity(kind, key, tree)
     return replace(
         reader, kind, key, old, tree, stamp, rules, command.options,
-        subresource=command.subresource, warnings=warnings,
-        api_version=registry.api_version(command.key.group, command.version),
+        subresource=command.subresource, warnings=warnings, api_version=requested,
     )  # fmt: skip
 
 

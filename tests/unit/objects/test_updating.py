@@ -188,6 +188,26 @@ def test_a_status_update_changes_nothing_else() -> None:
     }  # fmt: skip
 
 
+def test_a_status_write_leaves_what_it_does_not_write_to_itself() -> None:
+    """Stored parts that are handed back are neither read nor changed; others are."""
+    made, _tree = with_claim()
+    stored = made.get(PLACE)
+    assert stored is not None
+    stored["spec"]["ofLaterReleases"] = True
+    before = copy.deepcopy(stored["spec"])
+    status = {"allocation": {"devices": {"results": [RESULT]}}}
+    after = made.update({**stored, "status": status}, subresource="status")
+    assert made.last.warnings == ()
+    assert after["spec"] is stored["spec"]
+    assert after["spec"] == before
+    body = {"status": {"reservedFor": [{"resource": "pods", "name": "p", "uid": "u"}]}}
+    patched = made.patch(PLACE, body, type=PatchType.MERGE, subresource="status")
+    assert made.last.warnings == ()
+    assert patched["spec"] == before
+    made.update(copy.deepcopy({**patched, "status": status}), subresource="status")
+    assert made.last.warnings == ('unknown field "spec.ofLaterReleases"',)
+
+
 def test_a_status_is_served_empty_after_deallocation() -> None:
     made, tree = with_claim()
     tree["status"] = {"allocation": {"devices": {"results": [RESULT]}}}

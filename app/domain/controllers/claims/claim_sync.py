@@ -150,22 +150,21 @@ def _why_dropped(objects: ObjectsReader, namespace: str, reference: JsonView) ->
 
 
 def _status_update(claim: JsonObject, remaining: list[JsonObject], *, clears: bool) -> UpdateObject:
-    tree = json_tree.copy(claim)
-    status = tree["status"]
+    status = dict(claim["status"])
     if remaining:
-        status["reservedFor"] = json_tree.copy(remaining)
+        status["reservedFor"] = remaining
     else:
         status.pop("reservedFor", None)
     if clears:
         status.pop("allocation", None)
+    tree = {**claim, "status": status}
     return UpdateObject(
         key=_key_of(claim), version="v1", tree=tree, subresource="status", options=MANAGER
     )
 
 
 def _finalizer_update(claim: JsonObject, *, is_first: bool) -> UpdateObject:
-    tree = json_tree.copy(claim)
-    metadata = tree["metadata"]
+    metadata = dict(claim["metadata"])
     left = [f for f in json_tree.texts(metadata, "finalizers") if f != PROTECTION_FINALIZER]
     if left:
         metadata["finalizers"] = left
@@ -174,6 +173,7 @@ def _finalizer_update(claim: JsonObject, *, is_first: bool) -> UpdateObject:
     if not is_first:
         # The write before it in the same append has moved the version; that one was checked.
         metadata.pop("resourceVersion", None)
+    tree = {**claim, "metadata": metadata}
     return UpdateObject(key=_key_of(claim), version="v1", tree=tree, options=MANAGER)
 
 

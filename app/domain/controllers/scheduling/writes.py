@@ -83,9 +83,9 @@ def bind(pod: JsonObject, node: str) -> BindPod:
 
 def deallocate(claim: PodClaim) -> Command:
     """The post filter's write: reservation, allocation and device status go."""
-    tree = json_tree.copy(claim.tree)
-    for part in ("allocation", "reservedFor", "devices"):
-        tree.get("status", {}).pop(part, None)
+    given_back = ("allocation", "reservedFor", "devices")
+    status = {key: part for key, part in claim.tree["status"].items() if key not in given_back}
+    tree = {**claim.tree, "status": status}
     return UpdateObject(
         key=claim.key, version="v1", tree=tree, subresource="status", options=MANAGER
     )
@@ -178,8 +178,9 @@ def _lacking(attempt: Attempt, pod: JsonView) -> list[PodClaim]:
 def _reserve_claim(
     claim: PodClaim, fresh: JsonObject | None, pod: JsonObject, now: Instant, *, stamps_time: bool
 ) -> Iterator[Command]:
-    tree = json_tree.copy(claim.tree)
-    metadata = tree["metadata"]
+    # Nothing is copied that stays: claims may have long lists.
+    metadata = dict(claim.tree["metadata"])
+    tree = {**claim.tree, "metadata": metadata}
     has_finalizer = PROTECTION_FINALIZER in json_tree.texts(metadata, "finalizers")
     if fresh is not None and not has_finalizer:
         metadata["finalizers"] = [*json_tree.texts(metadata, "finalizers"), PROTECTION_FINALIZER]
@@ -209,15 +210,16 @@ def _reserve_claim(
 
 
 def _reserve_again(claim: PodClaim, pod: JsonObject) -> UpdateObject:
-    tree = json_tree.copy(claim.tree)
-    tree["metadata"].pop("resourceVersion", None)
+    metadata = dict(claim.tree["metadata"])
+    metadata.pop("resourceVersion", None)
     entry = {
         "resource": "pods",
         "name": json_tree.text(pod, "metadata", "name"),
         "uid": json_tree.text(pod, "metadata", "uid"),
     }
-    reserved = json_tree.objects(tree, "status", "reservedFor")
-    tree["status"]["reservedFor"] = [*reserved, entry, entry]
+    reserved = json_tree.objects(claim.tree, "status", "reservedFor")
+    status = {**claim.tree["status"], "reservedFor": [*reserved, entry, entry]}
+    tree = {**claim.tree, "metadata": metadata, "status": status}
     return UpdateObject(
         key=claim.key, version="v1", tree=tree, subresource="status", options=MANAGER
     )
