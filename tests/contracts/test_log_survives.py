@@ -301,6 +301,24 @@ async def test_ended_sessions_are_replaced(database_url: str):
 
 
 @pytest.mark.database
+async def test_one_connection_serves_many_who_wait_for_it(database_url: str):
+    async with open_database(database_url, DatabaseBounds(connections_max=1)) as database:
+        log = PostgresLog(database)
+        history = await new_history(log)
+        found: list[Head] = []
+
+        async def read() -> None:
+            for _ in range(3):
+                found.append(await log.head(history))
+
+        with anyio.fail_after(60):
+            async with anyio.create_task_group() as tasks:
+                for _ in range(10):
+                    tasks.start_soon(read)
+        assert [head.revision for head in found] == [0] * 30
+
+
+@pytest.mark.database
 async def test_database_that_takes_no_writes_says_so_and_recovers(database_url: str):
     connection = await asyncpg.connect(database_url)
     name = await connection.fetchval("SELECT current_database()")
