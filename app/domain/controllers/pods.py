@@ -67,6 +67,7 @@ class EntryClaim(msgspec.Struct, frozen=True, kw_only=True):
 
 _READ_MAX = 1024
 _read_before: dict[int, tuple[JsonView, PodFacts]] = {}
+_entries_before: dict[int, tuple[object, tuple[ClaimEntry, ...]]] = {}
 
 
 def is_done(tree: JsonView) -> bool:
@@ -93,33 +94,54 @@ def _read(tree: JsonView) -> PodFacts:
     metadata = json_tree.mapping(tree, "metadata")
     spec = json_tree.mapping(tree, "spec")
     status = json_tree.mapping(tree, "status")
-    entries: tuple[ClaimEntry, ...] = ()
     generated: tuple[tuple[str, str | None], ...] = ()
-    if "resourceClaims" in spec:
-        entries = tuple(
-            ClaimEntry(
-                name=json_tree.text(entry, "name"),
-                claim=json_tree.text(entry, "resourceClaimName"),
-                template=json_tree.text(entry, "resourceClaimTemplateName"),
-            )
-            for entry in json_tree.objects(spec, "resourceClaims")
-        )
     if "resourceClaimStatuses" in status:
         generated = tuple(
-            (json_tree.text(item, "name"), json_tree.text(item, "resourceClaimName") or None)
-            for item in json_tree.objects(status, "resourceClaimStatuses")
+            [
+                (_text(item.get("name")), _text(item.get("resourceClaimName")) or None)
+                for item in json_tree.objects(status, "resourceClaimStatuses")
+            ]
         )
+    extended = ""
+    if "extendedResourceClaimStatus" in status:
+        extended = json_tree.text(status, "extendedResourceClaimStatus", "resourceClaimName")
     return PodFacts(
-        namespace=json_tree.text(metadata, "namespace"),
-        name=json_tree.text(metadata, "name"),
-        uid=json_tree.text(metadata, "uid"),
-        node=json_tree.text(spec, "nodeName"),
-        phase=json_tree.text(status, "phase"),
+        namespace=_text(metadata.get("namespace")),
+        name=_text(metadata.get("name")),
+        uid=_text(metadata.get("uid")),
+        node=_text(spec.get("nodeName")),
+        phase=_text(status.get("phase")),
         is_deleting="deletionTimestamp" in metadata,
-        entries=entries,
+        entries=_entries(spec) if "resourceClaims" in spec else (),
         generated=generated,
-        extended_claim=json_tree.text(status, "extendedResourceClaimStatus", "resourceClaimName"),
+        extended_claim=extended,
     )
+
+
+def _text(value: object) -> str:
+    return value if isinstance(value, str) else ""
+
+
+def _entries(spec: JsonView) -> tuple[ClaimEntry, ...]:
+    """The entries of a spec; the events of one pod share the list that writes leave alone."""
+    listed = spec["resourceClaims"]
+    known = _entries_before.get(id(listed))
+    if known is not None and known[0] is listed:
+        return known[1]
+    if len(_entries_before) >= _READ_MAX:
+        _entries_before.clear()
+    found = tuple(
+        [
+            ClaimEntry(
+                name=_text(entry.get("name")),
+                claim=_text(entry.get("resourceClaimName")),
+                template=_text(entry.get("resourceClaimTemplateName")),
+            )
+            for entry in json_tree.objects(spec, "resourceClaims")
+        ]
+    )
+    _entries_before[id(listed)] = (listed, found)
+    return found
 
 
 def entry_claim(pod: PodFacts, entry: ClaimEntry) -> EntryClaim:
@@ -176,16 +198,16 @@ def owner_problem(claim_namespace: str, claim_name: str, pod: PodFacts) -> str:
 
 def is_reserved_for(claim: JsonView, pod_uid: str) -> bool:
     """True when some reservation has this uid; resource and name are not looked at."""
-    reserved = json_tree.get(claim, "status", "reservedFor")
-    if not isinstance(reserved, list):
-        return False
-    return any(isinstance(ref, dict) and ref.get("uid") == pod_uid for ref in reserved)
+    for reference in json_tree.objects(claim, "status", "reservedFor"):
+        if reference.get("uid") == pod_uid:
+            return True
+    return False
 
 
 def reserved_uids(claim: JsonView) -> frozenset[str]:
     """The uids of all reservations: for who asks about many pods of one claim."""
     reserved = json_tree.objects(claim, "status", "reservedFor")
-    return frozenset(json_tree.text(reference, "uid") for reference in reserved)
+    return frozenset([_text(reference.get("uid")) for reference in reserved])
 
 
 def has_room(claim: JsonView) -> bool:

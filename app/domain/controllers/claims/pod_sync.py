@@ -3,7 +3,7 @@
 Parity: controllers.md 2.1 and 2.2.
 """
 
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TypeAlias
 
@@ -80,20 +80,6 @@ def needs_work(
         if pod.node and _lacks_reservation(claim, pod):
             return True
     return False
-
-
-def is_served(pod: PodFacts, reserved: Collection[str]) -> bool:
-    """True for a pod that a look would surely pass over, told by the reservations alone.
-
-    It names one claim, for which it is not placed yet or has its reservation. `needs_work` is False
-    for it, and it gives nothing back.
-    """
-    return (
-        len(pod.entries) == 1
-        and bool(pod.entries[0].claim)
-        and (not pod.node or pod.uid in reserved)
-        and not pod.is_done
-    )
 
 
 def next_step(
@@ -221,10 +207,9 @@ def _reservations(objects: ObjectsReader, pod: PodFacts) -> Iterator[Write]:
             continue
         if not _lacks_reservation(claim, pod):
             continue
-        tree = json_tree.copy(claim)
-        tree["status"].setdefault("reservedFor", []).append(
-            {"resource": "pods", "name": pod.name, "uid": pod.uid}
-        )
+        reference = {"resource": "pods", "name": pod.name, "uid": pod.uid}
+        reserved = [*(claim["status"].get("reservedFor") or ()), reference]
+        tree = {**claim, "status": {**claim["status"], "reservedFor": reserved}}
         command = UpdateObject(
             key=key, version="v1", tree=tree, subresource="status", options=MANAGER
         )

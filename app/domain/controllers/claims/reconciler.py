@@ -13,6 +13,7 @@ from app.domain.controllers import pods
 from app.domain.controllers.batching import Batcher
 from app.domain.controllers.claims import claim_sync, pod_sync
 from app.domain.controllers.claims.claim_sync import Act
+from app.domain.controllers.claims.users import ClaimUsers
 from app.domain.controllers.event_objects import Reporter, reference
 from app.domain.controllers.gates import EverythingOn, Gates
 from app.domain.controllers.pacing import Pace
@@ -89,7 +90,7 @@ class ClaimsReconciler:
         self._going: dict[_Place, _Going] = {}
         self._gone: dict[str, Instant] | None = None if pace is None else {}
         self._pods: dict[_Place, PodFacts] = {}
-        self._by_claim: dict[_Place, set[str]] = {}
+        self._users = ClaimUsers()
         self._by_template: dict[_Place, set[str]] = {}
         self._claim_queue: WorkQueue[_Place] = WorkQueue("claims", pace)
         self._pod_queue: WorkQueue[_Place] = WorkQueue("claims/pods", pace)
@@ -228,8 +229,10 @@ class ClaimsReconciler:
             self._queue_claims(pod, event.revision)
             return
         self._pods[place] = pod
-        if old is not None and _asks_the_same(old, pod):
-            return
+        if old is not None:
+            if _asks_the_same(old, pod):
+                return
+            self._users.remove(old)
         self._index(pod)
         self._look_at_pod(place, objects, event.revision)
 
@@ -248,10 +251,8 @@ class ClaimsReconciler:
         reserved = pods.reserved_uids(event.object)
         if self._quirks.c8 and event.type is not EventType.OBJECT_DELETED:
             self._count_reserved(place, reserved)
-        for name in sorted(self._by_claim.get(place, ())):
-            # A claim that many pods share changes with each of them: the others are served.
-            if not pod_sync.is_served(self._pods[(place[0], name)], reserved):
-                self._look_at_pod((place[0], name), objects, event.revision)
+        for name in self._users.to_look_at(place, reserved):
+            self._look_at_pod((place[0], name), objects, event.revision)
 
     def _look_at_pod(self, place: _Place, objects: ObjectsReader, revision: Revision) -> None:
         pod = self._pods[place]
@@ -370,8 +371,7 @@ class ClaimsReconciler:
         )
 
     def _index(self, pod: PodFacts) -> None:
-        for found in pods.named_claims(pod):
-            self._by_claim.setdefault((pod.namespace, found.name or ""), set()).add(pod.name)
+        self._users.add(pod)
         for entry in pod.entries:
             if entry.template:
                 place = (pod.namespace, entry.template)
@@ -379,8 +379,7 @@ class ClaimsReconciler:
 
     def _forget_pod(self, place: _Place, pod: PodFacts) -> None:
         self._pods.pop(place, None)
-        for found in pods.named_claims(pod):
-            _discard(self._by_claim, (pod.namespace, found.name or ""), pod.name)
+        self._users.remove(pod)
         for entry in pod.entries:
             _discard(self._by_template, (pod.namespace, entry.template), pod.name)
 
@@ -395,7 +394,7 @@ class ClaimsReconciler:
     def _count_reserved(self, place: _Place, holders: frozenset[str]) -> None:
         fresh = holders - self._holders.get(place, frozenset())
         self._holders[place] = holders
-        for name in self._by_claim.get(place, ()):
+        for name in self._users.of(place):
             pod = self._pods[(place[0], name)]
             if pod.is_done and pod.uid in fresh:
                 self._reserved_again[pod.uid] = self._reserved_again.get(pod.uid, 0) + 1

@@ -89,7 +89,7 @@ class EvictionReconciler:
         self._reporter.fold(event)
         if is_of(event.key, PODS) and is_marked(event.object):
             self._note_evicted(event.uid)
-        changes = self.state.fold(event)
+        changes = self.state.fold(event, has_planned=bool(self._delete_at))
         if event.type is EventType.OBJECT_DELETED and event.key.resource == "pods":
             # Parity: a pod that is gone leaves without a word (controllers.md 1.4).
             self._delete_at.pop((event.key.namespace, event.key.name, event.uid), None)

@@ -62,16 +62,38 @@ class PoolTaints:
 
 @dataclass(slots=True, kw_only=True)
 class TrackedClaim:
-    """An allocated claim and the eviction that its devices' taints ask for."""
+    """An allocated claim and the eviction that its devices' taints ask for.
+
+    `references` is its `reservedFor`, which is read when somebody asks: of most claims nobody does.
+    """
 
     namespace: str
     name: str
     uid: str
     owner_uid: str
     results: tuple[Result, ...]
-    reserved: tuple[tuple[str, str], ...]
-    pod_uids: frozenset[str]
+    references: list[JsonObject]
     eviction: Eviction | None = None
+    _reserved: tuple[tuple[str, str], ...] | None = None
+    _pod_uids: frozenset[str] | None = None
+
+    @property
+    def reserved(self) -> tuple[tuple[str, str], ...]:
+        """Name and uid of each pod that it is reserved for."""
+        if self._reserved is None:
+            self._reserved = tuple(
+                (json_tree.text(ref, "name"), json_tree.text(ref, "uid"))
+                for ref in self.references
+                if ref.get("resource") == "pods"
+            )
+        return self._reserved
+
+    @property
+    def pod_uids(self) -> frozenset[str]:
+        """The uids of these pods."""
+        if self._pod_uids is None:
+            self._pod_uids = frozenset(uid for _, uid in self.reserved)
+        return self._pod_uids
 
 
 @dataclass(slots=True, kw_only=True)
@@ -102,15 +124,19 @@ class TaintState:
         self._users: dict[_Device, set[Place]] = {}
         self._evicting: set[Place] = set()
 
-    def fold(self, event: Event) -> Changes:
-        """Take the event over; says which pods may have got another eviction."""
+    def fold(self, event: Event, *, has_planned: bool = True) -> Changes:
+        """Take the event over; says which pods may have got another eviction.
+
+        Without `has_planned` the caller has no evictions planned that could end: then the pods of a
+        claim are named only while some claim asks for an eviction.
+        """
         changes = Changes()
         key = event.key
         is_gone = event.type is EventType.OBJECT_DELETED
         if is_of(key, PODS):
             self._fold_pod(event, changes, is_gone=is_gone)
         elif is_of(key, CLAIMS):
-            self._fold_claim(event, changes, is_gone=is_gone)
+            self._fold_claim(event, changes, is_gone=is_gone, has_planned=has_planned)
         elif is_of(key, SLICES):
             self._fold_slice(event, changes, is_gone=is_gone)
         elif is_of(key, RULES) and self._with_rules:
@@ -205,7 +231,9 @@ class TaintState:
         if seen != (pod.node, pod.generated):
             changes.pods[place] = None
 
-    def _fold_claim(self, event: Event, changes: Changes, *, is_gone: bool) -> None:
+    def _fold_claim(
+        self, event: Event, changes: Changes, *, is_gone: bool, has_planned: bool
+    ) -> None:
         place = (event.key.namespace, event.key.name)
         tree = event.object
         old = self.claims.get(place)
@@ -222,17 +250,14 @@ class TaintState:
                 self._note_users(new, add=True)
             self.claims[place] = new
         self._note_eviction(place, new)
+        if not (self._evicting or has_planned):
+            return
         before = () if old is None else old.reserved
         after = () if new is None else new.reserved
         for name, _ in (*before, *after):
             changes.pods[(place[0], name)] = None
 
     def _track(self, event: Event, tree: JsonObject, old: TrackedClaim | None) -> TrackedClaim:
-        reserved = tuple(
-            (json_tree.text(ref, "name"), json_tree.text(ref, "uid"))
-            for ref in json_tree.objects(tree, "status", "reservedFor")
-            if ref.get("resource") == "pods"
-        )
         same = old is not None and old.uid == event.uid
         results = old.results if old is not None and same else taints.read_results(tree)
         return TrackedClaim(
@@ -241,8 +266,7 @@ class TaintState:
             uid=event.uid,
             owner_uid=pods.controller_uid(tree),
             results=results,
-            reserved=reserved,
-            pod_uids=frozenset(uid for _, uid in reserved),
+            references=json_tree.objects(tree, "status", "reservedFor"),
             eviction=old.eviction if old is not None and same else self.claim_eviction(results),
         )
 

@@ -65,7 +65,7 @@ class RuleStatusReconciler:
         elif event.is_about_object:
             if is_of(event.key, RULES) and event.key.name not in self._state.rules:
                 self._recall(event)
-            self._look_at(self._state.fold(event), event)
+            self._look_at(self._state.fold(event, has_planned=False), event)
 
     def step(self, views: Views, now: Instant) -> Plan | None:
         """Bring the status of one rule up to date."""
