@@ -1,15 +1,16 @@
 """A request about a resource, taken apart: which kind, which verb, which timeline."""
 
 from dataclasses import dataclass, replace
+from functools import lru_cache
 
 from app.api import discovery
 from app.api.messages import Answer, Header, Request, warning
-from app.api.negotiation import Form
+from app.api.negotiation import PLAIN, Form
 from app.api.paths import ResourcePath
 from app.api.representations import Target, check_include
 from app.api.timelines import Timeline
 from app.domain.errors import MethodNotAllowed, NotFound
-from app.domain.log import Actor, ObjectKey
+from app.domain.log import Actor, HistoryId, ObjectKey
 from app.domain.objects import admission, kinds, registry, rejections
 from app.domain.objects.claim_rights import ClaimRights
 from app.domain.objects.giving import GiverRights
@@ -51,6 +52,9 @@ class Call:
 
     def target(self, form: Form) -> Target:
         """How the answer is to be shown."""
+        if form is PLAIN and not self.request.query:
+            path = self.path
+            return _plain(self.timeline.runtime.info.id, self.kind, path.group, path.version)
         return Target(
             history=self.timeline.runtime.info.id,
             kind=self.kind,
@@ -59,6 +63,12 @@ class Call:
             form=form,
             include=check_include(self.request.parameter("includeObject")),
         )
+
+
+@lru_cache(maxsize=256)
+def _plain(history: HistoryId, kind: Kind, group: str, version: str) -> Target:
+    """The target of a request that asks for nothing special."""
+    return Target(history=history, kind=kind, group=group, version=version, form=PLAIN)
 
 
 def find_served(timeline: Timeline, path: ResourcePath) -> Kind:

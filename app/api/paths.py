@@ -46,8 +46,16 @@ class ResourcePath:
 
 def check(path: str) -> None:
     """Raise BadRequest for a path that could mean different things to different readers."""
-    if not path.startswith("/") or _REFUSED.search(path):
+    is_fine = _is_fine_and_known(path) if len(path) <= _KNOWN_LENGTH_MAX else _is_fine(path)
+    if not is_fine:
         raise BadRequest("the path of the request is not acceptable")
+
+
+def _is_fine(path: str) -> bool:
+    return path.startswith("/") and _REFUSED.search(path) is None
+
+
+_is_fine_and_known = lru_cache(maxsize=_KNOWN_MAX)(_is_fine)
 
 
 def split_history(path: str, default: str = DEFAULT_HISTORY) -> Place | None:
@@ -55,6 +63,12 @@ def split_history(path: str, default: str = DEFAULT_HISTORY) -> Place | None:
 
     Example: `/h/night@42/api/v1/pods` is history `night`, moment `42`, path `/api/v1/pods`.
     """
+    if len(path) <= _KNOWN_LENGTH_MAX:
+        return _known_place(path, default)
+    return _split_history(path, default)
+
+
+def _split_history(path: str, default: str) -> Place | None:
     if not path.startswith("/h/"):
         return Place(history=default, moment="", prefix="", path=path)
     named, slash, rest = path[3:].partition("/")
@@ -109,6 +123,7 @@ def _parse_resource(path: str) -> ResourcePath | None:
     )
 
 
+_known_place = lru_cache(maxsize=_KNOWN_MAX)(_split_history)
 _known_resource = lru_cache(maxsize=_KNOWN_MAX)(_parse_resource)
 
 

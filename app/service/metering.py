@@ -229,7 +229,7 @@ class HistoryMeter:
 
 def labels_of(claim: JsonView) -> _ClaimLabels:
     """Allocated, with admin access, and where it came from. Parity: controllers.md 2.5."""
-    allocated = bool(json_tree.mapping(claim, "status", "allocation"))
+    allocated = "status" in claim and bool(json_tree.mapping(claim, "status", "allocation"))
     requests = json_tree.objects(claim, "spec", "devices", "requests")
     admin = any(json_tree.flag(request, "exactly", "adminAccess") for request in requests)
     annotations = json_tree.mapping(claim, "metadata", "annotations")
@@ -238,7 +238,7 @@ def labels_of(claim: JsonView) -> _ClaimLabels:
         source = "resource_claim_template"
     elif extended_resources.ANNOTATION in annotations:
         source = "extended_resource"
-    return str(allocated).lower(), str(admin).lower(), source
+    return "true" if allocated else "false", "true" if admin else "false", source
 
 
 def _tells_failed_creation(event: Event) -> bool:

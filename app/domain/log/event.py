@@ -102,7 +102,7 @@ class Origin(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     answered: int = 0
 
 
-class Stamp(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+class Stamp(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=False):
     """Everything that a decision may not invent, taken once at the edge and stored.
 
     `time` is the cluster's time. `uid` is the fresh uid that a create uses; generated name suffixes

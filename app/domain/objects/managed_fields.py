@@ -137,6 +137,12 @@ def _read_fields(text: bytes) -> tuple[FieldSet, JsonObject]:
 _known_fields = lru_cache(maxsize=KNOWN_MAX)(_read_fields)
 
 
+def _kept(written: JsonObject) -> JsonObject:
+    """The same `fieldsV1` as the one that is kept: objects alike share it, never change it."""
+    text = canonical_json(written)
+    return _known_fields(text)[1] if len(text) <= KNOWN_BYTES_MAX else written
+
+
 def dump(managers: Iterable[Manager]) -> list[JsonObject]:
     """The entries as JSON: appliers first, then by time, name, version and subresource."""
     rows = sorted(
@@ -215,7 +221,7 @@ def begin(
         metadata.pop("managedFields", None)
         return
     entry = _headed(writer)
-    entry["fieldsV1"] = _spelt(entry, found, _TO_ALIAS)
+    entry["fieldsV1"] = _kept(_spelt(entry, found, _TO_ALIAS))
     metadata["managedFields"] = [entry]
 
 

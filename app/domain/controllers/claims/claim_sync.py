@@ -56,7 +56,7 @@ def release(
     """
     key = claim_key(namespace, name)
     claim = objects.get(key)
-    if claim is None:
+    if claim is None or _is_untouched(claim):
         return None
     reserved = json_tree.objects(claim, "status", "reservedFor")
     remaining, removed = _sort_out(objects, namespace, reserved)
@@ -81,6 +81,16 @@ def release(
         removed=tuple(removed),
         kept=len(remaining),
     )
+
+
+def _is_untouched(claim: JsonView) -> bool:
+    """True for most of those just made: nothing to release, to clear or to delete with an owner."""
+    metadata = json_tree.mapping(claim, "metadata")
+    return not claim.get("status") and metadata.keys().isdisjoint(_TOUCHED)
+
+
+_TOUCHED = frozenset({"deletionTimestamp", "finalizers", "ownerReferences"})
+"""Metadata without which a claim that has no status needs no write."""
 
 
 def next_act(
