@@ -1,14 +1,13 @@
 """Questions about proposed changes, for the command line: files in, one answer out."""
 
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 
 import anyio.to_thread
 
-from app.adapters.history import documents
 from app.adapters.history.limits import ImportLimits
 from app.bootstrap.explanations import blast_bounds, views_at
+from app.bootstrap.manifests import read_documents
 from app.bootstrap.rules import rules_of
 from app.bootstrap.stores import Store, find_history
 from app.domain.errors import InputError, Rejected
@@ -16,8 +15,6 @@ from app.service import blasting, blasting_world, moments
 from app.service.blast_radius import BlastRadius
 from app.service.blasting import Change
 from app.settings import Settings
-
-STANDARD_INPUT = "-"
 
 
 def read_changes(
@@ -31,15 +28,9 @@ def read_changes(
     )
     trees: list[tuple[str, object]] = []
     for file in files:
-        name = "standard input" if str(file) == STANDARD_INPUT else str(file)
-        content = _content(file, name, settings.blast_bytes_max)
-        found = [
-            (f"{name}:{line}", tree)
-            for line, tree in documents.parse(content, name, limits)
-            if tree is not None
-        ]
+        found = read_documents(file, limits, cure="raise REDRA_BLAST_BYTES_MAX")
         if not found:
-            raise InputError("it holds no object", place=name)
+            raise InputError("it holds no object", place=str(file))
         trees += found
     return blasting.read_changes(trees, deletions)
 
@@ -58,19 +49,3 @@ async def blast(
         )
     except Rejected as problem:
         raise InputError(problem.message) from problem
-
-
-def _content(file: Path, name: str, bytes_max: int) -> bytes:
-    try:
-        if str(file) == STANDARD_INPUT:
-            content = sys.stdin.buffer.read(bytes_max + 1)
-        else:
-            with file.open("rb") as opened:
-                content = opened.read(bytes_max + 1)
-    except OSError as problem:
-        raise InputError(str(problem.strerror), place=name) from problem
-    if len(content) > bytes_max:
-        raise InputError(
-            f"more than {bytes_max} bytes", place=name, cure="raise REDRA_BLAST_BYTES_MAX"
-        )
-    return content

@@ -19,6 +19,7 @@ import yaml
 
 from app.bootstrap.choices import history_settings
 from app.bootstrap.histories import open_histories
+from app.bootstrap.manifests import read_documents
 from app.bootstrap.stores import open_store
 from app.domain.errors import AlreadyExists, BadRequest, InputError, NotFound
 from app.domain.log import Actor, ObjectKey
@@ -76,7 +77,8 @@ def profile_names() -> list[str]:
 def read_profile(name: str) -> JsonObject:
     """A profile by its name or by the path of a file. Raises InputError."""
     if name in profile_names():
-        return _document((_PROFILES / f"{name}.yaml").read_text(), name)
+        with resources.as_file(_PROFILES / f"{name}.yaml") as file:
+            return _document(file)
     path = Path(name)
     if not path.is_file():
         raise InputError(
@@ -84,14 +86,14 @@ def read_profile(name: str) -> JsonObject:
             place="--profile",
             cure=f"choose from {', '.join(profile_names())}, or name a file",
         )
-    return _document(path.read_text(), name)
+    return _document(path)
 
 
 def read_plan(path: Path) -> JsonObject:
     """A plan of incidents. Raises InputError."""
     if not path.is_file():
         raise InputError(f"{path} cannot be read", place="--plan")
-    return _document(path.read_text(), str(path))
+    return _document(path)
 
 
 def manifests_text(whole: Fleet) -> str:
@@ -277,11 +279,9 @@ def _message(body: bytes) -> str:
         return body.decode(errors="replace")[:500]
 
 
-def _document(text: str, place: str) -> JsonObject:
-    try:
-        found = yaml.load(text, Loader=yaml.CSafeLoader)
-    except yaml.YAMLError as problem:
-        raise InputError(f"is not YAML: {problem}", place=place) from problem
-    if not isinstance(found, dict):
-        raise InputError("is not a mapping", place=place)
-    return found
+def _document(path: Path) -> JsonObject:
+    found = read_documents(path)
+    if len(found) != 1 or not isinstance(found[0][1], dict):
+        raise InputError("it must hold one mapping", place=str(path))
+    tree: JsonObject = found[0][1]
+    return tree

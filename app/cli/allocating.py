@@ -224,18 +224,13 @@ def _devices(
     if slices is None and not history:
         raise InputError("no devices to look at", cure="give --slices FILE or --history NAME")
     if slices is not None:
-        import yaml
+        from app.bootstrap.manifests import read_documents
 
-        try:
-            documents = list(yaml.load_all(slices.read_text(), Loader=yaml.CSafeLoader))
-        except OSError as problem:
-            raise InputError(str(problem.strerror), place=str(slices)) from problem
-        except (ValueError, RecursionError, yaml.YAMLError) as problem:
-            raise InputError(str(problem), place=str(slices)) from problem
-        trees = [item for document in documents for item in _objects(document)]
-        inventory = Inventory.of_slices(
-            tree for tree in trees if tree.get("kind") == "ResourceSlice"
-        )
+        trees = [item for _, document in read_documents(slices) for item in _objects(document)]
+        found = [tree for tree in trees if tree.get("kind") == "ResourceSlice"]
+        if not found:
+            raise InputError("it holds no ResourceSlice", place=str(slices))
+        inventory = Inventory.of_slices(found)
     else:
         from app.bootstrap import choices, explanations, stores
 

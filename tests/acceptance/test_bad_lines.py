@@ -178,3 +178,36 @@ def test_a_pace_without_decide_is_refused(capfd: pytest.CaptureFixture) -> None:
     assert code == 2
     assert "--pace" in error
     assert "add --mode decide" in error
+
+
+READERS = {
+    "cel": ["cel", "true", "--slices", "FILE"],
+    "fleet": ["fleet", "--show", "--profile", "FILE"],
+    "plan": ["fleet", "--show", "--profile", "nic", "--plan", "FILE"],
+}
+UNREADABLE = {
+    "empty": b"",
+    "binary": b"\xaa\x00\xff" * 100,
+    "yaml": b"a: [",
+    "json": b'{"kind":"x"',
+    "list": b"[1, 2]",
+    "number": b"3",
+    "other fields": b"a: 1",
+    "wrong types": b"devices: 3\nnodes: x\nname: [1]\ndriver: {}\nincidents: 7\n",
+    "tag": b"!!python/object/apply:os.system [x]",
+    "nested": b"[" * 100_000,
+}
+
+
+@pytest.mark.parametrize("command", READERS)
+@pytest.mark.parametrize("content", UNREADABLE)
+def test_a_file_that_cannot_be_used_is_named_in_one_sentence(
+    tmp_path: Path, capfd: pytest.CaptureFixture, command: str, content: str
+) -> None:
+    file = tmp_path / "file"
+    file.write_bytes(UNREADABLE[content])
+    words = [word.replace("FILE", str(file)) for word in READERS[command]]
+    assert application(words) == 2
+    said = capfd.readouterr().err
+    assert any(place in said for place in (str(file), "profile", "plan"))
+    assert len(said.strip().splitlines()) == 1

@@ -1,0 +1,41 @@
+"""Files that people write, YAML or JSON: read within bounds, refused with file and line."""
+
+import sys
+from pathlib import Path
+from typing import Any
+
+from app.adapters.history import documents
+from app.adapters.history.limits import ImportLimits
+from app.domain.errors import InputError
+
+STANDARD_INPUT = "-"
+
+
+def read_documents(
+    file: Path, limits: ImportLimits = ImportLimits(), *, cure: str = "split the file"
+) -> list[tuple[str, Any]]:
+    """Each document that is not empty, with its place; `-` is standard input. Raises InputError.
+
+    `cure` is told when the file is larger than `document_bytes_max`.
+    """
+    name = "standard input" if str(file) == STANDARD_INPUT else str(file)
+    content = _content(file, name, limits.document_bytes_max, cure)
+    return [
+        (f"{name}:{line}", tree)
+        for line, tree in documents.parse(content, name, limits)
+        if tree is not None
+    ]
+
+
+def _content(file: Path, name: str, bytes_max: int, cure: str) -> bytes:
+    try:
+        if str(file) == STANDARD_INPUT:
+            content = sys.stdin.buffer.read(bytes_max + 1)
+        else:
+            with file.open("rb") as opened:
+                content = opened.read(bytes_max + 1)
+    except OSError as problem:
+        raise InputError(str(problem.strerror), place=name) from problem
+    if len(content) > bytes_max:
+        raise InputError(f"more than {bytes_max} bytes", place=name, cure=cure)
+    return content
