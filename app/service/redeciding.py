@@ -9,10 +9,12 @@ the recorded ones, byte for byte.
 
 from collections import deque
 from collections.abc import Iterable, Sequence
+from contextlib import nullcontext
+from itertools import groupby
 
 import msgspec
 
-from app.domain.controllers.plan import Plan, Readers, Reconciler
+from app.domain.controllers.plan import Plan, Readers, Reconciler, StepReconciler
 from app.domain.controllers.record import commands_of
 from app.domain.errors import Rejected
 from app.domain.log import Draft, Event, EventType, Revision
@@ -35,6 +37,11 @@ class DecisionChecker:
 
     def __init__(self, controllers: Sequence[Reconciler], views: LiveViews, rules: Rules) -> None:
         self._controllers = {controller.name: controller for controller in controllers}
+        self._steps = {
+            controller.name: controller
+            for controller in controllers
+            if isinstance(controller, StepReconciler)
+        }
         self._readers = Readers(controllers)
         self._views = views
         self._rules = rules
@@ -47,10 +54,18 @@ class DecisionChecker:
 
     def decide_again(self, observers: Iterable[Event]) -> None:
         """Make the plans of decisions that observed the present revision, and compare them."""
-        for decision in observers:
-            plan = self._check_decision(decision)
-            if plan is not None:
-                self._plans[decision.revision] = plan
+        for name, decisions in groupby(observers, _controller_of):
+            controller = self._controllers.get(name)
+            if controller is None:
+                for _ in decisions:
+                    self._decisions.not_comparable(f"no controller {name!r} here")
+                continue
+            steps = self._steps.get(name)
+            with nullcontext() if steps is None else steps.redeciding():
+                for decision in decisions:
+                    plan = self._check_decision(controller, decision)
+                    if plan is not None:
+                        self._plans[decision.revision] = plan
 
     def begin(self, revision: Revision) -> None:
         """Judge from this revision on: what was found before is not told.
@@ -105,13 +120,8 @@ class DecisionChecker:
         """Count a decision that could not be made again."""
         self._decisions.not_comparable(reason)
 
-    def _check_decision(self, decision: Event) -> Plan | None:
+    def _check_decision(self, controller: Reconciler, decision: Event) -> Plan | None:
         recorded = decision.object
-        name = json_tree.text(recorded, "controller")
-        controller = self._controllers.get(name)
-        if controller is None:
-            self._decisions.not_comparable(f"no controller {name!r} here")
-            return None
         plan = controller.redecide(self._views, decision)
         written = None if plan is None else _record_of(plan)
         if written == decision.body:
@@ -126,7 +136,7 @@ class DecisionChecker:
         self._decisions.different(
             Difference(
                 revision=decision.revision,
-                subject=f"{name} {_subject(decision)}",
+                subject=f"{controller.name} {_subject(decision)}",
                 path=path,
                 recorded=left,
                 again=right,
@@ -221,6 +231,10 @@ def _record_of(plan: Plan) -> bytes | None:
     if not commands or not isinstance(commands[0], RecordDecision):
         return None
     return canonical_json(commands[0].body)
+
+
+def _controller_of(decision: Event) -> str:
+    return json_tree.text(decision.object, "controller")
 
 
 def _subject(decision: Event) -> str:
