@@ -7,9 +7,8 @@ which something becomes due is part of its queue view.
 
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
+from dataclasses import dataclass
 from typing import Protocol, TypeAlias, runtime_checkable
-
-import msgspec
 
 from app.domain.log import DECISION, Event, EventType, Revision
 from app.domain.objects.commands import Command
@@ -24,7 +23,8 @@ DECISIONS = (DECISION.group, DECISION.resource)
 """Where the decisions of controllers stand, for `Reads`."""
 
 
-class Decision(msgspec.Struct, frozen=True, kw_only=True):
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Decision:
     """Why a plan is as it is, bounded in size, ready for the log.
 
     `subject` is namespace and name of the object decided about, `outcome` one word
@@ -41,7 +41,8 @@ class Decision(msgspec.Struct, frozen=True, kw_only=True):
     summary: JsonObject
 
 
-class Plan(msgspec.Struct, frozen=True, kw_only=True):
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plan:
     """One step of one controller: appended as a whole or not at all.
 
     `cause` is the revision that provoked it, `observed` the revision of the views it was made from.
