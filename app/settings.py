@@ -36,6 +36,12 @@ class Settings(BaseSettings):
     service_node_ports: str = Field(
         "30000-32767", description="Range from which services get ports of the nodes"
     )
+    binding_timeout_seconds: int = Field(
+        600,
+        ge=1,
+        le=604_800,
+        description="How long binding conditions of devices may take to hold in new histories",
+    )
     event_ttl_seconds: int = Field(
         3_600,
         ge=0,

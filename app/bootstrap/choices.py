@@ -8,9 +8,11 @@ from pydantic import ValidationError
 
 from app.domain.controllers import registry
 from app.domain.controllers.garbage.pod_gc import TERMINATED_MAX
+from app.domain.controllers.scheduling import binding
 from app.domain.errors import InputError
 from app.domain.objects.profile import Profile
 from app.domain.values.json_tree import JsonObject
+from app.domain.values.timestamps import SECOND
 from app.settings import Settings
 
 
@@ -64,6 +66,8 @@ def history_settings(chosen: Settings) -> JsonObject:
     controllers: JsonObject = {}
     if chosen.bind_delay_millis:
         controllers["bindDelayMillis"] = chosen.bind_delay_millis
+    if chosen.binding_timeout_seconds != binding.TIMEOUT // SECOND:
+        controllers["bindingTimeoutSeconds"] = chosen.binding_timeout_seconds
     if chosen.event_ttl_seconds:
         controllers["eventTtlSeconds"] = chosen.event_ttl_seconds
     if chosen.terminated_pods_max != TERMINATED_MAX:

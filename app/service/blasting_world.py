@@ -120,6 +120,7 @@ def _scheduling(views: LiveViews, options: controllers.Options) -> SchedulingRul
         compiler=compiler_of(views.profile),
         quirks=controllers.quirks_of(views.profile, options),
         allocator_quirks=controllers.allocator_quirks_of(views.profile, options),
+        binding_timeout=options.binding_timeout,
         summary=None,
     )
 

@@ -17,25 +17,30 @@ from app.domain.values.timestamps import SECOND, Instant, TimestampError
 from app.service.reasons import Reason
 
 
-def cause(views: Views, tree: JsonObject, now: Instant) -> tuple[str, tuple[Reason, ...]]:
-    """One sentence and what is behind it; an empty one for a pod that has not all its devices."""
+def cause(
+    views: Views, tree: JsonObject, now: Instant, timeout: int
+) -> tuple[str, tuple[Reason, ...]]:
+    """One sentence and what is behind it; an empty one for a pod that has not all its devices.
+
+    `timeout` is how many microseconds the devices may take.
+    """
     claims = _claims(views, tree)
     uid = json_tree.text(tree, "metadata", "uid")
     if not claims or not all(_is_held(claim, uid) for claim in claims):
         return "", ()
     node = json_tree.text(tree, "status", "nominatedNodeName") or "its node"
-    lacking = tuple(reason for claim in claims for reason in _lacking(claim, now))
+    lacking = tuple(reason for claim in claims for reason in _lacking(claim, now, timeout))
     if lacking:
         return f"its devices are being made ready for {node}", lacking
     return f"its claims are written, its binding to {node} is under way", ()
 
 
-def failures(views: Views, tree: JsonObject, now: Instant) -> Iterator[Reason]:
+def failures(views: Views, tree: JsonObject, now: Instant, timeout: int) -> Iterator[Reason]:
     """The claims of a waiting pod whose devices could not be made ready: no node takes them."""
     for claim in _claims(views, tree):
         if claim.allocation is None:
             continue
-        look = binding.look(claim.tree, claim.allocation, now)
+        look = binding.look(claim.tree, claim.allocation, now, timeout)
         if look.readiness in (Readiness.FAILED, Readiness.TIMED_OUT):
             yield Reason(text=f"{look.text}; the claim is given back before the pod is tried anew")
 
@@ -51,10 +56,10 @@ def _is_held(claim: PodClaim, uid: str) -> bool:
     return claim.allocation is not None and pods.is_reserved_for(claim.tree, uid)
 
 
-def _lacking(claim: PodClaim, now: Instant) -> Iterator[Reason]:
+def _lacking(claim: PodClaim, now: Instant, timeout: int) -> Iterator[Reason]:
     """Result by result, what is not as it has to be."""
     assert claim.allocation is not None, "asked of claims that are held"
-    look = binding.look(claim.tree, claim.allocation, now)
+    look = binding.look(claim.tree, claim.allocation, now, timeout)
     if look.readiness is Readiness.READY:
         return
     lines: list[Reason] = []
@@ -69,7 +74,9 @@ def _lacking(claim: PodClaim, now: Instant) -> Iterator[Reason]:
                 lines.append(Reason(text=f"{place}: the driver has not said {kind} yet"))
             elif said[kind].get("status") != "True":
                 lines.append(Reason(text=f"{place}: {_told(kind, said[kind])}"))
-    yield Reason(text=f"claim {claim.name}{_until(claim.allocation)}", children=tuple(lines))
+    yield Reason(
+        text=f"claim {claim.name}{_until(claim.allocation, timeout)}", children=tuple(lines)
+    )
 
 
 def _told(kind: str, condition: JsonObject) -> str:
@@ -78,10 +85,10 @@ def _told(kind: str, condition: JsonObject) -> str:
     return f"{kind} is {condition.get('status')}{f' ({why})' if why else ''}"
 
 
-def _until(allocation: JsonView) -> str:
+def _until(allocation: JsonView, timeout: int) -> str:
     try:
         since = timestamps.parse(json_tree.text(allocation, "allocationTimestamp"))
     except TimestampError:
         return ""
-    end = timestamps.seconds_text(Instant(since + binding.TIMEOUT))
+    end = timestamps.seconds_text(Instant(since + timeout))
     return f", looked at every {binding.POLL // SECOND} s until {end}"

@@ -132,6 +132,7 @@ class Explainer:
             compiler=compiler,
             quirks=registry.quirks_of(profile, options),
             allocator_quirks=registry.allocator_quirks_of(profile, options),
+            binding_timeout=options.binding_timeout,
         )
 
     async def why(self, question: Question) -> Answer:

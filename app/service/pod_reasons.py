@@ -88,7 +88,7 @@ def waiting(
     if early:
         known = unasked_pods.background(views, tree)
         return PodFindings(text=early, children=known or (Reason(text=early),))
-    early, lacking = device_waits.cause(views, tree, now)
+    early, lacking = device_waits.cause(views, tree, now, rules.binding_timeout)
     if early and not node:
         return PodFindings(text=early, children=lacking)
     found: list[NodeReason] = []
@@ -114,7 +114,8 @@ def waiting(
     if node and not found:
         raise NotFound(f'node "{node}" not found', resource="nodes")
     children = merge_nodes(found)
-    children = (*device_waits.failures(views, tree, now), *children)
+    failures = device_waits.failures(views, tree, now, rules.binding_timeout)
+    children = (*failures, *children)
     if rules.quirks.c16 and any(reason.is_error for reason in found):
         children = (Reason(text=ENDS_ATTEMPT), *children)
     helps: list[JsonObject] = []

@@ -34,7 +34,7 @@ from app.domain.controllers.pool_status import PoolStatusReconciler
 from app.domain.controllers.quirks import NO_SWITCH, ControllerQuirks
 from app.domain.controllers.quotas import QuotaReconciler
 from app.domain.controllers.rule_status import RuleStatusReconciler
-from app.domain.controllers.scheduling import SchedulingReconciler, tie_breaks
+from app.domain.controllers.scheduling import SchedulingReconciler, binding, tie_breaks
 from app.domain.controllers.scheduling.attempt import BindDelay, Rules, TieBreak
 from app.domain.controllers.scheduling.delayed_binding import FixedBindDelay
 from app.domain.controllers.slice_patches import PatchWarningReconciler
@@ -64,8 +64,9 @@ class Options:
     `tie_break` is for replays: it chooses among equally good nodes. `summary` bounds the causes
     that the scheduler's decisions keep (None: they keep none); it is a choice of the process,
     decisions record it. `pace` is for replays too: it says when a key may be looked at. With a
-    `bind_delay` bindings take time. Event objects end `event_ttl` microseconds after their last
-    change; None: they stay. `terminated_pods_max` finished pods are kept; 0: all.
+    `bind_delay` bindings take time; devices may take `binding_timeout` microseconds to be ready.
+    Event objects end `event_ttl` microseconds after their last change; None: they stay.
+    `terminated_pods_max` finished pods are kept; 0: all.
     """
 
     quirks: ControllerQuirks | None = None
@@ -74,6 +75,7 @@ class Options:
     tie_break: TieBreak | None = None
     pace: Pace | None = None
     bind_delay: BindDelay | None = None
+    binding_timeout: int = binding.TIMEOUT
     event_ttl: int | None = None
     terminated_pods_max: int = TERMINATED_MAX
     summary: SummaryBounds | None = SummaryBounds()
@@ -98,6 +100,7 @@ def _scheduling(setting: _Setting) -> Reconciler:
             allocator_quirks=allocator_quirks_of(setting.profile, setting.options),
             tie_break=_tie_break(setting),
             bind_delay=setting.options.bind_delay,
+            binding_timeout=setting.options.binding_timeout,
             pace=setting.options.pace,
             summary=setting.options.summary,
         )
@@ -133,6 +136,11 @@ _MAKERS: Mapping[str, Callable[[_Setting], Reconciler]] = {
     "kubelet": lambda _: KubeletReconciler(),
     "event-expiry": lambda s: EventExpiryReconciler(s.options.event_ttl or 0),
 }
+
+BINDING_TIMEOUT_MAX_SECONDS = 7 * 24 * 3_600
+"""The longest time that devices can be given to be ready: a week."""
+
+_BINDING_TIMEOUT = "controllers.bindingTimeoutSeconds"
 
 TERMINATED_PODS_MAX = 10_000_000
 """The largest number of finished pods that a history can be told to keep."""
@@ -248,6 +256,7 @@ def options_from(settings: JsonView) -> Options:
 
     `controllers.off` lists names, `quirks` maps numbers (`c8`, `q3`) to true or false where they
     are not to be as in the release, `controllers.bindDelayMillis` makes bindings take so long,
+    `controllers.bindingTimeoutSeconds` is what devices may take to be ready,
     `controllers.eventTtlSeconds` ends Event objects, `controllers.terminatedPodsMax` the oldest
     finished pods. Raises InputError for what is not known.
     """
@@ -273,6 +282,7 @@ def options_from(settings: JsonView) -> Options:
         allocator_quirks=allocator,
         off=off,
         bind_delay=_bind_delay(settings),
+        binding_timeout=_binding_timeout(settings),
         event_ttl=event_ttl * SECOND if event_ttl else None,
         terminated_pods_max=_number(
             settings, "terminatedPodsMax", "pods", TERMINATED_PODS_MAX, TERMINATED_MAX
@@ -284,6 +294,17 @@ def _bind_delay(settings: JsonView) -> BindDelay | None:
     """Claims are written after half of the delay, the pod is bound after all of it."""
     millis = _number(settings, "bindDelayMillis", "milliseconds", BIND_DELAY_MAX_MILLIS)
     return FixedBindDelay(millis * 1_000) if millis else None
+
+
+def _binding_timeout(settings: JsonView) -> int:
+    """`bindingTimeout` of the plug-in's arguments. Parity: controllers.md 3."""
+    default = binding.TIMEOUT // SECOND
+    found = _number(
+        settings, "bindingTimeoutSeconds", "seconds", BINDING_TIMEOUT_MAX_SECONDS, default
+    )
+    if not found:
+        raise InputError("0 is no time to make devices ready", place=_BINDING_TIMEOUT)
+    return found * SECOND
 
 
 def _number(settings: JsonView, name: str, unit: str, most: int, default: int = 0) -> int:

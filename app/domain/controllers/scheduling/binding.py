@@ -12,6 +12,8 @@ from app.domain.values.json_tree import JsonObject, JsonView
 from app.domain.values.timestamps import SECOND, Instant, TimestampError
 
 TIMEOUT = 600 * SECOND
+"""How long devices may take to be ready, where a history does not say otherwise."""
+
 POLL = 5 * SECOND
 
 
@@ -43,8 +45,8 @@ def has_conditions(allocation: JsonView) -> bool:
     )
 
 
-def look(claim: JsonView, allocation: JsonView, now: Instant) -> Look:
-    """The state of one allocated claim."""
+def look(claim: JsonView, allocation: JsonView, now: Instant, timeout: int) -> Look:
+    """The state of one allocated claim, whose devices may take `timeout` microseconds."""
     name = json_tree.text(claim, "metadata", "name")
     devices = json_tree.objects(claim, "status", "devices")
     for result in json_tree.objects(allocation, "devices", "results"):
@@ -52,7 +54,7 @@ def look(claim: JsonView, allocation: JsonView, now: Instant) -> Look:
             continue
         conditions = _conditions_of(devices, result)
         if conditions is None:
-            return _waiting(name, allocation, now)
+            return _waiting(name, allocation, now, timeout)
         for kind in json_tree.texts(result, "bindingFailureConditions"):
             found = conditions.get(kind)
             if found is not None and found.get("status") == "True":
@@ -65,7 +67,7 @@ def look(claim: JsonView, allocation: JsonView, now: Instant) -> Look:
         for kind in json_tree.texts(result, "bindingConditions"):
             found = conditions.get(kind)
             if found is None or found.get("status") != "True":
-                return _waiting(name, allocation, now)
+                return _waiting(name, allocation, now, timeout)
     return READY
 
 
@@ -74,12 +76,12 @@ def conditions_of(claim: JsonView, result: JsonObject) -> dict[str, JsonObject]:
     return _conditions_of(json_tree.objects(claim, "status", "devices"), result) or {}
 
 
-def _waiting(name: str, allocation: JsonView, now: Instant) -> Look:
+def _waiting(name: str, allocation: JsonView, now: Instant, timeout: int) -> Look:
     try:
         since = timestamps.parse(json_tree.text(allocation, "allocationTimestamp"))
     except TimestampError:
         return Look(readiness=Readiness.WAITING)
-    if since + TIMEOUT < now:
+    if since + timeout < now:
         return Look(readiness=Readiness.TIMED_OUT, text=f"device binding timeout: claim={name}")
     return Look(readiness=Readiness.WAITING)
 

@@ -91,6 +91,7 @@ class Rules:
     """What does not change during the life of a scheduler.
 
     Without a `bind_delay` claims are written and the pod is bound together with the decision.
+    Devices with binding conditions may take `binding_timeout` microseconds.
     """
 
     gates: Gates
@@ -101,6 +102,7 @@ class Rules:
     tie_break: TieBreak | None = None
     summary: SummaryBounds | None = SummaryBounds()
     bind_delay: BindDelay | None = None
+    binding_timeout: int = binding.TIMEOUT
     pace: Pace | None = None
 
 
@@ -351,7 +353,7 @@ class Cycle:
             return False
         if not self.rules.features.binding_conditions or not binding.has_conditions(allocation):
             return True
-        look = binding.look(claim.tree, allocation, self.now)
+        look = binding.look(claim.tree, allocation, self.now, self.rules.binding_timeout)
         return look.readiness not in (Readiness.FAILED, Readiness.TIMED_OUT)
 
 

@@ -407,7 +407,7 @@ class SchedulingReconciler:
         """The next act of a placed pod: its claims, then its binding once all is ready."""
         if held.assumed is not None and held.assumed.claims_at is not None:
             return delayed_binding.write_claims(self._rules, views, self._series, held, now)
-        return waiting_binding.look(views, self._series, held, now)
+        return waiting_binding.look(views, self._series, held, now, self._rules.binding_timeout)
 
     def _attempt(self, views: SchedulingViews, pod: QueuedPod, turn: Turn) -> Plan:
         refused = self._refused.pop(pod.place, "")

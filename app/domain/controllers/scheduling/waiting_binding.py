@@ -139,7 +139,7 @@ def is_needed(features: Features, attempt: Attempt) -> bool:
 
 
 def look(
-    views: SchedulingViews, series: reports.ReportSeries, held: Wait, now: Instant
+    views: SchedulingViews, series: reports.ReportSeries, held: Wait, now: Instant, timeout: int
 ) -> Plan | None:
     """Bind the pod when all is ready, give up when it failed, or None: go on waiting."""
     tree = views.objects.get(pod_key(*held.place))
@@ -153,7 +153,7 @@ def look(
         if claim.allocation is None:
             text = f"claim {claim.name} got deallocated elsewhere in the meantime"
             return give_up(views, series, held, tree, claims, text, now)
-        found = binding.look(claim.tree, claim.allocation, now)
+        found = binding.look(claim.tree, claim.allocation, now, timeout)
         if found.readiness is Readiness.WAITING:
             return None
         if found.readiness is not Readiness.READY:

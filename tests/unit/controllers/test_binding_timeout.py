@@ -1,0 +1,72 @@
+"""How long devices may take to be ready is a setting of the history (controllers.md 3, 3.8)."""
+
+import pytest
+
+from app.bootstrap import choices
+from app.domain.controllers import registry
+from app.domain.controllers.registry import Options
+from app.domain.errors import InputError
+from app.domain.values.timestamps import SECOND
+from app.service.comparing import Verdict
+from tests.cluster import Cluster, check_decisions
+
+TIMED_OUT = "device binding timeout: claim=claim"
+
+
+def waiting(options: Options) -> Cluster:
+    """A pod whose device is never made ready."""
+    cluster = Cluster(options=options)
+    cluster.device_class()
+    cluster.node()
+    cluster.slice(
+        devices=[
+            {"name": "d", "bindingConditions": ["ready"], "bindingFailureConditions": ["failed"]}
+        ]
+    )
+    cluster.claim()
+    cluster.pod(claim="claim")
+    return cluster.settle()
+
+
+def has_timed_out(cluster: Cluster) -> bool:
+    return any(TIMED_OUT in text for text in cluster.messages("pod"))
+
+
+@pytest.mark.parametrize(
+    ("settings", "seconds"), [({}, 600), ({"controllers": {"bindingTimeoutSeconds": 30}}, 30)]
+)
+def test_devices_may_take_as_long_as_the_history_says(settings, seconds):
+    cluster = waiting(registry.options_from(settings))
+    cluster.wait(seconds)
+    assert not has_timed_out(cluster)
+    cluster.wait(5)
+    assert has_timed_out(cluster)
+    decisions, effects = check_decisions(cluster)
+    assert Verdict.DIFFERENT not in decisions.counts.keys() | effects.counts.keys()
+
+
+def test_claim_whose_time_is_up_is_given_back_by_the_next_attempt():
+    cluster = waiting(registry.options_from({"controllers": {"bindingTimeoutSeconds": 30}}))
+    cluster.wait(36)
+    outcomes = [outcome for _, outcome in cluster.decisions("scheduling")]
+    assert outcomes[:2] == ["WaitingForBinding", "Error"]
+    cluster.wait(30)
+    assert any(
+        "deallocation of ResourceClaim completed" in text for text in cluster.messages("pod")
+    )
+
+
+@pytest.mark.parametrize("seconds", [0, -1, 0.5, "30", registry.BINDING_TIMEOUT_MAX_SECONDS + 1])
+def test_time_is_a_number_of_seconds(seconds):
+    with pytest.raises(InputError):
+        registry.options_from({"controllers": {"bindingTimeoutSeconds": seconds}})
+
+
+def test_new_histories_take_the_time_of_the_process():
+    chosen = choices.settings().model_copy(update={"binding_timeout_seconds": 30})
+    told = choices.history_settings(chosen)["controllers"]
+    assert told["bindingTimeoutSeconds"] == 30
+    assert registry.options_from({"controllers": told}).binding_timeout == 30 * SECOND
+    assert (
+        "bindingTimeoutSeconds" not in choices.history_settings(choices.settings())["controllers"]
+    )
