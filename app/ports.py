@@ -5,7 +5,7 @@ one contract suite under `tests/contracts` runs against each filling. Times are 
 microseconds UTC; all waiting has a bound that the caller gives.
 """
 
-from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from typing import Protocol
 
@@ -253,6 +253,14 @@ class Meter(Protocol):
 
     def gauge(self, name: str, value: float, /, **labels: str) -> None:
         """Set a gauge."""
+        ...
+
+    def counter(self, name: str, /, **labels: str) -> Callable[[], None]:
+        """What adds one to a counter, for who does it often."""
+        ...
+
+    def observer(self, name: str, /, **labels: str) -> Callable[[float], None]:
+        """What puts values into a histogram, for who does it often."""
         ...
 
     def observe(self, name: str, seconds: float, /, **labels: str) -> None:

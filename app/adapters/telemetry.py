@@ -4,7 +4,8 @@ One registry per process; `render` is what `/metrics` serves. The number of seri
 bounded: past the bound, new ones are added up under labels that all read `overflow`.
 """
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from functools import partial
 from typing import TypeAlias
 
 import prometheus_client
@@ -49,6 +50,18 @@ class Telemetry:
         found = self._one(name, labels)
         assert isinstance(found, Histogram), f"{name} is a {self._families[name].kind}"
         found.observe(seconds)
+
+    def counter(self, name: str, /, **labels: str) -> Callable[[], None]:
+        """What adds one to a counter, for who does it often."""
+        found = self._one(name, labels)
+        assert isinstance(found, Counter), f"{name} is a {self._families[name].kind}"
+        return found.inc
+
+    def observer(self, name: str, /, **labels: str) -> Callable[[float], None]:
+        """What puts values into a histogram, for who does it often."""
+        found = self._one(name, labels)
+        assert isinstance(found, Histogram), f"{name} is a {self._families[name].kind}"
+        return found.observe
 
     def value(self, name: str, /, **labels: str) -> float:
         """The present value of a counter or gauge, the number of values of a histogram."""
@@ -96,6 +109,14 @@ class NoTelemetry:
 
     def count(self, name: str, amount: float = 1.0, /, **labels: str) -> None:
         """Forget."""
+
+    def counter(self, name: str, /, **labels: str) -> Callable[[], None]:
+        """What forgets."""
+        return partial(self.count, name, **labels)
+
+    def observer(self, name: str, /, **labels: str) -> Callable[[float], None]:
+        """What forgets."""
+        return partial(self.observe, name, **labels)
 
     def gauge(self, name: str, value: float, /, **labels: str) -> None:
         """Forget."""

@@ -1,6 +1,7 @@
 """Counting requests, under the names that real API servers use, and the `/metrics` page."""
 
 from collections.abc import Callable
+from typing import TypeAlias
 
 from app.api.messages import Answer, Request, Subject
 from app.ports import Meter
@@ -22,6 +23,13 @@ METRIC_VERBS = {
 _OTHER_VERBS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
 
 
+_Series: TypeAlias = tuple[Callable[[], None], Callable[[float], None]]
+"""Counts a request, and notes how long it took."""
+
+_KNOWN_MAX = 2_048
+"""Series that are found without their labels; with more they are looked up again."""
+
+
 class RequestMeter:
     """Measures answers; nothing here may slow a request down."""
 
@@ -31,21 +39,30 @@ class RequestMeter:
         self._meter = meter
         self._histories = histories
         self._render = render
-        self._codes: dict[int, str] = {}
+        self._known: dict[tuple[Subject, int], _Series] = {}
         self._running: dict[Subject, int] = {}
 
     def answered(self, request: Request, status: int, seconds: float) -> None:
         """One request was answered."""
-        code = self._codes.get(status)
-        if code is None:
-            code = self._codes[status] = str(status)
         subject = request.subject
         if not subject.verb:
             method = request.method if request.method in _OTHER_VERBS else "OTHER"
             subject = Subject(verb=method)
+        known = self._known.get((subject, status))
+        if known is None:
+            if len(self._known) >= _KNOWN_MAX:
+                self._known.clear()
+            known = self._known[subject, status] = self._series_of(subject, status)
+        count, observe = known
+        count()
+        observe(seconds)
+
+    def _series_of(self, subject: Subject, status: int) -> _Series:
         labels = subject._asdict()
-        self._meter.count("apiserver_request_total", code=code, **labels)
-        self._meter.observe("apiserver_request_duration_seconds", seconds, **labels)
+        return (
+            self._meter.counter("apiserver_request_total", code=str(status), **labels),
+            self._meter.observer("apiserver_request_duration_seconds", **labels),
+        )
 
     def watch_started(self, request: Request) -> None:
         """A watch began."""

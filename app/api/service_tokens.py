@@ -96,7 +96,10 @@ class ServiceTokens:
         """What a token that our key has signed says; None when the request has none."""
         if request.scope.get(PEER) is not None:
             return None
-        scheme, _, token = request.header(b"authorization").partition(" ")
+        authorization = request.header(b"authorization")
+        if not authorization:
+            return None
+        scheme, _, token = authorization.partition(" ")
         return self.read(token.strip()) if scheme.lower() == "bearer" else None
 
     def identify(self, runtime: HistoryRuntime, claims: JsonView) -> Identity:

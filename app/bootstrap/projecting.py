@@ -25,7 +25,7 @@ from app.domain.objects import profile as profiles
 from app.settings import Settings
 from app.workers import projecting
 
-NICENESS = 5
+NICENESS = 10
 """How much the process gives way to others when it was started beside `redra up`: whoever waits for
 an answer comes first, readers of tables expect to lag."""
 

@@ -112,21 +112,24 @@ def _compile_object(node: Node, *, complete: bool) -> Cleaner:
             if entry is None:
                 problems.append(f".{key}")
                 continue
+            plain, cleaner, omits_zero, drops_empty = entry
+            if item.__class__ is plain:
+                if item or not omits_zero:
+                    found[key] = item
+                continue
             if item is None:
                 continue
-            plain, cleaner, omits_zero, drops_empty = entry
-            if item.__class__ is not plain:
-                before = len(problems)
-                try:
-                    item = cleaner(item, problems)
-                except WrongType as wrong:
-                    wrong.fields.insert(0, key)
-                    wrong.struct = wrong.struct or struct
-                    raise
-                if len(problems) != before:
-                    problems[before:] = [f".{key}{path}" for path in problems[before:]]
-                if drops_empty and not item:
-                    continue
+            before = len(problems)
+            try:
+                item = cleaner(item, problems)
+            except WrongType as wrong:
+                wrong.fields.insert(0, key)
+                wrong.struct = wrong.struct or struct
+                raise
+            if len(problems) != before:
+                problems[before:] = [f".{key}{path}" for path in problems[before:]]
+            if drops_empty and not item:
+                continue
             if omits_zero and not item and item.__class__ is not dict:
                 continue
             found[key] = item
