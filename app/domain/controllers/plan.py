@@ -6,9 +6,9 @@ which something becomes due is part of its queue view.
 """
 
 from collections.abc import Sequence
-from contextlib import AbstractContextManager
-from dataclasses import dataclass
-from typing import Protocol, TypeAlias, runtime_checkable
+from typing import Protocol, TypeAlias
+
+import msgspec
 
 from app.domain.log import DECISION, Event, EventType, Revision
 from app.domain.objects.commands import Command
@@ -23,8 +23,7 @@ DECISIONS = (DECISION.group, DECISION.resource)
 """Where the decisions of controllers stand, for `Reads`."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Decision:
+class Decision(msgspec.Struct, frozen=True, kw_only=True):
     """Why a plan is as it is, bounded in size, ready for the log.
 
     `subject` is namespace and name of the object decided about, `outcome` one word
@@ -41,8 +40,7 @@ class Decision:
     summary: JsonObject
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Plan:
+class Plan(msgspec.Struct, frozen=True, kw_only=True):
     """One step of one controller: appended as a whole or not at all.
 
     `cause` is the revision that provoked it, `observed` the revision of the views it was made from.
@@ -106,17 +104,6 @@ class Reconciler(Protocol):
     def due(self) -> Instant | None: ...
 
     def redecide(self, views: Views, decision: Event) -> Plan | None: ...
-
-
-@runtime_checkable
-class StepReconciler(Reconciler, Protocol):
-    """A controller that decides about several keys in one step, each decision after the others.
-
-    Inside `redeciding` nothing is folded, and nobody else looks at the views: what a decision
-    assumes of those before it may be left in them from one `redecide` to the next.
-    """
-
-    def redeciding(self) -> AbstractContextManager[None]: ...
 
 
 class Readers:

@@ -5,8 +5,9 @@ that is not bound to one node may be seen from anywhere, so a change of it conce
 """
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import Protocol
+
+import msgspec
 
 from app.domain.controllers.scheduling.nodes import NodeIndex
 from app.domain.log import Event, EventType, Revision
@@ -26,8 +27,7 @@ class MergingViews(Protocol):
     def may_have_remerged(self, revision: Revision) -> bool: ...
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AllocationChange:
+class AllocationChange(msgspec.Struct, frozen=True, kw_only=True):
     """What an event on a claim did to its allocation."""
 
     was_set: bool

@@ -1,7 +1,8 @@
 """From the result of an attempt to the plan that goes into the log."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+
+import msgspec
 
 from app.domain.allocation.summary import SummaryBounds
 from app.domain.controllers.event_objects import without_refused
@@ -29,8 +30,7 @@ from app.domain.values.timestamps import Instant
 NAME = "scheduling"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Turn:
+class Turn(msgspec.Struct, frozen=True, kw_only=True):
     """The circumstances of one attempt that the result does not hold.
 
     `start` is the place in the node order, `number` that of the attempt, `batch` the position

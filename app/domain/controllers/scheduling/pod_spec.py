@@ -1,7 +1,9 @@
 """What the scheduler needs to know of a pod, read once when the pod appears or changes."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+
+import msgspec
 
 from app.domain.controllers import pods
 from app.domain.controllers.pods import PodFacts
@@ -49,8 +51,7 @@ class Preference:
     selector: NodeSelector
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PodSpec:
+class PodSpec(msgspec.Struct, frozen=True, kw_only=True):
     """One pod, ready for filters and scores.
 
     `only_nodes` are the nodes that its node affinity names, when every term of it names some.
@@ -106,14 +107,14 @@ def read(tree: JsonView, facts: PodFacts | None = None) -> PodSpec:
         labels=labels,
         node_name=json_tree.text(spec, "nodeName"),
         node_selector=node_selector,
-        node_affinity=_required_nodes(affinity),
-        only_nodes=_named_nodes(affinity),
-        preferences=_preferences(affinity),
+        node_affinity=_required_nodes(affinity) if affinity else None,
+        only_nodes=_named_nodes(affinity) if affinity else None,
+        preferences=_preferences(affinity) if affinity else (),
         tolerations=tolerations,
         amounts=wanted,
         ports=ports,
-        affinity=_terms(affinity, "podAffinity", namespace),
-        anti_affinity=_terms(affinity, "podAntiAffinity", namespace),
+        affinity=_terms(affinity, "podAffinity", namespace) if affinity else (),
+        anti_affinity=_terms(affinity, "podAntiAffinity", namespace) if affinity else (),
         wishes=tuple(_wishes(affinity, namespace)) if affinity else (),
         is_gated=bool(spec.get("schedulingGates")),
         never_preempts=spec.get("preemptionPolicy") == "Never",
@@ -136,7 +137,7 @@ def read_again(tree: JsonView, before: PodSpec) -> PodSpec:
         facts.entries,
     )
     known = (before.labels, before.is_gated, before.tolerations, before.facts.entries)
-    return replace(before, facts=facts) if asked == known else read(tree, facts)
+    return msgspec.structs.replace(before, facts=facts) if asked == known else read(tree, facts)
 
 
 def is_ours(tree: JsonView) -> bool:

@@ -1,7 +1,8 @@
 """A pod as far as it takes room on a node, and how the pods of all nodes rank."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+
+import msgspec
 
 from app.domain.controllers.scheduling import amounts, pod_spec
 from app.domain.controllers.scheduling.amounts import Amounts
@@ -13,8 +14,7 @@ PodPlace = tuple[str, str]
 """Namespace and name of a pod."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class BoundPod:
+class BoundPod(msgspec.Struct, frozen=True, kw_only=True):
     """A pod that takes room on a node. `wishes` are what it would like of others."""
 
     place: PodPlace
@@ -35,24 +35,22 @@ class BoundPod:
 def bound_pod(tree: JsonView) -> BoundPod:
     """A pod with a node, as far as its room is concerned."""
     spec = json_tree.mapping(tree, "spec")
+    metadata = json_tree.mapping(tree, "metadata")
     wanted = amounts.of_pod(spec)
     return BoundPod(
-        place=(
-            json_tree.text(tree, "metadata", "namespace"),
-            json_tree.text(tree, "metadata", "name"),
-        ),
-        uid=json_tree.text(tree, "metadata", "uid"),
+        place=(json_tree.text(metadata, "namespace"), json_tree.text(metadata, "name")),
+        uid=json_tree.text(metadata, "uid"),
         node=json_tree.text(spec, "nodeName"),
         asked=wanted.asked,
         scored_cpu=wanted.scored_cpu,
         scored_memory=wanted.scored_memory,
-        labels=json_tree.labels(tree, "metadata", "labels"),
+        labels=json_tree.labels(metadata, "labels"),
         ports=pod_spec.host_ports(spec),
         anti_affinity=pod_spec.anti_affinity_of(tree),
         wishes=pod_spec.wishes_of(tree),
         priority=json_tree.integer(spec, "priority") or 0,
-        is_deleting="deletionTimestamp" in json_tree.mapping(tree, "metadata"),
-        generation=json_tree.integer(tree, "metadata", "generation") or 0,
+        is_deleting="deletionTimestamp" in metadata,
+        generation=json_tree.integer(metadata, "generation") or 0,
     )
 
 

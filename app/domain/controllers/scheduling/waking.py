@@ -9,7 +9,8 @@ against the pod when it has failed.
 import hashlib
 from collections import deque
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+
+import msgspec
 
 from app.domain.controllers.pods import PodFacts
 from app.domain.controllers.scheduling import filters, pod_claims
@@ -39,8 +40,7 @@ POD_GONE_PLUGINS = frozenset({"NodeResourcesFit", PORTS, NEIGHBOURS, SPREADING})
 Place = tuple[str, str]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Hint:
+class Hint(msgspec.Struct, frozen=True, kw_only=True):
     """An event as far as waiting pods are concerned.
 
     `plugins` registered for it. `claim` restricts it to pods that use this claim, `pod` to this pod
