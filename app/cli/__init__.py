@@ -9,11 +9,13 @@ refusal by the server), or the work failed; 2 the input cannot be used.
 
 import sys
 
+from app.cli import console
 from app.cli.application import application
 
 
 def main() -> None:
     """The console script `redra`."""
+    console.prepare()
     sys.exit(application(sys.argv[1:]))
 
 

@@ -1,5 +1,6 @@
 """How commands write: text or JSON to standard output, the rest to standard error."""
 
+import io
 import os
 import shutil
 import sys
@@ -21,6 +22,21 @@ class Output(StrEnum):
 OutputOption = Annotated[Output, typer.Option("--output", "-o", help="Form of the answer.")]
 
 Answer = TypeVar("Answer")
+
+_UNICODE = ("utf-8", "utf8")
+
+
+def prepare() -> None:
+    """Make standard output and standard error take any text.
+
+    For programs it is UTF-8 whatever the locale says; a terminal that lacks a sign shows another.
+    """
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper) and stream.encoding.lower() not in _UNICODE:
+            if stream.isatty():
+                stream.reconfigure(errors="replace")
+            else:
+                stream.reconfigure(encoding="utf-8")
 
 
 def say(text: str = "") -> None:

@@ -73,6 +73,37 @@ def test_reader_that_goes_early_is_no_error(lines: int) -> None:
     assert (work.returncode, error) == (0, "")
 
 
+def test_programs_get_utf_8_whatever_the_locale(tmp_path: Path) -> None:
+    given = {"nodes": [], "classes": [], "slices": [], "claims": []}
+    file = tmp_path / "lines.jsonl"
+    file.write_text(json.dumps({"name": "é└", "input": given}, ensure_ascii=False))
+    done = subprocess.run(
+        [sys.executable, "-m", "app.cli", "allocate", file],
+        cwd=ROOT,
+        capture_output=True,
+        timeout=120,
+        env=os.environ | {"PYTHONIOENCODING": "ascii"},
+    )
+    assert (done.returncode, done.stderr) == (0, b"")
+    assert json.loads(done.stdout)["name"] == "é└"
+
+
+def test_unknown_format_of_a_recording_is_refused(tmp_path: Path) -> None:
+    for source in (EXAMPLES, EXAMPLES / "01-nodes.yaml"):
+        words = ("import", source, "--history", "x", "--format", "nonsense")
+        code, _, error = redra(*words, data=tmp_path / "data")
+        assert code == 2
+        assert error.startswith(
+            "redra: --format: there is no format 'nonsense'; choose from auto, "
+        )
+
+
+def test_address_of_no_database_is_told_as_that() -> None:
+    code, _, error = redra("histories", REDRA_DATABASE_URL="nonsense")
+    assert code == 1
+    assert error.startswith("redra: the address of the database cannot be used (")
+
+
 def test_unknown_command_ends_with_2() -> None:
     code, _, error = redra("nonsense")
     assert code == 2

@@ -23,7 +23,7 @@ DOCUMENTS_SEEN_MAX = 2000
 
 
 class Format(StrEnum):
-    """The formats that are told apart; the values are what `--format` accepts."""
+    """The formats that are told apart; `--format` accepts the values of `NAMED`."""
 
     AUDIT = "audit"
     WATCH = "watch"
@@ -40,6 +40,14 @@ class Format(StrEnum):
     TAR = "tar"
     EMPTY = "empty"
     UNKNOWN = "unknown"
+
+
+NAMED = tuple(
+    str(found)
+    for found in Format
+    if found not in (Format.KSHRK, Format.TAR, Format.EMPTY, Format.UNKNOWN)
+)
+"""Formats that a file can be said to have."""
 
 
 def detect(source: ByteSource) -> Format:

@@ -185,6 +185,12 @@ class RecordedHistory:
 
 def open_history(paths: Sequence[Path], options: ReadOptions) -> RecordedHistory:
     """Read everything that the paths name. Raises InputError; nothing is left behind then."""
+    if options.format not in ("auto", *detection.NAMED):
+        raise InputError(
+            f"there is no format {options.format!r}",
+            place="--format",
+            cure=f"choose from auto, {', '.join(detection.NAMED)}",
+        )
     notes = Notes(keep_going=options.keep_going, refusals_max=options.limits.refusals_max)
     files = find_files(paths, options, notes)
     spool = Spool(options.limits)

@@ -80,6 +80,8 @@ def translate(problem: BaseException) -> LogError:
         return LogUnavailable("the database did not answer in time")
     if isinstance(problem, FileNotFoundError | ConnectionRefusedError):
         return LogUnavailable(f"no database server answers at the address given ({problem})")
+    if isinstance(problem, asyncpg.exceptions.ClientConfigurationError):
+        return WrongDatabase(f"the address of the database cannot be used ({problem})")
     if isinstance(problem, asyncpg.InterfaceError | asyncpg.InternalClientError):
         return LogUnavailable(f"the connection to the database was lost ({problem})")
     return LogUnavailable(f"the database cannot be reached ({problem})")

@@ -275,7 +275,11 @@ def options_from(settings: JsonView) -> Options:
         elif reason := NOT_SWITCHES.get(name) or NO_SWITCH.get(name):
             raise InputError(f"quirk {name} has no switch: {reason}", place="quirks")
         else:
-            raise InputError(f"there is no quirk {name!r}", place="quirks")
+            raise InputError(
+                f"there is no quirk {name!r}",
+                place="quirks",
+                cure="docs/reference/behaviours.md has them",
+            )
     event_ttl = _number(settings, "eventTtlSeconds", "seconds", EVENT_TTL_MAX_SECONDS)
     return Options(
         quirks=quirks,
