@@ -65,12 +65,14 @@ async def verify(
     name: str,
     moment: str,
     progress: Progress,
+    profile: str | None = None,
 ) -> VerifyReport:
     """Check the chain and the invariants, and decide every decision again.
 
+    `profile` is the release to decide as, None for that of the history.
     Raises InputError when a process that was to help fails.
     """
-    info = await _with_gates(store, settings, await find_history(store, name))
+    info = await _as_asked(store, settings, await find_history(store, name), profile)
     rules = rules_of(info)
     compiler = compiler_of(rules.profile)
     options = registry.options_from(info.settings)
@@ -105,12 +107,14 @@ async def decide(
     moment: str,
     progress: Progress,
     pace: str = Pacing.RECORDED,
+    profile: str | None = None,
 ) -> DecideReport:
     """Keep what came from outside, decide the rest again, and compare.
 
-    `pace` is recorded or virtual (`deciding.Pacing`).
+    `pace` is recorded or virtual (`deciding.Pacing`), `profile` the release to decide as, None for
+    that of the history.
     """
-    info = await _with_gates(store, settings, await find_history(store, name))
+    info = await _as_asked(store, settings, await find_history(store, name), profile)
     rules = rules_of(info)
     options = registry.options_from(info.settings)
     off = options.off | (frozenset(registry.NAMES) - frozenset(DECIDED))
@@ -145,8 +149,10 @@ async def decide(
     )
 
 
-async def _with_gates(store: Store, settings: Settings, info: HistoryInfo) -> HistoryInfo:
-    """The history with gates and quirks given for this replay, and the gate that rules need.
+async def _as_asked(
+    store: Store, settings: Settings, info: HistoryInfo, profile: str | None
+) -> HistoryInfo:
+    """The history with profile, gates and quirks given for this replay, and the gate of rules.
 
     A recording in which rules exist comes from a cluster that served them: their gate was on,
     unless the history's settings say something else.
@@ -159,6 +165,8 @@ async def _with_gates(store: Store, settings: Settings, info: HistoryInfo) -> Hi
     if is_recorded and RULES_GATE not in gates and await _has_rules(store, settings, info):
         gates[RULES_GATE] = True
     changed = {**info.settings, "gates": gates, "quirks": quirks}
+    if profile is not None:
+        changed["profile"] = profile
     profiles.from_settings(changed)
     registry.options_from(changed)
     return msgspec.structs.replace(info, settings=changed)

@@ -70,7 +70,8 @@ def replay(
     mode: ModeOption = Mode.FOLD,
     to: Annotated[str, typer.Option(help="Up to this revision or instant.")] = "",
     profile: Annotated[
-        str | None, typer.Option(help="Kubernetes version that a recording is of.")
+        str | None,
+        typer.Option(help="Kubernetes version to decide as; default: that of the history."),
     ] = None,
     gate: GateOption = None,
     quirk: QuirkOption = None,
@@ -117,7 +118,9 @@ def replay(
         if mode is Mode.DECIDE:
             decided = console.run(
                 lambda: run(
-                    lambda store, name: replays.decide(store, settings, name, to, tell, chosen)
+                    lambda store, name: replays.decide(
+                        store, settings, name, to, tell, chosen, profile
+                    )
                 )
             )
             _print_decide(decided.to_json(), output)
@@ -125,7 +128,9 @@ def replay(
                 raise typer.Exit(1)
             return
         verified = console.run(
-            lambda: run(lambda store, name: replays.verify(store, settings, name, to, tell))
+            lambda: run(
+                lambda store, name: replays.verify(store, settings, name, to, tell, profile)
+            )
         )
     _print_verify(verified.to_json(), output)
     if not verified.agrees:

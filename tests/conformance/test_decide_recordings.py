@@ -94,6 +94,26 @@ async def check_part(name, part):
         assert different[aspect].keys() <= ENDINGS
 
 
+async def test_history_can_be_decided_and_verified_as_another_release():
+    """The recorded scheduler was a 1.36.2, which does not see rules (C24)."""
+    store = stores.memory_store()
+    path = shared_path("histories", "e-taints-rules-ignored")
+    history = await replays.load_files(store, choices.settings(profile="1.36"), (path,))
+    bugs = {}
+    for profile in (None, "1.36.2"):
+        report = await replays.decide(
+            store, choices.settings(), history, "", silent, profile=profile
+        )
+        bugs[profile] = sum(found.reason is Reason.IGNORED_RULES for found in report.differences)
+    assert bugs[None] > 0
+    assert bugs["1.36.2"] == 0
+    verified = [
+        await replays.verify(store, choices.settings(), history, "", silent, profile)
+        for profile in ("1.36", "1.36.2")
+    ]
+    assert [report.allocations.agrees for report in verified] == [False, True]
+
+
 async def test_replay_decides_the_same_twice():
     first = await replay(replays.decide, "e-taints")
     second = await replay(replays.decide, "e-taints")
