@@ -31,10 +31,12 @@ LOST = (Fate.NOW, Fate.LATER)
 class Prospect(StrEnum):
     """What a change means to a pod that waits for a node.
 
-    `fits`: it would be placed from then on; `kept`: it would be placed without the change only.
+    `fits`: it would be placed from then on; `freed`: it would be placed once the pods that the
+    change evicts have ended; `kept`: it would be placed without the change only.
     """
 
     FITS = "fits"
+    FREED = "freed"
     KEPT = "kept"
 
 

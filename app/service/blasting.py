@@ -12,6 +12,7 @@ from typing import TypeVar
 
 import msgspec
 
+from app.domain.controllers.eviction.state import Place
 from app.domain.controllers.resources import RULES
 from app.domain.controllers.rule_status import condition
 from app.domain.devices.model import PoolId
@@ -101,12 +102,11 @@ def blast(
     rules = [key for key, _ in effects if (key.group, key.resource) == RULES]
     effects_told = [_told(world, key, effect) for key, effect in effects]
     is_preview = _pretend(world, rules)
-    found = _compare(
-        frozen, world, before, world.side(), effects_told, bounds, is_preview=is_preview
-    )
-    return _with_waiting(
-        world, found, waiting, blasting_waiting.waiting(world, bounds.waiting_max), bounds
-    )
+    after = world.side()
+    found = _compare(frozen, world, before, after, effects_told, bounds, is_preview=is_preview)
+    then = blasting_waiting.waiting(world, bounds.waiting_max)
+    tries = _Tries(before=waiting, after=then, ended=_ended(world, before, after, then, bounds))
+    return _with_waiting(world, found, tries, bounds)
 
 
 def blast_of_rule(frozen: Frozen, name: str, bounds: BlastBounds = BlastBounds()) -> BlastRadius:
@@ -125,9 +125,16 @@ def blast_of_rule(frozen: Frozen, name: str, bounds: BlastBounds = BlastBounds()
     after = world.side()
     waiting = blasting_waiting.waiting(world, bounds.waiting_max)
     world.remove(key)
-    found = _compare(frozen, world, world.side(), after, [effect], bounds, is_preview=is_preview)
+    before = world.side()
+    found = _compare(frozen, world, before, after, [effect], bounds, is_preview=is_preview)
     without = blasting_waiting.waiting(world, bounds.waiting_max)
-    return _with_waiting(world, found, without, waiting, bounds)
+    ended = waiting
+    if _evicted(before, after, waiting):
+        again = World(frozen)
+        _pretend(again, [key])
+        ended = _ended(again, before, after, waiting, bounds)
+    tries = _Tries(before=without, after=waiting, ended=ended)
+    return _with_waiting(world, found, tries, bounds)
 
 
 def read_changes(trees: Iterable[tuple[str, object]], deletions: Iterable[str]) -> list[Change]:
@@ -332,11 +339,39 @@ def _compare(
     )
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Tries:
+    """What waiting pods would get before, after, and once the evicted pods have ended."""
+
+    before: Waiting
+    after: Waiting
+    ended: Waiting
+
+
+def _ended(
+    world: World, before: Side, after: Side, waiting: Waiting, bounds: BlastBounds
+) -> Waiting:
+    """Try the waiting pods without those that the change evicts; the world is used up."""
+    evicted = _evicted(before, after, waiting)
+    if not evicted:
+        return waiting
+    world.end(evicted)
+    return blasting_waiting.waiting(world, bounds.waiting_max)
+
+
+def _evicted(before: Side, after: Side, waiting: Waiting) -> list[Place]:
+    """The pods that only the change evicts; none when every waiting pod has a place."""
+    if all((pod.namespace, pod.name) in waiting.nodes for pod in waiting.pods):
+        return []
+    return sorted(set(after.pods) - set(before.pods))
+
+
 def _with_waiting(
-    world: World, found: BlastRadius, before: Waiting, after: Waiting, bounds: BlastBounds
+    world: World, found: BlastRadius, tries: _Tries, bounds: BlastBounds
 ) -> BlastRadius:
     """The answer with what becomes of pods that wait."""
-    fates = blasting_waiting.waiting_fates(world, before, after)
+    after = tries.after
+    fates = blasting_waiting.waiting_fates(world, tries.before, after, tries.ended)
     counts = Counter(fate.prospect for fate in fates)
     left_out = dict(found.left_out)
     if len(fates) > bounds.listed_max:

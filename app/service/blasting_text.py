@@ -139,6 +139,8 @@ def _claims(found: BlastRadius) -> str:
 def _waiting(found: BlastRadius) -> str:
     totals = found.totals
     parts = [f"{totals['waiting_fits']} of {totals['waiting']} would fit from then on"]
+    if freed := totals["waiting_freed"]:
+        parts.append(f"{freed} once the evicted pods have ended")
     if kept := totals["waiting_kept"]:
         parts.append(f"{kept} would fit without the change only")
     return ", ".join(parts)
@@ -148,6 +150,9 @@ def _waiting_pod(pod: WaitingFate) -> str:
     owner = f" of {pod.owner}" if pod.owner else ""
     if pod.prospect is Prospect.FITS:
         return f"{pod.namespace}/{pod.name}{owner} would get a place on {pod.node}"
+    if pod.prospect is Prospect.FREED:
+        ended = "once the evicted pods have ended"
+        return f"{pod.namespace}/{pod.name}{owner} would get a place on {pod.node} {ended}"
     return f"{pod.namespace}/{pod.name}{owner} would get none; without the change, on {pod.node}"
 
 

@@ -1,7 +1,9 @@
 """What a change means to pods that wait: those that would fit from then on, or no longer.
 
-All of them are tried on the state before and on the state after, as the scheduler would if it tried
-them now, one after the other. What evicted pods give back is not counted: they have yet to end.
+All of them are tried on the state before, on the state after, and on the state after without the
+pods that the change evicts, as the scheduler would if it tried them now, one after the other. The
+last state has what these pods give back: room, ports, and the devices of claims that nobody else
+has reserved. Nobody is evicted for a waiting pod, and pods that replace evicted ones are not there.
 """
 
 from collections.abc import Mapping
@@ -40,21 +42,28 @@ def waiting(world: World, waiting_max: int) -> Waiting:
     )
 
 
-def waiting_fates(world: World, before: Waiting, after: Waiting) -> list[WaitingFate]:
-    """The pods that wait and for which the change makes a difference, by namespace and name."""
+def waiting_fates(
+    world: World, before: Waiting, after: Waiting, ended: Waiting
+) -> list[WaitingFate]:
+    """The pods that wait and for which the change makes a difference, by namespace and name.
+
+    `ended` is the state in which the evicted pods have ended.
+    """
     pods = {(pod.namespace, pod.name) for side in (before, after) for pod in side.pods}
     found = []
     for place in sorted(pods):
         old, new = before.nodes.get(place, ""), after.nodes.get(place, "")
-        if bool(old) == bool(new):
+        later = ended.nodes.get(place, "")
+        if bool(old) == bool(new) and (new or not later):
             continue
+        prospect = Prospect.FITS if new else Prospect.FREED if later else Prospect.KEPT
         found.append(
             WaitingFate(
                 namespace=place[0],
                 name=place[1],
                 owner=owner_of(world, place),
-                prospect=Prospect.FITS if new else Prospect.KEPT,
-                node=new or old,
+                prospect=prospect,
+                node=new or later or old,
             )
         )
     return found

@@ -6,12 +6,13 @@ run in a thread. Commands are decided by the same rules as every write; eviction
 eviction controller's own state, devices those of the inventory.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 
 import msgspec
 
 from app.domain.allocation import AllocatedState
+from app.domain.controllers import pods
 from app.domain.controllers import registry as controllers
 from app.domain.controllers.eviction import EvictionReconciler, TaintState
 from app.domain.controllers.eviction.state import Place
@@ -26,6 +27,8 @@ from app.domain.controllers.resources import (
     RESOURCE_GROUP,
     RULES,
     SLICES,
+    claim_key,
+    pod_key,
 )
 from app.domain.controllers.scheduling import SchedulingReconciler
 from app.domain.controllers.scheduling.attempt import Rules as SchedulingRules
@@ -34,13 +37,14 @@ from app.domain.devices.device_selectors import SelectorCompiler
 from app.domain.devices.inventory import Inventory, SliceChange
 from app.domain.devices.model import PoolId
 from app.domain.devices.patches import ClassFilter
-from app.domain.log import Actor, Event, EventType, HistoryInfo, ObjectKey, Revision, Stamp
+from app.domain.log import Actor, Draft, Event, EventType, HistoryInfo, ObjectKey, Revision, Stamp
 from app.domain.log.chain import seal
 from app.domain.objects import lifecycle
 from app.domain.objects.commands import Command
 from app.domain.objects.decided import Decided
 from app.domain.objects.profile import Profile
 from app.domain.objects.rules import Rules
+from app.domain.values import json_tree
 from app.domain.values.json_tree import JsonObject
 from app.domain.values.timestamps import Instant
 from app.service.views import LiveViews, compiler_of
@@ -185,6 +189,48 @@ class World:
                 revision=Revision(self.objects.revision + 1),
             )
         )
+
+    def end(self, places: Iterable[Place]) -> None:
+        """Show the state without these pods, and without what only they had reserved."""
+        self.allocated = self.allocated.copy()
+        uids: set[str] = set()
+        claims: set[ObjectKey] = set()
+        for place in places:
+            key = pod_key(*place)
+            tree = self.objects.get(key)
+            if tree is None:
+                continue
+            facts = pods.facts(tree)
+            uids.add(facts.uid)
+            names = [found.name for found in pods.named_claims(facts)]
+            for name in filter(None, [*names, facts.extended_claim]):
+                claims.add(claim_key(facts.namespace, name))
+            self.remove(key)
+        for key in sorted(claims):
+            self._unreserve(key, uids)
+
+    def _unreserve(self, key: ObjectKey, uids: Set[str]) -> None:
+        """Take reservations from a claim; without any it holds no devices."""
+        tree = self.objects.get(key)
+        if tree is None:
+            return
+        status = dict(json_tree.mapping(tree, "status"))
+        reserved = json_tree.objects(status, "reservedFor")
+        kept = [reference for reference in reserved if reference.get("uid") not in uids]
+        if len(kept) == len(reserved):
+            return
+        status["reservedFor"] = kept
+        if not kept:
+            self.allocated.remove_claim(tree)
+            status = {}
+        draft = Draft(
+            type=EventType.OBJECT_UPDATED,
+            key=key,
+            uid=json_tree.text(tree, "metadata", "uid"),
+            tree={**tree, "status": status},
+            stamp=Stamp(time=self.now, actor=_ASKER, verb="update"),
+        )
+        self.fold(seal(draft, Revision(self.objects.revision + 1), b""))
 
     def pretend(self, key: ObjectKey) -> None:
         """Let eviction see a rule as if its effect were NoExecute, as upstream's preview does."""

@@ -2,6 +2,7 @@
 
 from app.domain.controllers.registry import Options
 from app.domain.log import HistoryInfo
+from app.domain.values import json_tree
 from app.service import blasting, blasting_text, blasting_world
 from app.service.blast_radius import BlastRadius
 from app.service.blasting import Delete
@@ -29,6 +30,93 @@ def told(found: BlastRadius) -> dict[str, tuple[str, str]]:
 def totals(found: BlastRadius) -> tuple[int, int, int]:
     names = ("waiting", "waiting_fits", "waiting_kept")
     return tuple(found.totals[name] for name in names)
+
+
+def paired(**request: object) -> Cluster:
+    """A pod that holds both devices of the only node, and one that waits for one of them."""
+    cluster = Cluster()
+    cluster.device_class()
+    cluster.node()
+    cluster.slice(devices=2)
+    cluster.template("two", count=2)
+    cluster.template("one", **request)
+    cluster.pod("pair", template="two")
+    cluster.settle()
+    cluster.pod("waits", template="one")
+    return cluster.settle()
+
+
+def narrow(device: str = "gpu-0") -> blasting.Put:
+    return rule("bad", pool="n1", device=device)
+
+
+def test_waiting_pod_gets_what_an_evicted_one_gives_back():
+    cluster = paired()
+    found = ask(cluster, narrow())
+    assert told(found) == {"waits": ("freed", "n1")}
+    assert (totals(found), found.totals["waiting_freed"]) == ((1, 0, 0), 1)
+    lines = list(blasting_text.lines(found, 5))
+    place = lines.index(
+        "waiting pods: 0 of 1 would fit from then on, 1 once the evicted pods have ended"
+    )
+    assert lines[place + 1] == (
+        "  default/waits would get a place on n1 once the evicted pods have ended"
+    )
+
+
+def test_what_is_given_back_is_what_happens_when_the_change_is_made():
+    cluster = paired()
+    (change,) = [narrow()]
+    cluster.apply(json_tree.copy(change.tree))
+    cluster.settle()
+    assert "nodeName" not in cluster.must("pods", "waits")["spec"]
+    cluster.kill("pair")
+    cluster.wait(15)
+    assert cluster.must("pods", "waits")["spec"]["nodeName"] == "n1"
+    assert cluster.devices_of(cluster.claim_of("waits")) == ["n1/gpu-1"]
+
+
+def test_device_that_stays_tainted_is_given_to_nobody_who_does_not_tolerate_it():
+    cluster = paired()
+    found = ask(cluster, rule("bad"))
+    assert told(found) == {}
+    tolerant = [{"operator": "Exists"}]
+    cluster = paired(tolerations=tolerant)
+    assert told(ask(cluster, rule("bad"))) == {"waits": ("freed", "n1")}
+
+
+def test_evicted_pod_gives_its_room_back():
+    cluster = Cluster()
+    cluster.device_class()
+    cluster.node(cpu="1")
+    cluster.slice(devices=2)
+    cluster.template()
+    cluster.pod("big", template="gpu", requests={"cpu": "1"})
+    cluster.settle()
+    cluster.pod("waits", template="gpu", requests={"cpu": "1"})
+    cluster.settle()
+    assert told(ask(cluster, narrow())) == {"waits": ("freed", "n1")}
+
+
+def test_devices_that_somebody_else_has_reserved_are_not_given_back():
+    cluster = paired()
+    name = cluster.claim_of("pair")
+    tree = json_tree.copy(cluster.must("resourceclaims", name))
+    other = {"apiGroup": "batch", "resource": "jobs", "name": "job", "uid": "uid-1"}
+    tree["status"]["reservedFor"].append(other)
+    cluster.update("resourceclaims", tree, "status")
+    assert told(ask(cluster, narrow())) == {}
+
+
+def test_existing_rule_tells_what_evicted_pods_would_give_back():
+    cluster = paired()
+    cluster.line.controllers = ()
+    change = narrow()
+    cluster.apply(json_tree.copy(change.tree))
+    state = frozen(cluster)
+    found = blasting.blast_of_rule(state, "bad")
+    assert told(found) == {"waits": ("freed", "n1")}
+    assert blasting.blast_of_rule(state, "bad") == found
 
 
 def test_new_devices_are_given_to_as_many_waiting_pods_as_fit():
