@@ -6,7 +6,8 @@ which something becomes due is part of its queue view.
 """
 
 from collections.abc import Sequence
-from typing import Protocol, TypeAlias
+from contextlib import AbstractContextManager
+from typing import Protocol, TypeAlias, runtime_checkable
 
 import msgspec
 
@@ -104,6 +105,17 @@ class Reconciler(Protocol):
     def due(self) -> Instant | None: ...
 
     def redecide(self, views: Views, decision: Event) -> Plan | None: ...
+
+
+@runtime_checkable
+class StepReconciler(Reconciler, Protocol):
+    """A controller that decides about several keys in one step, each decision after the others.
+
+    Inside `redeciding` nothing is folded, and nobody else looks at the views: what a decision
+    assumes of those before it may be left in them from one `redecide` to the next.
+    """
+
+    def redeciding(self) -> AbstractContextManager[None]: ...
 
 
 class Readers:

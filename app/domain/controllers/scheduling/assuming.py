@@ -48,12 +48,16 @@ class Assumptions:
         self._touched: set[ObjectKey] = set()
         self._held: list[Assumption] = []
         self._in_flight: dict[Place, list[tuple[JsonObject, JsonObject]]] = {}
+        self._put_in = 0
+        self._into: AllocatedState | None = None
+        self._stays = False
 
     def __len__(self) -> int:
         return len(self._held)
 
     def clear(self) -> None:
         """Begin a new step."""
+        self.rest()
         self._held.clear()
         self._touched.clear()
 
@@ -74,23 +78,58 @@ class Assumptions:
     @contextmanager
     def in_force(self, allocated: AllocatedState, first: int | None = None) -> Iterator[None]:
         """Everything assumed so far (or the first so many) counts inside, nothing of it outside."""
-        for claims in self._in_flight.values():
-            for claim, allocation in claims:
-                allocated.add_in_flight(claim, allocation)
-        for found in self._held[:first]:
-            self._put(found, allocated)
+        if self._into is None:
+            self._into = allocated
+            for claims in self._in_flight.values():
+                for claim, allocation in claims:
+                    allocated.add_in_flight(claim, allocation)
+        self._count_first(allocated, len(self._held) if first is None else first)
         try:
             yield
         finally:
-            self.written.clear()
-            for found in reversed(self._held[:first]):
+            if not self._stays:
+                self.rest()
+
+    @contextmanager
+    def staying(self) -> Iterator[None]:
+        """Inside, what is in force for one decision stays so until the next one wants it otherwise.
+
+        For decisions that are made one after the other while nothing is folded; each would put in
+        again what those before it had.
+        """
+        self._stays = True
+        try:
+            yield
+        finally:
+            self._stays = False
+            self.rest()
+
+    def rest(self) -> None:
+        """Nothing that is assumed counts any more."""
+        allocated = self._into
+        if allocated is None:
+            return
+        self._count_first(allocated, 0)
+        for claims in self._in_flight.values():
+            for claim, _ in claims:
+                allocated.remove_in_flight(claim)
+        self._into = None
+
+    def _count_first(self, allocated: AllocatedState, wanted: int) -> None:
+        """Put in or take out, so that the first `wanted` of what is held count."""
+        wanted = min(wanted, len(self._held))
+        if self._put_in > wanted:
+            for found in reversed(self._held[wanted : self._put_in]):
                 self._nodes.release(found.pod.place)
                 for claim, allocation in found.claims:
                     allocated.remove_in_flight(claim)
                     self._devices.touch_pools_of(allocation)
-            for claims in self._in_flight.values():
-                for claim, _ in claims:
-                    allocated.remove_in_flight(claim)
+            self.written.clear()
+            for found in self._held[:wanted]:
+                self.written.update(found.written)
+        for found in self._held[self._put_in : wanted]:
+            self._put(found, allocated)
+        self._put_in = wanted
 
     def hold(self, place: Place, claims: list[tuple[JsonObject, JsonObject]]) -> None:
         """A decision is in the log and its claims are still to be written: they are in flight."""
@@ -123,6 +162,7 @@ class Assumptions:
         self._held.append(found)
         self.note(claim.key for claim in result.claims)
         self._put(found, allocated)
+        self._put_in += 1
 
     def _put(self, found: Assumption, allocated: AllocatedState) -> None:
         self._nodes.bind(found.pod)
