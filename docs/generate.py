@@ -48,8 +48,8 @@ def views_page() -> str:
         "# View tables",
         "",
         "Made by folding the log; every table also begins with the column `history`. Instants are",
-        "`timestamptz`. `history` is the number of a history, which the table `histories` gives its",
-        "name; `docs/how-to/incident.md` tells how to connect.",
+        "`timestamptz`. `history` is the number of a history, which the table `histories` gives",
+        "its name; `docs/how-to/incident.md` tells how to connect.",
         "",
     ]
     for projection in all_projections():
