@@ -7,6 +7,7 @@ is `writes`. Parity: controllers.md 3.3 to 3.7 and 4.2 to 4.5.
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import partial
+from itertools import compress, islice
 
 from app.domain.allocation.allocator import INVALID_POOLS
 from app.domain.allocation.summary import CausesOf
@@ -252,9 +253,13 @@ def _walk_in_runs(cycle: Cycle, order: list[NodeInfo], first: int) -> tuple[list
         turned[unknown] = states[place] = FITS if fits else REFUSED
         found += fits
         position = unknown + 1
-    fitting = [place for place, state in enumerate(turned) if state == FITS][:wanted]
+    fitting = list(islice(compress(range(count), turned.translate(_FITTING)), wanted))
     looked_at = fitting[-1] + 1 if len(fitting) >= wanted else count
     return [order[(first + place) % count] for place in fitting], looked_at
+
+
+_FITTING = bytes(state == FITS for state in range(256))
+"""Makes 1 of the state of a node that fits, 0 of all others."""
 
 
 def _fits(cycle: Cycle, info: NodeInfo, looked_at: int) -> bool:
