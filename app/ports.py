@@ -5,7 +5,7 @@ one contract suite under `tests/contracts` runs against each filling. Times are 
 microseconds UTC; all waiting has a bound that the caller gives.
 """
 
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from typing import Protocol
 
@@ -265,12 +265,4 @@ class Meter(Protocol):
 
     def observe(self, name: str, seconds: float, /, **labels: str) -> None:
         """Put a value into a histogram."""
-        ...
-
-
-class EventStream(Protocol):
-    """A live tail of one history."""
-
-    def __aiter__(self) -> AsyncIterator[list[Event]]:
-        """Batches of events, in order, without gaps."""
         ...

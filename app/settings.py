@@ -174,7 +174,6 @@ class Settings(BaseSettings):
     blasts_at_once_max: int = Field(1, ge=1, description="Blast questions answered at a time")
 
     # Allocation and explanation
-    search_steps_max: int = Field(5_000_000, ge=1, description="Steps of one node's search")
     summary_bytes_max: int = Field(4_096, ge=1024, description="Size of a decision's summary")
     summary_nodes_max: int = Field(
         512, ge=0, description="Nodes of a decision whose devices' causes are counted"

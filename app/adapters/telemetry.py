@@ -5,7 +5,6 @@ bounded: past the bound, new ones are added up under labels that all read `overf
 """
 
 from collections.abc import Callable, Iterable
-from functools import partial
 from typing import TypeAlias
 
 import prometheus_client
@@ -102,24 +101,3 @@ class Telemetry:
             if len(known) < self._series_max:
                 known[place] = found
         return found
-
-
-class NoTelemetry:
-    """A Meter that forgets; for commands that serve no metrics."""
-
-    def count(self, name: str, amount: float = 1.0, /, **labels: str) -> None:
-        """Forget."""
-
-    def counter(self, name: str, /, **labels: str) -> Callable[[], None]:
-        """What forgets."""
-        return partial(self.count, name, **labels)
-
-    def observer(self, name: str, /, **labels: str) -> Callable[[float], None]:
-        """What forgets."""
-        return partial(self.observe, name, **labels)
-
-    def gauge(self, name: str, value: float, /, **labels: str) -> None:
-        """Forget."""
-
-    def observe(self, name: str, seconds: float, /, **labels: str) -> None:
-        """Forget."""

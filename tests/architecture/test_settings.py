@@ -1,5 +1,6 @@
 """Every bound and choice is described once, and the reference page says the same."""
 
+import ast
 from pathlib import Path
 
 from app.settings import Settings
@@ -10,6 +11,16 @@ PAGE = Path(__file__).resolve().parent.parent.parent / "docs" / "reference" / "s
 def test_every_setting_says_what_it_is_for() -> None:
     silent = [name for name, field in Settings.model_fields.items() if not field.description]
     assert not silent, silent
+
+
+def test_every_setting_is_read_somewhere() -> None:
+    read = {
+        node.attr
+        for path in (PAGE.parent.parent.parent / "app").rglob("*.py")
+        for node in ast.walk(ast.parse(path.read_text()))
+        if isinstance(node, ast.Attribute)
+    }
+    assert sorted(set(Settings.model_fields) - read) == []
 
 
 def test_reference_page_names_every_setting() -> None:

@@ -17,7 +17,7 @@ import msgspec
 from app.adapters.history import json_text
 from app.adapters.history.limits import BoundReached, ImportLimits
 from app.domain.log import ObjectKey
-from app.domain.log.records import CHANGES, Op, Record, TimeQuality, comparable_version
+from app.domain.log.records import Record, TimeQuality, comparable_version
 from app.domain.values.json_tree import JsonObject
 from app.domain.values.timestamps import Instant
 
@@ -184,11 +184,6 @@ class Spool:
 def key_of(text: str) -> ObjectKey:
     """The key that a row's text stands for."""
     return ObjectKey(*text.split("\0"))
-
-
-def is_change(op: str) -> bool:
-    """True for the stored name of an operation that gives, changes or removes an object."""
-    return Op(op) in CHANGES
 
 
 def replace_times(rows: Iterable[tuple[int | None, bool]]) -> list[Instant | None]:

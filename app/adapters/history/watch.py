@@ -88,7 +88,6 @@ class _Run:
     seen: set[ObjectKey] = field(default_factory=set)
     ended: bool = False
     marked: int | None = None
-    ended_at: str = ""
 
 
 def scan(source: ByteSource, number: int, notes: Notes) -> WatchFile:
@@ -266,7 +265,6 @@ def _note_leading(run: _Run, kind: str, key: ObjectKey, version: str, item: _Obj
         return
     if kind != "ADDED" or key in run.seen:
         run.ended = True
-        run.ended_at = "" if kind == "ADDED" else item.metadata.created
         return
     run.seen.add(key)
     run.keys.append(key)

@@ -40,11 +40,6 @@ class EventType(StrEnum):
     CONTROLLER_RESTARTED = "ControllerRestarted"
 
 
-OBJECT_TYPES = frozenset(
-    {EventType.OBJECT_CREATED, EventType.OBJECT_UPDATED, EventType.OBJECT_DELETED}
-)
-"""The types whose body is an API object."""
-
 _CREATED, _UPDATED, _DELETED = (
     EventType.OBJECT_CREATED,
     EventType.OBJECT_UPDATED,

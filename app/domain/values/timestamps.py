@@ -65,11 +65,6 @@ def _second(seconds: int) -> str:
     return (EPOCH + timedelta(seconds=seconds)).isoformat(timespec="seconds")[:19]
 
 
-def truncate(instant: Instant) -> Instant:
-    """The same instant cut to whole seconds."""
-    return Instant(instant - instant % SECOND)
-
-
 def from_datetime(moment: datetime) -> Instant:
     """The instant of an aware datetime."""
     return Instant((moment - EPOCH) // timedelta(microseconds=1))
