@@ -40,6 +40,9 @@ class _Near:
     def get(self, key: ObjectKey) -> JsonObject | None:
         return self._objects.get(key)
 
+    def event(self, key: ObjectKey) -> Event | None:
+        return self._objects.event(key)
+
     def keys(self, group: str, resource: str, namespace: str | None = None) -> list[ObjectKey]:
         return self._keys[group, resource]
 
