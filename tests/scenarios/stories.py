@@ -230,6 +230,12 @@ _FACTS: dict[str, dict[str, Callable[[JsonObject], str]]] = {
         "ready": lambda tree: str(json_tree.integer(tree, "status", "readyReplicas") or 0),
         "progressing": _condition("Progressing"),
     },
+    "jobs": {
+        "active": lambda tree: str(json_tree.integer(tree, "status", "active") or 0),
+        "failed": lambda tree: str(json_tree.integer(tree, "status", "failed") or 0),
+        "complete": _condition("Complete"),
+        "gave-up": _condition("Failed"),
+    },
     "poddisruptionbudgets": {
         "expected": lambda tree: str(tree["status"]["expectedPods"]),
         "healthy": lambda tree: str(tree["status"]["currentHealthy"]),
@@ -566,6 +572,26 @@ def _deployment(
     )
 
 
+def _job(story: Story, name: str, *, template: str, ignore: str = "") -> None:
+    """A Job whose pods run for ever and fail when they are ended; `ignore` is a condition."""
+    entry = {"name": "gpu", "resourceClaimTemplateName": template}
+    pod: JsonObject = {
+        "metadata": {
+            "annotations": {"redra.dev/run-seconds": "100000", "redra.dev/exit-code": "143"}
+        },
+        "spec": {
+            "restartPolicy": "Never",
+            "containers": [{"name": "main", "image": "busybox:1"}],
+            "resourceClaims": [entry],
+        },
+    }
+    spec: JsonObject = {"template": pod, "backoffLimit": 0}
+    if ignore:
+        rule = {"action": "Ignore", "onPodConditions": [{"type": ignore}]}
+        spec |= {"podFailurePolicy": {"rules": [rule]}, "podReplacementPolicy": "Failed"}
+    story.cluster.create("batch/v1", "Job", name, spec=spec)
+
+
 def _scale(story: Story, name: str, replicas: str) -> None:
     story.cluster.patch("deployments", name, {"spec": {"replicas": int(replicas)}})
 
@@ -590,6 +616,7 @@ _HANDLERS: dict[str, Callable[..., str | None]] = {
     "effect": _effect,
     "delete": _delete,
     "budget": _budget,
+    "job": _job,
     "evict": _evict,
     "unready": _unready,
     "lose": _lose,

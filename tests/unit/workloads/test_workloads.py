@@ -217,6 +217,22 @@ class TestStatefulSet:
         cluster.settle()
         assert cluster.names("pods") == ["web-0"]
 
+    def test_next_pod_waits_until_the_one_before_is_available(self):
+        cluster = cluster_of()
+        workload(cluster, "StatefulSet", replicas=2, minReadySeconds=30)
+        cluster.wait(29)
+        assert cluster.names("pods") == ["web-0"]
+        cluster.wait(1)
+        assert cluster.names("pods") == ["web-0", "web-1"]
+        cluster.wait(30)
+        changed = template(terminationGracePeriodSeconds=7)
+        cluster.patch("statefulsets", "web", {"spec": {"template": changed}})
+        uid = cluster.must("pods", "web-0")["metadata"]["uid"]
+        cluster.wait(29)
+        assert cluster.must("pods", "web-0")["metadata"]["uid"] == uid
+        cluster.wait(40)
+        assert cluster.must("pods", "web-0")["metadata"]["uid"] != uid
+
     def test_parallel_pods_come_together(self):
         cluster = cluster_of(kubelet=False)
         workload(cluster, "StatefulSet", replicas=3, podManagementPolicy="Parallel")
@@ -313,6 +329,21 @@ class TestDaemonSet:
         cluster.wait(40)
         assert pods(cluster) == []
 
+    def test_pod_stays_on_a_node_that_takes_no_more_and_comes_no_more(self):
+        cluster = cluster_of(nodes=1)
+        workload(cluster, "DaemonSet")
+        cluster.settle()
+        (before,) = pods(cluster)
+        taint = [{"key": "only", "effect": "NoSchedule"}]
+        cluster.patch("nodes", "n1", {"spec": {"taints": taint}})
+        cluster.wait(40)
+        assert [pod["metadata"]["uid"] for pod in pods(cluster)] == [before["metadata"]["uid"]]
+        found = status(cluster, "daemonsets")
+        assert (found["desiredNumberScheduled"], found["numberMisscheduled"]) == (0, 1)
+        cluster.delete("pods", before["metadata"]["name"])
+        cluster.wait(40)
+        assert pods(cluster) == []
+
     def test_new_template_replaces_one_pod_at_a_time(self):
         cluster = cluster_of(nodes=3)
         workload(cluster, "DaemonSet")
@@ -404,6 +435,62 @@ class TestJob:
         cluster.patch("jobs", "web", {"spec": {"suspend": False}})
         cluster.wait(30)
         assert condition(cluster, "jobs", "Complete")[0] == "True"
+
+        said = cluster.messages("web")
+        assert [text for text in said if "Job" in text] == [
+            "Job suspended", "Job resumed", "Job completed",
+        ]  # fmt: skip
+
+    def test_evicted_pod_does_not_count_when_the_policy_says_so(self):
+        rule = {"action": "Ignore", "onPodConditions": [{"type": "DisruptionTarget"}]}
+        cluster = cluster_of()
+        cluster.device_class()
+        cluster.slice("n1")
+        cluster.template()
+        made = job_template("1000", code="143")
+        made["spec"]["resourceClaims"] = [{"name": "gpu", "resourceClaimTemplateName": "gpu"}]
+        workload(
+            cluster, "Job", pod=made, backoffLimit=0, podFailurePolicy={"rules": [rule]},
+            podReplacementPolicy="Failed",
+        )  # fmt: skip
+        cluster.wait(5)
+        (first,) = cluster.names("pods")
+        cluster.rule()
+        cluster.wait(40)
+        assert cluster.messages(first).count("Marking for deletion") == 1
+        found = status(cluster, "jobs")
+        assert (found.get("failed", 0), found["active"]) == (0, 1)
+        (second,) = cluster.names("pods")
+        assert second != first
+
+    @pytest.mark.parametrize(
+        ("values", "operator", "failed"),
+        [([3, 42], "In", 1), ([3], "In", 3), ([3], "NotIn", 1), ([42], "NotIn", 3)],
+    )
+    def test_exit_code_may_fail_the_whole_job(self, values, operator, failed):
+        codes = {"operator": operator, "values": values}
+        rules = [
+            {"action": "Ignore", "onPodConditions": [{"type": "DisruptionTarget"}]},
+            {"action": "FailJob", "onExitCodes": codes},
+        ]
+        cluster = cluster_of()
+        workload(
+            cluster, "Job", pod=job_template(code="42"), backoffLimit=2,
+            podFailurePolicy={"rules": rules}, podReplacementPolicy="Failed",
+        )  # fmt: skip
+        cluster.wait(200)
+        assert status(cluster, "jobs")["failed"] == failed
+        _, reason, message = condition(cluster, "jobs", "Failed")
+        if failed == 1:
+            (name,) = cluster.names("pods")
+            assert (reason, message) == (
+                "PodFailurePolicy",
+                f"Container main for pod default/{name} failed with exit code 42 "
+                "matching FailJob rule at index 1",
+            )
+            assert cluster.messages("web")[-1] == message
+        else:
+            assert reason == "BackoffLimitExceeded"
 
     def test_deleted_pod_counts_as_failed_and_is_replaced(self):
         cluster = cluster_of()

@@ -30,11 +30,15 @@ _TOLERATED = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Set:
-    """`wanted` are the nodes that shall have a pod, `pods` all pods by node, terminating too."""
+    """`wanted` are the nodes that shall have a pod, `pods` all pods by node, terminating too.
+
+    Nodes that `keep` a pod get none: a taint with NoSchedule ends nobody.
+    """
 
     situation: Situation
     revision: Revision
     wanted: tuple[str, ...]
+    keep: frozenset[str]
     pods: dict[str, list[JsonObject]]
 
 
@@ -55,10 +59,11 @@ def sync(situation: Situation) -> Answer:
 def _read(situation: Situation) -> _Set:
     objects = situation.objects
     template = json_tree.mapping(situation.tree, "spec", "template")
+    nodes = [node for key in objects.keys(*NODES) if (node := objects.get(key)) is not None]
     wanted = tuple(
-        key.name
-        for key in objects.keys(*NODES)
-        if (node := objects.get(key)) is not None and _may_run(template, node)
+        node["metadata"]["name"]
+        for node in nodes
+        if _may_run(template, node, ("NoSchedule", "NoExecute"))
     )
     pods: dict[str, list[JsonObject]] = {}
     for pod in situation.owned(PODS):
@@ -67,11 +72,15 @@ def _read(situation: Situation) -> _Set:
         situation=situation,
         revision=revisions.present(situation, "DaemonSet"),
         wanted=wanted,
+        keep=frozenset(
+            node["metadata"]["name"] for node in nodes if _may_run(template, node, ("NoExecute",))
+        ),
         pods=pods,
     )
 
 
-def _may_run(template: JsonView, node: JsonView) -> bool:
+def _may_run(template: JsonView, node: JsonView, effects: tuple[str, ...]) -> bool:
+    """Whether selectors allow the node, and its taints with these effects are tolerated."""
     spec = json_tree.mapping(template, "spec")
     name = json_tree.text(node, "metadata", "name")
     labels = json_tree.labels(node, "metadata", "labels")
@@ -88,7 +97,7 @@ def _may_run(template: JsonView, node: JsonView) -> bool:
     return all(
         any(_tolerates(toleration, taint) for toleration in tolerations)
         for taint in json_tree.objects(node, "spec", "taints")
-        if taint.get("effect") in ("NoSchedule", "NoExecute")
+        if taint.get("effect") in effects
     )
 
 
@@ -163,7 +172,7 @@ def _misplaced(found: _Set) -> list[Step]:
     steps: list[Step] = []
     for node in sorted(found.pods):
         pods = [pod for pod in found.pods[node] if not pods_of.is_leaving(pod)]
-        kept = 1 if node in found.wanted else 0
+        kept = 1 if node in found.keep else 0
         pods.sort(key=lambda pod: (pods_of.is_finished(pod), pod["metadata"]["creationTimestamp"]))
         for index, pod in enumerate(pods):
             name = pod["metadata"]["name"]

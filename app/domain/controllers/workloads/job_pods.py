@@ -39,14 +39,15 @@ class JobPods:
         return sum(
             json_tree.integer(status, "restartCount") or 0
             for pod in self.active
-            for status in json_tree.objects(pod, "status", "containerStatuses")
+            for field in ("initContainerStatuses", "containerStatuses")
+            for status in json_tree.objects(pod, "status", field)
         )
 
 
 def of_job(situation: Situation) -> JobPods:
     """All pods of the Job, sorted into what matters to it."""
     pods = situation.owned(PODS)
-    only_failed = json_tree.text(situation.tree, "spec", "podReplacementPolicy") == "Failed"
+    only_failed = replaces_failed_only(json_tree.mapping(situation.tree, "spec"))
     ended = tuple(
         pod
         for pod in pods
@@ -59,6 +60,13 @@ def of_job(situation: Situation) -> JobPods:
         ended=ended,
         leaving=sum(1 for p in pods if pods_of.is_leaving(p) and not pods_of.is_finished(p)),
     )
+
+
+def replaces_failed_only(spec: JsonView) -> bool:
+    """Whether terminating pods are waited for: asked for, or because failures are judged."""
+    if json_tree.text(spec, "podReplacementPolicy") == "Failed":
+        return True
+    return isinstance(spec.get("podFailurePolicy"), dict)
 
 
 def has_succeeded(pod: JsonView) -> bool:

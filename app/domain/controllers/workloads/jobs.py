@@ -1,13 +1,13 @@
 """Job: pods that end, until enough have succeeded or too many have failed.
 
 One step counts what has ended, another makes or deletes pods, the last one writes what is left of
-the status. Success and failure policies of pods and indexes are not looked at.
+the status. Success policies, and limits for the failures of single indexes, are not looked at.
 """
 
 from dataclasses import dataclass
 
 from app.domain.controllers.event_objects import MANAGER
-from app.domain.controllers.workloads import job_pods, pods_of
+from app.domain.controllers.workloads import failure_policy, job_pods, pods_of
 from app.domain.controllers.workloads.answer import Answer, Report, Situation, Step
 from app.domain.controllers.workloads.job_pods import JobPods
 from app.domain.objects.commands import Command, DeleteObject, Propagation
@@ -97,6 +97,12 @@ def _count_ended(job: _Job) -> list[Step]:
             continue
         steps.append(command)
         field = "succeeded" if job_pods.has_succeeded(pod) else "failed"
+        if field == "failed":
+            verdict = failure_policy.judge(job.spec, pod)
+            if verdict.message and not job.condition("FailureTarget"):
+                _put(job, "FailureTarget", "True", failure_policy.REASON, verdict.message)
+            if not verdict.counts:
+                continue
         index = job_pods.index_of(pod)
         if field == "succeeded" and job.is_indexed and index is not None:
             job.done.add(index)
@@ -114,7 +120,9 @@ def _decide(job: _Job) -> tuple[list[Step], Instant | None]:
         return _end(job, "FailureTarget", "Failed", verdict), None
     if job.spec.get("suspend") is True:
         return _suspend(job), None
-    _resume(job)
+    if said := _resume(job):
+        _refresh(job)
+        return [pods_of.with_status(job.situation, job.status), said], None
     if _is_complete(job):
         return _end(job, "SuccessCriteriaMet", "Complete", _REACHED), None
     missing = _missing(job)
@@ -182,13 +190,16 @@ def _suspend(job: _Job) -> list[Step]:
     return [pods_of.with_status(job.situation, job.status), report]
 
 
-def _resume(job: _Job) -> None:
-    """Set what a running Job has; written with the next status."""
+def _resume(job: _Job) -> Step | None:
+    """Set what a running Job has, written with the next status; what there is to say about it."""
+    said: Step | None = None
     if job.condition("Suspended"):
+        said = Report(reason="Resumed", message="Job resumed")
         _put(job, "Suspended", "False", "JobResumed", "Job resumed")
         job.status.pop("startTime", None)
     if "startTime" not in job.status:
         job.status["startTime"] = timestamps.seconds_text(job.situation.now)
+    return said
 
 
 def _is_complete(job: _Job) -> bool:
@@ -211,7 +222,7 @@ def _missing(job: _Job) -> list[int | None]:
     else:
         wanted = min(wanted, completions - job.number("succeeded"))
     occupied = list(job.pods.active)
-    if json_tree.text(job.spec, "podReplacementPolicy") == "Failed":
+    if job_pods.replaces_failed_only(job.spec):
         occupied = [pod for pod in job.pods.all if not pods_of.is_finished(pod)]
     room = min(wanted - len(occupied), job.situation.pods_max)
     if room <= 0:

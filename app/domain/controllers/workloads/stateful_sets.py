@@ -30,11 +30,17 @@ class _Set:
     replicas: int
     partition: int
     is_ordered: bool
+    ready_seconds: int
     pods: dict[int, JsonObject]
 
     @property
     def ordinals(self) -> range:
         return range(self.start, self.start + self.replicas)
+
+    def is_available(self, pod: JsonObject) -> bool:
+        """Whether the pod has been ready for `minReadySeconds`: only then the next one's turn."""
+        since = pods_of.available_at(pod, self.ready_seconds)
+        return since is not None and since <= self.situation.now
 
 
 def sync(situation: Situation) -> Answer:
@@ -70,6 +76,7 @@ def _read(situation: Situation) -> _Set:
         replicas=json_tree.integer(spec, "replicas") or 0,
         partition=partition or 0,
         is_ordered=spec.get("podManagementPolicy") != "Parallel",
+        ready_seconds=json_tree.integer(spec, "minReadySeconds") or 0,
         pods=pods,
     )
 
@@ -91,7 +98,7 @@ def _present(found: _Set) -> list[Step]:
             pass
         elif pods_of.is_finished(pod):
             steps += _recreate(found, pod)
-        elif pods_of.ready_since(pod) is not None:
+        elif found.is_available(pod):
             continue
         if found.is_ordered:
             break
@@ -194,7 +201,7 @@ def _outdated(found: _Set) -> list[Step]:
             return []
         if _revision(pod) != found.revision.name:
             return _delete(found, pod)
-        if pods_of.ready_since(pod) is None:
+        if not found.is_available(pod):
             return []
     return []
 
@@ -210,8 +217,7 @@ def _status(found: _Set) -> Answer:
     tree = situation.tree
     pods = [pod for pod in found.pods.values() if not pods_of.is_finished(pod)]
     staying = [pod for pod in pods if not pods_of.is_leaving(pod)]
-    seconds = json_tree.integer(tree, "spec", "minReadySeconds") or 0
-    counts = pods_of.count(staying, seconds, situation.now)
+    counts = pods_of.count(staying, found.ready_seconds, situation.now)
     updated = sum(1 for pod in staying if _revision(pod) == found.revision.name)
     is_done = updated == counts.ready == len(pods) == found.replicas and not found.partition
     current = found.revision.name if is_done else found.current

@@ -1,0 +1,68 @@
+"""podFailurePolicy of a Job: does a failed pod count, and does it end the Job?
+
+The first rule that fits decides; a pod that none fits counts. An evicted pod bears the condition
+DisruptionTarget, so that a Job can leave evictions out. Parity: upstream's job controller, texts
+included; FailIndex counts like Count, as without a limit for each index.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from app.domain.values import json_tree
+from app.domain.values.json_tree import JsonObject, JsonView
+
+REASON = "PodFailurePolicy"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Verdict:
+    """Whether the pod counts as failed; with a `message` the Job has failed because of it."""
+
+    counts: bool = True
+    message: str = ""
+
+
+def judge(spec: JsonView, pod: JsonView) -> Verdict:
+    """What the policy of the Job says of a failed pod."""
+    for number, rule in enumerate(json_tree.objects(spec, "podFailurePolicy", "rules")):
+        what = _fitting(rule, pod)
+        if not what:
+            continue
+        action = json_tree.text(rule, "action")
+        if action == "Ignore":
+            return Verdict(counts=False)
+        if action == "FailJob":
+            return Verdict(message=f"{what} matching {action} rule at index {number}")
+        return Verdict()
+    return Verdict()
+
+
+def _fitting(rule: JsonView, pod: JsonView) -> str:
+    """What of the pod fits the rule, in words; empty when nothing does."""
+    namespace = json_tree.text(pod, "metadata", "namespace")
+    place = f"{namespace}/{json_tree.text(pod, 'metadata', 'name')}"
+    codes = rule.get("onExitCodes")
+    if isinstance(codes, dict):
+        for status, code in _exits(pod):
+            name = json_tree.text(codes, "containerName")
+            container = json_tree.text(status, "name")
+            if name and name != container:
+                continue
+            if (code in (codes.get("values") or ())) == (codes.get("operator") == "In"):
+                return f"Container {container} for pod {place} failed with exit code {code}"
+        return ""
+    for pattern in json_tree.objects(rule, "onPodConditions"):
+        for condition in json_tree.objects(pod, "status", "conditions"):
+            wanted = (pattern.get("type"), pattern.get("status") or "True")
+            if (condition.get("type"), condition.get("status")) == wanted:
+                return f"Pod {place} has condition {condition['type']}"
+    return ""
+
+
+def _exits(pod: JsonView) -> Iterator[tuple[JsonObject, int]]:
+    """The containers that have ended with an error, regular ones first."""
+    for field in ("containerStatuses", "initContainerStatuses"):
+        for status in json_tree.objects(pod, "status", field):
+            code = json_tree.integer(status, "state", "terminated", "exitCode")
+            if code:
+                yield status, code
