@@ -5,6 +5,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any
 
+import msgspec
 import typer
 
 from app.cli import console
@@ -109,31 +110,17 @@ def replay(
         def tell(_doing: str, revision: int, until: int) -> None:
             progress.to(revision, until)
 
-        if mode is Mode.FOLD:
-            folded = console.run(
-                lambda: run(lambda store, name: replays.fold(store, settings, name, to, tell))
-            )
-            _print_fold(folded.to_json(), output)
-            return
-        if mode is Mode.DECIDE:
-            decided = console.run(
-                lambda: run(
-                    lambda store, name: replays.decide(
-                        store, settings, name, to, tell, chosen, profile
-                    )
-                )
-            )
-            _print_decide(decided.to_json(), output)
-            if not decided.explained:
-                raise typer.Exit(1)
-            return
-        verified = console.run(
-            lambda: run(
-                lambda store, name: replays.verify(store, settings, name, to, tell, profile)
-            )
-        )
-    _print_verify(verified.to_json(), output)
-    if not verified.agrees:
+        async def work(store: Any, name: str) -> Any:
+            match mode:
+                case Mode.FOLD:
+                    return await replays.fold(store, settings, name, to, tell)
+                case Mode.DECIDE:
+                    return await replays.decide(store, settings, name, to, tell, chosen, profile)
+                case Mode.VERIFY:
+                    return await replays.verify(store, settings, name, to, tell, profile)
+
+        report = console.run(lambda: run(work))
+    if not _print(mode, report, output):
         raise typer.Exit(1)
 
 
@@ -174,6 +161,21 @@ def _files(sources: Sequence[str]) -> tuple[Path, ...]:
     if there[0].is_dir() and "/" not in sources[0]:
         console.note(f"{sources[0]} is read as the folder ./{sources[0]}, not as a history")
     return there
+
+
+def _print(mode: Mode, report: Any, output: Output) -> bool:
+    """Print a report; whether it is as it should be."""
+    tree = report.to_json()
+    match mode:
+        case Mode.FOLD:
+            _print_fold(tree, output)
+            return True
+        case Mode.VERIFY:
+            _print_verify(tree, output)
+            return bool(report.agrees)
+        case Mode.DECIDE:
+            _print_decide(tree, output)
+            return bool(report.explained)
 
 
 def _print_fold(report: Mapping[str, Any], output: Output) -> None:
@@ -239,5 +241,10 @@ def _print_compared(name: str, compared: Mapping[str, Any]) -> None:
     for found in compared["differences"][:SHOWN_MAX]:
         console.say(
             f"  revision {found['revision']}, {found['subject']}, {found['path']}: recorded "
-            f"{found['recorded']!r}, again {found['again']!r}"
+            f"{_side(found['recorded'])}, again {_side(found['again'])}"
         )
+
+
+def _side(value: object) -> str:
+    """What one side has, as JSON on one line."""
+    return "nothing" if value is None else msgspec.json.encode(value).decode()
