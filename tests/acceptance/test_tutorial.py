@@ -1,7 +1,9 @@
 """The pages that promise it are true: their blocks run and print what they show."""
 
+import contextlib
 import os
 import re
+import signal
 import socket
 import subprocess
 import sys
@@ -14,7 +16,10 @@ from tests.shared_data import shared_path
 ROOT = Path(__file__).resolve().parent.parent.parent
 DOCS = ROOT / "docs"
 
-pytestmark = [pytest.mark.database, pytest.mark.slow, pytest.mark.timeout(240)]
+SECONDS_MAX = 560
+"""Far more than a page needs; a machine may be busy with other things."""
+
+pytestmark = [pytest.mark.database, pytest.mark.slow, pytest.mark.timeout(600)]
 
 
 def steps(page: Path) -> list[tuple[str, list[str]]]:
@@ -34,6 +39,16 @@ def free_port() -> int:
         return int(probe.getsockname()[1])
 
 
+def end_session(leader: int) -> None:
+    """End the shell and all that it has started; with job control these are groups of their own."""
+    found = subprocess.run(
+        ["ps", "-o", "pid=", "-s", str(leader)], capture_output=True, text=True, check=False
+    )
+    for pid in found.stdout.split():
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(int(pid), signal.SIGTERM)
+
+
 def check_page(page: Path, *, folder: Path, log: Path, **environment: str) -> None:
     """Run the blocks of a page in a folder, one after the other in one shell."""
     marker = "=== end of step {number} ==="
@@ -50,17 +65,22 @@ def check_page(page: Path, *, folder: Path, log: Path, **environment: str) -> No
         **environment,
     }
     surroundings.pop("KUBECONFIG", None)
-    done = subprocess.run(
+    shell = subprocess.Popen(
         ["bash", "-c", "trap 'kill $(jobs -p) 2>/dev/null || true' EXIT\n" + "\n".join(script)],
         cwd=folder,
         env=surroundings,
-        capture_output=True,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
         text=True,
-        timeout=230,
+        start_new_session=True,
     )
+    try:
+        rest, errors = shell.communicate(timeout=SECONDS_MAX)
+    except subprocess.TimeoutExpired:
+        end_session(shell.pid)
+        raise
     said = log.read_text() if log.exists() else ""
-    assert done.returncode == 0, f"{done.stdout}\n{done.stderr}\n{said}"
-    rest = done.stdout
+    assert shell.returncode == 0, f"{rest}\n{errors}\n{said}"
     for number, (body, expected) in enumerate(steps(page)):
         printed, _, rest = rest.partition(marker.format(number=number))
         squeezed = re.sub(r"[ \n│├└─]+", " ", printed)

@@ -44,11 +44,12 @@ class EndlessGzip(io.RawIOBase):
 def test_ten_gigabytes_of_packed_zeros_are_refused_soon_and_in_little_memory():
     source = ByteSource("zeros.gz", lambda: EndlessGzip(10 * 1024 * MIB), LIMITS)
     tracemalloc.start()
-    began = time.monotonic()
+    # Of the processor, not of the clock: the machine may be busy.
+    began = time.process_time()
     with pytest.raises(InputError, match=r"times its size|longer than"):
         for _ in source.lines():
             pass
-    assert time.monotonic() - began < 5
+    assert time.process_time() - began < 5
     assert tracemalloc.get_traced_memory()[1] < 200 * MIB
     tracemalloc.stop()
 

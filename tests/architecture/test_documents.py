@@ -1,0 +1,150 @@
+"""What documents tell people to type exists: commands, options, settings, files, examples."""
+
+import re
+import shlex
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import typer
+import yaml
+
+from app.api import tokens
+from app.cli.application import root
+from app.settings import Settings
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+GENERATED = {"commands.md"}
+PAGES = [
+    ROOT / "README.md",
+    *(page for page in sorted((ROOT / "docs").rglob("*.md")) if page.name not in GENERATED),
+]
+FOLDERS = {"app", "docs", "tests", "bench", "examples", "migrations", "projections"}
+_STOP = re.compile(r"[|&;<>]+|[0-9]?>+.*|`")
+
+
+def blocks(page: Path, *languages: str) -> Iterator[str]:
+    """The fenced blocks of the languages."""
+    for language, body in re.findall(r"^```(\w*)\n(.*?)^```", page.read_text(), re.DOTALL | re.M):
+        if language in languages:
+            yield body
+
+
+def lines_of(body: str) -> Iterator[str]:
+    """The lines, those that go on inside quotes put together."""
+    begun = ""
+    for line in body.splitlines():
+        begun = f"{begun} {line}" if begun else line
+        if begun.count('"') % 2 == 0:
+            yield begun
+            begun = ""
+
+
+def typed(page: Path) -> Iterator[str]:
+    """Everything that a page shows as typed at a shell and that begins with redra."""
+    for body in blocks(page, "sh", "console", ""):
+        for line in lines_of(re.sub(r"\\\n", " ", body)):
+            yield from re.findall(r"(?:^|[;&|] |\$ |=\S+ )(redra .*)", line)
+    text = re.sub(r"^```.*?^```", "", page.read_text(), flags=re.DOTALL | re.M)
+    yield from re.findall(r"`(redra [^`]+)`", text)
+
+
+def words_of(text: str) -> list[str]:
+    """The words of one command, up to what the shell takes."""
+    found: list[str] = []
+    lexer = shlex.shlex(text, posix=True, punctuation_chars=True)
+    lexer.whitespace_split = True
+    lexer.commenters = "#"
+    for word in lexer:
+        if _STOP.fullmatch(word):
+            break
+        found.append(word)
+    return found
+
+
+COMMANDS = sorted({(page.name, text) for page in PAGES for text in typed(page)})
+
+
+def test_pages_show_commands() -> None:
+    assert len(COMMANDS) > 40
+
+
+@pytest.mark.parametrize(("page", "text"), COMMANDS)
+def test_command_of_a_page_is_understood(page: str, text: str) -> None:
+    group = typer.main.get_command(root)
+    assert isinstance(group, typer.core.TyperGroup)
+    name, *rest = words_of(text)[1:]
+    if name == "--help":
+        return
+    assert name in group.commands, f"{page}: {text}"
+    command = group.commands[name]
+    options = {option for parameter in command.params for option in parameter.opts}
+    options |= {option for parameter in command.params for option in parameter.secondary_opts}
+    shown = {
+        word.partition("=")[0] for word in rest if re.fullmatch(r"--?[a-z][-a-z=].*|-[a-z]", word)
+    }
+    assert shown <= options | {"--help"}, f"{page}: {text}"
+
+
+def test_settings_of_pages_exist() -> None:
+    known = {f"REDRA_{name.upper()}" for name in Settings.model_fields}
+    known |= {"REDRA_SHARED", "REDRA_CONFORMANCE", "REDRA_REWRITE"}
+    named = {
+        (page.name, found)
+        for page in PAGES
+        for found in re.findall(r"REDRA_[A-Z_]*[A-Z]", page.read_text())
+    }
+    assert [found for found in sorted(named) if found[1] not in known] == []
+
+
+def test_files_of_pages_exist() -> None:
+    """Paths of the checkout in backquotes; those with a pattern or of a reader's own are left."""
+    missing = []
+    for page in PAGES:
+        for text in re.findall(r"`([\w./-]+/[\w./-]*)`", page.read_text()):
+            if text.split("/")[0] in FOLDERS and not (ROOT / text).exists():
+                missing.append(f"{page.name}: {text}")
+    assert missing == []
+
+
+SECURE = ROOT / "docs" / "how-to" / "secure.md"
+
+
+def test_policy_of_the_page_is_read() -> None:
+    (text,) = [body for body in blocks(SECURE, "yaml") if body.startswith("rules:")]
+    policy = tokens.parse_policy(yaml.safe_load(text), place="policy")
+    assert len(policy.bindings("default")) == 3
+
+
+def test_tokens_of_the_page_are_read() -> None:
+    (text,) = [body for body in blocks(SECURE, "text") if "ann" in body]
+    found = tokens.parse_tokens(text.replace("…", "0123456789abcdef"), place="tokens")
+    assert found.uids == {"ann": "7", "ci": "8"}
+
+
+def test_compose_file_fits_the_program() -> None:
+    tree = yaml.safe_load((ROOT / "docker-compose.yml").read_text())
+    services = tree["services"]
+    known = {f"REDRA_{name.upper()}" for name in Settings.model_fields}
+    group = typer.main.get_command(root)
+    assert isinstance(group, typer.core.TyperGroup)
+    volumes = set()
+    for name, service in services.items():
+        needed = service.get("depends_on", {})
+        assert set(needed) <= set(services), name
+        for other, how in needed.items():
+            if how["condition"] == "service_healthy":
+                assert "healthcheck" in services[other]
+        if "build" in service:
+            assert set(service.get("environment", {})) <= known, name
+            program, command, *options = service["command"]
+            assert program == "redra"
+            opts = {
+                opt for p in group.commands[command].params for opt in (*p.opts, *p.secondary_opts)
+            }
+            assert {word for word in options if word.startswith("-")} <= opts
+            Settings(
+                **{k.removeprefix("REDRA_").lower(): v for k, v in service["environment"].items()}
+            )
+        volumes |= {text.partition(":")[0] for text in service.get("volumes", ())}
+    assert volumes == set(tree["volumes"])
