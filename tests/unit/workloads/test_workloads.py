@@ -209,6 +209,34 @@ class TestReplicaSet:
         refused = [text for text in cluster.messages("web") if text.startswith("Error creating")]
         assert "exceeded quota: q, requested: pods=1, used: pods=2, limited: pods=2" in refused[0]
 
+    def test_refused_pods_stand_in_the_conditions_until_they_can_be_made(self):
+        cluster = cluster_of()
+        cluster.create("v1", "ResourceQuota", "q", spec={"hard": {"pods": "2"}})
+        workload(cluster, "Deployment", replicas=3)
+        cluster.wait(5)
+        (name,) = cluster.names("replicasets")
+        for resource, owner in (("replicasets", name), ("deployments", "web")):
+            state, reason, message = condition(cluster, resource, "ReplicaFailure", owner)
+            assert (state, reason) == ("True", "FailedCreate")
+            assert "exceeded quota: q, requested: pods=1" in message
+        assert status(cluster, "replicasets", name)["readyReplicas"] == 2
+        since = cluster.line.head.revision
+        cluster.wait(60)
+        rewritten = [
+            event.key.resource
+            for event in cluster.line.events
+            if event.revision > since and event.key.resource != "events"
+        ]
+        assert rewritten == [], "a refusal that is known is not written again"
+        cluster.patch("resourcequotas", "q", {"spec": {"hard": {"pods": "5"}}})
+        cluster.wait(300)
+        assert len(pods(cluster)) == 3
+        for resource, owner in (("replicasets", name), ("deployments", "web")):
+            kinds = [
+                found["type"] for found in status(cluster, resource, owner).get("conditions", [])
+            ]
+            assert "ReplicaFailure" not in kinds
+
 
 class TestStatefulSet:
     def test_pods_come_one_after_the_other(self):

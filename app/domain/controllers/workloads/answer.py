@@ -73,6 +73,7 @@ class Workload:
 
     `dependents` are the resources it makes, `component` the name under which it reports.
     `release` answers the command that frees a dependent whose workload is gone, if any is needed.
+    `failed` answers what the status says after a step that was refused.
     `watches_nodes` queues every workload of the kind when a node changes.
     """
 
@@ -84,4 +85,5 @@ class Workload:
     dependents: frozenset[Place]
     sync: Callable[[Situation], Answer]
     release: Callable[[JsonObject], Command | None] | None = None
+    failed: Callable[[Situation, str], tuple[Step, ...]] | None = None
     watches_nodes: bool = False

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 
 from app.domain.controllers.workloads import pods_of
 from app.domain.controllers.workloads.answer import Answer, Situation
+from app.domain.controllers.workloads.replica_sets import REPLICA_FAILURE
 from app.domain.objects.commands import UpdateObject
 from app.domain.values import json_tree, timestamps
 from app.domain.values.json_tree import JsonObject, JsonView
@@ -39,6 +40,7 @@ def answer(
     due = None
     if new is not None:
         due = _judge_progress(situation, conditions, new, numbers, replicas)
+    conditions.take_over(_failure_of(new, sets))
     status: JsonObject = pods_of.without_zeros({**numbers}, "terminatingReplicas")
     if collisions := json_tree.integer(tree, "status", "collisionCount"):
         status["collisionCount"] = collisions
@@ -50,6 +52,15 @@ def answer(
     if annotations:
         command.tree["metadata"]["annotations"] = kept | annotations
     return Answer(steps=(command,), due=due)
+
+
+def _failure_of(new: JsonView | None, sets: Sequence[JsonView]) -> JsonView:
+    """Why pods of a set could not be made, of the new one first; empty when all could."""
+    for found in (*(() if new is None else (new,)), *sets):
+        for condition in json_tree.objects(found, "status", "conditions"):
+            if condition.get("type") == REPLICA_FAILURE:
+                return condition
+    return json_tree.EMPTY
 
 
 def _numbers(tree: JsonView, new: JsonView | None, sets: Sequence[JsonView]) -> dict[str, int]:
@@ -146,11 +157,23 @@ class _Conditions:
         except TimestampError:
             return self._now
 
+    def take_over(self, failure: JsonView) -> None:
+        """Say that pods are refused as long as a set says so."""
+        if failure:
+            self.put(
+                REPLICA_FAILURE,
+                json_tree.text(failure, "status"),
+                json_tree.text(failure, "reason"),
+                json_tree.text(failure, "message"),
+            )
+        else:
+            self.found = [one for one in self.found if one.get("type") != REPLICA_FAILURE]
+
     def put(self, kind: str, status: str, reason: str, message: str) -> None:
         """Set a condition. One of the same status and reason stays as it is, times included."""
         present = self.of(kind)
         is_same = (present.get("status"), present.get("reason")) == (status, reason)
-        if is_same and kind == "Available":
+        if is_same and kind in ("Available", REPLICA_FAILURE):
             return
         text = timestamps.seconds_text(self._now)
         since = present["lastTransitionTime"] if present.get("status") == status else text

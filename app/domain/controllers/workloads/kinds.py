@@ -28,6 +28,7 @@ REPLICA_SETS = Workload(
     component="replicaset-controller",
     dependents=frozenset({PODS}),
     sync=replica_sets.sync,
+    failed=replica_sets.failed,
 )
 STATEFUL_SETS = Workload(
     name="stateful-sets",

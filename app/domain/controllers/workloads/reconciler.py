@@ -128,22 +128,22 @@ class WorkloadReconciler:
         if not is_of(key, workload.place):
             freed = workload.release(tree) if workload.release is not None else None
             return () if freed is None else (freed,)
+        situation = Situation(
+            objects=objects,
+            key=key,
+            tree=tree,
+            now=now,
+            pods_max=1 if key in self._careful else PODS_MAX,
+        )
         problem = self._problems.pop(key, None)
         if problem is not None:
             self._reporting = key
             report = Report(
                 kind="Warning", reason="FailedCreate", message=f"Error creating: {problem}"
             )
-            return self._spoken(objects, tree, (report,), now)
-        answer = workload.sync(
-            Situation(
-                objects=objects,
-                key=key,
-                tree=tree,
-                now=now,
-                pods_max=1 if key in self._careful else PODS_MAX,
-            )
-        )
+            told = () if workload.failed is None else workload.failed(situation, problem)
+            return self._spoken(objects, tree, (report, *told), now)
+        answer = workload.sync(situation)
         if answer.due is not None:
             self._queue.add_at(key, answer.due, objects.revision)
         return without_refused(objects, self._spoken(objects, tree, answer.steps, now))

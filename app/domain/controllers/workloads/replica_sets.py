@@ -9,8 +9,12 @@ from collections import Counter
 from app.domain.controllers.resources import PODS
 from app.domain.controllers.workloads import pods_of
 from app.domain.controllers.workloads.answer import Answer, Report, Situation, Step
-from app.domain.values import json_tree
+from app.domain.values import json_tree, timestamps
 from app.domain.values.json_tree import JsonObject, JsonView
+from app.domain.values.timestamps import Instant
+
+REPLICA_FAILURE = "ReplicaFailure"
+"""The condition of a set, and of its Deployment, whose pods are refused."""
 
 DELETION_COST = "controller.kubernetes.io/pod-deletion-cost"
 
@@ -26,8 +30,21 @@ def sync(situation: Situation) -> Answer:
             return Answer(steps=_creates(situation, min(missing, situation.pods_max)))
         if missing < 0:
             return Answer(steps=_deletes(situation, active, min(-missing, situation.pods_max)))
-    leaving = sum(1 for pod in pods if pods_of.is_leaving(pod) and not pods_of.is_finished(pod))
-    return _status(situation, active, leaving)
+    return _status(situation, active, _leaving(pods))
+
+
+def failed(situation: Situation, problem: str) -> tuple[Step, ...]:
+    """The status of a set whose pods could not be made; the next one that can be written ends it.
+
+    Parity: the condition ReplicaFailure, which Deployments take over.
+    """
+    pods = situation.owned(PODS)
+    active = [pod for pod in pods if pods_of.is_active(pod)]
+    return _status(situation, active, _leaving(pods), problem).steps
+
+
+def _leaving(pods: list[JsonObject]) -> int:
+    return sum(1 for pod in pods if pods_of.is_leaving(pod) and not pods_of.is_finished(pod))
 
 
 def _creates(situation: Situation, count: int) -> tuple[Step, ...]:
@@ -85,7 +102,9 @@ def _reversed(text: str) -> tuple[int, ...]:
     return tuple(-ord(char) for char in text)
 
 
-def _status(situation: Situation, active: list[JsonObject], leaving: int) -> Answer:
+def _status(
+    situation: Situation, active: list[JsonObject], leaving: int, problem: str = ""
+) -> Answer:
     tree = situation.tree
     seconds = json_tree.integer(tree, "spec", "minReadySeconds") or 0
     counts = pods_of.count(active, seconds, situation.now)
@@ -102,9 +121,25 @@ def _status(situation: Situation, active: list[JsonObject], leaving: int) -> Ans
         "replicas",
         "terminatingReplicas",
     )
+    if problem:
+        status["conditions"] = [_failure(tree, problem, situation.now)]
     if status == tree.get("status"):
         return Answer(due=counts.due)
     return Answer(steps=(pods_of.with_status(situation, status),), due=counts.due)
+
+
+def _failure(tree: JsonView, problem: str, now: Instant) -> JsonObject:
+    """The condition; one that is there stays as it is."""
+    for found in json_tree.objects(tree, "status", "conditions"):
+        if found.get("type") == REPLICA_FAILURE:
+            return found
+    return {
+        "type": REPLICA_FAILURE,
+        "status": "True",
+        "lastTransitionTime": timestamps.seconds_text(now),
+        "reason": "FailedCreate",
+        "message": problem,
+    }
 
 
 def _labels(pod: JsonView) -> dict[str, str]:
