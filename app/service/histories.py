@@ -10,7 +10,7 @@ from anyio.abc import TaskGroup, TaskStatus
 
 from app.domain.errors import InputError, NotFound
 from app.domain.log import Actor, HistoryInfo, ObjectKey, Revision
-from app.domain.objects import priorities
+from app.domain.objects import priorities, services
 from app.domain.objects.commands import CreateObject
 from app.domain.objects.rules import Rules
 from app.domain.values.json_tree import JsonObject
@@ -45,8 +45,9 @@ def _namespace(name: str) -> CreateObject:
     return CreateObject(key=ObjectKey("", "namespaces", "", name), version="v1", tree=tree)
 
 
-def _priority_class(tree: JsonObject) -> CreateObject:
-    key = ObjectKey(priorities.GROUP, priorities.CLASSES, "", tree["metadata"]["name"])
+def _created(place: tuple[str, str], tree: JsonObject) -> CreateObject:
+    metadata = tree["metadata"]
+    key = ObjectKey(*place, metadata.get("namespace", ""), metadata["name"])
     return CreateObject(key=key, version="v1", tree=tree)
 
 
@@ -110,10 +111,16 @@ class Histories:
     async def create_cluster(
         self, name: str, *, seed: int = 0, settings: JsonObject | None = None
     ) -> HistoryRuntime:
-        """Make a history with the namespaces and priority classes of every cluster, and open it."""
+        """Make a history with what every cluster has, and open it.
+
+        That is namespaces, priority classes, and the service by which pods reach the API.
+        """
         runtime = await self.create(name, seed=seed, settings=settings)
         commands = [_namespace(found) for found in SYSTEM_NAMESPACES]
-        commands += [_priority_class(tree) for tree in priorities.system_classes()]
+        classes = (priorities.GROUP, priorities.CLASSES)
+        commands += [_created(classes, tree) for tree in priorities.system_classes()]
+        ranges = self._rules(runtime.info).services
+        commands.append(_created(services.SERVICES, services.of_the_api(ranges)))
         await runtime.submit_all(commands, actor=SERVER)
         return runtime
 

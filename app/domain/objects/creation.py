@@ -114,8 +114,10 @@ def create(
     admission.forget_empty(kind, tree)
     if kind.namespaced:
         quota.check_create(reader, kind, key, tree)
-    if reader.get(key) is not None:
-        raise rejections.already_exists(admission.as_asked(kind, group), key.name)
+    present = reader.get(key)
+    if present is not None:
+        ends = metadata.is_terminating(present)
+        raise rejections.already_exists(admission.as_asked(kind, group), key.name, ends=ends)
     warnings += _warnings(reader, kind, key, tree)
     if options.dry_run:
         return Decided(tree=tree, warnings=warnings, created=True)

@@ -46,10 +46,11 @@ def not_found(kind: Kind, name: str) -> NotFound:
     )
 
 
-def already_exists(kind: Kind, name: str) -> AlreadyExists:
-    """An object of that name is there."""
+def already_exists(kind: Kind, name: str, *, ends: bool = False) -> AlreadyExists:
+    """An object of that name is there, perhaps only until its deletion is through."""
+    beginning = "object is being deleted: " if ends else ""
     return AlreadyExists(
-        f'{kind.qualified_plural} "{name}" already exists',
+        f'{beginning}{kind.qualified_plural} "{name}" already exists',
         group=kind.group,
         resource=kind.plural,
         name=name,

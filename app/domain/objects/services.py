@@ -29,6 +29,7 @@ _BAND_MIN, _BAND_MAX, _BAND_STEP = 16, 256, 16
 """The first addresses of the range are left to who names one: a sixteenth, 16 to 256 of them."""
 
 _AFFINITY_SECONDS = 10_800
+_API_PORT = 6_443
 _WITH_PORTS = frozenset({"NodePort", "LoadBalancer"})
 _OF_ADDRESSES = ("clusterIP", "clusterIPs", "ipFamilies", "ipFamilyPolicy")
 
@@ -73,6 +74,21 @@ def parse_ranges(addresses: str, ports: str) -> ServiceRanges:
             cure="write it as 30000-32767",
         )
     return ServiceRanges(addresses=network, ports=range(int(first), int(last) + 1))
+
+
+def of_the_api(ranges: ServiceRanges) -> JsonObject:
+    """The service `kubernetes`, which has the first address of the range in every cluster."""
+    port = {"name": "https", "port": 443, "protocol": "TCP", "targetPort": _API_PORT}
+    return {
+        "apiVersion": "v1",
+        "kind": "Service",
+        "metadata": {
+            "name": "kubernetes",
+            "namespace": "default",
+            "labels": {"component": "apiserver", "provider": "kubernetes"},
+        },
+        "spec": {"clusterIP": str(ranges.addresses[1]), "ports": [port]},
+    }
 
 
 def fill(tree: JsonObject) -> None:
@@ -358,4 +374,11 @@ def _taken_ports(reader: ObjectsReader, own: str) -> frozenset[int]:
     )
 
 
-__all__ = ["ServiceRanges", "fill", "parse_ranges", "prepare_create", "prepare_update"]
+__all__ = [
+    "ServiceRanges",
+    "fill",
+    "of_the_api",
+    "parse_ranges",
+    "prepare_create",
+    "prepare_update",
+]

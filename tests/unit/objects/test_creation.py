@@ -589,3 +589,17 @@ def test_fields_of_a_gate_that_is_off_are_dropped(
 ) -> None:
     assert gone in repr(cluster(**{gate: True}).create(tree))
     assert gone not in repr(cluster(**{gate: False}).create(tree))
+
+
+def test_name_of_an_object_that_is_being_deleted_is_told_so():
+    made = cluster()
+    tree = pod("p")
+    tree["metadata"]["finalizers"] = ["a.example/b"]
+    made.create(tree)
+    with pytest.raises(AlreadyExists) as problem:
+        made.create(pod("p"))
+    assert problem.value.message == 'pods "p" already exists'
+    made.delete(key("pods", "p", "default"))
+    with pytest.raises(AlreadyExists) as problem:
+        made.create(pod("p"))
+    assert problem.value.message == 'object is being deleted: pods "p" already exists'

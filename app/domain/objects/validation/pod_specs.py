@@ -88,7 +88,8 @@ def _is_plain(container: JsonView) -> bool:
     """True for a container with nothing but a right image: as most are, so it is seen at once."""
     image = container.get("image")
     return (
-        bool(image)
+        isinstance(image, str)
+        and bool(image)
         and image == image.strip()
         and container.get("imagePullPolicy") in _PULL_POLICIES
         and not container.get("ports")
