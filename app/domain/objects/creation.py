@@ -190,7 +190,7 @@ def _prepare(
         case ("", "Pod"):
             pods.prepare_create(tree, reader)
         case ("", "Service"):
-            services.prepare_create(tree, reader, stamp, rules.services)
+            services.prepare_create(tree, reader, rules.services)
         case ("scheduling.k8s.io", "PriorityClass"):
             priorities.check_class(tree, reader)
         case ("", "Namespace"):

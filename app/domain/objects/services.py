@@ -1,8 +1,8 @@
 """Addresses and node ports of services: taken when a service is written, kept while it needs them.
 
-What is free is read off the services that exist, and where the search begins off the uid that the
-stamp carries, so the same write gives the same address again; the event has it, and a replay asks
-nobody. One family of addresses is served. Parity: api-surface.md 2; the texts are upstream's.
+What is free is read off the services that exist, and where the search begins off the uid of the
+service, so the same write gives the same address again; the event has it, and a replay asks nobody.
+One family of addresses is served. Parity: api-surface.md 2; the texts are upstream's.
 """
 
 import ipaddress
@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from app.domain.errors import InputError, Rejected
-from app.domain.log import ObjectKey, Stamp
+from app.domain.log import ObjectKey
 from app.domain.objects import field_errors
 from app.domain.objects.field_errors import FieldError
 from app.domain.objects.reader import ObjectsReader
@@ -111,18 +111,16 @@ def fill(tree: JsonObject) -> None:
         port.setdefault("targetPort", port.get("port", 0))
 
 
-def prepare_create(
-    tree: JsonObject, reader: ObjectsReader, stamp: Stamp, ranges: ServiceRanges
-) -> None:
+def prepare_create(tree: JsonObject, reader: ObjectsReader, ranges: ServiceRanges) -> None:
     """Give a new service its addresses and ports, in place. Raises Invalid."""
     spec = _spec(tree)
     if spec.get("clusterIP") and not spec.get("clusterIPs"):
         spec["clusterIPs"] = [spec["clusterIP"]]
-    _allocate(tree, spec, None, reader, stamp, ranges)
+    _allocate(tree, spec, None, reader, ranges)
 
 
 def prepare_update(
-    tree: JsonObject, old: JsonView, reader: ObjectsReader, stamp: Stamp, ranges: ServiceRanges
+    tree: JsonObject, old: JsonView, reader: ObjectsReader, ranges: ServiceRanges
 ) -> None:
     """Keep what the service has and still needs, give what it lacks, in place. Raises Invalid.
 
@@ -140,7 +138,7 @@ def prepare_update(
         for name in _OF_ADDRESSES:
             spec.pop(name, None)
     _keep_ports(spec, before)
-    _allocate(tree, spec, old, reader, stamp, ranges)
+    _allocate(tree, spec, old, reader, ranges)
 
 
 def _spec(tree: JsonObject) -> JsonObject:
@@ -210,20 +208,19 @@ def _allocate(
     spec: JsonObject,
     old: JsonView | None,
     reader: ObjectsReader,
-    stamp: Stamp,
     ranges: ServiceRanges,
 ) -> None:
     errors: list[FieldError] = []
-    own = json_tree.text(old or {}, "metadata", "uid")
+    own = json_tree.text(tree, "metadata", "uid")
     before = json_tree.mapping(old or {}, "spec")
     has_one = _needs_address(before) and bool(before.get("clusterIP"))
     if _needs_address(spec):
         errors += _set_families(spec, ranges)
         # One that has an address keeps it: another is refused by the rules of services.
         if not errors and not has_one and spec.get("clusterIP") != HEADLESS:
-            errors += _set_address(spec, own, reader, stamp, ranges)
+            errors += _set_address(spec, own, reader, ranges)
     if _needs_ports(spec) and not errors:
-        errors += _set_ports(spec, own, reader, stamp, ranges)
+        errors += _set_ports(spec, own, reader, ranges)
     if errors:
         name = json_tree.text(tree, "metadata", "name")
         raise field_errors.rejection("Service", "", name, errors)
@@ -251,7 +248,7 @@ def _set_families(spec: JsonObject, ranges: ServiceRanges) -> list[FieldError]:
 
 
 def _set_address(
-    spec: JsonObject, own: str, reader: ObjectsReader, stamp: Stamp, ranges: ServiceRanges
+    spec: JsonObject, own: str, reader: ObjectsReader, ranges: ServiceRanges
 ) -> list[FieldError]:
     """Take the address that is asked for, or a free one."""
     taken = _taken_addresses(reader, own)
@@ -259,7 +256,7 @@ def _set_address(
     if not text:
         if spec.get("clusterIPs"):
             return []  # the rules of services refuse it
-        found = _free_address(stamp.uid, taken, ranges.addresses)
+        found = _free_address(own, taken, ranges.addresses)
         spec["clusterIP"] = found
         spec["clusterIPs"] = [found]
         return []
@@ -300,7 +297,7 @@ def _free_address(uid: str, taken: frozenset[str], network: Network) -> str:
 
 
 def _set_ports(
-    spec: JsonObject, own: str, reader: ObjectsReader, stamp: Stamp, ranges: ServiceRanges
+    spec: JsonObject, own: str, reader: ObjectsReader, ranges: ServiceRanges
 ) -> list[FieldError]:
     """Take the node ports that are asked for, and free ones for the others."""
     taken = _taken_ports(reader, own)
@@ -328,10 +325,10 @@ def _set_ports(
     if spec.get("allocateLoadBalancerNodePorts") is not False:
         for port in ports:
             if not port.get("nodePort"):
-                port["nodePort"] = _free_port(stamp.uid, given, ranges.ports)
+                port["nodePort"] = _free_port(own, given, ranges.ports)
                 given.add(port["nodePort"])
     if _needs_health_port(spec) and not spec.get("healthCheckNodePort"):
-        spec["healthCheckNodePort"] = _free_port(stamp.uid, given, ranges.ports)
+        spec["healthCheckNodePort"] = _free_port(own, given, ranges.ports)
     return []
 
 

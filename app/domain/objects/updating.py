@@ -340,7 +340,7 @@ def _prepare(
             pods.add_tolerations(new["spec"])
             priorities.keep(new, old)
         case ("Service", ""):
-            services.prepare_update(new, old, reader, stamp, rules.services)
+            services.prepare_update(new, old, reader, rules.services)
         case ("PriorityClass", ""):
             priorities.check_class(new, reader)
         case ("Pod", "status"):

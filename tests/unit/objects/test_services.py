@@ -83,6 +83,14 @@ def test_every_service_has_an_address_of_its_own_until_the_range_is_full():
     assert made.create(service("s15"))["spec"]["clusterIP"] == free
 
 
+def test_port_given_by_a_change_is_the_one_that_a_create_would_have_given():
+    made, other = serving(), serving()
+    made.create(service())
+    changed = made.patch(PLACE, {"spec": {"type": "NodePort"}})
+    assert node_ports(changed) == node_ports(other.create(service(type="NodePort")))
+    assert node_ports(changed) != [30_000]
+
+
 def test_same_write_gives_the_same_address():
     assert serving().create(service()) == serving().create(service())
 
