@@ -119,6 +119,8 @@ def places_of(name: str) -> frozenset[Place]:
         return frozenset(((group, resource),))
     if name in quota_usage.COUNTED_BY_NAME:
         return frozenset(((CORE, name),))
+    if name in (quota_usage.NODE_PORTS, quota_usage.BALANCERS):
+        return frozenset((quota_usage.SERVICES,))
     if name == quota_usage.STORAGE or quota_usage.STORAGE_CLASS in name:
         return frozenset((quota_usage.VOLUME_CLAIMS,))
     plain = name.removeprefix(REQUESTS)

@@ -21,12 +21,15 @@ from app.domain.values.quantity import Format, Quantity, QuantityError
 
 CLAIMS = (RESOURCE, "resourceclaims")
 PODS = (CORE, "pods")
+SERVICES = (CORE, "services")
 VOLUME_CLAIMS = (CORE, "persistentvolumeclaims")
 
 DEVICES_SUFFIX = ".deviceclass.resource.k8s.io/devices"
 REQUESTS = "requests."
 LIMITS = "limits."
 HUGE_PAGES = "hugepages-"
+NODE_PORTS = "services.nodeports"
+BALANCERS = "services.loadbalancers"
 STORAGE = "requests.storage"
 STORAGE_CLASS = ".storageclass.storage.k8s.io/"
 """Between a class and what is counted of it: `requests.storage` or `persistentvolumeclaims`."""
@@ -75,6 +78,8 @@ def of_object(group: str, resource: str, tree: JsonView) -> dict[str, Quantity]:
         found[resource] = _ONE
         if (group, resource) == VOLUME_CLAIMS:
             found |= _of_volume_claim(tree)
+        elif (group, resource) == SERVICES:
+            found |= _of_service(json_tree.mapping(tree, "spec"))
     elif (group, resource) == CLAIMS:
         found |= _of_claim(tree)
     return found
@@ -194,6 +199,19 @@ def _of_pod(spec: JsonView) -> dict[str, Quantity]:
         if name in COMPUTE:
             found[f"{LIMITS}{name}"] = amount
     return found
+
+
+def _of_service(spec: JsonView) -> dict[str, Quantity]:
+    """Ports of every node, and balancers; one that wants no node ports counts for those it has."""
+    kind = json_tree.text(spec, "type")
+    ports = json_tree.objects(spec, "ports")
+    if kind == "NodePort":
+        return {NODE_PORTS: quantity.from_integer(len(ports))}
+    if kind != "LoadBalancer":
+        return {}
+    if spec.get("allocateLoadBalancerNodePorts") is False:
+        ports = [port for port in ports if port.get("nodePort")]
+    return {NODE_PORTS: quantity.from_integer(len(ports)), BALANCERS: _ONE}
 
 
 def _of_volume_claim(claim: JsonView) -> dict[str, Quantity]:

@@ -434,6 +434,29 @@ def volume_claim(cluster: Cluster, name: str, storage: str, storage_class: str =
     cluster.create("v1", "PersistentVolumeClaim", name, spec=spec)
 
 
+def test_services_count_with_their_node_ports_and_balancers():
+    limits = {"services": "9", "services.nodeports": "3", "services.loadbalancers": "1"}
+    cluster = cluster_with(**limits)
+
+    def service(name: str, kind: str, count: int, **more: object) -> None:
+        ports = [{"name": f"p{number}", "port": 80 + number} for number in range(count)]
+        cluster.create("v1", "Service", name, spec={"type": kind, "ports": ports, **more})
+
+    service("plain", "ClusterIP", 5)
+    service("two", "NodePort", 2)
+    with pytest.raises(Forbidden, match=r"requested: services\.nodeports=2, used: .*=2, limited"):
+        service("more", "NodePort", 2)
+    service("quiet", "LoadBalancer", 2, allocateLoadBalancerNodePorts=False)
+    with pytest.raises(Forbidden, match=r"exceeded quota: q, requested: services\.loadbalancers=1"):
+        service("second", "LoadBalancer", 1)
+    cluster.settle()
+    assert used(cluster) == {
+        "services": "3",
+        "services.nodeports": "2",
+        "services.loadbalancers": "1",
+    }
+
+
 def test_storage_is_limited_in_all_and_by_class():
     of_class = "fast.storageclass.storage.k8s.io"
     limits = {
