@@ -26,7 +26,6 @@ from app.domain.errors import InputError, LogError, Rejected
 root = typer.Typer(
     name="redra",
     no_args_is_help=True,
-    add_completion=False,
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
     help="Re-run Kubernetes Dynamic Resource Allocation: replay, explain, verify.",

@@ -104,6 +104,16 @@ def test_address_of_no_database_is_told_as_that() -> None:
     assert error.startswith("redra: the address of the database cannot be used (")
 
 
+@pytest.mark.parametrize(
+    ("line", "expected"),
+    [("redra wh", "why"), ("redra replay --mo", "--mode"), ("redra replay --mode v", "verify")],
+)
+def test_shells_complete_commands_options_and_choices(line: str, expected: str) -> None:
+    words = {"COMP_WORDS": line, "COMP_CWORD": str(line.count(" "))}
+    code, out, error = redra(_REDRA_COMPLETE="complete_bash", **words)
+    assert (code, out.split(), error) == (0, [expected], "")
+
+
 def test_unknown_command_ends_with_2() -> None:
     code, _, error = redra("nonsense")
     assert code == 2
