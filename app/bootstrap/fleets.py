@@ -259,7 +259,9 @@ class ServerTarget:
             raise BadRequest(f"{method} {path} was refused: {text}") from refusal
         except urllib.error.URLError as problem:
             raise InputError(
-                f"{self._url} does not answer: {problem.reason}", place="--server"
+                f"{self._url} does not answer: {problem.reason}",
+                place="--server",
+                cure="for a server with TLS name its folder with --data, and the history",
             ) from problem
 
 
