@@ -43,11 +43,11 @@ class Division:
     to `worth_percent` of what it is without. Places to divide at are `apart` events apart at least.
     """
 
-    start: int = 1_000_000
-    fold: int = 65
-    check: int = 60
-    decide: int = 250
-    allocate: int = 600
+    start: int = 1_300_000
+    fold: int = 75
+    check: int = 50
+    decide: int = 200
+    allocate: int = 500
     worth_percent: int = 90
     apart: int = 64
 
