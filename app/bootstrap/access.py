@@ -1,6 +1,8 @@
 """Who may reach a server, and how: its address, certificates, credentials and rules."""
 
+import errno
 import ipaddress
+import os
 import secrets
 import socket
 import ssl
@@ -81,6 +83,7 @@ def open_door(settings: Settings) -> Door:
         )
     authorization = _authorization(settings, address)
     known = _tokens(settings.tokens_file)
+    _make_folder(settings.data)
     if settings.tls:
         folder = CertificateFolder(settings.data / "pki", now=SystemClock().now())
         server = folder.server(_hosts(address))
@@ -110,6 +113,24 @@ def open_door(settings: Settings) -> Door:
         token_key=_token_key(settings),
     )
     return Door(address=address, credentials=credentials, authorization=authorization, token=token)
+
+
+def _make_folder(data: Path) -> None:
+    """The data folder, which keys and certificates are the first to need. Raises InputError."""
+    problem = ""
+    try:
+        data.mkdir(parents=True, exist_ok=True)
+    except OSError as refusal:
+        problem = refusal.strerror or str(refusal)
+    else:
+        if not os.access(data, os.W_OK | os.X_OK):
+            problem = os.strerror(errno.EACCES)
+    if problem:
+        raise InputError(
+            f"the folder cannot be written: {problem}",
+            place=str(data),
+            cure="choose another with --data",
+        )
 
 
 def _token_key(settings: Settings) -> bytes:

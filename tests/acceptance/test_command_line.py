@@ -114,6 +114,18 @@ def test_shells_complete_commands_options_and_choices(line: str, expected: str) 
     assert (code, out.split(), error) == (0, [expected], "")
 
 
+@pytest.mark.parametrize("options", [[], ["--tls"]])
+def test_data_folder_that_cannot_be_made_is_refused(tmp_path: Path, options: list[str]) -> None:
+    (tmp_path / "file").touch()
+    data = tmp_path / "file" / "data"
+    code, _, error = redra("up", "--listen", "127.0.0.1:0", *options, data=data)
+    assert code == 2
+    assert error == (
+        f"redra: {data}: the folder cannot be written: Not a directory; "
+        "choose another with --data\n"
+    )
+
+
 def test_unknown_command_ends_with_2() -> None:
     code, _, error = redra("nonsense")
     assert code == 2
