@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 MEASUREMENTS = (
-    *("log", "writer", "cpu", "folding", "importing", "allocation", "cel", "api"),
+    *("log", "writer", "cpu", "requests", "folding", "importing", "allocation", "cel", "api"),
     *("watching", "scheduling", "verifying", "memory", "blast"),
 )
 
