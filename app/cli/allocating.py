@@ -260,27 +260,28 @@ def _objects(document: Any) -> list[dict[str, Any]]:
 
 
 def _quirks(kind: Any, switches: list[str]) -> Any:
-    from app.domain.allocation.quirks import NOT_SWITCHES
+    from app.domain.allocation.quirks import NOT_SWITCHES, numbers_of
 
-    off: list[str] = []
+    off: set[str] = set()
     for switch in switches:
-        name, _, value = switch.partition("=")
+        name, _, value = switch.lower().partition("=")
         if value not in ("on", "off"):
             raise InputError(
                 f"{switch!r} is not a switch", place="--quirk", cure="write NAME=off or NAME=on"
             )
-        if reason := NOT_SWITCHES.get(name.lower()):
+        if reason := NOT_SWITCHES.get(name):
             raise InputError(f"quirk {name} has no switch: {reason}", place="--quirk")
-        if value == "off":
-            off.append(name)
-    try:
-        return kind.named(*off)
-    except KeyError as problem:
-        raise InputError(
-            f"there is no quirk {problem.args[0]!r}",
-            place="--quirk",
-            cure="use a number such as q3 or a mark such as counter-leak",
-        ) from problem
+        try:
+            numbers = set(numbers_of(name))
+        except KeyError as problem:
+            raise InputError(
+                f"there is no quirk {name!r}",
+                place="--quirk",
+                cure="use a number such as q3 or a mark such as counter-leak",
+            ) from problem
+        # What is said last holds.
+        off = off | numbers if value == "off" else off - numbers
+    return kind.named(*sorted(off))
 
 
 def _each_line(

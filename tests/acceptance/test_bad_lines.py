@@ -172,6 +172,15 @@ def test_a_quirk_without_a_switch_says_why(tmp_path: Path, capfd: pytest.Capture
     assert "quirk q19 has no switch" in error
 
 
+@pytest.mark.parametrize("switch", ["zz=on", "zz=off", "=on"])
+def test_an_unknown_quirk_is_refused_whichever_way(
+    tmp_path: Path, capfd: pytest.CaptureFixture, switch: str
+) -> None:
+    code, _, error = run(tmp_path, capfd, "allocate", GOOD, "--quirk", switch)
+    assert code == 2
+    assert "there is no quirk" in error
+
+
 def test_a_pace_without_decide_is_refused(capfd: pytest.CaptureFixture) -> None:
     code = application(["replay", "some-history", "--pace", "virtual"])
     error = capfd.readouterr().err
