@@ -248,6 +248,12 @@ def test_manifests_become_a_history_that_can_be_asked(tmp_path: Path) -> None:
     code, out, _ = redra("rebuild", "manifests", "-o", "json", data=data)
     assert code == 0
     assert all(row["same"] for row in json.loads(out))
+    question = "SELECT count(*) AS devices FROM view_devices"
+    code, out, error = redra("sql", question, "-o", "json", data=data)
+    assert (code, json.loads(out), error) == (0, [{"devices": 127}], "")
+    code, _, error = redra("fleet", "--profile", "nic", "--history", "manifests", data=data)
+    assert code == 2
+    assert "the history 'manifests' is a recording and cannot be changed" in error
     code, _, error = redra("import", EXAMPLES, "--history", "manifests", data=data)
     assert code == 2
     assert "exists already" in error
