@@ -30,8 +30,9 @@ from app.service.deciding_differences import Comparison, DecideReport
 from app.service.deciding_inputs import Input, command_of, is_terminating
 from app.service.deciding_names import RecordedNames
 from app.service.deciding_pace import Act, RecordedPace, known_instants
-from app.service.deciding_traces import Trace, is_event_object
+from app.service.deciding_traces import Trace, consumers, is_event_object
 from app.service.deciding_writers import Writer, Writers, is_kubelet
+from app.service.invariants import Violation
 from app.service.reconciling import Timeline
 from app.service.replaying import Progress, ReplayBounds, silent
 from app.service.taint_audit import TaintAudit
@@ -110,7 +111,7 @@ async def decide(
         inputs=recording.counts,
         notes=recording.not_comparable + run.not_comparable,
         ties=ties.taken,
-        violations=recording.violations,
+        violations=recording.violations(recorded),
         end=End(at=recording.last, later=recording.later),
     )
     return comparison.report()
@@ -177,6 +178,8 @@ class _Recording:
         self.counts: Counter[str] = Counter()
         self.not_comparable: Counter[str] = Counter()
         self.reached: dict[tuple[str, str], Instant] = {}
+        self._changed: dict[str, Instant] = {}
+        self._forbidden: dict[str, Instant | None] = {}
         self.starts: dict[str, Instant] = {}
         self.last = Instant(0)
 
@@ -186,14 +189,29 @@ class _Recording:
         Once `is_over` is set, only the pace and the names are learnt, and what will come `later`.
         """
         if not self.is_over:
+            before = len(self._audit.found)
             self._audit.before(event)
+            if len(self._audit.found) > before:
+                self._forbidden[event.uid] = self._rule_of(self._audit.found[-1][1])
             self._views.fold(event)
         self._sort(event, known)
 
-    @property
-    def violations(self) -> set[str]:
-        """Uids of the claims that were allocated against a taint."""
-        return {event.uid for event, _ in self._audit.found}
+    def violations(self, pace: RecordedPace | None) -> dict[str, bool]:
+        """Uids of the claims that were allocated against a taint, and whether by a rule that had
+        been there when the attempt was made: its writes may have waited long for their limit."""
+        found: dict[str, bool] = {}
+        for event, _ in self._audit.found:
+            since = self._forbidden[event.uid]
+            pods = consumers(event.object)
+            began = [pace.began_before(pod) for pod in pods] if pace is not None else []
+            tried = min((each for each in began if each is not None), default=event.stamp.time)
+            found[event.uid] = since is not None and since < tried
+        return found
+
+    def _rule_of(self, violation: Violation) -> Instant | None:
+        """Since when the rule was there that a placement breaks; None when it is no rule."""
+        rules = [key.name for key in violation.objects if key.resource == "devicetaintrules"]
+        return max((self._changed.get(name, Instant(0)) for name in rules), default=None)
 
     def _sort(self, event: Event, known: Instant) -> None:
         if not self.is_over:
@@ -217,6 +235,8 @@ class _Recording:
         else:
             self._objects[event.key] = event.object
         note_reached(self.reached, event, known)
+        if event.key.resource == "devicetaintrules" and sort is Writer.OUTSIDE:
+            self._changed[event.key.name] = known
         is_decided = sort is Writer.DECIDED
         trace = self.later if self.is_over else self.trace
         trace.add(event, before, is_decided=is_decided)

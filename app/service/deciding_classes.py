@@ -74,11 +74,12 @@ _SAME_TIME = 15 * SECOND
 class Classes:
     """Finds the class of a difference from both traces.
 
-    `violations` are uids of claims whose recorded allocation a device taint rule forbade.
+    `violations` are uids of claims whose recorded allocation a taint forbade, with whether it was a
+    device taint rule that had been there when the attempt was made.
     """
 
     def __init__(
-        self, recorded: Trace, again: Trace, *, violations: Collection[str], end: End
+        self, recorded: Trace, again: Trace, *, violations: Mapping[str, bool], end: End
     ) -> None:
         self._recorded = recorded
         self._again = again
@@ -89,7 +90,7 @@ class Classes:
         for uid in violations:
             # What was placed against a rule there waits here, also for the same device.
             for concerned in (uid, self._pod_of(uid), *self._users(uid)):
-                self._concerned[concerned] = (Reason.IGNORED_RULES, "a rule forbids the device")
+                self._concerned[concerned] = self._of_violation(uid)
         self._sharing = {
             uid
             for claim, users in recorded.users.items()
@@ -181,7 +182,7 @@ class Classes:
         self, uid: str, takers: Mapping[str, list[tuple[str, Instant]]], *, is_first: bool
     ) -> Judgement:
         if uid in self._violations:
-            return Reason.IGNORED_RULES, "a rule forbids the recorded device"
+            return self._of_violation(uid)
         pod = self._pod_of(uid)
         if pod in self._recorded.replicas and is_first:
             return Reason.NOT_EMULATED, "replicas are spread over nodes by PodTopologySpread"
@@ -195,6 +196,11 @@ class Classes:
         if not is_first:
             return Reason.FOLLOWS, "devices are held by others than in the recording"
         return Reason.UNEXPLAINED, "the first allocation that differs"
+
+    def _of_violation(self, uid: str) -> Judgement:
+        if self._violations[uid]:
+            return Reason.IGNORED_RULES, "a rule forbids the recorded device"
+        return Reason.RACE, "the taint of the recorded device came while it was being allocated"
 
     def _pod_of(self, uid: str) -> str:
         for trace in (self._recorded, self._again):
@@ -260,6 +266,8 @@ class Classes:
         """Why one text is on one side only."""
         uid = found.uid
         text = _without_writer(piece)
+        if side == "again" and any(piece.endswith(late) for late in self._texts_after(uid)):
+            return Reason.AFTER_END, "it lies after the end"
         if _IN_FLIGHT in text:
             return Reason.IN_FLIGHT, "an attempt while the claim was being allocated"
         key = self._recorded.keys.get(uid)
@@ -272,8 +280,10 @@ class Classes:
         others = found.again if side == "recorded" else found.recorded
         if any(_without_writer(str(other)) == text for other in others):
             return Reason.RACE, "another writer, or another number of times"
-        if self._is_of_finished_pod(uid, text):
+        if self._is_of_finished_pod(uid, text, side):
             return Reason.FINISHED_POD, text
+        if side == "again" and self._is_for_pod_that_went(uid, text):
+            return Reason.RACE, "there the pod was gone before the claim controller looked"
         moved, detail = self._moved_or(uid, Reason.TIMING)
         if moved is not Reason.TIMING:
             return moved, detail
@@ -291,16 +301,27 @@ class Classes:
             return Reason.RACE, "consumers of a shared claim in another order"
         return Reason.UNEXPLAINED, piece
 
-    def _is_of_finished_pod(self, uid: str, text: str) -> bool:
-        """A write that upstream repeats for finished pods (C8, C22)."""
-        owner = self._recorded.owner_of.get(uid, uid)
-        done = self._recorded.finished.get(owner)
+    def _is_of_finished_pod(self, uid: str, text: str, side: str) -> bool:
+        """A write that upstream repeats for finished pods, now and then (C8, C22)."""
+        trace = self._recorded if side == "recorded" else self._again
+        owner = trace.owner_of.get(uid, uid)
+        done = trace.finished.get(owner)
         if done is None:
             return False
         words = ("created", "claims ", "reserved for", "no longer reserved", "removed")
         return text.startswith(words) and any(
             step.text == text and step.time >= done
-            for step in (*self._recorded.writes.get(uid, ()), *self._recorded.of_pod.get(uid, ()))
+            for step in (*trace.writes.get(uid, ()), *trace.of_pod.get(uid, ()))
+        )
+
+    def _is_for_pod_that_went(self, uid: str, text: str) -> bool:
+        """Whether a claim was made here for a pod that there was gone before anybody looked."""
+        pod = self._again.owner_of.get(uid, uid)
+        there = self._recorded.of_pod.get(pod, ())
+        return (
+            text in ("created", "removed")
+            and pod in self._recorded.removed
+            and not any(step.text == "created" for step in there)
         )
 
 

@@ -127,7 +127,7 @@ class Comparison:
         inputs: Mapping[str, int],
         notes: Counter[str],
         ties: Collection[str],
-        violations: Collection[str],
+        violations: Mapping[str, bool],
         end: End,
     ) -> None:
         self._history = history

@@ -25,8 +25,9 @@ UNSEEN = 2 * SECOND
 """How much later a key is looked at that the recording does not show at work (any more)."""
 
 UNSEEN_TRY = 10 * SECOND
-"""The same for pods whose attempts all came to what they came to there: the longest back-off. So
-long a pod also leaves a place alone that it did not get there: whose it was may come late."""
+"""The same for pods whose attempts all came to what they came to there, the longest back-off, and
+for evictions, which wait for the limit of their client. So long a pod also leaves a place alone
+that it did not get there: whose it was may come late."""
 
 COARSE = SECOND
 """By how much the instants of writes may be wrong that a source without times tells of."""
@@ -167,7 +168,8 @@ class RecordedPace:
         instants = self._acts.get(place, ())
         number = bisect_right(instants, self._passed.get(place, Instant(-1)))
         if number == len(instants):
-            return self._unseen_due(place, now, UNSEEN)
+            late = UNSEEN_TRY if queue == "eviction" else UNSEEN
+            return self._unseen_due(place, now, late)
         if instants[number] <= now:
             self._passed[place] = now
         return instants[number]
@@ -199,6 +201,12 @@ class RecordedPace:
         found.made = wanted
         found.left_since = None
         return None
+
+    def began_before(self, pod: str) -> Instant | None:
+        """The earliest instant of the first successful attempt for a pod; None without one."""
+        found = self._pods.get(pod)
+        placed = (each.first for each in found.tries if each.placing) if found else ()
+        return min(placed, default=None)
 
     def bind_delay(self, pod: str, now: Instant) -> tuple[Instant, Instant]:
         """When the claims of a pod that is placed now are written, and when it is bound.

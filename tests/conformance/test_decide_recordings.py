@@ -42,8 +42,9 @@ def silent(*_):
     pass
 
 
-async def replay(work, name, *, part="", profile="", gates=(), moment="", **more):
-    settings = choices.settings(profile=profile or PROFILES.get(name, "1.36"), gates=list(gates))
+async def replay(work, name, *, part="", profile="", gates=(), quirks=(), moment="", **more):
+    version = profile or PROFILES.get(name, "1.36")
+    settings = choices.settings(profile=version, gates=list(gates), quirks=list(quirks))
     store = stores.memory_store()
     path = shared_path("histories", name, part) if part else shared_path("histories", name)
     history = await replays.load_files(store, settings, (path,))
@@ -173,3 +174,11 @@ async def test_rules_are_honoured_when_the_profile_says_so_and_c24_explains_the_
     assert report.aspects[Aspect.DEVICES].different[Reason.IGNORED_RULES] == 4
     assert report.aspects[Aspect.EVICTIONS].different == {Reason.IGNORED_RULES: 3}
     assert report.explained
+
+
+async def test_second_claims_of_finished_pods_are_named_with_their_switches_on_too():
+    """Upstream makes them in every second case, the switches in each."""
+    report = await replay(replays.decide, "i-soak-short", quirks=["c8=on", "c22=on"])
+    assert report.explained
+    assert not any(report.aspects[aspect].different for aspect in LITERAL)
+    assert report.aspects[Aspect.WRITES].different[Reason.FINISHED_POD] > 30
