@@ -31,6 +31,8 @@ CLASS = "gpu.example.com"
 SHARED_CLASS = "shared.example.com"
 GATES = ("DRADeviceTaintRules", "DRAConsumableCapacity", "DRAPrioritizedList")
 MANAGER = "system:serviceaccount:kube-system:"
+RELEASE = "1.36"
+"""What the control plane is; a replay must be told so."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -165,7 +167,7 @@ class Soak:
         if self.load.quirks:
             quirks = replace(quirks, c8=True, c22=True)
         self.cluster = Cluster(
-            Profile(gates=dict.fromkeys(GATES, True)),
+            Profile(version=RELEASE, gates=dict.fromkeys(GATES, True)),
             Options(bind_delay=self.plane.bind_delay, pace=self.plane, quirks=quirks),
             seed=self.load.seed,
             kubelet=True,

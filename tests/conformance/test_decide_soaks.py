@@ -5,7 +5,7 @@ import pytest
 from app.bootstrap import choices, replays, stores
 from app.service.deciding_classes import Reason
 from app.service.deciding_differences import Aspect
-from tests.conformance.soak_recordings import Load, record
+from tests.conformance.soak_recordings import RELEASE, Load, record
 
 LITERAL = (Aspect.NODES, Aspect.DEVICES, Aspect.EVICTIONS, Aspect.RULES, Aspect.FINAL)
 """What is the same however late the writes came."""
@@ -24,7 +24,7 @@ WATCHED = ("limited", "taken and left at once", "deleted at once")
 
 
 async def decide(path, **more):
-    settings = choices.settings()
+    settings = choices.settings(profile=RELEASE)
     store = stores.memory_store()
     history = await replays.load_files(store, settings, (path,))
     return await replays.decide(store, settings, history, "", lambda *_: None, **more)
