@@ -20,8 +20,8 @@ EXPECTED = {
     "a version that is not read": 14,
     "not a kind of any release": 2,
     "fields that the version does not have": 21,
-    "invalid": 16,
-    "no apiVersion, kind or name": 4,
+    "invalid": 17,
+    "no apiVersion, kind or name": 3,
     "a format that is not read": 3,
     "no change in it": 1,
 }

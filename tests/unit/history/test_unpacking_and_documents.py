@@ -13,7 +13,9 @@ from app.adapters.history.limits import MIB, ImportLimits
 from app.adapters.history.opening import open_history
 from app.adapters.history.reading import ReadOptions
 from app.adapters.history.unpacking import ByteSource, bytes_source, gzip_bytes, zip_sources
+from app.bootstrap.rules import rules_for
 from app.domain.errors import InputError
+from app.domain.objects import profile
 
 LIMITS = ImportLimits()
 
@@ -200,3 +202,17 @@ def test_bounds_are_told_whatever_the_format_seems_to_be(tmp_path):
     path.write_text("\n".join(lines))
     with pytest.raises(InputError, match=r"bomb.yaml: aliases expand"):
         open_history([path], ReadOptions())
+
+
+def test_manifest_of_a_headless_service_is_taken(tmp_path):
+    # `clusterIPs` comes with the creation of a service; a file of manifests has had none.
+    options = ReadOptions(rules=rules_for(profile.from_settings({})))
+    path = tmp_path / "service.yaml"
+    head = "apiVersion: v1\nkind: Service\nmetadata: {name: peers, namespace: default}\n"
+    path.write_text(head + "spec: {clusterIP: None, ports: [{port: 80}]}\n")
+    with open_history([path], options) as recorded:
+        (record,) = recorded.records()
+    assert record.key.name == "peers"
+    path.write_text(head + "spec: {clusterIP: nowhere, ports: [{port: 80}]}\n")
+    with pytest.raises(InputError, match=r"clusterIPs\[0\]: Invalid value: \S*nowhere"):
+        open_history([path], options)

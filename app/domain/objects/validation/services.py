@@ -151,7 +151,9 @@ def _addresses(spec: JsonView) -> list[FieldError]:
     if not address:
         detail = "must be empty when `clusterIP` is not specified"
         return [invalid(path, listed, detail)] if listed else []
-    if not listed or listed[0] != address:
+    # A manifest leaves the list to its creation, which an imported one never has.
+    listed = listed or [address]
+    if listed[0] != address:
         return [invalid(path, listed, "first value must match `clusterIP`")]
     if HEADLESS in listed:
         detail = "'None' must be the first and only value"
