@@ -295,7 +295,7 @@ class Soak:
 
     def _rule(self) -> None:
         if self.rules and self.chance.random() < 0.4:
-            self.cluster.delete("devicetaintrules", self.rules.pop(0))
+            self.cluster.delete("devicetaintrules", self.rules.pop(0), version=_RULES)
             return
         self.named += 1
         name = f"rule-{self.named}"
@@ -304,7 +304,7 @@ class Soak:
             "deviceSelector": {"driver": DRIVER, "pool": self._node()},
             "taint": {"key": "example.com/maint", "effect": self.chance.choice(_EFFECTS)},
         }
-        version = "resource.k8s.io/v1beta2"
+        version = f"resource.k8s.io/{_RULES}"
         self.cluster.create(version, "DeviceTaintRule", name, spec=spec)
 
     def _cordon(self) -> None:
@@ -321,6 +321,9 @@ class Soak:
 
 
 _EFFECTS = ("NoSchedule", "NoExecute", "None")
+
+_RULES = "v1beta2"
+"""The version in which the release that is imitated serves rules."""
 
 
 def _devices(model: str, generation: int) -> list[JsonObject]:
