@@ -94,8 +94,8 @@ async def test_several_processes_find_what_one_finds(events: list[Event]) -> Non
 async def wait_for_processes(count: int) -> list[int]:
     """The processes as soon as all have been started; they load for much longer."""
     with anyio.fail_after(60):
-        while len(found := processes_of_ours()) < count:  # noqa: ASYNC110 nobody tells of them
-            await anyio.sleep(0.01)  # waits: for another process
+        while len(found := processes_of_ours()) < count:  # noqa: ASYNC110 see below
+            await anyio.sleep(0.01)  # waits: for processes that tell nobody of their start
     return found
 
 

@@ -96,7 +96,7 @@ class Peer:
         before = len(self.wire.sent)
         self.connection.data_received(text)
         for _ in range(5):
-            await asyncio.sleep(0)  # one turn of the loop, no time
+            await asyncio.sleep(0)  # waits: for the task of the answer to run
         return self.wire.sent[before:]
 
 
@@ -138,14 +138,14 @@ async def test_answers_keep_their_order_when_requests_do_not_wait():
     async def application(scope, receive, send):
         direct = scope["redra.direct"]
         bodies.append(direct.take_body())
-        await asyncio.sleep(0)  # another turn of the loop, no time
+        await asyncio.sleep(0)  # waits: for others, so that later answers could overtake
         assert direct.answer(200, ((b"content-length", b"2"),), bodies[-1])
 
     peer = Peer(application)
     one = b"POST /x HTTP/1.1\r\ncontent-length: 2\r\n\r\n"
     await peer.ask(one + b"11" + one + b"22" + one + b"33")
     for _ in range(5):
-        await asyncio.sleep(0)  # another turn of the loop, no time
+        await asyncio.sleep(0)  # waits: for the answers that stand in line
     assert bodies == [b"11", b"22", b"33"]
     assert [part[:2] for part in peer.wire.sent.split(b"\r\n\r\n")[1:]] == bodies
 
@@ -190,7 +190,7 @@ async def test_connection_with_a_request_under_way_is_not_idle():
     assert not peer.wire.is_closed
     go.set()
     for _ in range(5):
-        await asyncio.sleep(0)  # another turn of the loop, no time
+        await asyncio.sleep(0)  # waits: for the slow answer to be sent
     peer.timers.pass_to(11.0 * KEEP_ALIVE)
     assert peer.wire.is_closed
 

@@ -23,9 +23,9 @@ GZIP_MAGIC = b"\x1f\x8b"
 ZSTD_MAGIC = b"\x28\xb5\x2f\xfd"
 ZIP_MAGIC = b"PK\x03\x04"
 
-UNREADABLE = (OSError, EOFError, zipfile.BadZipFile, zlib.error, NotImplementedError, RuntimeError)
-"""What the standard library raises for damaged, encrypted or oddly packed entries and files:
-`zipfile` has NotImplementedError for a compression it does not know, which is told in words."""
+UNREADABLE = (OSError, EOFError, zipfile.BadZipFile, zlib.error, RuntimeError)
+"""What the standard library raises for damaged, encrypted or oddly packed entries and files;
+`zipfile` raises a RuntimeError for an encrypted entry and for a compression it does not know."""
 
 
 class ByteSource:

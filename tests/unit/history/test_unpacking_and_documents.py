@@ -99,6 +99,20 @@ def test_zip_entry_with_a_hostile_ratio_is_refused(tmp_path):
         zip_sources(path, "bomb.zip", LIMITS)
 
 
+def test_zip_entry_of_an_unknown_compression_is_refused(tmp_path):
+    path = tmp_path / "odd.zip"
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr("audit.log", "{}")
+    content = bytearray(path.read_bytes())
+    # The method of compression, in the header of the entry and in the directory.
+    for place in (8, content.index(b"PK\x01\x02") + 10):
+        content[place : place + 2] = b"\x63\x00"
+    path.write_bytes(content)
+    (source,) = zip_sources(path, "odd.zip", LIMITS)
+    with pytest.raises(InputError, match=r"audit\.log"):
+        list(source.lines())
+
+
 @pytest.mark.parametrize("opening", [b"[", b'{"a":'])
 @pytest.mark.parametrize("depth", [101, 10_000])
 def test_json_nested_too_deep_is_refused(opening, depth):
