@@ -101,6 +101,13 @@ class WorkQueue(Generic[Key]):
         """The key was dealt with: its next failure starts at the shortest delay."""
         self._failures.pop(key, None)
 
+    def settle(self, key: Key, problem: str | None, now: Instant) -> None:
+        """What was written for the key is stored, or was refused with a problem: then again."""
+        if problem is not None:
+            self.retry(key, now)
+        else:
+            self.forget(key)
+
     def drop(self, key: Key, until: Revision, now: Instant | None = None) -> None:
         """Remove what was added at or before revision `until`.
 

@@ -104,11 +104,7 @@ class DisruptionReconciler:
 
     def settled(self, plan: Plan, problem: str | None, now: Instant) -> None:
         """Try again after a refusal."""
-        key = tuple(plan.key.split("/"))
-        if problem is not None:
-            self._queue.retry(key, now)
-        else:
-            self._queue.forget(key)
+        self._queue.settle(tuple(plan.key.split("/")), problem, now)
 
     def due(self) -> Instant | None:
         """When an announced disruption will not have come."""

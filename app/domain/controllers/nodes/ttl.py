@@ -76,10 +76,7 @@ class NodeTtlReconciler:
 
     def settled(self, plan: Plan, problem: str | None, now: Instant) -> None:
         """Try again after a refusal."""
-        if problem is not None:
-            self._queue.retry((plan.key,), now)
-        else:
-            self._queue.forget((plan.key,))
+        self._queue.settle((plan.key,), problem, now)
 
     def due(self) -> Instant | None:
         """When a refused write is tried again."""

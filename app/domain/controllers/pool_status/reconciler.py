@@ -85,11 +85,7 @@ class PoolStatusReconciler:
 
     def settled(self, plan: Plan, problem: str | None, now: Instant) -> None:
         """Try again after a refusal."""
-        key = ObjectKey(*plan.key.split("/", 3))
-        if problem is not None:
-            self._queue.retry(key, now)
-        else:
-            self._queue.forget(key)
+        self._queue.settle(ObjectKey(*plan.key.split("/", 3)), problem, now)
 
     def due(self) -> Instant | None:
         """When a refused answer is tried again."""
