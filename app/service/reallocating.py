@@ -1,11 +1,11 @@
 """Deciding recorded allocations again: what a foreign scheduler chose, asked of our allocator.
 
 For every allocation that a scheduler wrote, the allocator is asked for the recorded node and the
-recorded state before the write; the result must be the recorded one (share ids aside, which are
-random). A real scheduler decides before it writes, several pods in a row, and writes them in any
-order: an allocation written a little later may have been chosen already, a release written a
-little earlier may not have been seen yet. Where the plain answer differs, such allocations are
-assumed to be in force one by one, and agreement under such an assumption is counted apart.
+recorded state before the write; the result must mean the same as the recorded one (`meanings`). A
+real scheduler decides before it writes, several pods in a row, and writes them in any order: an
+allocation written a little later may have been chosen already, a release written a little earlier
+may not have been seen yet. Where the plain answer differs, such allocations are assumed to be in
+force one by one, and agreement under such an assumption is counted apart.
 """
 
 from collections import deque
@@ -18,9 +18,11 @@ from app.domain.devices import claims
 from app.domain.devices.claims import ClaimProblem
 from app.domain.devices.device_selectors import SelectorCompiler
 from app.domain.log import Event, EventType, ObjectKey, Revision
+from app.domain.objects.schema import Schemas
 from app.domain.values import json_tree
 from app.domain.values.json_tree import JsonObject, JsonView
 from app.domain.values.timestamps import SECOND, Instant
+from app.service import meanings
 from app.service.comparing import Compared, Difference, Tally, first_difference
 from app.service.views import LiveViews
 from projections import outlines
@@ -128,9 +130,11 @@ class AllocationChecker:
         *,
         compiler: SelectorCompiler,
         quirks: Quirks,
+        schemas: Schemas,
     ) -> None:
         self._index = index
         self._views = views
+        self._schemas = schemas
         self._compiler = compiler
         self._quirks = quirks
         self._tally = Tally()
@@ -195,7 +199,7 @@ class AllocationChecker:
             return
         wanted = self._claims_of(pod, claim)
         place = next(index for index, found in enumerate(wanted) if found is claim)
-        recorded = _comparable(allocation)
+        recorded = meanings.of_allocation(allocation, self._schemas)
         assumed: list[Written] = []
         try:
             again = self._decide(node, wanted, place)
@@ -273,7 +277,7 @@ class AllocationChecker:
         answer = allocator.allocate(node, wanted)
         match answer:
             case Allocation():
-                return _comparable(answer.allocation_results(str)[place])
+                return meanings.of_allocation(answer.allocation_results(str)[place], self._schemas)
             case Failure(text=text):
                 return {"refused": text}
             case _:
@@ -332,21 +336,6 @@ def _allocation(event: Event) -> JsonObject | None:
         return None
     found: JsonObject = json_tree.get(event.object, "status", "allocation")
     return found
-
-
-def _comparable(allocation: JsonView) -> JsonObject:
-    """An allocation without what is random or taken from a clock, empty parts left out."""
-    results = []
-    for result in json_tree.objects(allocation, "devices", "results"):
-        results.append({name: value for name, value in result.items() if name != "shareID"})
-    tree: JsonObject = {"devices": {"results": results}}
-    config = json_tree.objects(allocation, "devices", "config")
-    if config:
-        tree["devices"]["config"] = config
-    selector = json_tree.get(allocation, "nodeSelector")
-    if selector:
-        tree["nodeSelector"] = selector
-    return tree
 
 
 def _devices(allocation: JsonView) -> set[DeviceName]:

@@ -178,7 +178,7 @@ class PartVerifier:
         deciding = [found for found in controllers if found.name in part.deciders]
         self._decisions = DecisionChecker(deciding, self._views, rules)
         self._allocations = AllocationChecker(
-            part.index, self._views, compiler=compiler, quirks=quirks
+            part.index, self._views, compiler=compiler, quirks=quirks, schemas=rules.schemas
         )
         self._invariants = InvariantWatch(self._views, invariants_every)
         self._audit = TaintAudit(self._views)

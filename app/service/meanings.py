@@ -1,0 +1,124 @@
+"""What an object means: one form for all trees between which the API sees no difference.
+
+Two trees mean the same when their meanings are equal. Verify and decide both compare meanings, so
+that a difference of notation is none for either: `5G` and `5000000000`, an absent list and an empty
+one, an instant with and without fractions, the order of a list whose items have keys. Raw JSON
+(parameters of drivers) and atomic lists mean what is written. Parity: objects.md 2.
+"""
+
+from collections.abc import Collection
+from typing import Any
+
+from app.domain.log import ObjectKey
+from app.domain.objects import registry
+from app.domain.objects.schema import Node, Schemas, Shape, storage_node
+from app.domain.values import quantity, timestamps
+from app.domain.values.json_tree import JsonObject, JsonView
+from app.domain.values.quantity import QuantityError
+from app.domain.values.timestamps import TimestampError
+
+RANDOM = frozenset(("allocationTimestamp", "shareID"))
+"""Fields of an allocation that come from a clock or are drawn: nothing decided again has them."""
+
+_NANO = 10**9
+
+
+def node_of(schemas: Schemas, key: ObjectKey) -> Node | None:
+    """The schema of an object's kind as it is stored; None for a kind that is not known."""
+    kind = registry.find(key.group, key.resource)
+    return None if kind is None else storage_node(schemas, kind)
+
+
+def allocation_node(schemas: Schemas) -> Node | None:
+    """The schema of `status.allocation` of a ResourceClaim."""
+    node = node_of(schemas, ObjectKey("resource.k8s.io", "resourceclaims", "", ""))
+    for name in ("status", "allocation"):
+        node = None if node is None else _child(node, name)
+    return node
+
+
+def of_allocation(allocation: JsonView, schemas: Schemas) -> JsonObject:
+    """The meaning of an allocation without what is random in it."""
+    meaning: JsonObject = of(allocation, allocation_node(schemas), without=RANDOM)
+    return meaning
+
+
+def of(tree: Any, node: Node | None, *, without: Collection[str] = ()) -> Any:
+    """The meaning of a tree at `node`; without a node only null and empty collections are nothing.
+
+    Fields named in `without` are left out wherever an object has them. A quantity becomes its exact
+    value in decimal notation, a time its instant in microseconds. What cannot be read as either
+    stays as it is written.
+    """
+    if node is not None and node.shape is Shape.ANY:
+        return tree
+    if isinstance(tree, dict):
+        is_map = node is not None and node.shape is Shape.MAP
+        return {
+            name: meaning
+            for name, value in tree.items()
+            if is_map or name not in without
+            if not _is_nothing(
+                meaning := of(value, _child(node, name), without=without), node, name
+            )
+        }
+    if isinstance(tree, list):
+        items = node.items if node is not None and node.shape is Shape.LIST else None
+        return _ordered([of(item, items, without=without) for item in tree], node)
+    if node is None or tree is None:
+        return tree
+    if node.shape is Shape.QUANTITY:
+        return _amount(tree)
+    if node.shape in (Shape.TIME, Shape.MICRO_TIME):
+        return _instant(tree)
+    return tree
+
+
+def _is_nothing(meaning: Any, parent: Node | None, name: str) -> bool:
+    """Whether a field with this value means the same as an absent one."""
+    if meaning is None or meaning == []:
+        return True
+    if parent is not None and parent.shape is Shape.MAP:
+        return False
+    node = _child(parent, name)
+    if meaning == {}:
+        # A struct that is set differs from one that is not: `nodeSelector: {}` selects nothing.
+        return node is None or node.shape is Shape.MAP
+    is_zero = meaning is False or meaning == "" or (meaning == 0 and meaning is not True)
+    return is_zero and node is not None and node.omits_zero
+
+
+def _ordered(items: list[Any], node: Node | None) -> list[Any]:
+    """The items of a set or of a list with keys in the order of these; others as they stand."""
+    if node is None or node.shape is not Shape.LIST:
+        return items
+    if node.list_type == "set":
+        return sorted(items, key=repr)
+    if node.list_type == "map" and all(isinstance(item, dict) for item in items):
+        return sorted(items, key=lambda item: [repr(item.get(key)) for key in node.list_keys])
+    return items
+
+
+def _amount(value: Any) -> Any:
+    try:
+        nanos = quantity.from_json(value).nanos
+    except QuantityError:
+        return value
+    whole, part = divmod(abs(nanos), _NANO)
+    sign = "-" if nanos < 0 else ""
+    return f"{sign}{whole}.{part:09d}".rstrip("0") if part else f"{sign}{whole}"
+
+
+def _instant(value: Any) -> Any:
+    try:
+        return timestamps.micro_text(timestamps.parse(value))
+    except (TimestampError, TypeError, AttributeError):
+        return value
+
+
+def _child(node: Node | None, name: str) -> Node | None:
+    if node is None:
+        return None
+    if node.shape is Shape.OBJECT:
+        return node.fields.get(name)
+    return node.items if node.shape is Shape.MAP else None
