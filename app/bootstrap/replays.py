@@ -19,11 +19,12 @@ from app.domain.controllers.scheduling.attempt import TieBreak
 from app.domain.log import HistoryInfo, Revision
 from app.domain.objects import profile as profiles
 from app.domain.values import json_tree
-from app.service import deciding, replaying, verifying
-from app.service.deciding import Pacing
-from app.service.deciding_differences import DecideReport
-from app.service.deciding_pace import RecordedPace
-from app.service.deciding_writers import DECIDED
+from app.service import replaying, verifying
+from app.service.deciding import replay as deciding
+from app.service.deciding.differences import DecideReport
+from app.service.deciding.pace import RecordedPace
+from app.service.deciding.replay import Pacing
+from app.service.deciding.writers import DECIDED
 from app.service.replaying import FoldReport, ReplayBounds
 from app.service.verifying import VerifyReport
 from app.service.views import compiler_of, features_of

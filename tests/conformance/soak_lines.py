@@ -16,7 +16,7 @@ from app.domain.log.chain import canonical_json
 from app.domain.values import json_tree, timestamps
 from app.domain.values.json_tree import JsonObject, JsonView
 from app.domain.values.timestamps import Instant
-from app.service.deciding_inputs import merge
+from app.service.deciding.inputs import merge
 
 SCHEDULER = "system:kube-scheduler"
 

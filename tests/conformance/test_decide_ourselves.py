@@ -16,7 +16,7 @@ from app.domain.controllers.registry import Options
 from app.domain.controllers.scheduling.delayed_binding import FixedBindDelay
 from app.domain.objects.profile import Profile
 from app.service.comparing import Verdict
-from app.service.deciding_differences import Aspect
+from app.service.deciding.differences import Aspect
 from tests.cluster import DRIVER, Cluster
 
 GATES = (

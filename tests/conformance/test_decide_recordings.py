@@ -4,8 +4,8 @@ import pytest
 
 from app.bootstrap import choices, replays, stores
 from app.service.comparing import Verdict
-from app.service.deciding_classes import Reason
-from app.service.deciding_differences import Aspect
+from app.service.deciding.classes import Reason
+from app.service.deciding.differences import Aspect
 from app.service.taint_audit import RULE
 from tests.conformance.recordings import RECORDINGS
 from tests.shared_data import shared_path

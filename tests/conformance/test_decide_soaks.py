@@ -3,8 +3,8 @@
 import pytest
 
 from app.bootstrap import choices, replays, stores
-from app.service.deciding_classes import Reason
-from app.service.deciding_differences import Aspect
+from app.service.deciding.classes import Reason
+from app.service.deciding.differences import Aspect
 from tests.conformance.soak_recordings import RELEASE, Load, record
 
 LITERAL = (Aspect.NODES, Aspect.DEVICES, Aspect.EVICTIONS, Aspect.RULES, Aspect.FINAL)

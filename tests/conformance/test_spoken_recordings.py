@@ -4,7 +4,7 @@ import pytest
 
 from app.bootstrap import choices, replays, stores
 from app.service.comparing import Verdict
-from app.service.deciding_differences import Aspect
+from app.service.deciding.differences import Aspect
 from tests.conformance import spoken_pools, spoken_scenes
 
 SCENES = spoken_scenes.SCENES | spoken_pools.SCENES

@@ -5,7 +5,7 @@ import pytest
 from app.domain.log import Actor, Event, EventType, ObjectKey, Revision, Stamp
 from app.domain.log.chain import canonical_json
 from app.domain.values.timestamps import Instant
-from app.service.deciding_authors import (
+from app.service.deciding.authors import (
     CLAIMS,
     COLLECTOR,
     EVICTION,

@@ -4,8 +4,8 @@ import pytest
 
 from app.domain.log import ObjectKey
 from app.domain.values.timestamps import SECOND, Instant
-from app.service.deciding_classes import Classes, End, Found, Reason
-from app.service.deciding_traces import Allocated, Step, Trace
+from app.service.deciding.classes import Classes, End, Found, Reason
+from app.service.deciding.traces import Allocated, Step, Trace
 
 CLAIM = ObjectKey("resource.k8s.io", "resourceclaims", "default", "c")
 POD = ObjectKey("", "pods", "default", "p")

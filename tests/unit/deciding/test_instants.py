@@ -4,7 +4,7 @@ import pytest
 
 from app.domain.log import Actor, Event, EventType, ObjectKey, Origin, Revision, Stamp
 from app.domain.values.timestamps import SECOND, Instant
-from app.service.deciding_pace import known_instants
+from app.service.deciding.pace import known_instants
 
 POD = ObjectKey("", "pods", "default", "a")
 

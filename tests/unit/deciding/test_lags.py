@@ -1,7 +1,7 @@
 """When a request was made that had waited for the rate limit of its client."""
 
 from app.domain.values.timestamps import SECOND, Instant
-from app.service.deciding_lags import WRITES_A_SECOND, WRITES_AT_ONCE, Waits
+from app.service.deciding.lags import WRITES_A_SECOND, WRITES_AT_ONCE, Waits
 
 
 def sent(made, rate=WRITES_A_SECOND, burst=WRITES_AT_ONCE):

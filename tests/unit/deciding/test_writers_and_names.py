@@ -7,8 +7,8 @@ from app.domain.log import Actor, Event, EventType, ObjectKey, Revision, Stamp
 from app.domain.log.chain import canonical_json
 from app.domain.objects.commands import CreateObject, PatchObject, PatchType, UpdateObject
 from app.domain.values.timestamps import Instant
-from app.service.deciding_names import RecordedNames
-from app.service.deciding_writers import DECIDED, Writer, Writers, is_kubelet
+from app.service.deciding.names import RecordedNames
+from app.service.deciding.writers import DECIDED, Writer, Writers, is_kubelet
 
 CLAIMS = ObjectKey("resource.k8s.io", "resourceclaims", "default", "")
 POD = ObjectKey("", "pods", "default", "a")

@@ -1,7 +1,7 @@
 """The attempts of a recorded scheduler to place a pod: when each was made, and what came of it.
 
 A failed attempt names its instant in its Event; its condition, the nomination, the claims and the
-binding say only when they were sent, which may be seconds later (`deciding_lags`). A repeated Event
+binding say only when they were sent, which may be seconds later (`lags`). A repeated Event
 does not tell its text, and from the third attempt on there may be none.
 """
 
@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from app.domain.controllers.pacing import Tried
 from app.domain.controllers.scheduling import messages
 from app.domain.values.timestamps import SECOND, Instant
-from app.service.deciding_lags import Made, Waits
+from app.service.deciding.lags import Made, Waits
 
 SURE_AFTER = 500_000
 PLACED_BEFORE = 10_000

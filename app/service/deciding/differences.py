@@ -2,7 +2,7 @@
 
 Both runs are traces. An aspect is a question about one subject (which node for this pod, which
 devices for this claim, in which order the writes). Equal answers count as same; others are named
-with both sides and a class (`deciding_classes`).
+with both sides and a class (`classes`).
 """
 
 from collections import Counter
@@ -13,9 +13,9 @@ from typing import Any
 
 from app.domain.log import Revision
 from app.domain.values.json_tree import JsonObject
-from app.service.deciding_authors import UNNAMED
-from app.service.deciding_classes import Classes, End, Found, Reason
-from app.service.deciding_traces import Step, Trace, masked
+from app.service.deciding.authors import UNNAMED
+from app.service.deciding.classes import Classes, End, Found, Reason
+from app.service.deciding.traces import Step, Trace, masked
 
 LISTED_MAX = 1_000
 """How many differences a report lists; all are counted."""

@@ -12,7 +12,7 @@ from enum import StrEnum
 from typing import Any, TypeAlias
 
 from app.domain.values.timestamps import SECOND, Instant
-from app.service.deciding_traces import Allocated, Trace
+from app.service.deciding.traces import Allocated, Trace
 
 
 class Reason(StrEnum):

@@ -18,8 +18,8 @@ from app.domain.log import Event, EventType
 from app.domain.values import json_tree, timestamps
 from app.domain.values.json_tree import JsonObject, JsonView
 from app.domain.values.timestamps import SECOND, Instant, TimestampError
-from app.service.deciding_attempts import SURE_AFTER, Placing, PodTries, Try, attempts_of, waits_of
-from app.service.deciding_traces import consumers, device_names, is_event_object
+from app.service.deciding.attempts import SURE_AFTER, Placing, PodTries, Try, attempts_of, waits_of
+from app.service.deciding.traces import consumers, device_names, is_event_object
 
 UNSEEN = 2 * SECOND
 """How much later a key is looked at that the recording does not show at work (any more)."""

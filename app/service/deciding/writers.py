@@ -2,7 +2,7 @@
 
 A decide replay keeps what came from outside (users, drivers, kubelets, and controllers that are not
 emulated) and leaves out what the controllers here decide again. The user name of a write tells; a
-write without a named actor has the author that `deciding_authors` finds.
+write without a named actor has the author that `authors` finds.
 """
 
 from collections.abc import Collection, Mapping, Sequence
@@ -13,7 +13,7 @@ from app.domain.controllers import registry
 from app.domain.log import Event, EventType
 from app.domain.values import json_tree
 from app.domain.values.json_tree import JsonView
-from app.service.deciding_authors import UNNAMED
+from app.service.deciding.authors import UNNAMED
 
 DECIDED = (
     "garbage",
@@ -57,7 +57,7 @@ class Writers:
             self._decided.setdefault(registry.actor_of(name).user, []).append(name)
 
     def of(self, event: Event, before: JsonView | None, user: str) -> Writer:
-        """The sort of one event about an object that `user` wrote (see `deciding_authors`).
+        """The sort of one event about an object that `user` wrote (see `authors`).
 
         `before` is the recorded object before it.
         """

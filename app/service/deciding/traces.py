@@ -15,7 +15,7 @@ from app.domain.log.chain import canonical_json
 from app.domain.values import json_tree
 from app.domain.values.json_tree import JsonObject, JsonView
 from app.domain.values.timestamps import Instant
-from app.service.deciding_writers import is_announcement, short_name
+from app.service.deciding.writers import is_announcement, short_name
 
 CLAIM_FINALIZER = "resource.kubernetes.io/delete-protection"
 
