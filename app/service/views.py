@@ -26,8 +26,8 @@ REMERGED_MAX = 1_024
 """How many revisions of rules and patches that changed slices are remembered, the latest ones."""
 
 CLEANED_SINCE = 37
-"""The release (1.37) since which selector errors name the device, class configs are bare, and a
-pool that mode All cannot use rejects its node only."""
+"""The release (1.37) since which selector errors name the device, configs for a whole claim list no
+requests, and a pool that mode All cannot use rejects its node only."""
 
 
 def features_of(profile: Profile) -> Features:
@@ -36,7 +36,7 @@ def features_of(profile: Profile) -> Features:
     return replace(
         features,
         taint_rules=features.taint_rules and not profile.ignores_rules,
-        bare_class_configs=profile.minor >= CLEANED_SINCE,
+        cleaned_configs=profile.minor >= CLEANED_SINCE,
         node_scoped_pools=profile.minor >= CLEANED_SINCE,
     )
 

@@ -20,9 +20,10 @@ class Variant(StrEnum):
 class Features:
     """What is switched on. `taint_rules` and `patches` decide about merging, not about search.
 
-    `bare_class_configs` removes `requests` from config entries that cover the whole claim, as since
-    1.37; in 1.36 entries from classes were recorded with them. `node_scoped_pools` lets a pool that
-    mode All cannot use reject its node only, as since 1.37; before it ended the attempt.
+    `cleaned_configs` takes `requests` out of the config entries that name every request, as since
+    1.37; up to 1.36 every entry keeps them, whether from a class or from the claim.
+    `node_scoped_pools` lets a pool that mode All cannot use reject its node only, as since 1.37;
+    before it ended the attempt.
     """
 
     admin_access: bool = False
@@ -34,7 +35,7 @@ class Features:
     prioritized_list: bool = False
     taint_rules: bool = False
     patches: bool = False
-    bare_class_configs: bool = True
+    cleaned_configs: bool = True
     node_scoped_pools: bool = False
 
     @classmethod

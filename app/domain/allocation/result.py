@@ -85,7 +85,7 @@ def _allocation(
     if entries:
         devices["results"] = entries
     selected = _selected(plan, results)
-    configs = _configs(plan, selected, bare=problem.features.bare_class_configs)
+    configs = _configs(plan, selected, cleaned=problem.features.cleaned_configs)
     if configs:
         devices["config"] = configs
     allocation: JsonObject = {"devices": devices}
@@ -127,8 +127,11 @@ def _selected(plan: ClaimPlan, results: Sequence[Taken]) -> list[Request]:
     return [taken.get(alternatives[0].main, alternatives[0]) for alternatives in plan.requests]
 
 
-def _configs(plan: ClaimPlan, selected: Sequence[Request], *, bare: bool) -> list[JsonObject]:
-    """Configs of classes and claim; `bare` cleans class entries up. Parity: allocator.md 10.2."""
+def _configs(plan: ClaimPlan, selected: Sequence[Request], *, cleaned: bool) -> list[JsonObject]:
+    """Configs of classes and claim. Parity: allocator.md 10.2.
+
+    `cleaned` takes `requests` out of the entries that name every request, whatever their source.
+    """
     configs: list[JsonObject] = []
     of_class: dict[str, list[JsonObject]] = {}
     for request in selected:
@@ -149,10 +152,8 @@ def _configs(plan: ClaimPlan, selected: Sequence[Request], *, bare: bool) -> lis
             configs.append({"source": "FromClaim", **rest})
         elif any(_names(names, request) for request in selected):
             configs.append({"source": "FromClaim", "requests": names, **rest})
-    for entry in configs:
+    for entry in configs if cleaned else ():
         names = entry.get("requests", [])
-        if not bare and entry["source"] == "FromClass":
-            continue
         if names and all(_names(names, request) for request in selected):
             del entry["requests"]
     return configs

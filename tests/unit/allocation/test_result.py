@@ -3,6 +3,8 @@
 import pytest
 
 from app.domain.allocation import Failure, Features
+from app.domain.objects.profile import Profile
+from app.service.views import features_of
 from tests.worlds.builders import (
     ALL_ON,
     DRIVER,
@@ -67,6 +69,49 @@ def test_claim_config_is_kept_for_requests_that_it_names(names: list, expected: 
     given = claim(request("r0"), request("r1"), config=[{"requests": names, **OPAQUE}])
     found = allocation([given], resource_slice("s", device("d0"), device("d1")))
     assert found["devices"].get("config", []) == expected
+
+
+# names in the claim's config, classes of the two requests, requests of the class's and the claim's
+# entries up to 1.36, and since 1.37
+RELEASES = [
+    (["r0", "r1"], ("c", "c"), (["r0", "r1"], ["r0", "r1"]), (None, None)),
+    (["r0", "r1"], ("c", "gpu"), (["r0"], ["r0", "r1"]), (["r0"], None)),
+    (["r1"], ("c", "c"), (["r0", "r1"], ["r1"]), (None, ["r1"])),
+    (["r1"], ("c", "gpu"), (["r0"], ["r1"]), (["r0"], ["r1"])),
+    ([], ("gpu", "c"), (["r1"], None), (["r1"], None)),
+]
+
+
+@pytest.mark.parametrize("release", ["1.34", "1.35", "1.36", "1.36.2", "1.37"])
+@pytest.mark.parametrize(("names", "used", "before", "since"), RELEASES)
+def test_configs_of_both_sources_list_their_requests_up_to_1_36(
+    release: str, names: list, used: tuple, before: tuple, since: tuple
+) -> None:
+    features = features_of(Profile(version=release))
+    given = claim(
+        request("r0", deviceClassName=used[0]),
+        request("r1", deviceClassName=used[1]),
+        config=[{"requests": names, **OPAQUE}],
+    )
+    classes = [device_class(), device_class("c", config=[OPAQUE])]
+    slices = resource_slice("s", device("d0"), device("d1"))
+    entries = allocation([given], slices, classes=classes, features=features)["devices"]["config"]
+    listed = tuple(entry.get("requests") for entry in entries)
+    assert [entry["source"] for entry in entries] == ["FromClass", "FromClaim"]
+    assert listed == (since if release == "1.37" else before)
+
+
+@pytest.mark.parametrize(("release", "listed"), [("1.36", ["r/small"]), ("1.37", None)])
+def test_single_request_keeps_its_name_in_configs_up_to_1_36(release: str, listed: list) -> None:
+    features = features_of(Profile(version=release))
+    given = claim(
+        first_available("r", big=wish(9), small=wish(deviceClassName="c")),
+        config=[{"requests": ["r/small"], **OPAQUE}],
+    )
+    classes = [device_class(), device_class("c", config=[OPAQUE])]
+    slices = resource_slice("s", device("d0"))
+    entries = allocation([given], slices, classes=classes, features=features)["devices"]["config"]
+    assert [entry.get("requests") for entry in entries] == [listed, listed]
 
 
 def test_tolerations_and_conditions_are_copied() -> None:

@@ -47,6 +47,6 @@ def test_quirk_c24_is_the_same_as_the_release_that_has_it():
 
 def test_config_clean_up_and_long_error_texts_came_with_1_37():
     old, new = Profile(version="1.36"), Profile(version="1.37")
-    assert not features_of(old).bare_class_configs
-    assert features_of(new).bare_class_configs
+    assert not features_of(old).cleaned_configs
+    assert features_of(new).cleaned_configs
     assert compiler_of(old) is not compiler_of(new)
