@@ -120,6 +120,10 @@ class ObjectsProjection:
         """The last event of an object that exists."""
         return self._events.get(key)
 
+    def created(self, key: ObjectKey) -> Revision:
+        """The revision at which an object that exists was made."""
+        return Revision(self._created[key])
+
     def keys(self, group: str, resource: str, namespace: str | None = None) -> Iterable[ObjectKey]:
         """Keys sorted by namespace and name; a copy, so it may be kept while folding goes on."""
         found = self._sorted.get((group, resource))

@@ -227,9 +227,7 @@ def _not_served(world: World, kind: registry.Kind, what: str, place: str) -> Inp
     return InputError(
         f"the history imitates {profile.patch or profile.version} and does not serve {what}",
         place=place,
-        cure=f"write it in {', '.join(served)}"
-        if served
-        else f"its gate {kind.gate} would have to be on",
+        cure=f"write it in {', '.join(served)}",
     )
 
 

@@ -300,7 +300,7 @@ class World:
             case "resourceslicepatches":
                 if is_gone:
                     return inventory.remove_patch(name)
-                return inventory.put_patch(event.object)
+                return inventory.put_patch(event.object, revision=event.revision)
             case "deviceclasses":
                 if is_gone:
                     return inventory.remove_class(name)

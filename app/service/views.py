@@ -72,7 +72,6 @@ class LiveViews:
         self._put: Mapping[str, Callable[[JsonObject], object]] = {
             "resourceslices": inventory.put_slice,
             "devicetaintrules": inventory.put_rule,
-            "resourceslicepatches": inventory.put_patch,
             "deviceclasses": inventory.put_class,
             "resourceclaims": self.allocated.add_claim,
         }
@@ -115,9 +114,10 @@ class LiveViews:
         for group, resource in self.objects.resources():
             if group == DRA_GROUP:
                 for event in self.objects.events(group, resource):
-                    self._fold_devices(event)
+                    self._fold_devices(event, self.objects.created(event.key))
 
-    def _fold_devices(self, event: Event) -> None:
+    def _fold_devices(self, event: Event, created: Revision = Revision(0)) -> None:
+        """Take over an event about devices; of an old object `created` is its first revision."""
         key = event.key
         self.unreadable.pop(key, None)
         changes: object = ()
@@ -126,6 +126,9 @@ class LiveViews:
                 put = self._put.get(key.resource)
                 if put is not None:
                     changes = put(event.object)
+                elif key.resource == "resourceslicepatches":
+                    revision = created or event.revision
+                    changes = self.inventory.put_patch(event.object, revision=revision)
             elif key.resource == "resourceclaims":
                 self.allocated.remove_claim(event.object)
             elif key.resource in self._remove:

@@ -5,8 +5,9 @@ effective slices and the pools each node sees. A change touches the pools concer
 nodes keep their identity, so whatever was computed from a `NodeView` stays valid as long as the
 view is the same object.
 
-**Invariant**: everything derived depends only on the present slices, rules, patches and classes,
-not on the order in which they came. Slices are ordered by key (their name).
+**Invariant**: everything derived depends only on the present slices, rules, patches (with the
+revisions of their creation) and classes, not on the order in which they came. Slices are ordered by
+key (their name).
 """
 
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
@@ -190,15 +191,16 @@ class Inventory:
             return ()
         return self._remerge(self._slices_under(rule))
 
-    def put_patch(self, tree: JsonObject) -> tuple[SliceChange, ...]:
+    def put_patch(self, tree: JsonObject, *, revision: int = 0) -> tuple[SliceChange, ...]:
         """Add or replace a ResourceSlicePatch; slices that change are returned.
 
+        `revision` is that of the event: of its creation, for a patch that was not there before.
         Raises InputError for an unreadable quantity.
         """
         assert self._compiler is not None, "patches need a compiler of selectors"
-        patch = patches.patch_of(tree, self._compiler)
+        patch = patches.patch_of(tree, self._compiler, revision)
         before = self._patches.get(patch.name)
-        self._patches[patch.name] = patch
+        self._patches[patch.name] = patch = patches.as_old_as(patch, before)
         concerned = [patch] if before is None else [patch, before]
         return self._remerge(self._slices_patched_by(concerned)) if self._with_patches else ()
 

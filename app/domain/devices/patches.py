@@ -1,8 +1,9 @@
 """ResourceSlicePatches (KEP-5027): administrators overrule attributes and capacity of devices.
 
 Selectors see the device as its driver published it. Precedence is decided per attribute and per
-capacity: higher priority, then older patch, then smaller name; a removal counts like a value.
-Parity: objects.md 9.
+capacity: higher priority, then older patch; a removal counts like a value. A patch is as old as its
+creation; creationTimestamp has seconds, so within one the revision of its creation decides, and the
+name only where that is not known either. Parity: KEP-5027, objects.md 9.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -24,11 +25,15 @@ class SlicePatch:
     """A ResourceSlicePatch, compiled.
 
     `attributes` and `capacity` map qualified names to API values; `{"null": …}` removes.
-    `selectors` are the filter's own; `problem` is the text of one that does not compile.
+    `created` is the revision of its creation, 0 when that is not known. `selectors` are those of
+    the filter itself; `problem` is the text of one that does not compile.
     """
 
     name: str
-    precedence: tuple[int, str, str]
+    uid: str
+    priority: int
+    created_at: str
+    created: int
     class_name: str
     driver: str
     pool: str
@@ -37,6 +42,11 @@ class SlicePatch:
     problem: str
     attributes: JsonView
     capacity: JsonView
+
+    @property
+    def precedence(self) -> tuple[int, str, int, str]:
+        """What patches are sorted by; the first one wins."""
+        return (-self.priority, self.created_at, self.created, self.name)
 
     def names(self, device: DeviceId) -> bool:
         """Whether the names in the filter allow the device; selectors are asked elsewhere."""
@@ -55,8 +65,11 @@ class ClassFilter:
     problem: str
 
 
-def patch_of(tree: JsonObject, compiler: SelectorCompiler) -> SlicePatch:
-    """The compiled patch of an API object. Raises InputError for an unreadable quantity."""
+def patch_of(tree: JsonObject, compiler: SelectorCompiler, created: int = 0) -> SlicePatch:
+    """The compiled patch of an API object that was made at revision `created`.
+
+    Raises InputError for an unreadable quantity.
+    """
     spec = json_tree.mapping(tree, "spec", "devices")
     chosen = json_tree.mapping(spec, "filter")
     name = json_tree.text(tree, "metadata", "name")
@@ -65,11 +78,10 @@ def patch_of(tree: JsonObject, compiler: SelectorCompiler) -> SlicePatch:
     selectors, problem = _compiled(json_tree.objects(chosen, "selectors"), compiler)
     return SlicePatch(
         name=name,
-        precedence=(
-            -(json_tree.integer(spec, "priority") or 0),
-            json_tree.text(tree, "metadata", "creationTimestamp"),
-            name,
-        ),
+        uid=json_tree.text(tree, "metadata", "uid"),
+        priority=json_tree.integer(spec, "priority") or 0,
+        created_at=json_tree.text(tree, "metadata", "creationTimestamp"),
+        created=created,
         class_name=json_tree.text(chosen, "deviceClassName"),
         driver=json_tree.text(chosen, "driver"),
         pool=json_tree.text(chosen, "pool"),
@@ -79,6 +91,13 @@ def patch_of(tree: JsonObject, compiler: SelectorCompiler) -> SlicePatch:
         attributes=json_tree.mapping(spec, "attributes"),
         capacity=capacity,
     )
+
+
+def as_old_as(patch: SlicePatch, before: SlicePatch | None) -> SlicePatch:
+    """The patch with the age of the object that it changes, if it is the same one."""
+    if before is None or before.uid != patch.uid:
+        return patch
+    return replace(patch, created=before.created)
 
 
 def class_filter_of(tree: JsonView, compiler: SelectorCompiler) -> ClassFilter:

@@ -6,6 +6,7 @@ from app.domain.objects import (
     admission,
     field_errors,
     gates,
+    ignored,
     managed_fields,
     metadata,
     pods,
@@ -97,7 +98,7 @@ def create(
         check_namespace(reader, kind, key)
     else:
         tree["metadata"].pop("namespace", None)
-    gates.drop_disabled(kind, tree, None, rules.profile)
+    warnings += gates.drop_disabled(kind, tree, None, rules.profile)
     if managers is not None:
         managed_fields.put(tree["metadata"], managers)
     elif rules.tracks_managers:
@@ -118,7 +119,7 @@ def create(
     if present is not None:
         ends = metadata.is_terminating(present)
         raise rejections.already_exists(admission.as_asked(kind, group), key.name, ends=ends)
-    warnings += _warnings(reader, kind, key, tree)
+    warnings += _warnings(reader, kind, key, tree) + ignored.warnings(kind, tree)
     if options.dry_run:
         return Decided(tree=tree, warnings=warnings, created=True)
     draft = Draft(type=EventType.OBJECT_CREATED, key=key, uid=stamp.uid, tree=tree, stamp=stamp)

@@ -1,10 +1,12 @@
 """Fields that a release drops because their feature gate is off.
 
 Dropped on create, and on update unless the old object already used the feature: then nothing of
-it is dropped. Works in place on a tree the caller owns. Parity: objects.md 12.
+it is dropped. Works in place on a tree the caller owns. Parity: objects.md 12; KEP-5027 for
+patches; Kubernetes' API reference for `derivedAttributes`, its list of feature gates for
+`compatibilityGroups`; and `schedulingGroup`, which a 1.36.2 server was seen to drop.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import lru_cache
 from typing import Any, TypeAlias
 
@@ -14,7 +16,13 @@ from app.domain.values import json_tree
 from app.domain.values.json_tree import JsonObject, JsonView
 
 _Row: TypeAlias = tuple[tuple[str, ...], str, tuple[str, ...]]
-"""Gates of which all have to be on, where the fields stand, and their names."""
+"""Gates of which all have to be on, where the fields stand, and their names.
+
+A gate that `profile.GATES` does not have is of a feature that is not emulated: always off.
+"""
+
+_Places: TypeAlias = Callable[[JsonView, str], Iterable[Any]]
+"""The parts of an object that may hold a row's fields."""
 
 _BINDING = ("DRADeviceBindingConditions", "DRAResourceClaimDeviceStatus")
 
@@ -27,6 +35,7 @@ _SLICE_FIELDS: tuple[_Row, ...] = (
         ("consumesCounters", "nodeName", "nodeSelector", "allNodes"),
     ),
     (("DRAPartitionableDevices",), "spec", ("sharedCounters", "perDeviceNodeSelection")),
+    (("DRADeviceCompatibilityGroups",), "consumption", ("compatibilityGroups",)),
     (_BINDING, "device", ("bindingConditions", "bindingFailureConditions", "bindsToNode")),
     (("DRAConsumableCapacity",), "device", ("allowMultipleAllocations",)),
     (("DRAConsumableCapacity",), "capacity", ("requestPolicy",)),
@@ -42,6 +51,7 @@ _CLAIM_FIELDS: tuple[_Row, ...] = (
     (("DRADeviceTaints",), "request", ("tolerations",)),
     (("DRADeviceTaints",), "result", ("tolerations",)),
     (("DRAConsumableCapacity",), "request", ("capacity",)),
+    (("DRADerivedAttributes",), "request", ("derivedAttributes",)),
     (("DRAConsumableCapacity",), "constraint", ("distinctAttribute",)),
     (("DRAConsumableCapacity",), "result", ("shareID", "consumedCapacity")),
     (("DRAOptionalNodeOperations",), "result", ("skipNodeOperations",)),
@@ -50,51 +60,69 @@ _CLAIM_FIELDS: tuple[_Row, ...] = (
     (("DRAResourceClaimDeviceStatus",), "status", ("devices",)),
 )
 
+POD_SPECS: Mapping[str, tuple[str, ...]] = {
+    "Pod": ("spec",),
+    "PodTemplate": ("template", "spec"),
+    "CronJob": ("spec", "jobTemplate", "spec", "template", "spec"),
+    **dict.fromkeys(
+        ("DaemonSet", "Deployment", "Job", "ReplicaSet", "ReplicationController", "StatefulSet"),
+        ("spec", "template", "spec"),
+    ),
+}
+"""Where the spec of pods stands in each kind that has one."""
 
-def drop_disabled(kind: Kind, tree: JsonObject, old: JsonView | None, profile: Profile) -> None:
-    """Remove what the profile's gates do not allow, unless `old` already uses it."""
-    if kind.kind == "ResourceSlice":
-        rows = _SLICE_FIELDS
-        places = _slice_places
-    elif kind.kind in ("ResourceClaim", "ResourceClaimTemplate"):
-        rows = _CLAIM_FIELDS
-        places = _claim_places
-    elif kind.kind == "DeviceClass":
-        if not profile.enabled("DRAExtendedResource"):
-            _drop_class_field(tree, old)
-        return
-    else:
-        return
-    for gates, place, names in _closed(rows is _CLAIM_FIELDS, profile.open_gates):
-        if old is not None and any(
-            name in holder
-            for other, others in _gate_fields(rows, gates)
-            for holder in places(old, other)
-            for name in others
-        ):
+_CLASS_FIELDS: tuple[_Row, ...] = ((("DRAExtendedResource",), "", ("extendedResourceName",)),)
+_PATCH_FIELDS: tuple[_Row, ...] = (
+    (("DRAAdminControlledDeviceAttributes",), "", ("attributes", "capacity")),
+)
+_POD_FIELDS: tuple[_Row, ...] = ((("GenericWorkload",), "", ("schedulingGroup",)),)
+
+
+def drop_disabled(
+    kind: Kind, tree: JsonObject, old: JsonView | None, profile: Profile
+) -> tuple[str, ...]:
+    """Remove what the profile's gates do not allow, unless `old` already uses it.
+
+    Returns one warning per field that was removed. The API server removes them silently; who wrote
+    them would wait in vain for their effect.
+    """
+    rows = _ROWS.get(kind.kind)
+    if rows is None or kind.custom is not None:
+        return ()
+    warnings: list[str] = []
+    places, path = _PLACES[kind.kind]
+    for gates, place, names in _closed(rows, profile.open_gates):
+        holders = [holder for holder in places(tree, place) if not holder.keys().isdisjoint(names)]
+        if not holders or (old is not None and _is_used(rows, gates, old, places)):
             continue
-        for holder in places(tree, place):
-            for name in names:
-                holder.pop(name, None)
+        gate = next(gate for gate in gates if gate not in profile.open_gates)
+        for name in names:
+            removed = [holder.pop(name) for holder in holders if name in holder]
+            if removed:
+                warnings.append(
+                    f"{path(place)}.{name}: the field is dropped because the feature gate {gate} "
+                    "is off"
+                )
+    return tuple(warnings)
 
 
-@lru_cache(maxsize=64)
-def _closed(is_claim: bool, on: frozenset[str]) -> tuple[_Row, ...]:
-    """The rows of claims or of slices that are not allowed with these gates on."""
-    rows = _CLAIM_FIELDS if is_claim else _SLICE_FIELDS
+def _is_used(
+    rows: tuple[_Row, ...], gates: tuple[str, ...], old: JsonView, places: _Places
+) -> bool:
+    """Whether the old object uses the feature, in whatever field."""
+    return any(
+        name in holder
+        for other, place, names in rows
+        if other == gates
+        for holder in places(old, place)
+        for name in names
+    )
+
+
+@lru_cache(maxsize=256)
+def _closed(rows: tuple[_Row, ...], on: frozenset[str]) -> tuple[_Row, ...]:
+    """The rows that are not allowed with these gates on."""
     return tuple(row for row in rows if not on.issuperset(row[0]))
-
-
-def _gate_fields(
-    rows: tuple[_Row, ...], gates: tuple[str, ...]
-) -> list[tuple[str, tuple[str, ...]]]:
-    return [(place, names) for gate, place, names in rows if gate == gates]
-
-
-def _drop_class_field(tree: JsonObject, old: JsonView | None) -> None:
-    spec = tree.get("spec")
-    if spec and not (old and json_tree.text(old, "spec", "extendedResourceName")):
-        spec.pop("extendedResourceName", None)
 
 
 def _slice_places(tree: JsonView, place: str) -> Iterator[Any]:
@@ -105,6 +133,8 @@ def _slice_places(tree: JsonView, place: str) -> Iterator[Any]:
     for device in json_tree.objects(spec, "devices"):
         if place == "device":
             yield device
+        elif place == "consumption":
+            yield from json_tree.objects(device, "consumesCounters")
         elif place == "capacity":
             yield from device.get("capacity", {}).values()
         else:
@@ -137,3 +167,48 @@ def _claim_places(tree: JsonView, place: str) -> Iterator[Any]:
         if isinstance(request.get("exactly"), dict):
             yield request["exactly"]
         yield from json_tree.objects(request, "firstAvailable")
+
+
+def _inside(*path: str) -> _Places:
+    """One part of the object, whatever the place."""
+    return lambda tree, _: (json_tree.mapping(tree, *path),)
+
+
+def _shown(*path: str) -> Callable[[str], str]:
+    """How a warning names that part."""
+    return lambda _: ".".join(path)
+
+
+_SLICE_PATHS = {
+    "spec": "spec",
+    "device": "spec.devices[]",
+    "consumption": "spec.devices[].consumesCounters[]",
+    "capacity": "spec.devices[].capacity[]",
+    "attribute": "spec.devices[].attributes[]",
+}
+_CLAIM_PATHS = {
+    "main": "spec.devices.requests[]",
+    "request": "spec.devices.requests[]",
+    "constraint": "spec.devices.constraints[]",
+    "status": "status",
+    "allocation": "status.allocation",
+    "result": "status.allocation.devices.results[]",
+}
+
+_ROWS: Mapping[str, tuple[_Row, ...]] = {
+    "ResourceSlice": _SLICE_FIELDS,
+    "ResourceClaim": _CLAIM_FIELDS,
+    "ResourceClaimTemplate": _CLAIM_FIELDS,
+    "DeviceClass": _CLASS_FIELDS,
+    "ResourceSlicePatch": _PATCH_FIELDS,
+    **dict.fromkeys(POD_SPECS, _POD_FIELDS),
+}
+_PLACES: Mapping[str, tuple[_Places, Callable[[str], str]]] = {
+    "ResourceSlice": (_slice_places, _SLICE_PATHS.__getitem__),
+    "ResourceClaim": (_claim_places, _CLAIM_PATHS.__getitem__),
+    "ResourceClaimTemplate": (_claim_places, lambda place: f"spec.{_CLAIM_PATHS[place]}"),
+    "DeviceClass": (_inside("spec"), _shown("spec")),
+    "ResourceSlicePatch": (_inside("spec", "devices"), _shown("spec", "devices")),
+    **{kind: (_inside(*path), _shown(*path)) for kind, path in POD_SPECS.items()},
+}
+"""Per kind the parts that hold its gated fields, and how a warning names them."""

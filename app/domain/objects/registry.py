@@ -366,7 +366,7 @@ _KINDS: tuple[Kind, ...] = (
     ),
     _resource(
         "ResourceSlicePatch", "resourceslicepatches", namespaced=False, has_generation=True,
-        versions=("v1alpha3",), served=None, gate="DRAAdminControlledDeviceAttributes",
+        versions=("v1alpha3",), served=None,
     ),
     _resource(
         "ResourcePoolStatusRequest", "resourcepoolstatusrequests", namespaced=False,

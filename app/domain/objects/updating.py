@@ -15,6 +15,7 @@ from app.domain.objects import (
     equality,
     field_errors,
     gates,
+    ignored,
     managed_fields,
     metadata,
     pods,
@@ -153,7 +154,7 @@ def replace(
             new["metadata"]["namespace"] = key.namespace
         else:
             new["metadata"].pop("namespace", None)
-    gates.drop_disabled(kind, new, old, rules.profile)
+    warnings += gates.drop_disabled(kind, new, old, rules.profile)
     node = schema.storage_node(rules.schemas, kind)
     if managers is not None:
         managed_fields.put(new["metadata"], managers)
@@ -175,8 +176,8 @@ def replace(
     elif not _is_finished(kind, new):
         return Decided(tree=old, warnings=warnings)
     admission.forget_empty(kind, new)
-    if kind.group == RESOURCE and kind.kind == "ResourceSlice":
-        warnings += pool_warnings.of_write(reader, key, new)
+    if not subresource:
+        warnings += _warnings(reader, kind, key, new, old)
     if options.dry_run:
         return Decided(tree=new, warnings=warnings)
     uid = str(before.get("uid", ""))
@@ -188,6 +189,16 @@ def replace(
         return Decided(drafts=(draft,), tree=new, warnings=warnings)
     draft = Draft(type=EventType.OBJECT_UPDATED, key=key, uid=uid, tree=new, stamp=stamp)
     return Decided(drafts=(draft,), tree=new, warnings=warnings)
+
+
+def _warnings(
+    reader: ObjectsReader, kind: Kind, key: ObjectKey, new: JsonObject, old: JsonObject
+) -> tuple[str, ...]:
+    """What to tell the author of a changed object."""
+    found = ignored.warnings(kind, new, old)
+    if kind.group == RESOURCE and kind.kind == "ResourceSlice":
+        found += pool_warnings.of_write(reader, key, new)
+    return found
 
 
 def _errors(

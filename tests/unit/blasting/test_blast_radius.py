@@ -95,10 +95,17 @@ def test_rules_are_proposed_in_the_versions_of_the_history():
     )
 
 
-def test_kinds_need_their_gate():
+def test_patch_whose_gate_is_off_has_no_blast_and_says_why():
     cluster = running(profile=Profile(gates={"DRAAdminControlledDeviceAttributes": False}))
-    with pytest.raises(InputError, match="its gate DRAAdminControlledDeviceAttributes would"):
-        check(cluster, Delete(kind="resourceslicepatch", name="first"))
+    spec = {"devices": {"attributes": {f"{DRIVER}/model": {"string": "other"}}}}
+    found = check(cluster, put("ResourceSlicePatch", "first", spec))
+    assert [effect.warnings for effect in found.effects] == [
+        (
+            "spec.devices.attributes: the field is dropped because the feature gate "
+            "DRAAdminControlledDeviceAttributes is off",
+        )
+    ]
+    assert not found.totals["pods_evicted"]
 
 
 def test_existing_rule_is_compared_with_the_state_without_it():

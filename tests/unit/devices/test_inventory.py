@@ -249,7 +249,9 @@ def test_patch_overrides_adds_and_removes_attributes() -> None:
     ]
 
 
-def test_precedence_is_priority_then_age_then_name_per_attribute() -> None:
+def test_precedence_is_priority_then_age_per_attribute_and_name_where_revisions_are_unknown() -> (
+    None
+):
     def one(name: str, value: int, created: str, **more: object) -> dict:
         attributes = {"x.example.com/a": {"int": value}, f"x.example.com/{name}": {"int": value}}
         return patch(name, metadata={"creationTimestamp": created}, attributes=attributes, **more)
@@ -266,6 +268,31 @@ def test_precedence_is_priority_then_age_then_name_per_attribute() -> None:
         one("b", 4, "2020-01-01T00:00:00Z"),
     )
     assert found.attributes["x.example.com/a"] == {"int": 4}
+
+
+def of_one_second(*revisions: tuple[str, int, str]) -> dict:
+    """The attribute that patches of one second and priority give, put at these revisions."""
+    found = Inventory(compiler=COMPILER)
+    found.put_slice(local("a", device("d")))
+    for name, revision, uid in revisions:
+        metadata = {"creationTimestamp": "2020-01-01T00:00:00Z", "uid": uid}
+        attributes = {"x.example.com/a": {"string": name}}
+        found.put_patch(patch(name, metadata=metadata, attributes=attributes), revision=revision)
+    return found.node_view(here("a"), READING).devices[0].attributes["x.example.com/a"]
+
+
+@pytest.mark.parametrize(
+    ("puts", "winner"),
+    [
+        ([("z", 3, "1"), ("a", 4, "2")], "z"),
+        ([("a", 4, "2"), ("z", 3, "1")], "z"),
+        # A change makes no patch younger; one of the same name that is made anew is.
+        ([("z", 3, "1"), ("a", 4, "2"), ("z", 9, "1")], "z"),
+        ([("z", 3, "1"), ("a", 4, "2"), ("z", 9, "3")], "a"),
+    ],
+)
+def test_of_patches_of_one_second_the_one_created_first_wins(puts: list, winner: str) -> None:
+    assert of_one_second(*puts) == {"string": winner}
 
 
 def test_removal_of_higher_priority_is_not_undone() -> None:

@@ -39,14 +39,13 @@ def test_each_release_serves_its_versions(
     assert plurals(release, group_version) == expected
 
 
-def test_gated_kinds_come_and_go_with_their_gate() -> None:
-    on = plurals(
-        "1.36",
-        "resource.k8s.io/v1alpha3",
-        DRAResourcePoolStatus=True,
-        DRAAdminControlledDeviceAttributes=False,
-    )
-    assert on == {"devicetaintrules", "resourcepoolstatusrequests"}
+def test_gated_kind_comes_with_its_gate_and_patches_stay_without_theirs() -> None:
+    always = {"devicetaintrules", "resourceslicepatches"}
+    gates = {"DRAAdminControlledDeviceAttributes": False}
+    assert plurals("1.36", "resource.k8s.io/v1alpha3", **gates) == always
+    gates["DRAResourcePoolStatus"] = True
+    found = plurals("1.36", "resource.k8s.io/v1alpha3", **gates)
+    assert found == always | {"resourcepoolstatusrequests"}
 
 
 def test_events_of_both_groups_are_one_kind() -> None:

@@ -1,0 +1,69 @@
+"""Fields that are stored and that nothing here acts on: who writes one gets a warning.
+
+Only fields that decide in a real cluster where a pod is placed, when it ends or what it gets of a
+device. An update is warned about when it adds such a field. Beyond upstream, which acts on them.
+"""
+
+from collections.abc import Mapping, Sequence
+
+from app.domain.objects import gates
+from app.domain.objects.registry import RESOURCE, Kind
+from app.domain.values import json_tree
+from app.domain.values.json_tree import JsonView
+
+_POD = ("evictionResponders", "runtimeClassName", "schedulingGroup")
+_VOLUMES = ("ephemeral", "persistentVolumeClaim")
+
+_REASONS: Mapping[str, str] = {
+    "evictionResponders": "evictions ask nobody",
+    "runtimeClassName": "overhead and scheduling of RuntimeClasses are not applied",
+    "schedulingGroup": "PodGroups are not emulated",
+    "ephemeral": "pods are placed without regard to their volumes",
+    "persistentVolumeClaim": "pods are placed without regard to their volumes",
+    "nodeAllocatableResources": "devices take nothing of their node's resources",
+    "skipNodeOperations": "allocation results get no copy of it",
+    "podPreemptionPolicy": "pods are never resized",
+}
+
+
+def warnings(kind: Kind, tree: JsonView, old: JsonView | None = None) -> tuple[str, ...]:
+    """One warning per field of the tree without effect that `old` does not have."""
+    fields = _fields(kind, tree)
+    if not fields:
+        return ()
+    known = _fields(kind, old) if old is not None else ()
+    return tuple(
+        f"{place}.{name}: the field is stored and has no effect here: {_REASONS[name]}"
+        for place, name in fields
+        if (place, name) not in known
+    )
+
+
+def _fields(kind: Kind, tree: JsonView) -> Sequence[tuple[str, str]]:
+    """Place and name of each field without effect, each once."""
+    path = gates.POD_SPECS.get(kind.kind)
+    if path is not None:
+        return _of_pod(json_tree.mapping(tree, *path), ".".join(path))
+    if kind.kind == "ResourceSlice" and kind.group == RESOURCE:
+        return _of_slice(json_tree.mapping(tree, "spec"))
+    if kind.kind == "Node" and "podPreemptionPolicy" in json_tree.mapping(tree, "spec"):
+        return (("spec", "podPreemptionPolicy"),)
+    return ()
+
+
+def _of_pod(spec: JsonView, place: str) -> Sequence[tuple[str, str]]:
+    names = [(place, name) for name in _POD if name in spec]
+    if "volumes" not in spec:
+        return names
+    volumes = json_tree.objects(spec, "volumes")
+    return names + [
+        (f"{place}.volumes[]", name) for name in _VOLUMES if any(name in one for one in volumes)
+    ]
+
+
+def _of_slice(spec: JsonView) -> Sequence[tuple[str, str]]:
+    names = [("spec", "skipNodeOperations")] if "skipNodeOperations" in spec else []
+    devices = json_tree.objects(spec, "devices")
+    if any("nodeAllocatableResources" in device for device in devices):
+        names.append(("spec.devices[]", "nodeAllocatableResources"))
+    return names

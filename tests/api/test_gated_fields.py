@@ -1,0 +1,215 @@
+"""Fields that have no effect: dropped because of a gate, or stored; both with a warning."""
+
+import copy
+
+import pytest
+
+from app.domain.objects.profile import Profile
+from tests.api.serving import serving
+
+PATCHES = "/apis/resource.k8s.io/v1alpha3/resourceslicepatches"
+PODS = "/api/v1/namespaces/default/pods"
+OFF = Profile(gates={"DRAAdminControlledDeviceAttributes": False})
+DROPPED = "the field is dropped because the feature gate {} is off"
+STORED = "the field is stored and has no effect here: {}"
+
+
+def patch(name="p", **more):
+    devices = {
+        "filter": {"driver": "gpu.example.com"},
+        "priority": 1,
+        "attributes": {"gpu.example.com/model": {"string": "x"}},
+        "capacity": {"gpu.example.com/memory": {"value": "1Gi"}},
+        **more,
+    }
+    return {
+        "apiVersion": "resource.k8s.io/v1alpha3",
+        "kind": "ResourceSlicePatch",
+        "metadata": {"name": name},
+        "spec": {"devices": devices},
+    }
+
+
+def warnings(answer):
+    return [value for name, value in answer.headers.multi_items() if name == "warning"]
+
+
+def shown(place, text):
+    return f'299 - "{place}: {text}"'
+
+
+async def test_patches_are_served_without_their_gate_and_their_fields_dropped():
+    async with serving(profile=OFF) as server:
+        answer = await server.raw("POST", PATCHES, patch())
+        assert answer.status_code == 201
+        text = DROPPED.format("DRAAdminControlledDeviceAttributes")
+        assert warnings(answer) == [
+            shown(f"spec.devices.{field}", text) for field in ("attributes", "capacity")
+        ]
+        stored = await server.get(f"{PATCHES}/p")
+        assert stored["spec"]["devices"] == {
+            "filter": {"driver": "gpu.example.com"},
+            "priority": 1,
+        }
+        listed = await server.get(PATCHES)
+        assert len(listed["items"]) == 1
+        answer = await server.raw("DELETE", f"{PATCHES}/p")
+        assert answer.status_code == 200
+        assert (await server.get(PATCHES))["items"] == []
+
+
+SPEC = {"containers": [{"name": "c", "image": "i"}]}
+CLAIM = {"devices": {"requests": [{"name": "r", "exactly": {"deviceClassName": "c"}}]}}
+
+
+def pod(**spec):
+    return {"metadata": {"name": "p"}, "spec": {**SPEC, **spec}}
+
+
+def workload(kind, **spec):
+    labels = {"app": "a"}
+    template = {"metadata": {"labels": labels}, "spec": {**SPEC, **spec}}
+    made = {"selector": {"matchLabels": labels}, "template": template}
+    return {"metadata": {"name": "w"}, "spec": made, "apiVersion": "apps/v1", "kind": kind}
+
+
+def claim(**exactly):
+    spec = copy.deepcopy(CLAIM)
+    spec["devices"]["requests"][0]["exactly"] |= exactly
+    return spec
+
+
+def a_slice(device=None, **spec):
+    made = {
+        "driver": "gpu.example.com",
+        "nodeName": "n",
+        "pool": {"name": "n", "generation": 1, "resourceSliceCount": 1},
+        "devices": [{"name": "d", **(device or {})}],
+        **spec,
+    }
+    return {"metadata": {"name": "s"}, "spec": made}
+
+
+GROUP = {"schedulingGroup": {"podGroupName": "g"}}
+DERIVED = {"derivedAttributes": [{"name": "a.example.com/b", "expression": "true"}]}
+RESOURCE = "/apis/resource.k8s.io/v1"
+CLAIMS = f"{RESOURCE}/namespaces/default/resourceclaims"
+TEMPLATES = f"{RESOURCE}/namespaces/default/resourceclaimtemplates"
+SLICES = f"{RESOURCE}/resourceslices"
+APPS = "/apis/apps/v1/namespaces/default"
+GROUPED = {"compatibilityGroups": ["g"], "counterSet": "s", "counters": {"c": {"value": "1"}}}
+OLD = Profile(version="1.34")
+
+FIELDS = [
+    (Profile(), PODS, pod(**GROUP), "spec.schedulingGroup", "GenericWorkload"),
+    (
+        Profile(),
+        f"{APPS}/deployments",
+        workload("Deployment", **GROUP),
+        "spec.template.spec.schedulingGroup",
+        "GenericWorkload",
+    ),
+    (
+        Profile(),
+        CLAIMS,
+        {"metadata": {"name": "c"}, "spec": claim(**DERIVED)},
+        "spec.devices.requests[].derivedAttributes",
+        "DRADerivedAttributes",
+    ),
+    (
+        Profile(),
+        TEMPLATES,
+        {"metadata": {"name": "t"}, "spec": {"spec": claim(**DERIVED)}},
+        "spec.spec.devices.requests[].derivedAttributes",
+        "DRADerivedAttributes",
+    ),
+    (
+        Profile(),
+        SLICES,
+        a_slice({"consumesCounters": [GROUPED]}),
+        "spec.devices[].consumesCounters[].compatibilityGroups",
+        "DRADeviceCompatibilityGroups",
+    ),
+    (
+        OLD,
+        SLICES,
+        a_slice({"taints": [{"key": "k", "effect": "NoSchedule"}]}),
+        "spec.devices[].taints",
+        "DRADeviceTaints",
+    ),
+    (
+        OLD,
+        CLAIMS,
+        {"metadata": {"name": "c"}, "spec": claim(tolerations=[{"operator": "Exists"}])},
+        "spec.devices.requests[].tolerations",
+        "DRADeviceTaints",
+    ),
+    (
+        OLD,
+        f"{RESOURCE}/deviceclasses",
+        {"metadata": {"name": "c"}, "spec": {"extendedResourceName": "example.com/gpu"}},
+        "spec.extendedResourceName",
+        "DRAExtendedResource",
+    ),
+]
+
+
+@pytest.mark.parametrize(("profile", "path", "tree", "place", "gate"), FIELDS)
+async def test_field_whose_gate_is_off_is_dropped_with_a_warning(profile, path, tree, place, gate):
+    async with serving(profile=profile) as server:
+        answer = await server.raw("POST", path, tree)
+        assert answer.status_code == 201, answer.text
+        assert warnings(answer) == [shown(place, DROPPED.format(gate))]
+        assert f'"{place.rpartition(".")[2]}"' not in answer.text
+
+
+VOLUME = {"name": "v", "persistentVolumeClaim": {"claimName": "x"}}
+MAPPING = {"nodeAllocatableResources": {"cpu": {"mapping": {"deviceMultiplier": "1"}}}}
+STORES = Profile(gates={"DRANodeAllocatableResources": True, "DRAOptionalNodeOperations": True})
+IGNORED = [
+    (
+        PODS,
+        pod(runtimeClassName="nvidia"),
+        "spec.runtimeClassName",
+        "overhead and scheduling of RuntimeClasses are not applied",
+    ),
+    (
+        PODS,
+        pod(volumes=[VOLUME]),
+        "spec.volumes[].persistentVolumeClaim",
+        "pods are placed without regard to their volumes",
+    ),
+    (
+        SLICES,
+        a_slice(MAPPING),
+        "spec.devices[].nodeAllocatableResources",
+        "devices take nothing of their node's resources",
+    ),
+    (
+        SLICES,
+        a_slice(skipNodeOperations=["*"]),
+        "spec.skipNodeOperations",
+        "allocation results get no copy of it",
+    ),
+]
+
+
+@pytest.mark.parametrize(("path", "tree", "place", "reason"), IGNORED)
+async def test_stored_field_without_effect_is_warned_about_once(path, tree, place, reason):
+    async with serving(profile=STORES) as server:
+        answer = await server.raw("POST", path, tree)
+        assert answer.status_code == 201, answer.text
+        assert warnings(answer) == [shown(place, STORED.format(reason))]
+        assert f'"{place.rpartition(".")[2]}"' in answer.text
+        labels = {"metadata": {"labels": {"a": "b"}}}
+        name = tree["metadata"]["name"]
+        merge = {"content_type": "application/merge-patch+json"}
+        answer = await server.raw("PATCH", f"{path}/{name}", labels, **merge)
+        assert answer.status_code == 200
+        assert warnings(answer) == []
+
+
+async def test_ordinary_pod_gets_no_warning():
+    async with serving() as server:
+        answer = await server.raw("POST", PODS, pod(volumes=[{"name": "v", "emptyDir": {}}]))
+        assert (answer.status_code, warnings(answer)) == (201, [])
