@@ -23,6 +23,9 @@ class Settings(BaseSettings):
     profile: str = Field("1.37", description="Kubernetes version that new histories imitate")
     gates: str = Field("", description="Feature gates of new histories: `NAME=true,NAME=false`")
     quirks: str = Field("", description="Quirks of new histories: `c8=on,q3=off`")
+    controllers_off: str = Field(
+        "", description="Controllers that do not run in new histories: `kubelet,jobs`"
+    )
     bind_delay_millis: int = Field(
         0,
         ge=0,

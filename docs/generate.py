@@ -6,6 +6,7 @@ from pathlib import Path
 import typer
 
 from app.cli.application import root
+from app.domain.objects.profile import FIXED
 from app.service import profile_facts
 from app.service.metrics import FAMILIES
 from app.settings import Settings
@@ -112,6 +113,10 @@ def profiles_page() -> str:
             ["gate", *(facts.name for facts in minors)],
             ([gate, *(_on(facts.gates[gate]) for facts in minors)] for gate in known[0].gates),
         ),
+        "",
+        "Some keep their default: switching them is refused, because nothing here would change.",
+        "",
+        *_table(["gate", "why it cannot be switched"], ([*row] for row in FIXED.items())),
         "",
         "## Served versions",
         "",

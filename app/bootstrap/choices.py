@@ -64,6 +64,8 @@ def history_settings(chosen: Settings) -> JsonObject:
         found["quirks"] = quirks
         registry.options_from(found)
     controllers: JsonObject = {}
+    if off := [name.strip() for name in chosen.controllers_off.split(",") if name.strip()]:
+        controllers["off"] = sorted(set(off))
     if chosen.bind_delay_millis:
         controllers["bindDelayMillis"] = chosen.bind_delay_millis
     if chosen.binding_timeout_seconds != binding.TIMEOUT // SECOND:

@@ -159,7 +159,9 @@ async def _as_asked(
     unless the history's settings say something else.
     """
     gates = dict(json_tree.mapping(info.settings, "gates"))
-    gates |= choices.switches(settings.gates, place="--gate")
+    switched = choices.switches(settings.gates, place="--gate")
+    profiles.Profile(gates=switched)  # refuses what cannot be switched
+    gates |= switched
     quirks = dict(json_tree.mapping(info.settings, "quirks"))
     quirks |= choices.switches(settings.quirks.lower(), place="--quirk")
     is_recorded = json_tree.flag(info.settings, "recorded")

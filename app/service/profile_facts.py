@@ -63,7 +63,7 @@ def _quirks(chosen: Profile) -> dict[str, bool]:
 
 def _varying_kinds() -> list[Kind]:
     releases_only = [Profile(version=version) for version in profiles.VERSIONS]
-    every_gate = Profile(gates=dict.fromkeys(profiles.GATES, True))
+    every_gate = Profile(gates=dict.fromkeys(profiles.GATES.keys() - profiles.FIXED.keys(), True))
     kinds = sorted(registry.served_kinds(every_gate), key=lambda kind: kind.kind)
     return [
         kind

@@ -21,7 +21,8 @@ import anyio.lowlevel
 from app.domain.controllers import registry
 from app.domain.controllers.plan import Plan, Reconciler
 from app.domain.errors import Expired, LogUnavailable, Rejected, StaleLease
-from app.domain.log import Event, LeaseToken, Revision
+from app.domain.log import Event, EventType, LeaseToken, ObjectKey, Revision
+from app.domain.objects.commands import RecordFact
 from app.domain.values.timestamps import SECOND, Instant
 from app.ports import Leases
 from app.service.runtime import HistoryRuntime
@@ -72,13 +73,16 @@ class ControllerLoop:
         leases: Leases,
         holder: str,
         bounds: LoopBounds = LoopBounds(),
+        restarts_count: bool = False,
     ) -> None:
+        """With `restarts_count` each term begins with ControllerRestarted in the log."""
         self.name = name
         self._runtime = runtime
         self._make = make
         self._leases = leases
         self._holder = holder
         self._bounds = bounds
+        self._restarts_count = restarts_count
         self._actor = registry.actor_of(name)
         self._linger_seconds = bounds.linger_seconds if name in registry.UNHURRIED else 0.0
         self._mistakes: set[str] = set()
@@ -125,6 +129,9 @@ class ControllerLoop:
     async def _lead(self, token: LeaseToken) -> None:
         reconciler = self._make()
         self.folded = await self._prime(reconciler)
+        if self._restarts_count:
+            # After priming: the reconciler has to fold it, however long the history is.
+            await self._runtime.submit_plan(self._restart(), actor=self._actor, lease=token)
         self._runtime.leading[self.name] = reconciler
         self._calm_since = self._seconds()
         renew_at = self._seconds() + self._bounds.lease_seconds / 3
@@ -147,6 +154,15 @@ class ControllerLoop:
                         is_idle = await self._work(reconciler, subscription, token, renew_at)
                 except Expired:
                     continue  # cut off: subscribe again from what has been folded
+
+    def _restart(self) -> Plan:
+        """What the log is told when the term begins."""
+        fact = RecordFact(
+            type=EventType.CONTROLLER_RESTARTED,
+            key=ObjectKey("redra", "controllers", "", self.name),
+            body={"controller": self.name, "holder": self._holder},
+        )
+        return Plan(controller=self.name, key="restart", commands=(fact,))
 
     async def _prime(self, reconciler: Reconciler) -> Revision:
         """Fold the objects that have not changed for long; returns the revision they stand for."""

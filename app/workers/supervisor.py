@@ -74,6 +74,7 @@ def loops_of(runtime: HistoryRuntime, setting: WorkerSetting) -> list[Controller
             leases=setting.leases,
             holder=setting.holder,
             bounds=setting.bounds,
+            restarts_count=registry.restarts_count(name, profile, options),
         )
         for name in registry.running(profile, options)
         if not setting.only or name in setting.only

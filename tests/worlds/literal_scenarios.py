@@ -41,6 +41,8 @@ def run(scenario, *, quirks=None, variant=Variant.EXPERIMENTAL, steps_max=3_000)
     for pod in given["pods"]:
         results = list(attempt(pod["claims"], stop=True))
         fitting = next((found for found in results if found["allocations"] is not None), None)
+        if any(found.get("errorScope") == "fatal" for found in results):
+            fitting = None
         shown = {"pod": pod["name"]}
         if fitting:
             shown["node"] = fitting["node"]

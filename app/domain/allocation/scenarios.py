@@ -131,7 +131,10 @@ def _on_every_node(world: _World, claims: Sequence[JsonObject]) -> list[JsonObje
 
 
 def _pod(world: _World, pod: JsonObject, place: str) -> JsonObject:
-    """Try all nodes in order; the first that fits gets the pod, which counts for later pods."""
+    """Try all nodes in order; the first that fits gets the pod, which counts for later pods.
+
+    A fatal error on any node ends the attempt: the pod gets no node, also when an earlier one fits.
+    """
     claims = _claims(pod, place)
     allocator = world.allocator()
     shown: JsonObject = {"pod": pod.get("name", "")}
@@ -143,6 +146,7 @@ def _pod(world: _World, pod: JsonObject, place: str) -> JsonObject:
         if isinstance(answer, Allocation) and chosen is None:
             chosen = found
         if isinstance(answer, Failure) and answer.scope is Scope.FATAL:
+            chosen = None
             break
     if chosen is not None:
         shown["node"] = chosen["node"]

@@ -34,6 +34,7 @@ from app.domain.controllers.pool_status import PoolStatusReconciler
 from app.domain.controllers.quirks import NO_SWITCH, ControllerQuirks
 from app.domain.controllers.quotas import QuotaReconciler
 from app.domain.controllers.rule_status import RuleStatusReconciler
+from app.domain.controllers.rule_status import reconciler as rule_status
 from app.domain.controllers.scheduling import SchedulingReconciler, binding, tie_breaks
 from app.domain.controllers.scheduling.attempt import BindDelay, Rules, TieBreak
 from app.domain.controllers.scheduling.delayed_binding import FixedBindDelay
@@ -238,6 +239,11 @@ def controllers(
     return tuple(
         controller(name, profile, features, compiler, options) for name in running(profile, options)
     )
+
+
+def restarts_count(name: str, profile: Profile, options: Options) -> bool:
+    """True for a controller whose terms begin with ControllerRestarted in the log (quirk C7)."""
+    return name == rule_status.NAME and quirks_of(profile, options).c7
 
 
 def quirks_of(profile: Profile, options: Options) -> ControllerQuirks:

@@ -59,7 +59,20 @@ GATES: Mapping[str, tuple[bool, bool, bool, bool]] = {
     "SchedulerPopFromBackoffQ": _ALWAYS,
     "SchedulerQueueingHints": _ALWAYS,
 }
-"""Every gate that changes something here, with its default per release of `VERSIONS`."""
+"""The gates of the releases that concern devices and scheduling, with their defaults per release of
+`VERSIONS`. Those of `FIXED` cannot be switched."""
+
+FIXED: Mapping[str, str] = {
+    "DRAFractionalCapacityRange": "steps of capacity ranges are whole units in every release here",
+    "DRASchedulerFilterTimeout": "a search is bounded by its steps, never by time",
+    "DRAWorkloadResourceClaims": "PodGroups are not emulated",
+    "DynamicResourceAllocation": "it is locked on since 1.34",
+    "GangScheduling": "PodGroups are not emulated",
+    "GenericWorkload": "PodGroups are not emulated",
+    "SchedulerAsyncAPICalls": "the writes of an attempt are one append",
+    "SchedulerQueueingHints": "waiting pods are always woken by hints, as in every release here",
+}
+"""Gates that keep their default, and why. Switching one would change nothing, so it is refused."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,7 +81,7 @@ class Profile:
 
     `version` is one of `VERSIONS`, `gates` holds deviations from its defaults. A release of
     `PATCHES` may be given too: then `version` becomes its minor release and `patch` names it.
-    Raises InputError for a release or gate that is not known.
+    Raises InputError for a release or gate that is not known, and for a gate that is `FIXED`.
     """
 
     version: str = DEFAULT_VERSION
@@ -90,6 +103,10 @@ class Profile:
                 cure=f"the known ones are {', '.join(GATES)}",
             )
         place = VERSIONS.index(self.version)
+        for name, reason in FIXED.items():
+            if self.gates.get(name, GATES[name][place]) != GATES[name][place]:
+                value = "off" if self.gates[name] is False else "on"
+                raise InputError(f"feature gate {name} cannot be switched {value}: {reason}")
         on = {name for name, defaults in GATES.items() if defaults[place]}
         on = {name for name in on if self.gates.get(name, True)}
         on |= {name for name, wanted in self.gates.items() if wanted}
@@ -136,6 +153,9 @@ def profile_of(release: str) -> str:
 def from_settings(settings: Mapping[str, object]) -> Profile:
     """The profile that `Profile.settings` wrote; what is absent has its default.
 
+    Gates of `FIXED` are passed over: histories from before they were refused may name them, and
+    they had no effect there either.
+
     The quirk C24 is a matter of the profile: switched on it makes 1.36 a 1.36.2, off the reverse.
     """
     version = settings.get("profile", DEFAULT_VERSION)
@@ -148,4 +168,5 @@ def from_settings(settings: Mapping[str, object]) -> Profile:
         version = "1.36.2"
     elif c24 is False:
         version = PATCHES.get(version, version)
-    return Profile(version=version, gates={str(name): on is True for name, on in gates.items()})
+    switched = {str(name): on is True for name, on in gates.items() if name not in FIXED}
+    return Profile(version=version, gates=switched)

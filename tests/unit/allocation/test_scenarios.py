@@ -4,6 +4,7 @@ import pytest
 
 from app.domain.allocation import scenarios
 from app.domain.errors import InputError
+from tests.worlds import literal_scenarios
 from tests.worlds.builders import (
     COMPILER,
     claim,
@@ -55,6 +56,27 @@ def test_fatal_error_ends_the_attempt_of_a_pod() -> None:
     nodes = [node("a"), node("b")]
     found = scenarios.run(scenario(pods=pods, claims=None, nodes=nodes), SETTINGS)
     assert [one["errorScope"] for one in found["pods"][0]["results"]] == ["fatal"]
+
+
+@pytest.mark.parametrize("order", [("good", "bad"), ("bad", "good"), ("good", "other", "bad")])
+def test_fatal_error_on_any_node_leaves_the_pod_without_one(order: tuple[str, ...]) -> None:
+    slices = [
+        resource_slice("good", device("d", numa=1), pool="good", node="good"),
+        resource_slice("bad", device("d"), pool="bad", node="bad"),
+    ]
+    numa = 'device.attributes["gpu.example.com"].numa == 1'
+    strict, plain = claim(request("r", 1, numa), name="s"), claim(request(), name="p")
+    pods = [{"name": "strict", "claims": [strict]}, {"name": "plain", "claims": [plain]}]
+    nodes = [node(name) for name in order]
+    given = scenario(pods=pods, claims=None, nodes=nodes, slices=slices)
+    found = scenarios.run(given, SETTINGS)
+    first, second = found["pods"]
+    assert "node" not in first
+    assert first["results"][-1]["node"] == "bad"
+    assert first["results"][-1]["errorScope"] == "fatal"
+    # What the earlier node could have given is free for the next pod.
+    assert second["node"] == order[0]
+    assert [pod.get("node") for pod in literal_scenarios.run(given)["pods"]] == [None, order[0]]
 
 
 BAD = [

@@ -1,8 +1,11 @@
 """Gates and quirks are chosen by name."""
 
+from pathlib import Path
+
 import pytest
 
 from app.bootstrap import choices
+from app.domain.controllers import registry
 from app.domain.errors import InputError
 from app.domain.objects import profile as profiles
 from app.domain.objects.profile import Profile
@@ -50,3 +53,35 @@ def test_config_clean_up_and_long_error_texts_came_with_1_37():
     assert not features_of(old).cleaned_configs
     assert features_of(new).cleaned_configs
     assert compiler_of(old) is not compiler_of(new)
+
+
+@pytest.mark.parametrize("name", profiles.FIXED)
+def test_gate_that_nothing_reads_keeps_its_default(name):
+    default = Profile().enabled(name)
+    assert Profile(gates={name: default}).enabled(name) is default
+    with pytest.raises(InputError, match=f"{name} cannot be switched {'off' if default else 'on'}"):
+        choices.history_settings(choices.settings(gates=[f"{name}={str(not default).lower()}"]))
+    # A history from before it was refused can still be opened.
+    stored = {"profile": "1.37", "gates": {name: not default, "DRAAdminAccess": False}}
+    assert profiles.from_settings(stored) == Profile(gates={"DRAAdminAccess": False})
+
+
+def test_gates_are_read_somewhere_or_fixed():
+    root = Path(profiles.__file__).parents[3]
+    read = "".join(
+        path.read_text(encoding="utf-8")
+        for path in (root / "app").rglob("*.py")
+        if path != Path(profiles.__file__)
+    )
+    unread = {name for name in profiles.GATES if f'"{name}"' not in read}
+    assert unread - {"GenericWorkload"} == profiles.FIXED.keys() - {"GenericWorkload"}
+
+
+def test_controllers_that_do_not_run_are_a_setting(monkeypatch):
+    monkeypatch.setenv("REDRA_CONTROLLERS_OFF", "kubelet, jobs")
+    found = choices.history_settings(choices.settings())
+    assert found["controllers"]["off"] == ["jobs", "kubelet"]
+    assert registry.options_from(found).off == {"jobs", "kubelet"}
+    monkeypatch.setenv("REDRA_CONTROLLERS_OFF", "scheduler")
+    with pytest.raises(InputError, match="there is no controller 'scheduler'"):
+        choices.history_settings(choices.settings())

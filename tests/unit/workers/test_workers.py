@@ -11,7 +11,7 @@ from app.bootstrap.stores import memory_store
 from app.domain.devices.cel_selectors import CelCompiler
 from app.domain.errors import InputError
 from app.domain.log import Actor, ObjectKey
-from app.domain.objects.commands import CreateObject
+from app.domain.objects.commands import CreateObject, PatchObject, PatchType
 from app.domain.objects.profile import Profile
 from app.domain.values.json_tree import JsonObject
 from app.service.histories import Histories
@@ -44,10 +44,10 @@ def setting_of(store, holder: str = "one", replayed_max: int = 50_000, **more) -
 
 
 @asynccontextmanager
-async def cluster():
+async def cluster(settings: JsonObject | None = None):
     store = memory_store()
     async with histories_of(store).running() as histories:
-        runtime = await histories.create("test")
+        runtime = await histories.create("test", settings=settings)
         await make(
             runtime, "", "namespaces", {"kind": "Namespace", "metadata": {"name": "default"}}
         )
@@ -241,3 +241,69 @@ async def _steal(store, runtime):
     if mine is not None:
         await store.leases.release(runtime.info.id, mine)
     return await store.leases.acquire(runtime.info.id, "claims", "thief", seconds=60)
+
+
+EVICTED_ONE = {
+    "type": "EvictionInProgress",
+    "status": "False",
+    "reason": "Completed",
+    "message": "1 pod evicted since starting the controller.",
+    "observedGeneration": 1,
+    "lastTransitionTime": "2020-01-01T00:00:00Z",
+}
+
+
+async def make_rule(runtime: HistoryRuntime) -> ObjectKey:
+    """A rule whose status says that a pod was evicted because of it, long ago."""
+    key = ObjectKey(RESOURCE, "devicetaintrules", "", "bad")
+    taint = {"key": "example.com/bad", "effect": "NoExecute"}
+    tree = {"kind": "DeviceTaintRule", "metadata": {"name": "bad"}, "spec": {"taint": taint}}
+    await make(runtime, RESOURCE, "devicetaintrules", tree)
+    status = {"status": {"conditions": [EVICTED_ONE]}}
+    command = PatchObject(
+        key=key, version="v1", type=PatchType.MERGE, body=status, subresource="status"
+    )
+    await runtime.submit(command, actor=USER)
+    return key
+
+
+async def restarts(runtime: HistoryRuntime) -> list[str]:
+    """The holders that restarts in the log name."""
+    events = await runtime.log.read(runtime.info.id, after=0, limit=10_000)
+    return [event.object["holder"] for event in events if event.type == "ControllerRestarted"]
+
+
+@pytest.mark.parametrize(
+    ("settings", "replayed_max", "holders", "reason"),
+    [
+        ({}, 0, [], "Completed"),
+        ({"quirks": {"c7": True}}, 0, ["one", "two"], "NotStarted"),
+        ({"quirks": {"c7": True}}, 50_000, ["one", "two"], "NotStarted"),
+    ],
+)
+async def test_each_term_is_a_restart_that_forgets_evictions_with_quirk_c7(
+    settings, replayed_max, holders, reason
+):
+    async with cluster(settings) as (store, runtime):
+        key = await make_rule(runtime)
+        for holder in ("one", "two"):
+            async with anyio.create_task_group() as tasks:
+                only = frozenset({"rule-status"})
+                setting = setting_of(store, holder, replayed_max=replayed_max, only=only)
+                tasks.start_soon(supervisor.run, runtime, setting)
+                await make(runtime, RESOURCE, "devicetaintrules", other_rule(holder))
+                await wait_until(runtime, lambda name=holder: has_status(runtime, name))
+                tasks.cancel_scope.cancel()
+        assert await restarts(runtime) == holders
+        conditions = runtime.views.objects.get(key)["status"]["conditions"]
+        assert [found["reason"] for found in conditions] == [reason]
+
+
+def other_rule(name: str) -> JsonObject:
+    taint = {"key": "example.com/other", "effect": "NoSchedule"}
+    return {"kind": "DeviceTaintRule", "metadata": {"name": name}, "spec": {"taint": taint}}
+
+
+def has_status(runtime: HistoryRuntime, name: str) -> bool:
+    tree = runtime.views.objects.get(ObjectKey(RESOURCE, "devicetaintrules", "", name))
+    return bool(tree is not None and tree.get("status", {}).get("conditions"))
