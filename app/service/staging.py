@@ -124,4 +124,5 @@ class StagedObjects:
     def by_uid(self, uid: str) -> ObjectKey | None:
         """The key of the object with that uid."""
         key = self._uids.get(uid) or self._base.by_uid(uid)
-        return key if key is not None and self.event(key) is not None else None
+        event = None if key is None else self.event(key)
+        return key if event is not None and event.uid == uid else None

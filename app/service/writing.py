@@ -3,7 +3,7 @@
 Concurrent commands queue up. The writer takes what is there (bounded), decides each against the
 head in order, seals the drafts and commits the batch once. A rejected command costs its neighbours
 nothing. When another process moved the head, the missing events are folded and the batch is
-decided again. What a caller is told is always durable.
+decided again. Whatever a caller is told stands upon stored events.
 
 Storing takes time of the disk, deciding time of the processor: what arrives while a batch is being
 stored is decided at once, as if the batch were stored already, and follows it without delay. If it
@@ -234,51 +234,80 @@ class GroupWriter:
             self._queue.extendleft(reversed(ahead.requests))
 
     async def _write_batch(self, batch: _Batch) -> None:
+        """Store a batch and answer its callers; what a failure leaves open is decided once more."""
         try:
-            for _ in range(self._bounds.retries_max):
+            for is_last in (False, True):
                 try:
-                    if batch.events:
-                        await self._append(batch)
-                    elif await self.catch_up():
-                        # What was refused or changed nothing may be otherwise at the true head.
-                        batch = self._decide_all(batch.requests)
-                        continue
-                except HeadMoved:
-                    await self.catch_up()
-                    batch = self._decide_all(batch.requests)
-                    continue
-                except StaleLease as stale:
-                    batch = self._decide_all(_drop_stale(batch.requests, stale))
-                    continue
-                break
-            else:
-                raise LogUnavailable(
-                    f"other writers moved the head {self._bounds.retries_max} times in a row"
-                )
-            for request in batch.requests:
-                request.settle()
-        except LogError as problem:
-            await self._settle_failure(batch.requests, problem)
+                    await self._store(batch)
+                    return
+                except LogError as problem:
+                    left = await self._settle_failure(batch.requests, problem)
+                    if is_last:
+                        for request in left:
+                            request.fail(problem)
+                    if is_last or not left:
+                        return
+                    batch = self._decide_all(left)
         except BaseException:
             for request in batch.requests:
                 if not request.is_settled:
                     request.fail(LogUnavailable("the writer was stopped"))
             raise
 
-    async def _settle_failure(self, requests: list[Request], problem: LogError) -> None:
-        """After a failed append nobody knows whether it was done: look for our events."""
+    async def _store(self, batch: _Batch) -> None:
+        """Append the events of a batch, decided again as often as others are faster, and answer.
+
+        A batch without events is answered when the log confirms the head it was decided upon.
+        """
+        for _ in range(self._bounds.retries_max):
+            try:
+                if batch.events:
+                    await self._append(batch)
+                elif await self.catch_up():
+                    # What was refused or changed nothing may be otherwise at the true head.
+                    batch = self._decide_all(batch.requests)
+                    continue
+            except HeadMoved:
+                await self.catch_up()
+                batch = self._decide_all(batch.requests)
+                continue
+            except StaleLease as stale:
+                batch = self._decide_all(_drop_stale(batch.requests, stale))
+                continue
+            break
+        else:
+            raise LogUnavailable(
+                f"other writers moved the head {self._bounds.retries_max} times in a row"
+            )
+        for request in batch.requests:
+            request.settle()
+
+    async def _settle_failure(self, requests: list[Request], problem: LogError) -> list[Request]:
+        """After a failed append nobody knows whether it was done: look for its events.
+
+        An append is stored as a whole. If this one was, what was decided with it is answered. If
+        it was not, or if nobody knows, what would have written fails. What would not (a refusal, a
+        dry run, a write that changes nothing) may stand upon an event that was never stored: it
+        fails too when the log cannot be read, and is returned to be decided again when it can.
+        """
+        waiting = [request for request in requests if not request.is_settled]
         try:
             hashes = await self.catch_up()
         except LogError:
-            hashes = set()
-        for request in requests:
-            if request.is_settled:
-                continue
-            if request.problem is None and not all(
-                event.hash in hashes for event in request.events
-            ):
-                request.problem = problem
-            request.settle()
+            for request in waiting:
+                request.fail(problem)
+            return []
+        events = [event for request in waiting for event in request.events]
+        is_stored = bool(events) and all(event.hash in hashes for event in events)
+        left: list[Request] = []
+        for request in waiting:
+            if is_stored:
+                request.settle()
+            elif request.events:
+                request.fail(problem)
+            else:
+                left.append(request)
+        return left
 
     async def _append(self, batch: _Batch) -> None:
         """Store a batch; what is submitted meanwhile is decided upon it, to follow at once."""

@@ -25,7 +25,7 @@ from app.domain.log import (
     Revision,
 )
 from app.domain.log.chain import check_chain
-from app.domain.objects.commands import PatchObject, PatchType, RecordFact
+from app.domain.objects.commands import Command, PatchObject, PatchType, RecordFact
 from app.service.runtime import HistoryRuntime
 from tests.unit.service.builders import ALICE, config_map, deletion, namespace, running_history
 
@@ -139,6 +139,11 @@ class Refuses(MemoryLog):
         if self.down:
             raise LogUnavailable("no server answers")
         return await super().append(history, expected=expected, events=events, leases=leases)
+
+    async def head(self, history: HistoryId) -> Head:
+        if self.down:
+            raise LogUnavailable("no server answers")
+        return await super().head(history)
 
 
 async def test_a_write_that_cannot_be_stored_leaves_no_trace_and_the_next_one_works() -> None:
@@ -266,6 +271,7 @@ class Slow(MemoryLog):
         self.sizes: list[int] = []
         self.is_slow = False
         self.fails = False
+        self.fails_again = False
         self.go = anyio.Event()
 
     async def append(
@@ -280,7 +286,8 @@ class Slow(MemoryLog):
             self.sizes.append(len(events))
             await self.go.wait()
             if self.fails:
-                self.is_slow = self.fails = False
+                self.is_slow = self.fails = self.fails_again
+                self.fails_again = False
                 raise LogUnavailable("no server answers")
         return await super().append(history, expected=expected, events=events, leases=leases)
 
@@ -346,6 +353,60 @@ async def test_what_was_decided_upon_a_batch_that_was_not_stored_is_decided_agai
         await anyio.wait_all_tasks_blocked()
         assert told == ["a LogUnavailable", "a created", "b created"]
         check_chain(await log.read(history.info.id, after=Revision(0), limit=10))
+
+
+async def test_no_answer_stands_upon_a_write_that_was_not_stored() -> None:
+    log = Slow(MemoryStore())
+    told: list[str] = []
+
+    def value(number: str) -> PatchObject:
+        body = {"data": {"a": number}}
+        return PatchObject(key=config_map("old").key, version="v1", type=PatchType.MERGE, body=body)
+
+    async with running_history(log=log) as history, anyio.create_task_group() as tasks:
+        await history.submit(namespace("default"), actor=ALICE)
+        await history.submit(config_map("old"), actor=ALICE)
+
+        async def submit(command: Command) -> None:
+            try:
+                outcome = await history.submit(command, actor=ALICE)
+                event = outcome.event
+                told.append("same" if event is None else f"{event.type} {event.revision}")
+            except (LogUnavailable, Rejected) as problem:
+                told.append(type(problem).__name__)
+
+        # All in one batch: the writer is busy with another one while they arrive.
+        async with while_storing(log, lambda name: submit(config_map(name))):
+            log.fails = True
+            log.fails_again = True
+            for command in (
+                value("2"),
+                value("2"),
+                config_map("new"),
+                config_map("new"),
+                deletion(config_map("old")),
+                value("2"),
+            ):
+                tasks.start_soon(submit, command)
+        await anyio.wait_all_tasks_blocked()
+        # `a`, then the writes of the batch; then what had changed nothing, or had been refused.
+        assert told == [*["LogUnavailable"] * 4, *["ObjectUpdated 3", "ObjectCreated 4", "same"]]
+        tree = history.views.objects.get(config_map("old").key)
+        assert tree is not None
+        assert tree["data"] == {"a": "2"}
+
+
+async def test_what_changes_nothing_is_not_answered_while_the_log_cannot_be_read() -> None:
+    log = Refuses(MemoryStore())
+    async with running_history(log=log) as history:
+        await history.submit(namespace("default"), actor=ALICE)
+        log.down = True
+        for command in (namespace("default"), deletion(config_map("a"))):
+            with pytest.raises(LogUnavailable):
+                await history.submit(command, actor=ALICE)
+        log.down = False
+        with pytest.raises(AlreadyExists):
+            await history.submit(namespace("default"), actor=ALICE)
 
 
 async def test_refusal_upon_a_batch_is_told_when_that_is_stored() -> None:
