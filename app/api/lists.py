@@ -6,6 +6,7 @@ Parity: api-surface.md 6.
 """
 
 import base64
+from bisect import bisect_right
 from collections import OrderedDict
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -72,7 +73,7 @@ class Lists:
     def __init__(self, representations: Representations, bounds: ListBounds) -> None:
         self._representations = representations
         self._bounds = bounds
-        self._snapshots: OrderedDict[_Place, list[Event]] = OrderedDict()
+        self._snapshots: OrderedDict[_Place, Sequence[Event]] = OrderedDict()
 
     async def read(
         self, timeline: Timeline, target: Target, selection: Selection, options: ListOptions
@@ -90,19 +91,20 @@ class Lists:
             revision = await self._revision(timeline, options)
         self._check_retained(timeline, revision, after)
         limit = min(options.limit, self._bounds.page_max)
-        events = await self._snapshot(timeline, target, selection, revision)
+        snapshot = await self._snapshot(timeline, target, selection, revision)
         metadata: JsonObject = {"resourceVersion": str(revision)}
-        if after is not None:
-            events = [event for event in events if event.key > after]
-        if limit and len(events) > limit:
-            rest = len(events) - limit
-            kept = _place(timeline, target, revision, selection)
-            self._keep(kept, events)
-            events = events[:limit]
-            metadata["continue"] = _token(revision, events[-1].key)
+        start = 0 if after is None else bisect_right(snapshot, after, key=_key)
+        rest = len(snapshot) - start - limit
+        if limit and rest > 0:
+            # Whole, whichever page this is: another list may have the same place.
+            self._keep(_place(timeline, target, revision, selection), snapshot)
+            page = snapshot[start : start + limit]
+            metadata["continue"] = _token(revision, page[-1].key)
             if selection.is_everything:
                 metadata["remainingItemCount"] = rest
-        return await self._encode(events, target, timeline, metadata)
+        else:
+            page = snapshot[start:] if start else snapshot
+        return await self._encode(page, target, timeline, metadata)
 
     def _check_retained(self, timeline: Timeline, revision: int, after: ObjectKey | None) -> None:
         """Raise Expired when compaction is imitated and the revision is too old."""
@@ -126,7 +128,8 @@ class Lists:
 
     async def _snapshot(
         self, timeline: Timeline, target: Target, selection: Selection, revision: int
-    ) -> list[Event]:
+    ) -> Sequence[Event]:
+        """All that is selected at a revision, sorted by namespace and name."""
         kept = _place(timeline, target, revision, selection)
         found = self._snapshots.get(kept)
         if found is not None:
@@ -137,10 +140,10 @@ class Lists:
             if revision > timeline.revision:
                 raise BadRequest("continue key is not valid: it names a later revision")
             views = await timeline.at(revision)
-        return list(selection.select(views.objects, target.kind))
+        return tuple(selection.select(views.objects, target.kind))
 
-    def _keep(self, place: _Place, events: list[Event]) -> None:
-        self._snapshots[place] = events
+    def _keep(self, place: _Place, snapshot: Sequence[Event]) -> None:
+        self._snapshots[place] = snapshot
         self._snapshots.move_to_end(place)
         while len(self._snapshots) > self._bounds.snapshots_max:
             self._snapshots.popitem(last=False)
@@ -164,6 +167,10 @@ def _place(timeline: Timeline, target: Target, revision: int, selection: Selecti
     """What a kept snapshot is of: history, revision, group, resource, selection."""
     kind = target.kind
     return timeline.runtime.info.id, revision, kind.group, kind.plural, selection
+
+
+def _key(event: Event) -> ObjectKey:
+    return event.key
 
 
 def _token(revision: int, key: ObjectKey) -> str:

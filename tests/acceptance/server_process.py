@@ -1,6 +1,7 @@
 """A real server process that can be ended, killed and started again at the same address."""
 
 import json
+import os
 import re
 import shutil
 import signal
@@ -16,10 +17,15 @@ ROOT = Path(__file__).resolve().parent.parent.parent
 
 
 class ServerProcess:
-    """`redra up` with a folder of its own. The port stays the same over restarts."""
+    """`redra up` with a folder of its own. The port stays the same over restarts.
 
-    def __init__(self, folder):
+    `options` are more of its options; `environment` is set beside the one of the tests.
+    """
+
+    def __init__(self, folder, *options, **environment):
         self.folder = folder
+        self.options = options
+        self.environment = environment
         self.data = folder / "data"
         self.log = folder / "redra.log"
         self.kubeconfig = self.data / "kubeconfig"
@@ -33,8 +39,9 @@ class ServerProcess:
         command = [sys.executable, "-m", "app.cli", "up", "--data", str(self.data)]
         with self.log.open("a") as errors:
             self._process = subprocess.Popen(
-                [*command, "--listen", f"127.0.0.1:{self._port}"],
-                cwd=ROOT, stdout=subprocess.PIPE, stderr=errors, text=True,
+                [*command, "--listen", f"127.0.0.1:{self._port}", *self.options],
+                env=os.environ | self.environment, cwd=ROOT, text=True,
+                stdout=subprocess.PIPE, stderr=errors,
             )  # fmt: skip
         line = self._process.stdout.readline()
         found = re.search(r"http://127\.0\.0\.1:(\d+)", line)

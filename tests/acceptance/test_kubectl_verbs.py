@@ -154,3 +154,34 @@ def test_editor_changes_a_deployment_and_its_account(server):
     server.kubectl("set", "serviceaccount", "deployment", "f", "driver")
     spec = server.json("get", "deployment", "f")["spec"]["template"]["spec"]
     assert (spec["containers"][0]["image"], spec["serviceAccountName"]) == ("i:9", "driver")
+
+
+CLAIM = """
+apiVersion: resource.k8s.io/v1
+kind: ResourceClaim
+metadata: {name: NAME, labels: {half: "HALF"}}
+spec: {devices: {requests: [{name: gpu, exactly: {deviceClassName: gpu.example.com}}]}}
+---
+"""
+
+
+def test_lists_by_pages_and_selectors_leave_later_lists_whole(server):
+    server.kubectl("create", "namespace", "pages")
+    every = [f"resourceclaim.resource.k8s.io/c{number}" for number in range(7)]
+    text = "".join(
+        CLAIM.replace("NAME", f"c{number}").replace("HALF", str(number % 2)) for number in range(7)
+    )
+    server.create(text, namespace="pages")
+
+    def listed(*words):
+        return server.kubectl(
+            "get", "resourceclaims", "-o", "name", *words, namespace="pages"
+        ).out.split()
+
+    for _ in range(2):
+        for size in ("2", "3", "0"):
+            assert listed(f"--chunk-size={size}") == every
+            assert listed(f"--chunk-size={size}", "-l", "half=0") == every[::2]
+    deleted = server.kubectl("delete", "resourceclaims", "--all", namespace="pages").out
+    assert deleted.count("deleted") == 7
+    assert listed() == []
