@@ -10,6 +10,9 @@ from contextlib import AbstractAsyncContextManager
 from typing import Protocol
 
 from app.domain.log import Event, Head, HistoryId, HistoryInfo, LeaseToken, ObjectKey, Revision
+from app.domain.log.event import GENESIS
+from app.domain.log.heads import SignedHead
+from app.domain.log.upcasting import StoredRow
 from app.domain.values.json_tree import JsonObject
 from app.domain.values.timestamps import Instant
 
@@ -31,8 +34,13 @@ class EventLog(Protocol):
         created: Instant,
         parent: HistoryId | None = None,
         parent_revision: Revision = Revision(0),
+        hash: bytes = GENESIS,
     ) -> HistoryInfo:
-        """Make an empty history. Raises AlreadyExists when the name is taken."""
+        """Make an empty history. Raises AlreadyExists when the name is taken.
+
+        `hash` is what its first event follows: `chain.genesis` of the settings, or `GENESIS` when
+        these are not to be in the chain.
+        """
         ...
 
     async def histories(self) -> list[HistoryInfo]:
@@ -45,6 +53,14 @@ class EventLog(Protocol):
 
     async def head(self, history: HistoryId) -> Head:
         """The end of the history as committed."""
+        ...
+
+    async def keep_heads(self, history: HistoryId, heads: Sequence[SignedHead]) -> None:
+        """Keep heads that others signed; one of a revision and key that is there is passed over."""
+        ...
+
+    async def kept_heads(self, history: HistoryId) -> list[SignedHead]:
+        """The signed heads of a history, sorted by revision and key."""
         ...
 
     async def append(
@@ -66,6 +82,12 @@ class EventLog(Protocol):
         self, history: HistoryId, *, after: Revision, limit: int, until: Revision | None = None
     ) -> list[Event]:
         """Up to `limit` events with a revision above `after` (and not above `until`), in order."""
+        ...
+
+    async def read_stored(
+        self, history: HistoryId, *, after: Revision, limit: int, until: Revision | None = None
+    ) -> list[StoredRow]:
+        """The same as they are kept, also those that cannot be understood; for verification."""
         ...
 
     async def read_object(

@@ -13,9 +13,10 @@ KEY_BYTES = 32
 _FILE_BYTES_MAX = 4_096
 
 
-def open_key(path: Path) -> bytes:
+def open_key(path: Path, *, loss: str = "old tokens end then") -> bytes:
     """The key in the file, made when there is none; of several makers the first one wins.
 
+    `loss` says what is lost when it is made anew.
     Raises InputError when others than its owner may read it, or it is no key.
     """
     if not path.exists():
@@ -35,11 +36,11 @@ def open_key(path: Path) -> bytes:
         raise InputError(
             "others than its owner may read this key",
             place=str(path),
-            cure="make it private (chmod 600), or remove it: then old tokens end",
+            cure=f"make it private (chmod 600), or remove it: {loss}",
         )
     if len(key) < KEY_BYTES:
         raise InputError(
-            "this is no key", place=str(path), cure="remove it: another is made, old tokens end"
+            "this is no key", place=str(path), cure=f"remove it, another is made: {loss}"
         )
     return key
 

@@ -4,6 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
+from app.adapters.head_keys import open_head_key
 from app.adapters.history import opening
 from app.adapters.history.bundle import BundleReader, BundleWriter
 from app.adapters.history.limits import ImportLimits
@@ -14,6 +15,7 @@ from app.bootstrap.rules import rules_for
 from app.bootstrap.stores import Store, find_history
 from app.domain.errors import InputError
 from app.domain.log import Revision
+from app.domain.log.heads import SignedHead
 from app.domain.objects import profile as profiles
 from app.domain.values import timestamps
 from app.domain.values.json_tree import JsonObject
@@ -51,6 +53,7 @@ class Imported:
     events: int
     head: str
     report: FidelityReport | None
+    signed: tuple[SignedHead, ...] = ()
 
     def to_json(self) -> JsonObject:
         """The answer for machines."""
@@ -58,6 +61,7 @@ class Imported:
             "history": self.name,
             "events": self.events,
             "head": self.head,
+            "signedHeads": [{"revision": each.revision, "key": each.key} for each in self.signed],
             "report": None if self.report is None else self.report.to_json(),
         }
 
@@ -87,6 +91,7 @@ async def import_history(
                 events=bundle.head.revision,
                 head=f"sha256:{bundle.head.hash.hex()}",
                 report=None,
+                signed=bundle.signed,
             )
     chosen = history_settings(settings)
     profile = profiles.from_settings(chosen)
@@ -135,11 +140,19 @@ def _instant(text: str) -> Instant | None:
         raise InputError(str(problem), place="--at") from problem
 
 
-async def export_history(store: Store, name: str, file: Path, progress: Progress) -> int:
+async def export_history(
+    store: Store, settings: Settings, name: str, file: Path, progress: Progress
+) -> int:
     """Write a history as a native bundle; returns the number of events."""
     info = await find_history(store, name)
     manifest = await exporting.export_history(
-        store.log, info, BundleWriter(file), program=PROGRAM, file=file.name, progress=progress
+        store.log,
+        info,
+        BundleWriter(file),
+        program=PROGRAM,
+        file=file.name,
+        sign=open_head_key(settings.data).sign,
+        progress=progress,
     )
     events = manifest.get("events", 0)
     return events if isinstance(events, int) else 0

@@ -17,6 +17,7 @@ from app.domain.controllers import registry
 from app.domain.controllers.plan import Reconciler
 from app.domain.controllers.scheduling.attempt import TieBreak
 from app.domain.log import HistoryInfo, Revision
+from app.domain.log.heads import SignedHead
 from app.domain.objects import profile as profiles
 from app.domain.values import json_tree
 from app.service import replaying, verifying
@@ -67,10 +68,12 @@ async def verify(
     moment: str,
     progress: Progress,
     profile: str | None = None,
+    heads: Sequence[SignedHead] = (),
 ) -> VerifyReport:
     """Check the chain and the invariants, and decide every decision again.
 
-    `profile` is the release to decide as, None for that of the history.
+    `heads` are signed heads to compare with. `profile` is the release to decide as, None for that
+    of the history.
     Raises InputError when a process that was to help fails.
     """
     info = await _as_asked(store, settings, await find_history(store, name), profile)
@@ -97,6 +100,7 @@ async def verify(
             bounds=bounds,
             quirks=registry.allocator_quirks_of(rules.profile, options),
             processes=processes,
+            heads=heads,
             progress=progress,
         )
 

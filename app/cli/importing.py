@@ -89,6 +89,10 @@ def _print(imported: "Imported") -> None:
     console.say(f"history {imported.name}: {imported.events} events")
     report = imported.report
     if report is None:
+        for head in imported.signed:
+            console.say(f"signed head at revision {head.revision}: {head.key}")
+        if not imported.signed:
+            console.note("note: the bundle has no signed head, so that it is whole is not proved")
         return
     rows = imported.table()
     console.say()
@@ -117,7 +121,7 @@ def export(
     async def run() -> int:
         async with stores.open_store(settings) as store:
             with Progress(f"exporting {history}") as progress:
-                return await recordings.export_history(store, history, file, progress.to)
+                return await recordings.export_history(store, settings, history, file, progress.to)
 
     events = console.run(run)
     console.say(f"{file}: {events} events of history {history}")

@@ -59,6 +59,22 @@ ProcessesOption = Annotated[
 ]
 
 
+HeadOption = Annotated[
+    Path | None,
+    typer.Option(
+        help="With verify, compare with the signed head in this file, which `redra head` printed."
+    ),
+]
+
+HeadKeyOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        help="A public key that may have signed the head, besides that of the data folder: "
+        "ed25519:… or a PEM file. May be repeated."
+    ),
+]
+
+
 def register(root: typer.Typer) -> None:
     """Add the commands of this module."""
     root.command("replay")(replay)
@@ -78,6 +94,8 @@ def replay(
     quirk: QuirkOption = None,
     pace: PaceOption = None,
     processes: ProcessesOption = None,
+    head: HeadOption = None,
+    head_key: HeadKeyOption = None,
     data: DataOption = None,
     output: OutputOption = Output.TEXT,
 ) -> None:
@@ -88,15 +106,16 @@ def replay(
     an invariant does not hold, a placement goes against a taint, or a decision of our own comes
     out differently; decide exits with 1 when a difference has no known reason.
     """
-    from app.bootstrap import choices, collecting, replays, stores
+    from app.bootstrap import choices, collecting, heads, replays, stores
 
     chosen = _pace(pace, mode)
-    _check_processes(processes, mode)
+    _check_is_verify(mode, {"--processes": processes, "--head": head, "--head-key": head_key})
     settings = choices.settings(
         data=data, profile=profile, gates=gate, quirks=quirk, verify_processes=processes
     )
     collecting.expect_large_heap()
     files = _files(sources)
+    signed = [] if head is None else heads.read(settings, head, head_key or ())
 
     async def run(work: Callable[[Any, str], Awaitable[Any]]) -> Any:
         if files:
@@ -117,21 +136,22 @@ def replay(
                 case Mode.DECIDE:
                     return await replays.decide(store, settings, name, to, tell, chosen, profile)
                 case Mode.VERIFY:
-                    return await replays.verify(store, settings, name, to, tell, profile)
+                    return await replays.verify(store, settings, name, to, tell, profile, signed)
 
         report = console.run(lambda: run(work))
     if not _print(mode, report, output):
         raise typer.Exit(1)
 
 
-def _check_processes(processes: int | None, mode: Mode) -> None:
-    """Raises InputError for a number of processes that nothing would start."""
-    if processes is not None and mode is not Mode.VERIFY:
-        raise InputError(
-            f"it is about verify replays, and this one is {mode.value}",
-            place="--processes",
-            cure="add --mode verify",
-        )
+def _check_is_verify(mode: Mode, options: Mapping[str, object]) -> None:
+    """Raises InputError for options that nothing but a verify replay reads."""
+    for option, value in options.items():
+        if value is not None and mode is not Mode.VERIFY:
+            raise InputError(
+                f"it is about verify replays, and this one is {mode.value}",
+                place=option,
+                cure="add --mode verify",
+            )
 
 
 def _pace(pace: Pace | None, mode: Mode) -> str:
@@ -194,9 +214,8 @@ def _print_verify(report: Mapping[str, Any], output: Output) -> None:
     if output is Output.JSON:
         console.say_json(report)
         return
-    chain = report["chain"]
     console.say(f"history {report['history']}: {report['events']} events")
-    console.say(f"chain: {chain['problem'] or 'whole, head ' + str(chain['head'])[:19]}")
+    _print_chain(report["chain"])
     invariants = report["invariants"]
     console.say(
         f"invariants: {invariants['violations']} violations (checks made: {invariants['checks']})"
@@ -208,6 +227,27 @@ def _print_verify(report: Mapping[str, Any], output: Output) -> None:
     for name in ("decisions", "effects", "allocations"):
         _print_compared(name, report[name])
     console.say("everything agrees" if report["agrees"] else "it does NOT agree")
+
+
+_SETTINGS = {
+    "anchored": "settings: as the chain began",
+    "unanchored": "settings: not in the chain, which an older redra began",
+    "unknown": "settings: unknown whether they are those of the chain's beginning",
+}
+
+
+def _print_chain(chain: Mapping[str, Any]) -> None:
+    if not chain["problemsCount"]:
+        console.say(f"chain: whole, head {str(chain['head'])[:19]}")
+    else:
+        console.say(f"chain: {chain['problemsCount']} problems")
+    for problem in chain["problems"][:SHOWN_MAX]:
+        console.say(f"  {problem}")
+    console.say(_SETTINGS[chain["settings"]])
+    for head in chain["signedHeads"]:
+        console.say(f"signed head at revision {head['revision']}: {head['verdict']}")
+    if not chain["signedHeads"]:
+        console.say("signed head: none given, so a log cut together with its head is not noticed")
 
 
 def _print_decide(report: Mapping[str, Any], output: Output) -> None:

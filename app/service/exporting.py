@@ -12,7 +12,8 @@ from anyio import lowlevel
 
 from app.domain.errors import InputError
 from app.domain.log import Event, EventType, Head, HistoryInfo, Revision, chain
-from app.domain.log.event import GENESIS
+from app.domain.log.heads import SignedHead
+from app.domain.values import timestamps
 from app.domain.values.json_tree import JsonObject
 from app.domain.values.timestamps import Instant
 from app.ports import EventLog
@@ -37,6 +38,10 @@ the hash of the final state.
 class HistorySink(Protocol):
     """Something that takes the events of one history, then writes them out."""
 
+    def begin(self, hash: bytes) -> None:
+        """Be told what the first event follows."""
+        ...
+
     def write(self, events: Iterable[Event]) -> None:
         """Add events that follow the ones before."""
         ...
@@ -52,8 +57,22 @@ class BundleSource(Protocol):
     name: str
     manifest: JsonObject
 
+    @property
+    def created(self) -> Instant | None:
+        """When the history was begun; None in bundles that do not say it."""
+        ...
+
+    @property
+    def beginning(self) -> bytes:
+        """The hash that the first event follows."""
+        ...
+
     def check(self) -> None:
         """Raise InputError or ChainBroken unless the bundle is whole."""
+        ...
+
+    def heads(self) -> list[SignedHead]:
+        """The signed heads that the bundle carries, checked against its events by `check`."""
         ...
 
     def batches(self) -> Iterator[list[Event]]:
@@ -67,6 +86,7 @@ class BundleImport:
 
     history: HistoryInfo
     head: Head
+    signed: tuple[SignedHead, ...] = ()
 
 
 async def export_history(
@@ -76,25 +96,34 @@ async def export_history(
     *,
     program: str,
     file: str,
+    sign: Callable[[str, Head], SignedHead] | None = None,
     until: Revision | None = None,
     progress: Callable[[int, int], None] | None = None,
 ) -> JsonObject:
     """Write a history (up to `until`) into a sink; returns the manifest. Raises ChainBroken.
 
-    The chain is verified on the way: a damaged history is not exported.
+    The chain is verified on the way: a damaged history is not exported. The bundle carries the
+    signed heads that are kept with the history, and one made with `sign` when none of them is the
+    end of what is exported.
     """
     head = await log.head(info.id)
     last = head.revision if until is None else min(until, head.revision)
-    revision, hash_ = Revision(0), GENESIS
+    time = Instant(0)
+    revision, hash_ = Revision(0), chain.genesis_of(info) if head.revision else head.hash
+    sink.begin(hash_)
     sources: list[JsonObject] = []
     reports: list[JsonObject] = []
     while revision < last:
         events = await log.read(info.id, after=revision, limit=PAGE, until=last)
         if not events:
             raise InputError(f"revision {revision + 1} cannot be read", place=info.name)
+        if not revision:
+            hash_ = chain.beginning_of(info, events[0])
+            sink.begin(hash_)
         hash_ = chain.check_chain(events, after=revision, hash=hash_)
         revision = events[-1].revision
         for event in events:
+            time = max(time, event.stamp.time)
             if event.type is EventType.HISTORY_IMPORTED:
                 sources.extend(event.object.get("sources", []))
                 if "report" in event.object:
@@ -107,12 +136,28 @@ async def export_history(
         "created_by": program,
         "name": info.name,
         "seed": info.seed,
+        "created": timestamps.micro_text(info.created),
         "settings": info.settings,
         "sources": sources,
         "reports": reports,
+        "heads": await _heads(log, info, Head(revision=revision, hash=hash_, time=time), sign),
         "readme": _README.format(name=info.name, events=revision, file=file),
     }
     return sink.finish(details)
+
+
+async def _heads(
+    log: EventLog,
+    info: HistoryInfo,
+    head: Head,
+    sign: Callable[[str, Head], SignedHead] | None,
+) -> list[JsonObject]:
+    """The signed heads of what is exported, in JSON."""
+    kept = [each for each in await log.kept_heads(info.id) if each.revision <= head.revision]
+    is_signed = any(each.revision == head.revision and each.names(head.hash) for each in kept)
+    if sign is not None and not is_signed:
+        kept.append(sign(info.name, head))
+    return [each.to_json() for each in kept]
 
 
 async def import_bundle(
@@ -125,6 +170,7 @@ async def import_bundle(
 ) -> BundleImport:
     """Make the history `name` of a bundle, event by event as it was: revisions, stamps, hashes.
 
+    `created` counts for a bundle that does not say when its history was begun.
     Raises InputError when the name is taken or the bundle is damaged, ChainBroken naming the first
     bad revision; nothing has been appended then.
     """
@@ -138,7 +184,8 @@ async def import_bundle(
         name,
         seed=seed if isinstance(seed, int) else 0,
         settings=settings if isinstance(settings, dict) else {},
-        created=created,
+        created=created if source.created is None else source.created,
+        hash=source.beginning,
     )
     head = await log.head(info.id)
     for events in source.batches():
@@ -146,4 +193,7 @@ async def import_bundle(
         if progress is not None:
             progress(head.revision, total)
         await lowlevel.checkpoint()
-    return BundleImport(history=info, head=head)
+    heads = source.heads()
+    if heads:
+        await log.keep_heads(info.id, heads)
+    return BundleImport(history=info, head=head, signed=tuple(heads))

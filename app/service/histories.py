@@ -9,7 +9,7 @@ import anyio
 from anyio.abc import TaskGroup, TaskStatus
 
 from app.domain.errors import InputError, NotFound
-from app.domain.log import Actor, HistoryInfo, ObjectKey, Revision
+from app.domain.log import Actor, HistoryInfo, ObjectKey, Revision, chain
 from app.domain.objects import priorities, services
 from app.domain.objects.commands import CreateObject
 from app.domain.objects.rules import Rules
@@ -100,11 +100,13 @@ class Histories:
         self, name: str, *, seed: int = 0, settings: JsonObject | None = None
     ) -> HistoryRuntime:
         """Make an empty history and open it. Raises AlreadyExists, InputError."""
+        created, chosen = self._ports.clock.now(), settings or {}
         await self._ports.log.create_history(
             check_name(name),
             seed=seed,
-            settings=settings or {},
-            created=self._ports.clock.now(),
+            settings=chosen,
+            created=created,
+            hash=chain.genesis(seed=seed, settings=chosen, created=created),
         )
         return await self.open(name)
 

@@ -128,8 +128,13 @@ async def import_records(
     await check_name_is_free(log, name)
     start = _first_time(source, options.started)
     # A history begins when its recording does: times never fall along a log.
+    seed, settings = options.seed, options.settings
     info = await log.create_history(
-        name, seed=options.seed, settings=options.settings, created=start
+        name,
+        seed=seed,
+        settings=settings,
+        created=start,
+        hash=chain.genesis(seed=seed, settings=settings, created=start),
     )
     head = await log.head(info.id)
     batches = _Batches(source, name, _Sealer(head, start), options)

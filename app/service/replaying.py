@@ -8,6 +8,7 @@ import msgspec
 
 from app.domain.log import Event, HistoryInfo, Revision
 from app.domain.log.projection import Projection
+from app.domain.log.upcasting import StoredRow
 from app.domain.values import json_tree, timestamps
 from app.domain.values.json_tree import JsonObject
 from app.domain.values.timestamps import Instant
@@ -120,6 +121,19 @@ async def pages(
             return
         yield page
         after = page[-1].revision
+
+
+async def stored_pages(
+    log: EventLog, history: HistoryInfo, until: Revision, bounds: ReplayBounds
+) -> AsyncIterator[list[StoredRow]]:
+    """The same as they are kept, a page at a time."""
+    after = Revision(0)
+    while after < until:
+        page = await log.read_stored(history.id, after=after, limit=bounds.page_max, until=until)
+        if not page:
+            return
+        yield page
+        after = page[-1].event.revision
 
 
 def _rows(view: Projection) -> dict[str, list[JsonObject]]:

@@ -1,9 +1,10 @@
 """Verification: is a history what it says?
 
-The log is read twice. The first pass checks the hash chain and learns what has to be known ahead.
-The second folds event by event and checks: the invariants, at intervals and at the end; every
-decision of our controllers, made again from what it observed, with its effects; every allocation
-that a foreign scheduler wrote. Nothing is written.
+The log is read twice. The first pass checks the stored log (`integrity`) and learns what has to be
+known ahead. The second folds event by event and checks: the invariants, at intervals and at the
+end; every decision of our controllers, made again from what it observed, with its effects; every
+allocation that a foreign scheduler wrote. Nothing is written. Events after one that cannot be
+understood are checked in the first pass alone.
 
 The second pass may be divided among processes, see `verifying_parts`. The report is the same.
 """
@@ -20,19 +21,18 @@ from anyio import create_task_group, lowlevel
 from app.domain.allocation import Quirks
 from app.domain.controllers.plan import Reconciler
 from app.domain.devices.device_selectors import SelectorCompiler
-from app.domain.errors import ChainBroken
 from app.domain.log import Event, EventType, HistoryInfo, Revision
-from app.domain.log.chain import check_event
-from app.domain.log.event import GENESIS
+from app.domain.log.heads import SignedHead
 from app.domain.objects.rules import Rules
 from app.domain.values.json_tree import JsonObject
 from app.ports import EventLog
-from app.service import invariant_watch, verifying_parts
+from app.service import integrity, invariant_watch, verifying_parts
 from app.service.comparing import Compared
+from app.service.integrity import Integrity, IntegrityCheck
 from app.service.invariant_watch import FoundViolation
 from app.service.reallocating import AllocationIndex
 from app.service.redeciding import belongs
-from app.service.replaying import Progress, ReplayBounds, pages, silent
+from app.service.replaying import Progress, ReplayBounds, pages, silent, stored_pages
 from app.service.verifying_parts import Cut, Division, Part, PartFound, PartVerifier
 
 VIOLATIONS_MAX = 100
@@ -64,7 +64,7 @@ class Processes(Protocol):
 class VerifyReport:
     """What verification found.
 
-    `chain_problem` is empty when every event fits. `violations` leave out transient ones that did
+    `chain` is what was found in the stored log. `violations` leave out transient ones that did
     not last. `decisions` are our controllers' own, `effects` the events that followed
     from them, `allocations` those that no decision of ours explains.
     """
@@ -72,8 +72,7 @@ class VerifyReport:
     history: str
     revision: Revision
     events: int
-    chain_problem: str
-    chain_head: str
+    chain: Integrity
     invariant_checks: int
     violations_count: int
     violations: tuple[FoundViolation, ...]
@@ -89,7 +88,7 @@ class VerifyReport:
         other rules. That it placed against a taint counts.
         """
         return (
-            not self.chain_problem
+            not self.chain.problem
             and not self.violations_count
             and self.decisions.agrees
             and self.effects.agrees
@@ -102,7 +101,7 @@ class VerifyReport:
             "revision": self.revision,
             "events": self.events,
             "agrees": self.agrees,
-            "chain": {"problem": self.chain_problem, "head": self.chain_head},
+            "chain": self.chain.to_json(),
             "invariants": {
                 "checks": self.invariant_checks,
                 "violations": self.violations_count,
@@ -126,16 +125,22 @@ async def verify(
     quirks: Quirks = Quirks(),
     processes: Processes | None = None,
     division: Division = Division(),
+    heads: Sequence[SignedHead] = (),
     progress: Progress = silent,
 ) -> VerifyReport:
     """Verify the history up to `until`; see the module's text.
 
+    `heads` are compared with the log, besides those that are kept with it.
     `controllers` are fresh reconcilers with the settings of the history. With `processes` parts
     are verified there, the first one always here.
     """
     ends = until >= (await log.head(history.id)).revision
     ahead = _Ahead(division=division)
-    await _read_ahead(ahead, log, history, until, bounds, processes, progress)
+    # As stored: a replay as another release has other settings.
+    info = await log.find_history(history.name) or history
+    stored = IntegrityCheck(info, signed=[*heads, *await log.kept_heads(info.id)])
+    await _read_ahead(ahead, stored, log, history, until, bounds, processes, progress)
+    chain = stored.result()
     parts = ahead.parts(1 if processes is None else processes.count, ends=ends)
     here = PartVerifier(
         parts[0],
@@ -159,7 +164,7 @@ async def verify(
         return here.found()
 
     if processes is None or len(parts) == 1:
-        return ahead.report(history, [await verify_here()])
+        return ahead.report(history, chain, [await verify_here()])
     found: dict[int, PartFound] = {}
 
     async def verify_there(place: int, processes: Processes) -> None:
@@ -171,7 +176,7 @@ async def verify(
         for place in range(1, len(parts)):
             tasks.start_soon(verify_there, place, processes)
         found[0] = await verify_here()
-    return ahead.report(history, [found[place] for place in range(len(parts))])
+    return ahead.report(history, chain, [found[place] for place in range(len(parts))])
 
 
 class _Telling:
@@ -209,9 +214,7 @@ class _Ahead:
     index: AllocationIndex = field(default_factory=AllocationIndex)
     observers: dict[Revision, list[Event]] = field(default_factory=dict)
     deciders: set[str] = field(default_factory=set)
-    hash: bytes = GENESIS
     revision: Revision = Revision(0)
-    problem: str = ""
     events: int = 0
     cost: int = 0
     cuts: list[Cut] = field(default_factory=list)
@@ -219,12 +222,8 @@ class _Ahead:
 
     def take(self, event: Event) -> None:
         """Read one event."""
-        try:
-            check_event(event, self.hash, Revision(self.revision + 1))
-        except ChainBroken as problem:
-            self.problem = self.problem or str(problem)
         self._note_cut(event)
-        self.hash, self.revision = event.hash, event.revision
+        self.revision = event.revision
         self.events += 1
         self.cost += self.division.fold + self.division.check
         if event.type is EventType.DECISION_RECORDED:
@@ -280,7 +279,9 @@ class _Ahead:
             index=self.index.after(after),
         )
 
-    def report(self, history: HistoryInfo, parts: Sequence[PartFound]) -> VerifyReport:
+    def report(
+        self, history: HistoryInfo, chain: Integrity, parts: Sequence[PartFound]
+    ) -> VerifyReport:
         """What the parts found, in their order."""
         looks = [part.invariants for part in parts]
         placed = [
@@ -293,8 +294,7 @@ class _Ahead:
             history=history.name,
             revision=parts[-1].revision,
             events=sum(part.events for part in parts),
-            chain_problem=self.problem,
-            chain_head=f"sha256:{self.hash.hex()}",
+            chain=chain,
             invariant_checks=sum(len(part.looks) for part in looks),
             violations_count=len(found),
             violations=tuple(found[:VIOLATIONS_MAX]),
@@ -306,6 +306,7 @@ class _Ahead:
 
 async def _read_ahead(
     ahead: _Ahead,
+    stored: IntegrityCheck,
     log: EventLog,
     history: HistoryInfo,
     until: Revision,
@@ -313,10 +314,19 @@ async def _read_ahead(
     processes: Processes | None,
     progress: Progress,
 ) -> None:
-    async for page in pages(log, history, until, bounds):
-        for event in page:
-            ahead.take(event)
-        if processes is not None:
-            processes.keep(page)
-        progress("checking the chain", ahead.revision, until)
+    """Check what is stored, and read ahead up to the first event that cannot be understood."""
+    async for rows in stored_pages(log, history, until, bounds):
+        for row in rows:
+            stored.take(row)
+        last = Revision(max(row.event.revision for row in rows))
+        if stored.readable_until is not None:
+            last = min(last, stored.readable_until)
+        if last > ahead.revision:
+            page = await log.read(history.id, after=ahead.revision, until=last, limit=len(rows))
+            for event in page:
+                ahead.take(event)
+            if processes is not None:
+                processes.keep(page)
+        progress("checking the chain", stored.revision, until)
         await lowlevel.checkpoint()
+    await integrity.check_end(stored, log)

@@ -5,6 +5,8 @@ import pytest
 from app.domain.errors import AlreadyExists, ChainBroken, HeadMoved, NotFound, StaleLease
 from app.domain.log import DECISION, EventType, Head, HistoryId, LeaseToken, ObjectKey, Revision
 from app.domain.log.chain import check_chain
+from app.domain.log.heads import SignedHead
+from app.domain.log.upcasting import from_stored
 from app.domain.values.timestamps import Instant
 from tests.contracts.building import START, claim, claims, draft, same, sealed
 from tests.contracts.stores import OpenStores
@@ -64,6 +66,50 @@ async def test_name_is_given_once(open_stores: OpenStores):
         await stores.history("night")
         with pytest.raises(AlreadyExists, match="night"):
             await stores.history("night")
+
+
+async def test_head_of_a_new_history_is_what_its_first_event_follows(open_stores: OpenStores):
+    async with open_stores() as stores:
+        made = await stores.log.create_history(
+            "h", seed=1, settings={}, created=START, hash=b"b" * 32
+        )
+        head = await stores.log.head(made.id)
+        assert head == Head(hash=b"b" * 32)
+        await stores.log.append(made.id, expected=head, events=claims(head, 1))
+
+
+@pytest.mark.parametrize("count", [3, 300])
+async def test_events_as_stored_have_the_columns_of_time(open_stores: OpenStores, count: int):
+    async with open_stores() as stores:
+        history = await stores.history()
+        events = claims(Head(), count)
+        await stores.log.append(history, expected=Head(), events=events)
+        rows = await stores.log.read_stored(history, after=Revision(1), limit=count)
+        assert [from_stored(row.event).hash for row in rows] == [e.hash for e in events[1:]]
+        assert [row.time for row in rows] == [event.stamp.time for event in events[1:]]
+        assert [row.clock for row in rows] == [row.time for row in rows]
+        few = await stores.log.read_stored(history, after=Revision(-5), limit=9, until=Revision(2))
+        assert [row.event.revision for row in few] == [1, 2]
+
+
+async def test_signed_heads_are_kept_once_and_in_order(open_stores: OpenStores):
+    def head(revision: int, key: str, history: str = "h") -> SignedHead:
+        return SignedHead(
+            history=history,
+            revision=Revision(revision),
+            hash="sha256:00",
+            time="",
+            key=key,
+            signature="é",
+        )
+
+    async with open_stores() as stores:
+        one, two = await stores.history("one"), await stores.history("two")
+        await stores.log.keep_heads(one, [head(10, "a"), head(9, "b"), head(9, "a")])
+        await stores.log.keep_heads(one, [head(9, "a", "other")])
+        await stores.log.keep_heads(two, [])
+        assert await stores.log.kept_heads(one) == [head(9, "a"), head(9, "b"), head(10, "a")]
+        assert await stores.log.kept_heads(two) == []
 
 
 async def test_unknown_history_is_not_found(open_stores: OpenStores):

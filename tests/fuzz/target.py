@@ -21,7 +21,7 @@ from anyio.from_thread import start_blocking_portal
 from app.adapters.memory import MemoryStore
 from app.api.limits import ApiLimits
 from app.domain.log import Revision
-from app.domain.log.chain import check_chain
+from app.domain.log.chain import check_chain, genesis_of
 from app.domain.objects.profile import Profile
 from app.service.views import LiveViews
 from tests.api.serving import running_app
@@ -177,10 +177,10 @@ class Target:
         runtime = await self._histories.open("default")
         head = await runtime.log.head(runtime.info.id)
         again = LiveViews(PROFILE)
-        after, last = Revision(0), b""
+        after, last = Revision(0), genesis_of(runtime.info)
         while after < head.revision:
             events = await runtime.log.read(runtime.info.id, after=after, limit=PAGE)
-            last = check_chain(events, after=after, **({"hash": last} if last else {}))
+            last = check_chain(events, after=after, hash=last)
             for event in events:
                 again.fold(event)
             after = events[-1].revision

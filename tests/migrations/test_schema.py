@@ -22,7 +22,7 @@ from tests.conftest import say, with_database
 
 pytestmark = pytest.mark.database
 
-REVISIONS = ["base", "0001", "0002", "0003"]
+REVISIONS = ["base", "0001", "0002", "0003", "0004", "0005"]
 
 
 def test_revisions_by_file_are_those_by_content():
@@ -140,6 +140,39 @@ async def test_histories_cannot_be_emptied(database_url: str):
                 await say(database_url, statement)
 
 
+@pytest.mark.parametrize("role", ["origin", "replica"])
+@pytest.mark.parametrize(
+    "change",
+    [
+        'histories SET settings = \'{"profile": "1.36"}\'',
+        "histories SET settings = ' {}'",
+        "histories SET seed = 2",
+        "histories SET created = created + interval '1 microsecond'",
+        "histories SET parent = history",
+        "histories SET parent_revision = 1",
+        "log_heads SET revision = 4",
+        "log_heads SET hash = '\\x00'",
+        "log_heads SET time = time - interval '1 microsecond'",
+        "log_heads SET epoch = 6",
+    ],
+)
+async def test_settings_and_heads_refuse_change(database_url: str, role: str, change: str):
+    connection = await asyncpg.connect(database_url)
+    try:
+        await connection.execute(
+            "INSERT INTO histories (name, seed, settings, created, parent_revision) "
+            "VALUES ('h', 1, '{}', now(), 0);"
+            "INSERT INTO log_heads SELECT history, 5, 7, '\\x01', now() FROM histories;"
+            f"SET session_replication_role = {role}"
+        )
+        with pytest.raises(asyncpg.RestrictViolationError, match="append-only"):
+            await connection.execute(f"UPDATE {change}")
+        await connection.execute("UPDATE histories SET name = 'other'")
+        await connection.execute("UPDATE log_heads SET revision = 6, hash = '\\x02', epoch = 8")
+    finally:
+        await connection.close()
+
+
 async def test_owner_without_superuser_rights_lacks_even_the_privilege(empty_database_url: str):
     name = f"redra_test_{secrets.token_hex(4)}"
     await say(empty_database_url, f"CREATE ROLE {name} LOGIN PASSWORD '{name}'")
@@ -165,7 +198,7 @@ async def test_empty_database_is_refused_in_words(empty_database_url: str):
 
 async def test_older_schema_is_refused_in_words(empty_database_url: str):
     await schema.migrate(empty_database_url, revision="0001")
-    with pytest.raises(WrongDatabase, match="at revision 0001, this program needs 0003"):
+    with pytest.raises(WrongDatabase, match="at revision 0001, this program needs 0005"):
         async with open_database(empty_database_url):
             pass
 

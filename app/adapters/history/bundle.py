@@ -14,19 +14,22 @@ from typing import IO, Any
 
 import msgspec
 
+from app.adapters import head_keys
 from app.adapters.history import unpacking
 from app.adapters.history.limits import ImportLimits
 from app.domain.errors import ChainBroken, InputError
 from app.domain.log import Event, EventType, ObjectKey, Revision, Stamp, chain
 from app.domain.log.event import FORMAT_VERSION, GENESIS
+from app.domain.log.heads import SignedHead
 from app.domain.values import json_tree, timestamps
 from app.domain.values.json_tree import JsonObject
-from app.domain.values.timestamps import TimestampError
+from app.domain.values.timestamps import Instant, TimestampError
 
 BUNDLE = "dra-history"
 VERSION = 1
 MANIFEST = "manifest.json"
 EVENTS = "events.jsonl"
+HEADS = "heads.json"
 REPORT = "reports/0.json"
 README = "README.md"
 ENTRY_TIME = (1980, 1, 1, 0, 0, 0)
@@ -155,6 +158,10 @@ class BundleWriter:
         self._last = Revision(0)
         self._count = 0
 
+    def begin(self, hash: bytes) -> None:
+        """Be told what the first event follows."""
+        self._previous = hash
+
     def write(self, events: Iterable[Event]) -> None:
         """Add events that follow the ones before."""
         for event in events:
@@ -171,6 +178,7 @@ class BundleWriter:
         """Write the bundle; returns its manifest. `details` come from the service."""
         reports = details.pop("reports", [])
         readme = details.pop("readme", "")
+        heads = details.pop("heads", [])
         files = {EVENTS: HASH_PREFIX + self._digest.hexdigest()}
         manifest: JsonObject = {
             "bundle": BUNDLE,
@@ -192,6 +200,8 @@ class BundleWriter:
                 with archive.open(_entry(EVENTS, packed=True), "w", force_zip64=True) as entry:
                     while chunk := self._lines.read(unpacking.CHUNK):
                         entry.write(chunk)
+                if heads:
+                    _put(archive, HEADS, chain.canonical_json(heads) + b"\n", packed=False)
                 for index, report in enumerate(reports):
                     text = chain.canonical_json(report) + b"\n"
                     _put(archive, f"reports/{index}.json", text, packed=True)
@@ -235,10 +245,48 @@ class BundleReader:
             raise InputError(f"{EVENTS} does not have the digest of the manifest", place=self.name)
         self._check_events()
 
+    def heads(self) -> list[SignedHead]:
+        """The signed heads of the bundle, with their signatures checked. Raises InputError."""
+        if HEADS not in self._entries:
+            return []
+        return head_keys.parse_heads(self._entries[HEADS].whole(), place=f"{self.name}/{HEADS}")
+
+    @property
+    def created(self) -> Instant | None:
+        """When the history was begun; None in bundles that do not say it."""
+        text = self.manifest.get("created")
+        if not isinstance(text, str):
+            return None
+        try:
+            return timestamps.parse(text)
+        except TimestampError as problem:
+            raise InputError(f"created: {problem}", place=f"{self.name}/{MANIFEST}") from problem
+
+    @property
+    def beginning(self) -> bytes:
+        """The hash that the first event follows: that of the manifest's settings, or `GENESIS`.
+
+        Raises ChainBroken when it is another.
+        """
+        for number, line in self._entries[EVENTS].lines():
+            event, told = parse_line(line, f"{self.name}/{EVENTS}:{number}")
+            if event.revision == 1 and told not in (GENESIS, self._anchored()):
+                raise ChainBroken(1, chain.BEGINNING_PROBLEM)
+            return told
+        is_bare = self.manifest.get("chain_head") == hash_text(GENESIS)
+        return GENESIS if is_bare else self._anchored()
+
+    def _anchored(self) -> bytes:
+        """What the first event follows when the settings are in the chain."""
+        seed, settings = self.manifest.get("seed"), self.manifest.get("settings")
+        if self.created is None or not isinstance(seed, int) or not isinstance(settings, dict):
+            return GENESIS
+        return chain.genesis(seed=seed, settings=settings, created=self.created)
+
     def batches(self) -> Iterator[list[Event]]:
         """The events in order, verified as they pass."""
         batch: list[Event] = []
-        previous = GENESIS
+        previous = self.beginning
         for revision, (number, line) in enumerate(self._entries[EVENTS].lines(), start=1):
             event, told = parse_line(line, f"{self.name}/{EVENTS}:{number}")
             if revision == 1 and event.revision != 1:
@@ -265,12 +313,21 @@ class BundleReader:
     def _check_events(self) -> None:
         state = StateHash()
         count = 0
-        head = GENESIS
+        head = self.beginning
+        signed = self.heads()
         for batch in self.batches():
             for event in batch:
                 state.fold(event)
+                self._check_heads(signed, event)
             count += len(batch)
             head = batch[-1].hash
+        for missing in signed:
+            if missing.revision > count:
+                raise InputError(
+                    f"a signed head is at revision {missing.revision}, the events end at {count}",
+                    place=self.name,
+                    cure="take the bundle as it was exported",
+                )
         claims = (
             ("events", count),
             ("chain_head", hash_text(head)),
@@ -284,6 +341,11 @@ class BundleReader:
                     place=self.name,
                     cure="export it again",
                 )
+
+    def _check_heads(self, signed: list[SignedHead], event: Event) -> None:
+        for head in signed:
+            if head.revision == event.revision and not head.names(event.hash):
+                raise ChainBroken(event.revision, "a signed head names another hash")
 
     def _read_manifest(self) -> JsonObject:
         content = self._entries[MANIFEST].whole()

@@ -15,6 +15,9 @@ from app.domain.log import (
     ObjectKey,
     Revision,
 )
+from app.domain.log.event import GENESIS
+from app.domain.log.heads import SignedHead
+from app.domain.log.upcasting import StoredRow, to_stored
 from app.domain.values.json_tree import JsonObject
 from app.domain.values.timestamps import Instant
 
@@ -37,6 +40,7 @@ class MemoryLog:
         created: Instant,
         parent: HistoryId | None = None,
         parent_revision: Revision = Revision(0),
+        hash: bytes = GENESIS,
     ) -> HistoryInfo:
         """Make an empty history. Raises AlreadyExists; NotFound for an unknown parent."""
         if name in self._store.by_name:
@@ -54,7 +58,7 @@ class MemoryLog:
             parent=parent,
             parent_revision=parent_revision,
         )
-        history = History(info=info)
+        history = History(info=info, head=Head(hash=hash))
         self._store.by_id[info.id] = self._store.by_name[name] = history
         return info
 
@@ -70,6 +74,17 @@ class MemoryLog:
     async def head(self, history: HistoryId) -> Head:
         """The end of the history."""
         return self._store.history(history).head
+
+    async def keep_heads(self, history: HistoryId, heads: Sequence[SignedHead]) -> None:
+        """Keep heads that others signed."""
+        kept = self._store.history(history).signed
+        for head in heads:
+            kept.setdefault((head.revision, head.key), head)
+
+    async def kept_heads(self, history: HistoryId) -> list[SignedHead]:
+        """The signed heads of a history, sorted by revision and key."""
+        kept = self._store.history(history).signed
+        return [kept[place] for place in sorted(kept)]
 
     async def append(
         self,
@@ -113,6 +128,18 @@ class MemoryLog:
         events = self._store.history(history).events
         end = len(events) if until is None else min(until, len(events))
         return events[after : min(after + limit, end)]
+
+    async def read_stored(
+        self, history: HistoryId, *, after: Revision, limit: int, until: Revision | None = None
+    ) -> list[StoredRow]:
+        """The same as a store with columns keeps them."""
+        clocks = self._store.history(history).clocks
+        first = Revision(max(after, 0))
+        events = await self.read(history, after=first, limit=limit, until=until)
+        return [
+            StoredRow(event=to_stored(event), time=event.stamp.time, clock=clocks[place])
+            for place, event in enumerate(events, start=first)
+        ]
 
     async def read_object(
         self, history: HistoryId, key: ObjectKey, *, until: Revision, limit: int

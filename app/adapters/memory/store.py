@@ -3,7 +3,16 @@
 from dataclasses import dataclass, field
 
 from app.domain.errors import NotFound
-from app.domain.log import Event, Head, HistoryId, HistoryInfo, LeaseToken, ObjectKey
+from app.domain.log import (
+    Event,
+    Head,
+    HistoryId,
+    HistoryInfo,
+    LeaseToken,
+    ObjectKey,
+    Revision,
+)
+from app.domain.log.heads import SignedHead
 from app.domain.values.timestamps import Instant
 
 
@@ -25,6 +34,7 @@ class History:
     clocks: list[Instant] = field(default_factory=list)
     by_key: dict[ObjectKey, list[Event]] = field(default_factory=dict)
     leases: dict[str, Lease] = field(default_factory=dict)
+    signed: dict[tuple[Revision, str], SignedHead] = field(default_factory=dict)
 
 
 class MemoryStore:

@@ -23,7 +23,8 @@ from app.domain.log import (
 )
 from app.domain.log.chain import canonical_json
 from app.domain.log.event import FORMAT_VERSION, GENESIS
-from app.domain.log.upcasting import StoredEvent, encode_stamp, from_stored
+from app.domain.log.heads import SignedHead
+from app.domain.log.upcasting import StoredEvent, StoredRow, encode_stamp, from_stored
 from app.domain.values import timestamps
 from app.domain.values.json_tree import JsonObject
 from app.domain.values.timestamps import Instant
@@ -57,6 +58,7 @@ class PostgresLog:
         created: Instant,
         parent: HistoryId | None = None,
         parent_revision: Revision = Revision(0),
+        hash: bytes = GENESIS,
     ) -> HistoryInfo:
         """Make an empty history. Raises AlreadyExists; NotFound for an unknown parent."""
         async with self._database.connection() as connection:
@@ -69,7 +71,7 @@ class PostgresLog:
                     timestamps.to_datetime(created),
                     parent,
                     parent_revision,
-                    GENESIS,
+                    hash,
                 )
             except asyncpg.ForeignKeyViolationError as problem:
                 raise _no_history(HistoryId(parent or 0)) from problem
@@ -102,6 +104,20 @@ class PostgresLog:
         """The end of the history as committed."""
         async with self._database.connection() as connection:
             return await _head(connection, history)
+
+    async def keep_heads(self, history: HistoryId, heads: Sequence[SignedHead]) -> None:
+        """Keep heads that others signed."""
+        rows = [
+            (history, head.revision, head.key, canonical_json(head.to_json())) for head in heads
+        ]
+        async with self._database.connection() as connection:
+            await connection.executemany(statements.KEEP_HEAD, rows)
+
+    async def kept_heads(self, history: HistoryId) -> list[SignedHead]:
+        """The signed heads of a history, sorted by revision and key."""
+        async with self._database.connection() as connection:
+            rows = await connection.fetch(statements.KEPT_HEADS, history)
+        return [msgspec.json.decode(row["head"], type=SignedHead) for row in rows]
 
     async def append(
         self,
@@ -148,6 +164,18 @@ class PostgresLog:
         async with self._database.connection() as connection:
             rows = await connection.fetch(statements.READ, history, after, last, limit)
         return [_event(row) for row in rows]
+
+    async def read_stored(
+        self, history: HistoryId, *, after: Revision, limit: int, until: Revision | None = None
+    ) -> list[StoredRow]:
+        """The same as they are kept."""
+        last = _LAST_REVISION if until is None else until
+        async with self._database.connection() as connection:
+            rows = await connection.fetch(statements.READ_STORED, history, after, last, limit)
+        return [
+            StoredRow(event=_stored(row), time=_instant(row[11]), clock=_instant(row[12]))
+            for row in rows
+        ]
 
     async def read_object(
         self, history: HistoryId, key: ObjectKey, *, until: Revision, limit: int
@@ -300,18 +328,25 @@ def _head_of(row: asyncpg.Record) -> Head:
 
 def _event(row: asyncpg.Record) -> Event:
     """The event in a row of the columns that the reading statements name, in their order."""
-    return from_stored(
-        StoredEvent(
-            format=row[0],
-            revision=row[1],
-            type=row[2],
-            key=ObjectKey(row[3], row[4], row[5], row[6]),
-            uid=row[7],
-            stamp=row[8],
-            object=row[9],
-            hash=row[10],
-        )
+    return from_stored(_stored(row))
+
+
+def _stored(row: asyncpg.Record) -> StoredEvent:
+    return StoredEvent(
+        format=row[0],
+        revision=row[1],
+        type=row[2],
+        key=ObjectKey(row[3], row[4], row[5], row[6]),
+        uid=row[7],
+        stamp=row[8],
+        object=row[9],
+        hash=row[10],
     )
+
+
+def _instant(micros: Decimal) -> Instant | None:
+    """The instant; None for an infinite one."""
+    return Instant(int(micros)) if micros.is_finite() else None
 
 
 def _history_info(row: asyncpg.Record) -> HistoryInfo:

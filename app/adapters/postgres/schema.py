@@ -22,7 +22,15 @@ from projections import all_projections
 VERSION_TABLE = "redra_schema"
 """Where the revision stands; a name of our own, so that no other program's is mistaken for it."""
 
-LOG_TABLES = ("checkpoints", "histories", "leases", "log_events", "log_heads", "snapshots")
+LOG_TABLES = (
+    "checkpoints",
+    "histories",
+    "leases",
+    "log_events",
+    "log_heads",
+    "signed_heads",
+    "snapshots",
+)
 """The tables that every history needs; those of views come with the projections."""
 
 REVISION = "SELECT version_num FROM redra_schema"

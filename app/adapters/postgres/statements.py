@@ -28,6 +28,15 @@ FROM histories WHERE name = $1
 """
 """One history. ($1 is the name here.)"""
 
+KEEP_HEAD = """
+INSERT INTO signed_heads (history, revision, key, head) VALUES ($1, $2, $3, $4)
+ON CONFLICT (history, revision, key) DO NOTHING
+"""
+"""Keep a signed head."""
+
+KEPT_HEADS = "SELECT head FROM signed_heads WHERE history = $1 ORDER BY revision, key"
+"""The signed heads of a history."""
+
 HEAD = "SELECT revision, epoch, hash, time FROM log_heads WHERE history = $1"
 """The end of a history as committed."""
 
@@ -103,6 +112,14 @@ WHERE history = $1 AND revision > $2 AND revision <= $3
 ORDER BY revision LIMIT $4
 """  # noqa: S608 (constants only)
 """A page of events in order."""
+
+READ_STORED = f"""
+SELECT {_EVENT}, extract(epoch FROM time) * 1000000, extract(epoch FROM clock) * 1000000
+FROM log_events
+WHERE history = $1 AND revision > $2 AND revision <= $3
+ORDER BY revision LIMIT $4
+"""  # noqa: S608 (constants only)
+"""A page of events with their columns of time in microseconds, whatever these hold."""
 
 READ_OBJECT = f"""
 SELECT {_EVENT} FROM log_events

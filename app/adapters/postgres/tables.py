@@ -10,6 +10,7 @@ the migrated schema with this declaration.
 | histories | one cluster's timeline | history |
 | log_heads | the end of a history; locked by whoever appends | history |
 | log_events | one event | history, revision |
+| signed_heads | a head that came with a bundle | history, revision, key |
 | leases | who leads a controller | history, name |
 | checkpoints | how far a materialised projection has come | history, projection, version |
 | snapshots | a kept folded state | history, projection, version, revision |
@@ -115,6 +116,15 @@ Index(
     "log_events_object",
     *(log_events.c[name] for name in ("history", "group", "resource", "namespace", "name")),
     log_events.c.revision.desc(),
+)
+
+signed_heads = Table(
+    "signed_heads",
+    metadata,
+    _history(),
+    Column("revision", BigInteger, primary_key=True, autoincrement=False),
+    Column("key", Text(collation="C"), primary_key=True),
+    Column("head", JSON, nullable=False),
 )
 
 leases = Table(

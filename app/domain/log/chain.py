@@ -3,6 +3,10 @@
 `hash = SHA-256(previous hash + canonical JSON of {payload, revision, stamp, type})`. Canonical JSON
 has sorted keys and no blanks. The same bytes stand in the native bundle (history-formats.md 16), so
 a bundle is checked without any knowledge of the database.
+
+The hash before the first event is made from what a history is decided with: its settings, seed and
+creation time (`genesis`). A history that was begun before there was such a beginning has 32 zero
+bytes there (`GENESIS`): its settings are not in the chain.
 """
 
 import hashlib
@@ -12,11 +16,32 @@ from typing import Any
 import msgspec
 
 from app.domain.errors import ChainBroken
-from app.domain.log.event import GENESIS, Actor, Draft, Event, Origin, Revision, Stamp
+from app.domain.log.event import (
+    GENESIS,
+    Actor,
+    Draft,
+    Event,
+    HistoryInfo,
+    ObjectKey,
+    Origin,
+    Revision,
+    Stamp,
+)
 from app.domain.values import timestamps
 from app.domain.values.json_tree import JsonObject
+from app.domain.values.timestamps import Instant
 
 _canonical = msgspec.json.Encoder(order="sorted")
+
+BEGINNING_FORMAT = 1
+"""Version of what `genesis` covers."""
+
+BEGINNING_PROBLEM = (
+    "it does not follow from the settings of the history: the event was changed, or the profile, "
+    "gates, quirks, seed or creation time were"
+)
+
+CONTENT_PROBLEM = "its content does not give the hash stored with it"
 
 
 class _WrittenStamp(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=False):
@@ -37,6 +62,36 @@ def canonical_json(value: Any) -> bytes:
     return _canonical.encode(value)
 
 
+def genesis(*, seed: int, settings: JsonObject, created: Instant) -> bytes:
+    """The hash before the first event of a history with these settings.
+
+    `settings` are JSON: profile, gates, quirks, whether the history is a recording.
+    """
+    beginning = {
+        "created": timestamps.micro_text(created),
+        "format": BEGINNING_FORMAT,
+        "seed": str(seed),
+        "settings": settings,
+    }
+    return hashlib.sha256(b"redra history\n" + _canonical.encode(beginning)).digest()
+
+
+def genesis_of(info: HistoryInfo) -> bytes:
+    """The hash before the first event of a history whose settings are in its chain."""
+    return genesis(seed=info.seed, settings=info.settings, created=info.created)
+
+
+def beginning_of(info: HistoryInfo, first: Event) -> bytes:
+    """The hash that the first event of a history follows.
+
+    Raises ChainBroken when it follows neither the settings of the history nor `GENESIS`.
+    """
+    for beginning in (genesis_of(info), GENESIS):
+        if _fits(first, beginning):
+            return beginning
+    raise ChainBroken(first.revision, BEGINNING_PROBLEM)
+
+
 def stamp_json(stamp: Stamp) -> bytes:
     """The canonical form of a stamp: the time as text with six digits, absent fields left out."""
     return _canonical.encode(
@@ -55,18 +110,33 @@ def stamp_json(stamp: Stamp) -> bytes:
 
 def canonical_bytes(event: Event, stamp: bytes | None = None) -> bytes:
     """What the hash covers. `stamp` may be given when it has been encoded already."""
-    group, resource, namespace, name = event.key
-    return _COVERED % (
+    return canonical_parts(
         event.format,
+        event.key,
+        event.uid,
+        event.body,
+        event.revision,
+        stamp_json(event.stamp) if stamp is None else stamp,
+        event.type,
+    )
+
+
+def canonical_parts(
+    format: int, key: ObjectKey, uid: str, body: bytes, revision: Revision, stamp: bytes, type: str
+) -> bytes:
+    """What the hash of an event of these parts covers."""
+    group, resource, namespace, name = key
+    return _COVERED % (
+        format,
         _text(group),
         _canonical.encode(name),
         _text(namespace),
-        event.body,
+        body,
         _text(resource),
-        _canonical.encode(event.uid),
-        event.revision,
-        stamp_json(event.stamp) if stamp is None else stamp,
-        event.type.encode(),
+        _canonical.encode(uid),
+        revision,
+        stamp,
+        type.encode(),
     )
 
 
@@ -119,8 +189,12 @@ def check_event(event: Event, previous: bytes, expected: Revision) -> None:
     """Raise ChainBroken unless `event` is the one at `expected` and follows `previous`."""
     if event.revision != expected:
         raise ChainBroken(event.revision, f"revision {expected} is missing before it")
-    if hashlib.sha256(previous + canonical_bytes(event)).digest() != event.hash:
-        raise ChainBroken(event.revision, "its content does not give the hash stored with it")
+    if not _fits(event, previous):
+        raise ChainBroken(event.revision, CONTENT_PROBLEM)
+
+
+def _fits(event: Event, previous: bytes) -> bool:
+    return hashlib.sha256(previous + canonical_bytes(event)).digest() == event.hash
 
 
 def check_chain(

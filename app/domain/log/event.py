@@ -23,7 +23,7 @@ FORMAT_VERSION = 1
 """Format of the events written by this program; older ones are upcast while reading."""
 
 GENESIS = bytes(32)
-"""The hash before the first event."""
+"""The hash before the first event of a history whose settings are not in its chain."""
 
 
 class EventType(StrEnum):

@@ -7,12 +7,15 @@ The hash of an event covers the form in which it was written. Events of the pres
 checked as they are; those of an older one are checked before they are upcast.
 """
 
+import hashlib
 from collections.abc import Callable, Mapping
 
 import msgspec
 
-from app.domain.errors import WrongDatabase
+from app.domain.errors import ChainBroken, WrongDatabase
+from app.domain.log import chain
 from app.domain.log.event import FORMAT_VERSION, Event, EventType, ObjectKey, Revision, Stamp
+from app.domain.values.timestamps import Instant
 
 
 class StoredEvent(msgspec.Struct, frozen=True, kw_only=True):
@@ -29,6 +32,17 @@ class StoredEvent(msgspec.Struct, frozen=True, kw_only=True):
     stamp: bytes
     object: bytes
     hash: bytes
+
+
+class StoredRow(msgspec.Struct, frozen=True, kw_only=True):
+    """A stored event and the columns that are made from it.
+
+    `time` is that of the stamp, `clock` the greatest so far; None for what is no instant.
+    """
+
+    event: StoredEvent
+    time: Instant | None
+    clock: Instant | None
 
 
 Upcaster = Callable[[StoredEvent], StoredEvent]
@@ -80,7 +94,36 @@ def from_stored(stored: StoredEvent, upcasters: Mapping[int, Upcaster] = UPCASTE
         key=stored.key,
         uid=stored.uid,
         body=stored.object,
-        stamp=_decode_stamp(stored.stamp),
+        stamp=stamp_of(stored),
         hash=stored.hash,
         format=stored.format,
     )
+
+
+def stamp_of(stored: StoredEvent) -> Stamp:
+    """The stamp of a stored event. Raises ChainBroken when it cannot be read."""
+    try:
+        return _decode_stamp(stored.stamp)
+    except (msgspec.DecodeError, RecursionError) as problem:
+        raise ChainBroken(stored.revision, f"its stamp cannot be read: {problem}") from problem
+
+
+def hash_of(stored: StoredEvent, previous: bytes) -> bytes:
+    """The hash that a stored event has after the one whose hash is `previous`.
+
+    Raises ChainBroken when its stamp is not as it is written.
+    """
+    stamp = stamp_of(stored)
+    if encode_stamp(stamp) != stored.stamp:
+        # Whoever reads the database sees more than the fields that are hashed.
+        raise ChainBroken(stored.revision, "its stamp is not in the form in which it is written")
+    covered = chain.canonical_parts(
+        stored.format,
+        stored.key,
+        stored.uid,
+        stored.object,
+        stored.revision,
+        chain.stamp_json(stamp),
+        stored.type,
+    )
+    return hashlib.sha256(previous + covered).digest()

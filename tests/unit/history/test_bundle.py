@@ -1,16 +1,20 @@
 """A bundle holds a history exactly, gives the same bytes for the same content, and shows damage."""
 
 import zipfile
+from hashlib import sha256
 
+import msgspec
 import pytest
 
+from app.adapters.head_keys import open_head_key
 from app.adapters.history.bundle import BundleReader, BundleWriter
 from app.adapters.history.limits import DEFAULT_LIMITS
 from app.adapters.history.opening import is_bundle, open_history
 from app.adapters.history.reading import ReadOptions
 from app.adapters.memory import MemoryLog, MemoryStore
 from app.domain.errors import ChainBroken, InputError
-from app.domain.log import Revision
+from app.domain.log import Head, Revision, chain
+from app.domain.log.event import GENESIS
 from app.domain.values.timestamps import Instant
 from app.service import exporting, importing
 from app.service.importing import ImportOptions
@@ -73,6 +77,147 @@ async def test_equal_content_gives_equal_bytes(tmp_path):
         assert names == ["manifest.json", "events.jsonl", "reports/0.json", "README.md"]
         assert {entry.date_time for entry in archive.infolist()} == {(1980, 1, 1, 0, 0, 0)}
         assert archive.infolist()[0].compress_type == zipfile.ZIP_STORED
+
+
+def key_of(folder):
+    return open_head_key(folder)
+
+
+async def signed_bundle(folder):
+    log, result = await recorded_log(folder)
+    path = folder / "one.redra"
+    await exporting.export_history(
+        log,
+        result.history,
+        BundleWriter(path),
+        program="redra test",
+        file="one.redra",
+        sign=key_of(folder / "mine").sign,
+    )
+    return result, path
+
+
+async def test_signed_head_of_a_bundle_stays_with_the_history(tmp_path):
+    result, path = await signed_bundle(tmp_path)
+    log = MemoryLog(MemoryStore())
+    reader = BundleReader(path, DEFAULT_LIMITS)
+    again = await exporting.import_bundle(log, reader, name="two", created=Instant(1))
+    (head,) = await log.kept_heads(again.history.id)
+    assert again.signed == (head,)
+    assert (head.history, head.revision) == ("one", result.head.revision)
+    assert head.names(result.head.hash)
+    assert head.key == key_of(tmp_path / "mine").public
+    assert again.history.created == result.history.created
+    copied = tmp_path / "copy"
+    await exporting.export_history(
+        log,
+        msgspec.structs.replace(again.history, name="one"),
+        BundleWriter(copied),
+        program="redra test",
+        file="one.redra",
+        sign=key_of(tmp_path / "theirs").sign,
+    )
+    assert copied.read_bytes() == path.read_bytes(), "signed once is signed"
+
+
+@pytest.mark.parametrize(
+    ("change", "error", "words"),
+    [
+        (lambda head: {**head, "revision": 4}, InputError, "signature of the head is wrong"),
+        (lambda head: {**head, "signature": "AAAA"}, InputError, "signature of the head is wrong"),
+        (lambda head: {**head, "key": "ed25519:AAAA"}, InputError, "is no key such as"),
+        (lambda head: {"kind": "other"}, InputError, "it is no signed head"),
+    ],
+)
+async def test_changed_head_of_a_bundle_is_refused(tmp_path, change, error, words):
+    _, path = await signed_bundle(tmp_path)
+    await refuse(with_heads(path, lambda heads: [change(heads[0])]), error, words)
+
+
+async def refuse(path, error, words):
+    log = MemoryLog(MemoryStore())
+    with pytest.raises(error, match=words):
+        await exporting.import_bundle(
+            log, BundleReader(path, DEFAULT_LIMITS), name="two", created=Instant(1)
+        )
+    assert await log.histories() == []
+
+
+async def test_bundle_that_was_cut_after_it_was_signed_is_refused(tmp_path):
+    result, path = await signed_bundle(tmp_path)
+    head = Head(revision=Revision(result.head.revision + 3), hash=b"x" * 32)
+    longer = key_of(tmp_path / "mine").sign("one", head)
+    await refuse(
+        with_heads(path, lambda heads: [longer.to_json()]),
+        InputError,
+        "a signed head is at revision 9, the events end at 6",
+    )
+
+
+async def test_bundle_that_was_written_anew_after_it_was_signed_is_refused(tmp_path):
+    _, path = await signed_bundle(tmp_path)
+    other = key_of(tmp_path / "mine").sign("one", Head(revision=Revision(3), hash=b"x" * 32))
+    await refuse(
+        with_heads(path, lambda heads: [other.to_json()]),
+        ChainBroken,
+        "at revision 3: a signed head names another hash",
+    )
+
+
+def with_heads(path, change):
+    return with_entry(path, "heads.json", lambda heads: change(heads))
+
+
+def with_entry(path, name, change):
+    """A copy of the bundle in which the JSON of an entry was changed."""
+    target = path.with_name("changed.redra")
+    with zipfile.ZipFile(path) as source, zipfile.ZipFile(target, "w") as archive:
+        for entry in source.infolist():
+            content = source.read(entry)
+            if entry.filename == name:
+                content = msgspec.json.encode(change(msgspec.json.decode(content)))
+            archive.writestr(entry, content)
+    return target
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"settings": {"profile": "1.37"}},
+        {"settings": {"profile": "1.36", "recorded": True}},
+        {"seed": 8},
+        {"created": "2026-01-02T03:04:05.000000Z"},
+        {"created": None},
+    ],
+)
+async def test_settings_of_a_bundle_are_those_of_its_chain(tmp_path, change):
+    *_, path, _ = await exported(tmp_path)
+    await refuse(
+        with_entry(path, "manifest.json", lambda manifest: manifest | change),
+        ChainBroken,
+        "at revision 1: it does not follow from the settings",
+    )
+
+
+async def test_bundle_of_an_older_redra_is_read_without_settings_in_its_chain(tmp_path):
+    log, result, _, _ = await exported(tmp_path)
+    events = await log.read(result.history.id, after=Revision(0), limit=100)
+    old = MemoryLog(MemoryStore())
+    info = await old.create_history("old", seed=7, settings={}, created=Instant(5))
+    previous = GENESIS
+    for event in events:
+        event.hash = sha256(previous + chain.canonical_bytes(event)).digest()
+        previous = event.hash
+    await old.append(info.id, expected=Head(), events=events)
+    path = tmp_path / "old.redra"
+    await exporting.export_history(old, info, BundleWriter(path), program="", file="")
+    bare = with_entry(
+        path, "manifest.json", lambda it: {key: it[key] for key in it if key != "created"}
+    )
+    again = await exporting.import_bundle(
+        log, BundleReader(bare, DEFAULT_LIMITS), name="again", created=Instant(9)
+    )
+    assert (again.history.created, again.head.hash) == (9, previous)
 
 
 async def test_bundle_keeps_sources_and_report(tmp_path):

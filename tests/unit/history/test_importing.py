@@ -45,7 +45,7 @@ async def test_first_event_names_the_sources_and_the_last_carries_the_report(tmp
     assert len(source["sha256"]) == 64
     assert last.object["phase"] == "finished"
     assert last.object["report"] == result.report.to_json()
-    chain.check_chain(events)
+    chain.check_chain(events, hash=chain.genesis_of(result.history))
 
 
 async def test_event_keeps_recorded_identity_and_origin(tmp_path):
@@ -94,7 +94,7 @@ async def test_batches_are_bounded_and_progress_is_told(tmp_path):
     result, events, seen = await imported(tmp_path, *lines, options=ImportOptions(batch_events=4))
     assert result.head.revision == len(events) == 11
     assert seen == [(4, 9), (8, 9), (9, 9)]
-    chain.check_chain(events)
+    chain.check_chain(events, hash=chain.genesis_of(result.history))
 
 
 async def test_taken_name_is_refused_and_nothing_is_appended(tmp_path):

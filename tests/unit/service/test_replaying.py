@@ -106,7 +106,7 @@ async def test_our_own_history_agrees_in_everything(told: Cluster) -> None:
     report = await verify_events(told.line.events)
     assert report.agrees
     assert report.events == report.revision == told.line.head.revision
-    assert report.chain_head == f"sha256:{told.line.head.hash.hex()}"
+    assert report.chain.head == f"sha256:{told.line.head.hash.hex()}"
     assert report.invariant_checks > 3
     decided = sum(event.type is EventType.DECISION_RECORDED for event in told.line.events)
     assert report.decisions.counts == {Verdict.SAME: decided}
@@ -144,7 +144,7 @@ async def test_a_changed_event_breaks_the_chain_and_is_named(told: Cluster) -> N
     finally:
         stored[0].body = body
     assert not report.agrees
-    assert report.chain_problem.startswith("the hash chain breaks at revision 12:")
+    assert report.chain.problem.startswith("the hash chain breaks at revision 12:")
 
 
 async def test_another_outcome_is_named_with_both_trees(told: Cluster) -> None:
@@ -156,7 +156,7 @@ async def test_another_outcome_is_named_with_both_trees(told: Cluster) -> None:
 
     report = await verify_events(resealed(told.line.events, lie))
     assert not report.agrees
-    assert not report.chain_problem
+    assert not report.chain.problem
     first = report.decisions.differences[0]
     assert (first.path, first.recorded, first.again) == ("outcome", "Unschedulable", wanted)
     assert first.subject.startswith("scheduling pods/default/p")

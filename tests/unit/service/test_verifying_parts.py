@@ -212,7 +212,7 @@ async def test_a_broken_chain_is_named_whatever_the_parts(told: Cluster, broken:
         report, _ = await verify(log, info, parts=5)
     finally:
         stored.hash = before
-    assert alone.chain_problem.startswith(f"the hash chain breaks at revision {broken}:")
+    assert alone.chain.problem.startswith(f"the hash chain breaks at revision {broken}:")
     assert report.to_json() == alone.to_json()
 
 

@@ -1,0 +1,86 @@
+"""`redra head`, `redra verify`: signed heads, and histories that are compared with them."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from app.cli import console, replaying
+from app.cli.console import Output, OutputOption
+from app.cli.replaying import HeadKeyOption, HeadOption, Mode, ProcessesOption
+from app.cli.serving import DataOption
+from app.domain.errors import InputError
+
+if TYPE_CHECKING:
+    from app.domain.log.heads import SignedHead
+
+
+def register(root: typer.Typer) -> None:
+    """Add the commands of this module."""
+    root.command("head")(head)
+    root.command("verify")(verify)
+
+
+def head(
+    history: Annotated[str, typer.Argument(help="Name of the history.")] = "default",
+    to: Annotated[str, typer.Option(help="The head as it was at this revision or instant.")] = "",
+    file: Annotated[
+        Path | None, typer.Option("--output-file", "-o", help="Write it to this file.")
+    ] = None,
+    public_key: Annotated[
+        bool, typer.Option("--public-key", help="Print the public key as PEM instead.")
+    ] = False,
+    data: DataOption = None,
+) -> None:
+    """Print the signed head of a history: its revision and hash, signed with the data folder's key.
+
+    Keep it where nobody who can write the database can write. `redra verify --head FILE` then
+    notices a log that was cut short or written anew.
+    """
+    from app.bootstrap import choices, heads, stores
+
+    settings = choices.settings(data=data)
+    if public_key:
+        console.say(heads.own_key(settings).public_pem.rstrip())
+        return
+
+    async def sign() -> "SignedHead":
+        async with stores.open_store(settings) as store:
+            return await heads.sign(store, settings, history, to)
+
+    signed = console.run(sign)
+    if file is None:
+        console.say_json(signed.to_json())
+        return
+    try:
+        file.write_bytes(signed.covered_and_signed())
+    except OSError as problem:
+        raise InputError(f"it cannot be written: {problem.strerror}", place=str(file)) from problem
+    console.say(f"{file}: head of {signed.history} at revision {signed.revision}")
+
+
+def verify(
+    sources: Annotated[
+        list[str], typer.Argument(metavar="HISTORY|FILE…", help="A history, or files of one.")
+    ],
+    head: HeadOption = None,
+    head_key: HeadKeyOption = None,
+    to: Annotated[str, typer.Option(help="Up to this revision or instant.")] = "",
+    processes: ProcessesOption = None,
+    data: DataOption = None,
+    output: OutputOption = Output.TEXT,
+) -> None:
+    """Verify a history: its chain, its invariants, every decision. Exit code 1 when it fails.
+
+    The same as `redra replay --mode verify`, which takes more options.
+    """
+    replaying.replay(
+        sources,
+        mode=Mode.VERIFY,
+        to=to,
+        head=head,
+        head_key=head_key,
+        processes=processes,
+        data=data,
+        output=output,
+    )

@@ -1,0 +1,68 @@
+"""A signed head: who holds a key says that a history had this hash at this revision.
+
+Kept outside of the database, it shows what a hash chain alone cannot: that a log was cut short
+together with its head, or written anew from its beginning. Signing and checking signatures is the
+business of adapters; here is what is signed.
+"""
+
+from collections.abc import Mapping
+
+import msgspec
+
+from app.domain.log.chain import canonical_json
+from app.domain.log.event import Revision
+from app.domain.values.json_tree import JsonObject
+
+KIND = "redra-head"
+FORMAT = 1
+
+
+class SignedHead(msgspec.Struct, frozen=True, kw_only=True):
+    """The head of a history and its signature.
+
+    `hash` is `sha256:` and 64 hex digits, `time` the cluster's time of the last event, `key` is
+    `ed25519:` and the public key in base64, `signature` base64. `history` is the name that the
+    history had; another database may call it otherwise.
+    """
+
+    history: str
+    revision: Revision
+    hash: str
+    time: str
+    key: str
+    signature: str = ""
+    kind: str = KIND
+    format: int = FORMAT
+
+    def covered(self) -> bytes:
+        """What the signature covers: the canonical JSON of all other fields."""
+        tree: JsonObject = msgspec.to_builtins(self)
+        return canonical_json({name: tree[name] for name in tree if name != "signature"})
+
+    def names(self, hash: bytes) -> bool:
+        """Whether this is the head's hash."""
+        return self.hash == f"sha256:{hash.hex()}"
+
+    def covered_and_signed(self) -> bytes:
+        """The canonical JSON of all fields, as a line."""
+        return canonical_json(self.to_json()) + b"\n"
+
+    def to_json(self) -> JsonObject:
+        """As it is written to files."""
+        tree: JsonObject = msgspec.to_builtins(self)
+        return tree
+
+
+def from_json(tree: Mapping[str, object]) -> SignedHead:
+    """The head in a JSON object. Raises ValueError, in words, for anything else."""
+    try:
+        head = msgspec.convert(tree, SignedHead)
+    except msgspec.ValidationError as problem:
+        raise ValueError(f"it is no signed head: {problem}") from problem
+    if head.kind != KIND:
+        raise ValueError(f"it is no signed head, but a {head.kind!r}")
+    if head.format != FORMAT:
+        raise ValueError(f"the head has format {head.format}, this program reads {FORMAT}")
+    if head.revision < 0:
+        raise ValueError("the head's revision is below 0")
+    return head

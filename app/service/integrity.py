@@ -1,0 +1,258 @@
+"""Integrity: is the stored log the one that was written?
+
+Every row is looked at as it is kept, before anything in it is understood: its hash, the form of its
+stamp, the columns of time beside it, its place. At the end the last event is compared with the head
+row. What comes out is a list of problems, each with the revision at which it was seen.
+
+What a chain alone cannot show: a log whose events, hashes and head were all written anew, and a log
+that was cut together with its head. A signed head kept elsewhere shows both.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+import msgspec
+
+from app.domain.errors import ChainBroken, WrongDatabase
+from app.domain.log import EventType, Head, HistoryInfo, Revision, chain, upcasting
+from app.domain.log.event import FORMAT_VERSION, GENESIS
+from app.domain.log.heads import SignedHead
+from app.domain.log.upcasting import StoredEvent, StoredRow
+from app.domain.values.json_tree import JsonObject
+from app.domain.values.timestamps import Instant
+from app.ports import EventLog
+
+PROBLEMS_MAX = 100
+"""How many problems a report names; all are counted."""
+
+_AGREES, _DIFFERS, _NOT_REACHED = "agrees", "differs", "not reached"
+_FIRST = Revision(-(2**62))
+_TYPES = frozenset(str(known) for known in EventType)
+
+
+class Settings(StrEnum):
+    """Whether the settings of a history are what its chain begins with."""
+
+    ANCHORED = "anchored"
+    UNANCHORED = "unanchored"
+    UNKNOWN = "unknown"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Integrity:
+    """What was found in the stored log. `problems` are sentences, in the order of the log.
+
+    `settings` are unanchored in a history that was begun by a redra that did not hash them, and
+    unknown when the first event cannot tell. `signed` has one entry for each signed head: its
+    revision and key, and whether the log `agrees`, `differs`, or was `not reached` there.
+    """
+
+    head: str
+    settings: Settings
+    signed: tuple[Mapping[str, object], ...] = ()
+    problems: tuple[str, ...] = ()
+    problems_count: int = 0
+
+    @property
+    def problem(self) -> str:
+        """The first problem; empty when there is none."""
+        return self.problems[0] if self.problems else ""
+
+    def to_json(self) -> JsonObject:
+        """For reports."""
+        return {
+            "problem": self.problem,
+            "problems": list(self.problems),
+            "problemsCount": self.problems_count,
+            "head": self.head,
+            "settings": self.settings.value,
+            "signedHeads": [dict(head) for head in self.signed],
+        }
+
+
+@dataclass(slots=True)
+class IntegrityCheck:
+    """Takes the rows of one history in order, from the first one on.
+
+    `readable_until` is the last revision before an event that no reader can understand; None while
+    there was none.
+    """
+
+    info: HistoryInfo
+    signed: Sequence[SignedHead] = ()
+    settings: Settings = Settings.UNKNOWN
+    readable_until: Revision | None = None
+    revision: Revision = Revision(0)
+    hash: bytes = GENESIS
+    _wanted: frozenset[Revision] = frozenset()
+    _time: Instant = Instant(0)
+    _begun: bool = False
+    _signed: dict[Revision, bytes] = field(default_factory=dict)
+    _problems: list[str] = field(default_factory=list)
+    _count: int = 0
+
+    def __post_init__(self) -> None:
+        """Look out for the revisions that signed heads name."""
+        self._wanted = frozenset(head.revision for head in self.signed)
+
+    def take(self, row: StoredRow) -> None:
+        """Check one row. Raises WrongDatabase for a sound event of a newer program."""
+        stored = row.event
+        problem = self._content_problem(stored)
+        if problem:
+            self._note(str(ChainBroken(stored.revision, problem)))
+        if self.readable_until is None and not _is_readable(stored, is_sound=not problem):
+            self.readable_until = self.revision
+        self._check_times(row)
+        if stored.revision in self._wanted:
+            self._signed[stored.revision] = stored.hash
+        self.hash, self.revision, self._begun = stored.hash, stored.revision, True
+
+    def end(self, head: Head, *, last: StoredRow | None, outside: Sequence[StoredRow]) -> None:
+        """Compare the log with the head row.
+
+        `last` is the event at the head's revision, `outside` are events at revisions that the
+        history cannot have.
+        """
+        if not head.revision and not outside:
+            self._check_empty(head)
+        elif head.revision and last is None:
+            self._note(
+                f"the head is at revision {head.revision}, where there is no event: the log was "
+                "cut short"
+            )
+        elif last is not None and last.event.hash != head.hash:
+            self._note(f"the head's hash is not that of the event at revision {head.revision}")
+        elif self.revision == head.revision and head.time != self._time:
+            self._note("the head's time is not the greatest time of the log")
+        for signed in self.signed:
+            self._compare(signed, head)
+        for row in outside:
+            self._note(
+                f"there is an event at revision {row.event.revision}, and the head is at revision "
+                f"{head.revision}"
+            )
+
+    def result(self) -> Integrity:
+        """What was found so far."""
+        return Integrity(
+            head=f"sha256:{self.hash.hex()}",
+            settings=self.settings,
+            signed=tuple(
+                {"revision": head.revision, "key": head.key, "verdict": self._verdict(head)}
+                for head in self.signed
+            ),
+            problems=tuple(self._problems),
+            problems_count=self._count,
+        )
+
+    def _compare(self, signed: SignedHead, head: Head) -> None:
+        """Note a signed head that the log does not have."""
+        if signed.revision > head.revision:
+            self._note(
+                f"a signed head is at revision {signed.revision}, the log ends at {head.revision}: "
+                "it was cut short"
+            )
+        elif self._verdict(signed) == _DIFFERS:
+            self._note(
+                f"the log has another hash at revision {signed.revision} than the signed head: it "
+                "was written anew"
+            )
+
+    def _verdict(self, signed: SignedHead) -> str:
+        if not signed.revision:
+            beginnings = (chain.genesis_of(self.info), GENESIS)
+            return _AGREES if any(map(signed.names, beginnings)) else _DIFFERS
+        if signed.revision > self.revision:
+            return _NOT_REACHED
+        return _AGREES if signed.names(self._signed.get(signed.revision, b"")) else _DIFFERS
+
+    def _content_problem(self, stored: StoredEvent) -> str:
+        """What is wrong with a row's place or content; empty when nothing is."""
+        if stored.revision != self.revision + 1:
+            if stored.revision <= self.revision:
+                return f"it stands after revision {self.revision}"
+            return f"revision {self.revision + 1} is missing before it"
+        try:
+            if self._begun:
+                fits = upcasting.hash_of(stored, self.hash) == stored.hash
+                return "" if fits else chain.CONTENT_PROBLEM
+            return self._beginning_problem(stored)
+        except ChainBroken as problem:
+            return problem.detail
+
+    def _beginning_problem(self, stored: StoredEvent) -> str:
+        """Tell from the first event whether the settings are in the chain."""
+        for beginning, settings in (
+            (chain.genesis_of(self.info), Settings.ANCHORED),
+            (GENESIS, Settings.UNANCHORED),
+        ):
+            if upcasting.hash_of(stored, beginning) == stored.hash:
+                self.settings = settings
+                return ""
+        return chain.BEGINNING_PROBLEM
+
+    def _check_empty(self, head: Head) -> None:
+        if head.hash == chain.genesis_of(self.info):
+            self.settings = Settings.ANCHORED
+        elif head.hash == GENESIS:
+            self.settings = Settings.UNANCHORED
+        else:
+            self._note("the history is empty, and its head does not follow from its settings")
+
+    def _check_times(self, row: StoredRow) -> None:
+        """The columns of time are the stamp's, and time does not fall."""
+        stored = row.event
+        try:
+            time = upcasting.stamp_of(stored).time
+        except ChainBroken:
+            return
+        if row.time != time:
+            self._note(_at(stored, "its column time is not the time of its stamp"))
+        if time < self._time:
+            self._note(_at(stored, "its time is before that of an event before it"))
+        self._time = max(self._time, time)
+        if row.clock != self._time:
+            self._note(_at(stored, "its column clock is not the greatest time so far"))
+
+    def _note(self, problem: str) -> None:
+        self._count += 1
+        if len(self._problems) < PROBLEMS_MAX:
+            self._problems.append(problem)
+
+
+async def check_end(check: IntegrityCheck, log: EventLog) -> None:
+    """Compare what was read with the head row; what is appended meanwhile is no problem."""
+    history = check.info.id
+    head = await log.head(history)
+    last = await log.read_stored(
+        history, after=Revision(head.revision - 1), until=head.revision, limit=1
+    )
+    before = await log.read_stored(history, after=_FIRST, until=Revision(0), limit=1)
+    beyond = await log.read_stored(history, after=head.revision, limit=1)
+    if beyond and (await log.head(history)).revision > head.revision:
+        beyond = []
+    check.end(head, last=last[0] if head.revision and last else None, outside=[*before, *beyond])
+
+
+def _at(stored: StoredEvent, problem: str) -> str:
+    return f"revision {stored.revision}: {problem}"
+
+
+def _is_readable(stored: StoredEvent, *, is_sound: bool) -> bool:
+    """Whether an event can be folded: of a known type, with a stamp, about a JSON object.
+
+    Raises WrongDatabase for an event that fits the chain and is of a newer program.
+    """
+    is_known = stored.type in _TYPES and stored.format <= FORMAT_VERSION
+    if not is_known:
+        if is_sound:
+            upcasting.from_stored(stored)
+        return False
+    try:
+        upcasting.from_stored(stored)
+        msgspec.json.decode(stored.object, type=dict)
+    except (ChainBroken, WrongDatabase, msgspec.DecodeError, RecursionError):
+        return False
+    return True

@@ -1,0 +1,424 @@
+"""What verification says of a log that its owner has altered, for each way of altering it.
+
+Each case states the words of the verdict, or that only a signed head kept elsewhere notices it.
+The forger is in `tampering.py` and shares no code with the verifier.
+"""
+
+import json
+import secrets
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager
+from datetime import datetime, timedelta
+from pathlib import Path
+
+import anyio
+import asyncpg
+import msgspec
+import pytest
+
+from app.adapters.head_keys import open_head_key
+from app.bootstrap import replays, stores
+from app.domain.errors import LogError
+from app.domain.log import Draft, Event, Head, Revision, chain
+from app.domain.log.heads import SignedHead
+from app.domain.values import json_tree
+from app.domain.values.json_tree import JsonObject
+from app.domain.values.timestamps import Instant
+from app.service.verifying import VerifyReport
+from app.settings import Settings
+from tests.cluster import T0, Cluster
+from tests.conftest import in_thread, say, with_database
+from tests.contracts.tampering import COLUMNS, Forger, Tampering, rehashed, renumbered
+
+pytestmark = pytest.mark.database
+
+CREATED = Instant(T0 - 1)
+SETTINGS: JsonObject = {"profile": "1.37", "gates": {}}
+
+
+def events_of(cluster: Cluster, beginning: bytes) -> list[Event]:
+    """What happened, as the log of a history with this beginning."""
+    made: list[Event] = []
+    previous = beginning
+    for event in cluster.line.events:
+        draft = Draft(
+            type=event.type,
+            key=event.key,
+            uid=event.uid,
+            tree=json_tree.copy(event.object),
+            stamp=event.stamp,
+        )
+        made.append(chain.seal(draft, event.revision, previous))
+        previous = made[-1].hash
+    return made
+
+
+def story(pods: int) -> Cluster:
+    cluster = Cluster()
+    cluster.node("n1")
+    cluster.slice("n1", 2)
+    cluster.device_class()
+    cluster.template()
+    for number in range(pods):
+        cluster.pod(f"p{number}", template="gpu")
+    cluster.wait(5)
+    cluster.finish("p0")
+    return cluster.wait(5)
+
+
+@pytest.fixture(scope="module")
+def untouched(server_url: str, template: str) -> Iterator[str]:
+    """The name of a database with two histories, of which `victim` is the first."""
+    name = f"redra_test_tampering_{secrets.token_hex(4)}"
+    url = with_database(server_url, name)
+
+    async def prepare() -> None:
+        await say(server_url, f"CREATE DATABASE {name} TEMPLATE {template}")
+        async with stores.open_store(Settings(database_url=url)) as store:
+            for history, pods, seed in (("victim", 3, 1), ("other", 2, 2)):
+                beginning = chain.genesis(seed=seed, settings=SETTINGS, created=CREATED)
+                info = await store.log.create_history(
+                    history, seed=seed, settings=SETTINGS, created=CREATED, hash=beginning
+                )
+                head = await store.log.head(info.id)
+                assert head.hash == beginning
+                events = events_of(story(pods), beginning)
+                await store.log.append(info.id, expected=head, events=events)
+
+    in_thread(lambda: anyio.run(prepare))
+    yield name
+    in_thread(lambda: anyio.run(say, server_url, f"DROP DATABASE {name} WITH (FORCE)"))
+
+
+@pytest.fixture
+def url(server_url: str, untouched: str) -> Iterator[str]:
+    """A copy of that database, for one case."""
+    name = f"redra_test_tampering_{secrets.token_hex(4)}"
+    in_thread(lambda: anyio.run(say, server_url, f"CREATE DATABASE {name} TEMPLATE {untouched}"))
+    yield with_database(server_url, name)
+    in_thread(lambda: anyio.run(say, server_url, f"DROP DATABASE {name} WITH (FORCE)"))
+
+
+@asynccontextmanager
+async def forger(url: str) -> AsyncIterator[Forger]:
+    """The owner with all guards off."""
+    connection = await asyncpg.connect(url)
+    try:
+        for table in ("log_events", "log_heads", "histories"):
+            await connection.execute(f"ALTER TABLE {table} DISABLE TRIGGER ALL")
+        for number in range(8):
+            await connection.execute(f"ALTER TABLE log_events_p{number} DISABLE TRIGGER ALL")
+        numbers = {
+            row["name"]: row["history"]
+            for row in await connection.fetch("SELECT name, history FROM histories")
+        }
+        yield Forger(connection=connection, history=numbers["victim"], other=numbers["other"])
+    finally:
+        await connection.close()
+
+
+async def verify(url: str, heads: tuple[SignedHead, ...] = ()) -> VerifyReport:
+    settings = Settings(database_url=url, verify_processes=1)
+    async with stores.open_store(settings) as store:
+        return await replays.verify(
+            store, settings, "victim", "", lambda *_: None, heads=list(heads)
+        )
+
+
+async def head_of(url: str, folder: Path) -> SignedHead:
+    async with stores.open_store(Settings(database_url=url)) as store:
+        info = await stores.find_history(store, "victim")
+        return open_head_key(folder).sign("victim", await store.log.head(info.id))
+
+
+def column(name: str, value: str, revision: int = 7) -> Tampering:
+    """Set one column of one event."""
+
+    async def change(forger: Forger) -> None:
+        await forger.run(
+            f'UPDATE log_events SET "{name}" = {value} WHERE history = $1 AND revision = $2',
+            revision,
+        )
+
+    return change
+
+
+def settings(assignment: str) -> Tampering:
+    """Change the row of the history."""
+
+    async def change(forger: Forger) -> None:
+        await forger.run(f"UPDATE histories SET {assignment} WHERE history = $1")
+
+    return change
+
+
+def head(assignment: str) -> Tampering:
+    """Change the head row."""
+
+    async def change(forger: Forger) -> None:
+        await forger.run(f"UPDATE log_heads SET {assignment} WHERE history = $1")
+
+    return change
+
+
+async def delete_tail(forger: Forger) -> None:
+    await forger.run("DELETE FROM log_events WHERE history = $1 AND revision > 20")
+
+
+async def delete_everything(forger: Forger) -> None:
+    await forger.run("DELETE FROM log_events WHERE history = $1")
+
+
+async def delete_first(forger: Forger) -> None:
+    await forger.run("DELETE FROM log_events WHERE history = $1 AND revision = 1")
+
+
+async def delete_from_the_middle(forger: Forger) -> None:
+    await forger.run("DELETE FROM log_events WHERE history = $1 AND revision = 9")
+
+
+async def delete_and_renumber(forger: Forger) -> None:
+    rows = await forger.rows(after=8)
+    await forger.replace(renumbered(rows[1:], 9), after=8)
+    await forger.run("UPDATE log_heads SET revision = revision - 1 WHERE history = $1")
+
+
+async def swap_two(forger: Forger) -> None:
+    rows = await forger.rows()
+    one, two = rows[8], rows[9]
+    swapped = [{**two, "revision": one["revision"]}, {**one, "revision": two["revision"]}]
+    await forger.replace([*rows[:8], *swapped, *rows[10:]], after=0)
+
+
+async def repeat_one_at_the_end(forger: Forger) -> None:
+    last = (await forger.rows())[-1]
+    await forger.put([{**last, "revision": int(str(last["revision"])) + 1}])
+
+
+async def repeat_one_with_its_revision(forger: Forger) -> None:
+    await forger.connection.execute("ALTER TABLE log_events DROP CONSTRAINT log_events_pkey")
+    await forger.put([(await forger.rows())[9]])
+
+
+async def put_one_before_the_first(forger: Forger) -> None:
+    await forger.put([{**(await forger.rows())[0], "revision": 0}])
+
+
+async def take_over_an_event_of_another_history(forger: Forger) -> None:
+    row = await forger.connection.fetchrow(
+        "SELECT * FROM log_events WHERE history = $1 AND revision = 12", forger.other
+    )
+    await forger.run("DELETE FROM log_events WHERE history = $1 AND revision = 12")
+    await forger.put([dict(row)])
+
+
+async def give_all_events_to_another_history(forger: Forger) -> None:
+    """The logs and heads of two histories that differ in their seed change places."""
+    for statement in (
+        "UPDATE log_events SET history = 99 WHERE history = {one}",
+        "UPDATE log_events SET history = {one} WHERE history = {two}",
+        "UPDATE log_events SET history = {two} WHERE history = 99",
+        "UPDATE log_heads AS mine SET revision = its.revision, hash = its.hash, time = its.time "
+        "FROM log_heads AS its WHERE mine.history + its.history = {one} + {two} "
+        "AND mine.history <> its.history",
+    ):
+        await forger.connection.execute(statement.format(one=forger.history, two=forger.other))
+
+
+async def note_in_a_stamp(forger: Forger) -> None:
+    row = (await forger.rows())[6]
+    stamp = json.dumps({**json.loads(str(row["stamp"])), "note": "approved by the auditor"})
+    await forger.run("UPDATE log_events SET stamp = $2 WHERE history = $1 AND revision = 7", stamp)
+
+
+async def second_user_in_a_stamp(forger: Forger) -> None:
+    """PostgreSQL reads the last of two equal names; so does a fold, which is then deceived."""
+    await forger.run(
+        "UPDATE log_events SET stamp = replace(stamp::text, '\"actor\":{', "
+        '\'"actor":{"user":"x",\')::json WHERE history = $1 AND revision = 7'
+    )
+
+
+async def one_actor(forger: Forger) -> None:
+    await forger.run(
+        "UPDATE log_events SET stamp = replace(stamp::text, 'alice', 'mallory')::json "
+        "WHERE history = $1 AND revision = 2"
+    )
+
+
+async def earlier_time_everywhere(forger: Forger) -> None:
+    """Stamp and columns agree, and the hashes are made anew, but time goes back once."""
+    rows = await forger.rows()
+    stamp = json.loads(str(rows[20]["stamp"]))
+    stamp["time"] -= 3_600_000_000
+    moment = rows[20]["time"]
+    assert isinstance(moment, datetime)
+    rows[20] = {
+        **rows[20],
+        "stamp": json.dumps(stamp, separators=(",", ":")),
+        "time": moment - timedelta(hours=1),
+    }
+    await forger.replace(rehashed(rows[20:], rows[19]["hash"]), after=20)
+    await forger.set_head((await forger.rows())[-1])
+
+
+CAUGHT: tuple[tuple[str, Tampering, str], ...] = (
+    ("tail deleted", delete_tail, "where there is no event: the log was cut short"),
+    ("everything deleted", delete_everything, "the log was cut short"),
+    ("first deleted", delete_first, "revision 1 is missing before it"),
+    ("one deleted", delete_from_the_middle, "revision 9 is missing before it"),
+    ("one deleted, renumbered", delete_and_renumber, "breaks at revision 9: its content"),
+    ("two swapped", swap_two, "breaks at revision 9: its content"),
+    ("one repeated at the end", repeat_one_at_the_end, "there is an event at revision"),
+    ("one repeated in place", repeat_one_with_its_revision, "it stands after revision 10"),
+    ("one before the first", put_one_before_the_first, "there is an event at revision 0"),
+    ("one of another history", take_over_an_event_of_another_history, "breaks at revision 12"),
+    ("all of another history", give_all_events_to_another_history, chain.BEGINNING_PROBLEM),
+    ("column time", column("time", "time + interval '1 microsecond'"), "its column time"),
+    ("column time infinite", column("time", "'infinity'"), "its column time is not"),
+    ("column time far away", column("time", "'20000-01-01'"), "its column time is not"),
+    ("column clock", column("clock", "clock + interval '1 microsecond'"), "its column clock"),
+    ("column clock falls", column("clock", "'1971-01-01'"), "its column clock is not"),
+    ("column type", column("type", "'ObjectDeleted'"), "breaks at revision 7: its content"),
+    ("column type unknown", column("type", "'ObjectMoved'"), "breaks at revision 7: its content"),
+    ("column group", column("group", "'x'"), "breaks at revision 7: its content"),
+    ("column resource", column("resource", "'x'"), "breaks at revision 7: its content"),
+    ("column namespace", column("namespace", "'x'"), "breaks at revision 7: its content"),
+    ("column name", column("name", "name || 'x'"), "breaks at revision 7: its content"),
+    ("column uid", column("uid", "'x'"), "breaks at revision 7: its content"),
+    ("column format", column("format", "2"), "breaks at revision 7: its content"),
+    ("column hash", column("hash", "'\\x00'"), "breaks at revision 7: its content"),
+    ("column object", column("object", "(object::text || ' ')::json"), "breaks at revision 7"),
+    ("column object no object", column("object", "'[]'"), "breaks at revision 7: its content"),
+    ("column object null", column("object", "'null'"), "breaks at revision 7: its content"),
+    ("column object deep", column("object", "(repeat('[', 5000) || repeat(']', 5000))::json"),
+     "breaks at revision 7: its content"),
+    ("column stamp blank", column("stamp", "(stamp::text || ' ')::json"), "its stamp is not in"),
+    ("column stamp empty", column("stamp", "'{}'"), "its stamp cannot be read"),
+    ("column stamp null", column("stamp", "'null'"), "its stamp cannot be read"),
+    ("column stamp time text", column("stamp", "'{\"time\":\"now\"}'"), "its stamp cannot be read"),
+    ("stamp with a note", note_in_a_stamp, "its stamp is not in the form"),
+    ("stamp with two users", second_user_in_a_stamp, "its stamp is not in the form"),
+    ("another actor", one_actor, "breaks at revision 2: its content"),
+    ("settings", settings("settings = '{\"profile\": \"1.36\"}'"), chain.BEGINNING_PROBLEM),
+    ("recorded", settings("settings = '{\"profile\":\"1.37\",\"gates\":{},\"recorded\":true}'"),
+     chain.BEGINNING_PROBLEM),
+    ("seed", settings("seed = 2"), chain.BEGINNING_PROBLEM),
+    ("created", settings("created = created + interval '1 second'"), chain.BEGINNING_PROBLEM),
+    ("head further", head("revision = revision + 1"), "the log was cut short"),
+    ("head back", head("revision = revision - 1"), "the head's hash is not"),
+    ("head at nothing", head("revision = 0"), "there is an event at revision 1, and the head"),
+    ("head's hash", head("hash = '\\x00'"), "the head's hash is not"),
+    ("head's time", head("time = time + interval '1 second'"), "the head's time is not"),
+    ("time goes back", earlier_time_everywhere, "its time is before that of an event before it"),
+)  # fmt: skip
+
+
+async def problems_of(url: str) -> str:
+    """Everything that verification says about the stored log; it must fail."""
+    try:
+        report = await verify(url)
+    except LogError as problem:
+        return str(problem)
+    assert not report.agrees
+    return "\n".join(report.chain.problems)
+
+
+async def test_untouched_history_agrees(url: str, tmp_path: Path) -> None:
+    report = await verify(url, (await head_of(url, tmp_path),))
+    assert report.agrees
+    assert report.decisions.total
+    assert report.chain.settings == "anchored"
+    assert [each["verdict"] for each in report.chain.signed] == ["agrees"]
+
+
+@pytest.mark.parametrize(("tampering", "words"), [case[1:] for case in CAUGHT],
+                         ids=[case[0] for case in CAUGHT])  # fmt: skip
+async def test_tampering_is_named(url: str, tampering: Tampering, words: str) -> None:
+    async with forger(url) as hand:
+        await tampering(hand)
+    assert words in await problems_of(url)
+
+
+def test_every_column_of_an_event_is_altered_by_some_case() -> None:
+    altered = {title.split()[1] for title, *_ in CAUGHT if title.startswith("column ")}
+    assert altered == {name for name in COLUMNS if name not in ("history", "revision")}
+
+
+async def cut_with_head(forger: Forger) -> None:
+    """Cut before the first decision, whose effects would be missed."""
+    types = [row["type"] for row in await forger.rows()]
+    last = types.index("DecisionRecorded")
+    await forger.run(f"DELETE FROM log_events WHERE history = $1 AND revision > {last}")
+    await forger.set_head((await forger.rows())[-1])
+
+
+async def emptied_with_head(forger: Forger) -> None:
+    beginning = chain.genesis(seed=1, settings=SETTINGS, created=CREATED)
+    await delete_everything(forger)
+    await forger.run(
+        "UPDATE log_heads SET revision = 0, hash = $2, time = 'epoch' WHERE history = $1",
+        beginning,
+    )
+
+
+async def one_event_written_anew(forger: Forger) -> None:
+    """Another user in one stamp, and every hash from there on."""
+    rows = await forger.rows()
+    rows[1] = {**rows[1], "stamp": str(rows[1]["stamp"]).replace("alice", "mallory")}
+    await forger.replace(rehashed(rows[1:], rows[0]["hash"]), after=1)
+    await forger.set_head((await forger.rows())[-1])
+
+
+async def settings_written_anew(forger: Forger) -> None:
+    """Another seed, and every hash from the beginning on."""
+    await forger.run("UPDATE histories SET seed = 5 WHERE history = $1")
+    beginning = chain.genesis(seed=5, settings=SETTINGS, created=CREATED)
+    await forger.replace(rehashed(await forger.rows(), beginning), after=0)
+    await forger.set_head((await forger.rows())[-1])
+
+
+async def settings_taken_out(forger: Forger) -> None:
+    """The chain of an older redra, which knew no beginning; the settings are free then."""
+    await forger.replace(rehashed(await forger.rows(), bytes(32)), after=0)
+    await forger.set_head((await forger.rows())[-1])
+
+
+@pytest.mark.parametrize(
+    ("tampering", "words"),
+    [
+        (cut_with_head, "it was cut short"),
+        (emptied_with_head, "it was cut short"),
+        (one_event_written_anew, "it was written anew"),
+        (settings_written_anew, "it was written anew"),
+        (settings_taken_out, "it was written anew"),
+    ],
+)
+async def test_only_a_signed_head_notices(
+    url: str, tmp_path: Path, tampering: Tampering, words: str
+) -> None:
+    signed = await head_of(url, tmp_path)
+    async with forger(url) as hand:
+        await tampering(hand)
+    assert (await verify(url)).agrees, "the chain alone cannot know"
+    report = await verify(url, (signed,))
+    assert not report.agrees
+    assert words in report.chain.problem
+
+
+async def test_a_chain_without_settings_is_said_to_be_one(url: str) -> None:
+    async with forger(url) as hand:
+        await settings_taken_out(hand)
+    assert (await verify(url)).chain.settings == "unanchored"
+
+
+async def test_an_older_head_agrees_with_a_log_that_grew(url: str, tmp_path: Path) -> None:
+    async with stores.open_store(Settings(database_url=url)) as store:
+        info = await stores.find_history(store, "victim")
+        event = (await store.log.read(info.id, after=Revision(14), limit=1))[0]
+    old = open_head_key(tmp_path).sign(
+        "victim", Head(revision=event.revision, hash=event.hash, time=event.stamp.time)
+    )
+    assert (await verify(url, (old,))).agrees
+    wrong = msgspec.structs.replace(old, hash="sha256:" + "00" * 32)
+    assert "it was written anew" in (await verify(url, (wrong,))).chain.problem
