@@ -8,7 +8,11 @@ _OK = Answer(b"ok", content_type=TEXT)
 
 
 class Health:
-    """Answers `/healthz`, `/livez` and `/readyz`."""
+    """Answers `/healthz`, `/livez` and `/readyz`.
+
+    A broken history is named with its cause. It makes the service unready only when it is the
+    default one: the others are served.
+    """
 
     def __init__(self, histories: Histories, default_history: str) -> None:
         self._histories = histories
@@ -36,4 +40,5 @@ class Health:
         if problems:
             text = "\n".join(problems) + "\n"
             return Answer(text.encode(), status=503, content_type=TEXT)
-        return _OK
+        broken = [f"{found.info.name}: {found.cause}\n" for found in self._histories.broken()]
+        return Answer("".join(("ok\n", *broken)).encode(), content_type=TEXT) if broken else _OK

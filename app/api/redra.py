@@ -14,7 +14,7 @@ from app.api.messages import Answer, Request, Stream
 from app.api.redra_blast import BlastApi
 from app.api.timelines import views_at
 from app.domain.devices.cel_selectors import CelCompiler
-from app.domain.errors import BadRequest, NotFound, RevisionTooLarge
+from app.domain.errors import BadRequest, InputError, NotFound, RevisionTooLarge
 from app.domain.log import Event, HistoryInfo, Revision
 from app.domain.log.chain import stamp_json
 from app.domain.objects import profile as profiles
@@ -55,7 +55,7 @@ class RedraApi:
             case "POST", ["histories"]:
                 return await self._create(request)
             case "GET", ["histories", name]:
-                return _answer(_history(await self._histories.open(name)))
+                return _answer(await self._history(await self._histories.info(name)))
             case "POST", ["histories", name, "blast"]:
                 return await self._blasts.of_proposal(request, await self._histories.open(name))
             case "GET", ["histories", name, part, *rest] if len(rest) <= 1:
@@ -79,9 +79,7 @@ class RedraApi:
         return _answer(models.WorkerList(items=items))
 
     async def _list(self) -> Answer:
-        items = []
-        for info in await self._histories.all():
-            items.append(_history(await self._histories.open(info.name)))
+        items = [await self._history(info) for info in await self._histories.all()]
         return _answer(models.HistoryList(items=items))
 
     async def _create(self, request: Request) -> Answer:
@@ -99,7 +97,28 @@ class RedraApi:
         runtime = await self._histories.create_cluster(
             wanted.name, seed=wanted.seed, settings=profile.settings()
         )
-        return _answer(_history(runtime), code=201)
+        return _answer(await self._history(runtime.info), code=201)
+
+    async def _history(self, info: HistoryInfo) -> models.History:
+        """What is known of a history without opening it."""
+        head = await self._histories.head(info)
+        broken = await self._histories.why_broken(info, head)
+        try:
+            settings = profiles.from_settings(info.settings).settings()
+        except InputError as problem:
+            settings, broken = {"profile": "", "gates": {}}, broken or str(problem)
+        return models.History(
+            name=info.name,
+            revision=head.revision,
+            time=timestamps.micro_text(head.time) if head.time else "",
+            hash=head.hash.hex(),
+            created=timestamps.micro_text(info.created),
+            profile=settings["profile"],
+            gates=settings["gates"],
+            parent=info.parent,
+            parent_revision=info.parent_revision,
+            broken=broken,
+        )
 
     async def _events(self, request: Request, runtime: HistoryRuntime, _: str) -> Stream:
         after = _integer(request, "after", 0)
@@ -241,23 +260,6 @@ async def _follow(runtime: HistoryRuntime, after: Revision) -> AsyncGenerator[by
     with runtime.subscribe(after=after) as subscription:
         async for events in subscription:
             yield b"".join([event_line(event) for event in events])
-
-
-def _history(runtime: HistoryRuntime) -> models.History:
-    info: HistoryInfo = runtime.info
-    head = runtime.head
-    settings = runtime.rules.profile.settings()
-    return models.History(
-        name=info.name,
-        revision=head.revision,
-        time=timestamps.micro_text(head.time) if head.time else "",
-        hash=head.hash.hex(),
-        created=timestamps.micro_text(info.created),
-        profile=settings["profile"],
-        gates=settings["gates"],
-        parent=info.parent,
-        parent_revision=info.parent_revision,
-    )
 
 
 def _decision(row: dict[str, object]) -> models.Decision:

@@ -4,6 +4,8 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
+from app.domain.objects.intake import SEED_MAX
+
 
 class Model(BaseModel):
     """Unknown fields are refused, so that a typing mistake is heard of."""
@@ -21,7 +23,7 @@ class NewHistory(Model):
     """Body of `POST /redra/v1/histories`."""
 
     name: str = Field(description="DNS label; dots are allowed")
-    seed: int = Field(0, ge=0, description="Feeds derived uids in replays")
+    seed: int = Field(0, ge=0, le=SEED_MAX, description="Feeds derived uids in replays")
     profile: str = Field("", description="Kubernetes release to imitate; empty: the newest")
     gates: dict[str, bool] = Field(default_factory=dict, description="Feature gates set by hand")
 
@@ -38,6 +40,7 @@ class History(Model):
     gates: dict[str, bool]
     parent: int | None = Field(description="Number of the history this was forked from")
     parent_revision: int
+    broken: str = Field("", description="Why it cannot be opened; empty when nothing is known")
 
 
 class HistoryList(Model):

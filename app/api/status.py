@@ -8,7 +8,15 @@ import logging
 import msgspec
 
 from app.api.messages import Answer, Header
-from app.domain.errors import Expired, InputError, LogError, LogUnavailable, RedraError, Rejected
+from app.domain.errors import (
+    Expired,
+    HistoryBroken,
+    InputError,
+    LogError,
+    LogUnavailable,
+    RedraError,
+    Rejected,
+)
 from app.domain.values.json_tree import JsonObject
 
 _encode = msgspec.json.Encoder().encode
@@ -64,6 +72,8 @@ def status_of(problem: RedraError) -> JsonObject:
             return failure(
                 503, "ServiceUnavailable", str(problem), details={"retryAfterSeconds": 1}
             )
+        case HistoryBroken():
+            return failure(503, "ServiceUnavailable", str(problem))
         case LogError():
             return failure(500, "InternalError", f"Internal error occurred: {problem}")
     return failure(500, "InternalError", f"Internal error occurred: {problem}")

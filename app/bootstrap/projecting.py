@@ -19,7 +19,7 @@ from anyio.abc import TaskGroup
 from app.bootstrap import children, collecting
 from app.bootstrap.histories import folding_bounds, views_of
 from app.bootstrap.stores import Store, find_history, open_store
-from app.domain.errors import LogUnavailable
+from app.domain.errors import InputError, LogUnavailable
 from app.domain.log import HistoryId
 from app.domain.objects import profile as profiles
 from app.settings import Settings
@@ -86,16 +86,18 @@ async def _start_each(
             if info.id in started or (names and info.name not in names):
                 continue
             started.add(info.id)
+            try:
+                profile = profiles.from_settings(info.settings)
+            except InputError as problem:
+                _log.error("the view tables of history %s are not kept: %s", info.name, problem)
+                continue
             follow = partial(
                 projecting.follow_log,
-                info.id,
+                info,
                 log=store.log,
                 wake_up=store.ports.wake_up,
                 views=store.views,
-                make=views_of(
-                    profiles.from_settings(info.settings),
-                    decoded_max=settings.projector_decoded_max,
-                ),
+                make=views_of(profile, decoded_max=settings.projector_decoded_max),
                 bounds=folding_bounds(settings),
             )
             tasks.start_soon(follow)

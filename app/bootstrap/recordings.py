@@ -6,17 +6,19 @@ from pathlib import Path
 
 from app.adapters.head_keys import open_head_key
 from app.adapters.history import opening
-from app.adapters.history.bundle import BundleReader, BundleWriter
+from app.adapters.history.bundle import MANIFEST, BundleReader, BundleWriter
 from app.adapters.history.limits import ImportLimits
 from app.adapters.history.reading import ReadOptions
 from app.bootstrap.choices import history_settings
 from app.bootstrap.histories import folding_bounds, views_of
 from app.bootstrap.rules import rules_for
 from app.bootstrap.stores import Store, find_history
+from app.domain.controllers import registry
 from app.domain.errors import InputError
 from app.domain.log import Revision
 from app.domain.log.heads import SignedHead
 from app.domain.objects import profile as profiles
+from app.domain.objects.rules import Rules
 from app.domain.values import timestamps
 from app.domain.values.json_tree import JsonObject
 from app.domain.values.timestamps import Instant, TimestampError
@@ -79,9 +81,11 @@ async def import_history(
     if len(wanted.paths) == 1 and wanted.format in ("auto", "bundle"):
         path = wanted.paths[0]
         if opening.is_bundle(path):
+            reader = BundleReader(path, limits)
             bundle = await exporting.import_bundle(
                 store.log,
-                BundleReader(path, limits),
+                reader,
+                schemas=_bundled_rules(reader).schemas,
                 name=name,
                 created=store.ports.clock.now(),
                 progress=progress,
@@ -129,6 +133,21 @@ async def import_history(
         head=f"sha256:{result.head.hash.hex()}",
         report=result.report,
     )
+
+
+def _bundled_rules(reader: BundleReader) -> Rules:
+    """The rules that the settings of a bundle name. Raises InputError for unusable settings."""
+    settings = reader.manifest.get("settings", {})
+    place = f"{reader.name}/{MANIFEST}"
+    if not isinstance(settings, dict):
+        raise InputError("settings is no object", place=place)
+    try:
+        registry.options_from(settings)
+        return rules_for(profiles.from_settings(settings))
+    except InputError as problem:
+        raise InputError(
+            f"settings: {problem.problem}", place=place, cure=problem.cure
+        ) from problem
 
 
 def _instant(text: str) -> Instant | None:

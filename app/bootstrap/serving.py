@@ -5,7 +5,7 @@ import resource
 import signal
 import socket
 from collections.abc import Callable, Iterator
-from contextlib import AsyncExitStack, contextmanager
+from contextlib import AsyncExitStack, contextmanager, suppress
 from functools import partial
 from pathlib import Path
 
@@ -31,7 +31,7 @@ from app.bootstrap.projecting import keep_process
 from app.bootstrap.stores import Store, find_history, open_store
 from app.domain.allocation.summary import SummaryBounds
 from app.domain.devices.cel_selectors import CelCompiler
-from app.domain.errors import InputError
+from app.domain.errors import HistoryBroken, InputError
 from app.ports import Meter
 from app.service.histories import Histories
 from app.service.runtime import HistoryRuntime
@@ -114,9 +114,7 @@ async def serve(
             with_projector=workers and settings.projector == "task",
             meter=telemetry,
         )
-        await default_history(histories, settings)
-        for info in await store.log.histories():
-            await histories.open(info.name)
+        await _open_all(histories, settings)
         application = create_app(
             histories,
             schemas=schemas.load,
@@ -149,6 +147,15 @@ async def serve(
             tasks.cancel_scope.cancel()
 
 
+async def _open_all(histories: Histories, settings: Settings) -> None:
+    """Open every history; those that are broken are shown by the service that the others have."""
+    with suppress(HistoryBroken):
+        await default_history(histories, settings)
+    for info in await histories.all():
+        with suppress(HistoryBroken):
+            await histories.open(info.name)
+
+
 def _note_trouble(histories: Histories, trouble: str | None) -> None:
     for runtime in histories.open_runtimes():
         if trouble is None:
@@ -174,7 +181,8 @@ async def work(
             await find_history(store, name)
         wanted = names or tuple(info.name for info in await store.log.histories())
         for name in wanted:
-            await histories.open(name)
+            with suppress(HistoryBroken):
+                await histories.open(name)
         collecting.keep_loaded()
         ready(f"working on {', '.join(wanted) or 'no history yet'}")
         with anyio.open_signal_receiver(signal.SIGTERM, signal.SIGINT) as signals:

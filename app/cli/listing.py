@@ -20,8 +20,9 @@ def register(root: typer.Typer) -> None:
 
 
 def histories(data: DataOption = None, output: OutputOption = Output.TEXT) -> None:
-    """List the histories of the database."""
+    """List the histories of the database; of those that could not be opened, say why."""
     from app.bootstrap import choices, stores
+    from app.service import brokenness
 
     settings = choices.settings(data=data)
 
@@ -37,6 +38,7 @@ def histories(data: DataOption = None, output: OutputOption = Output.TEXT) -> No
                         "time": timestamps.micro_text(head.time) if head.revision else None,
                         "profile": info.settings.get("profile"),
                         "head": f"sha256:{head.hash.hex()}",
+                        "broken": await brokenness.find(store.views, info.id, head.revision),
                     }
                 )
             return rows
@@ -45,10 +47,10 @@ def histories(data: DataOption = None, output: OutputOption = Output.TEXT) -> No
     if output is Output.JSON:
         console.say_json(rows)
         return
-    console.table(
-        ("name", "revision", "time", "profile"),
-        [(row["name"], row["revision"], row["time"], row["profile"]) for row in rows],
-    )
+    titles = ["name", "revision", "time", "profile"]
+    if any(row["broken"] for row in rows):
+        titles.append("broken")
+    console.table(tuple(titles), [tuple(row[title] for title in titles) for row in rows])
 
 
 def log(

@@ -21,7 +21,8 @@
     │   ├── StaleLease              the writer's lease has been taken over; it must stop
     │   ├── LogUnavailable          no connection, disk full, time-out; retry when the cause is gone
     │   ├── WrongDatabase           the database is not ours or not at our schema version
-    │   └── ChainBroken             a stored event does not fit its hash; names the revision
+    │   ├── ChainBroken             a stored event does not fit its hash; names the revision
+    │   └── HistoryBroken           a history cannot be folded; the others are served
     └── InputError                  a file, an argument or a setting; names place and cure
 
 An error carries fields; the message is made from them. `app/api/status.py` turns `Rejected` into a
@@ -242,6 +243,21 @@ class ChainBroken(LogError):
 
     def __str__(self) -> str:
         return f"the hash chain breaks at revision {self.revision}: {self.detail}"
+
+
+@dataclass(eq=False)
+class HistoryBroken(LogError):
+    """The history `name` cannot be opened or followed, for a `cause` that its log holds.
+
+    It is tried again when its log has changed. Cure: import or restore it anew, or report the cause
+    when it is a mistake of this program.
+    """
+
+    name: str
+    cause: str
+
+    def __str__(self) -> str:
+        return f"the history {self.name!r} is broken: {self.cause}"
 
 
 class InputError(RedraError):

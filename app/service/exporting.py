@@ -13,6 +13,8 @@ from anyio import lowlevel
 from app.domain.errors import InputError
 from app.domain.log import Event, EventType, Head, HistoryInfo, Revision, chain
 from app.domain.log.heads import SignedHead
+from app.domain.objects import intake
+from app.domain.objects.schema import Schemas
 from app.domain.values import timestamps
 from app.domain.values.json_tree import JsonObject
 from app.domain.values.timestamps import Instant
@@ -67,8 +69,11 @@ class BundleSource(Protocol):
         """The hash that the first event follows."""
         ...
 
-    def check(self) -> None:
-        """Raise InputError or ChainBroken unless the bundle is whole."""
+    def check(self, schemas: Schemas | None = None) -> None:
+        """Raise InputError or ChainBroken unless the bundle is whole.
+
+        With `schemas`, every event must be such that all views can fold it.
+        """
         ...
 
     def heads(self) -> list[SignedHead]:
@@ -166,23 +171,25 @@ async def import_bundle(
     *,
     name: str,
     created: Instant,
+    schemas: Schemas | None = None,
     progress: Callable[[int, int], None] | None = None,
 ) -> BundleImport:
     """Make the history `name` of a bundle, event by event as it was: revisions, stamps, hashes.
 
     `created` counts for a bundle that does not say when its history was begun.
-    Raises InputError when the name is taken or the bundle is damaged, ChainBroken naming the first
-    bad revision; nothing has been appended then.
+    Raises InputError when the name is taken, the bundle is damaged, or an event cannot be folded
+    (with the `schemas` of its release), ChainBroken naming the first bad revision; nothing has
+    been appended then.
     """
     await importing.check_name_is_free(log, name)
-    source.check()
+    source.check(schemas)
     manifest = source.manifest
     total = int(manifest.get("events", 0))
     settings = manifest.get("settings")
-    seed = manifest.get("seed")
+    seed = intake.check_seed(manifest.get("seed", 0), source.name)
     info = await log.create_history(
         name,
-        seed=seed if isinstance(seed, int) else 0,
+        seed=seed,
         settings=settings if isinstance(settings, dict) else {},
         created=created if source.created is None else source.created,
         hash=source.beginning,

@@ -1,20 +1,22 @@
 """All histories of a service: open ones with their runtimes, and views of any past moment."""
 
+import logging
 import re
 from collections import OrderedDict
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
+from dataclasses import dataclass
 
 import anyio
 from anyio.abc import TaskGroup, TaskStatus
 
-from app.domain.errors import InputError, NotFound
-from app.domain.log import Actor, HistoryInfo, ObjectKey, Revision, chain
+from app.domain.errors import HistoryBroken, InputError, LogUnavailable, NotFound
+from app.domain.log import Actor, Head, HistoryInfo, ObjectKey, Revision, chain
 from app.domain.objects import priorities, services
 from app.domain.objects.commands import CreateObject
 from app.domain.objects.rules import Rules
 from app.domain.values.json_tree import JsonObject
-from app.service import moments
+from app.service import brokenness, moments
 from app.service.runtime import HistoryRuntime, RuntimeBounds, RuntimePorts
 from app.service.views import LiveViews
 
@@ -25,6 +27,8 @@ SYSTEM_NAMESPACES = ("default", "kube-node-lease", "kube-public", "kube-system")
 """What a real API server makes when it starts for the first time."""
 
 SERVER = Actor(user="system:apiserver", groups=("system:masters",), agent="kube-apiserver/redra")
+
+_log = logging.getLogger("redra")
 
 _NAME = re.compile(r"[a-z0-9]([-a-z0-9.]{0,61}[a-z0-9])?")
 
@@ -75,6 +79,7 @@ class Histories:
         self._past_views_max = past_views_max
         self._objects_max = objects_max
         self._tasks: TaskGroup | None = None
+        self._broken: dict[str, Broken] = {}
         self.on_open: Callable[[HistoryRuntime, TaskGroup], None] | None = None
 
     @asynccontextmanager
@@ -95,6 +100,26 @@ class Histories:
     def open_runtimes(self) -> list[HistoryRuntime]:
         """The histories that run in this process, by name."""
         return [self._runtimes[name] for name in sorted(self._runtimes)]
+
+    def broken(self) -> list["Broken"]:
+        """The histories that this process could not open or follow, by name."""
+        return [self._broken[name] for name in sorted(self._broken)]
+
+    async def head(self, info: HistoryInfo) -> Head:
+        """The end of a history, which need not be open."""
+        return await self._ports.log.head(info.id)
+
+    async def why_broken(self, info: HistoryInfo, head: Head) -> str:
+        """Why it could not be opened with this end, here or by another process; empty if it could.
+
+        What was never tried is not known to be broken.
+        """
+        known = self._broken.get(info.name)
+        if known is not None and known.head == head:
+            return known.cause
+        if self._ports.views is None or info.name in self._runtimes:
+            return ""
+        return await brokenness.find(self._ports.views, info.id, head.revision)
 
     async def create(
         self, name: str, *, seed: int = 0, settings: JsonObject | None = None
@@ -134,20 +159,40 @@ class Histories:
         return found
 
     async def open(self, name: str) -> HistoryRuntime:
-        """The running history of that name; starts it when needed. Raises NotFound."""
+        """The running history of that name; starts it when needed.
+
+        Raises NotFound, LogUnavailable, and HistoryBroken for one that cannot be folded: it is not
+        tried again until its log has changed.
+        """
         runtime = self._runtimes.get(name)
         if runtime is not None:
             return runtime
         async with self._opening:
             if name not in self._runtimes:
-                info = await self.info(name)
-                assert self._tasks is not None, "histories are opened inside running()"
-                runtime = HistoryRuntime(
-                    info=info, ports=self._ports, rules=self._rules(info), bounds=self._bounds
-                )
-                await self._tasks.start(self._run, runtime)
-                self._runtimes[name] = runtime
+                self._runtimes[name] = await self._start(await self.info(name))
         return self._runtimes[name]
+
+    async def _start(self, info: HistoryInfo) -> HistoryRuntime:
+        assert self._tasks is not None, "histories are opened inside running()"
+        head = await self._ports.log.head(info.id)
+        known = self._broken.get(info.name)
+        if known is not None and known.head == head:
+            raise HistoryBroken(info.name, known.cause)
+        try:
+            runtime = HistoryRuntime(
+                info=info, ports=self._ports, rules=self._rules(info), bounds=self._bounds
+            )
+            await self._tasks.start(self._run, runtime)
+        except LogUnavailable:
+            raise
+        except Exception as mistake:
+            # Whatever it is: what one log holds must not keep the others from being served.
+            cause = await self._note_broken(info, head, mistake)
+            raise HistoryBroken(info.name, cause) from mistake
+        self._broken.pop(info.name, None)
+        if self._ports.views is not None:
+            await brokenness.forget(self._ports.views, info.id, head.revision)
+        return runtime
 
     async def open_or_create(self, name: str, *, settings: JsonObject) -> HistoryRuntime:
         """The history of that name, made as a new cluster when it is missing."""
@@ -195,8 +240,42 @@ class Histories:
     async def _run(
         self, runtime: HistoryRuntime, *, task_status: TaskStatus[None] = anyio.TASK_STATUS_IGNORED
     ) -> None:
-        async with runtime.running(), anyio.create_task_group() as tasks:
-            if self.on_open is not None:
-                self.on_open(runtime, tasks)
-            task_status.started()
-            await anyio.sleep_forever()
+        """Follow one history until the service ends, or until something in its log breaks it."""
+        is_started = False
+        try:
+            async with runtime.running(), anyio.create_task_group() as tasks:
+                if self.on_open is not None:
+                    self.on_open(runtime, tasks)
+                is_started = True
+                task_status.started()
+                await anyio.sleep_forever()
+        except Exception as mistake:
+            if not is_started:
+                raise
+            self._runtimes.pop(runtime.info.name, None)
+            await self._note_broken(runtime.info, await self._last_head(runtime), mistake)
+
+    async def _last_head(self, runtime: HistoryRuntime) -> Head:
+        """Where the log ends, which may be after what was folded."""
+        try:
+            return await self.head(runtime.info)
+        except (LogUnavailable, NotFound):
+            return runtime.head
+
+    async def _note_broken(self, info: HistoryInfo, head: Head, mistake: Exception) -> str:
+        """Remember, say and keep why a history is broken; returns the cause."""
+        cause = brokenness.cause_of(mistake)
+        self._broken[info.name] = Broken(info=info, head=head, cause=cause)
+        _log.error("the history %s is broken: %s", info.name, cause, exc_info=mistake)
+        if self._ports.views is not None:
+            await brokenness.keep(self._ports.views, info.id, head.revision, cause)
+        return cause
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Broken:
+    """A history that cannot be served, the end of its log when that showed, and the cause."""
+
+    info: HistoryInfo
+    head: Head
+    cause: str

@@ -31,6 +31,7 @@ from app.domain.log import (
     chain,
 )
 from app.domain.log.records import Op, Quality, Record
+from app.domain.objects import intake
 from app.domain.objects import profile as profiles
 from app.domain.values.json_tree import JsonObject
 from app.domain.values.timestamps import Instant
@@ -324,11 +325,4 @@ def _body(record: Record) -> JsonObject:
     if tree is None:
         version = f"{record.group}/{record.version}" if record.group else record.version
         tree = {"apiVersion": version, "kind": record.kind}
-    metadata = tree.get("metadata")
-    own = dict(metadata) if isinstance(metadata, dict) else {}
-    own.setdefault("name", record.name)
-    if record.namespace:
-        own.setdefault("namespace", record.namespace)
-    if record.uid:
-        own.setdefault("uid", record.uid)
-    return {**tree, "metadata": own}
+    return intake.identified(tree, record.key, record.uid)

@@ -1,5 +1,7 @@
 """Follows a history and counts what happens in it, for the metrics page."""
 
+import logging
+
 import anyio
 
 from app.domain.errors import Expired, LogUnavailable
@@ -14,9 +16,14 @@ PAUSE_SECONDS = 0.25
 
 TROUBLE_SECONDS = 2.0
 
+_log = logging.getLogger("redra")
+
 
 async def run(runtime: HistoryRuntime, meter: Meter) -> None:
-    """Count until cancelled. What is missed while the log cannot be read stays uncounted."""
+    """Count until cancelled. What is missed while the log cannot be read stays uncounted.
+
+    A mistake while counting ends the counting of this history and nothing else.
+    """
     counted = HistoryMeter(meter, runtime.info.name, runtime.rules.profile)
     while True:
         objects = runtime.views.objects
@@ -30,3 +37,6 @@ async def run(runtime: HistoryRuntime, meter: Meter) -> None:
                     await anyio.sleep(PAUSE_SECONDS)
         except (Expired, LogUnavailable):
             await anyio.sleep(TROUBLE_SECONDS)
+        except Exception:
+            _log.exception("the history %s is counted no longer", runtime.info.name)
+            return

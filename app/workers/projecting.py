@@ -7,12 +7,13 @@ no lease: the checkpoint is compared when rows are written, so two projectors do
 `follow_log` needs the log alone: for a process that does nothing else, beside one that is busy.
 """
 
+import logging
 from collections.abc import Callable, Sequence
 
 import anyio
 
 from app.domain.errors import Expired, LogUnavailable
-from app.domain.log import HistoryId, Revision
+from app.domain.log import HistoryInfo, Revision
 from app.domain.log.projection import Projection
 from app.ports import EventLog, ViewStore, WakeUp
 from app.service.folding import FoldingBounds, Projector, parts_of
@@ -25,6 +26,8 @@ TROUBLE_SECONDS = 2.0
 """The pause after the store could not be reached."""
 
 POLL_SECONDS = 5.0
+
+_log = logging.getLogger("redra")
 
 
 async def run(
@@ -43,6 +46,15 @@ async def run(
         except Expired:
             # It fell behind its queue: the next round reads what it missed from the log.
             continue
+        except Exception as mistake:
+            runtime.troubles["projector"] = _say(runtime.info.name, mistake)
+            return
+
+
+def _say(history: str, mistake: Exception) -> str:
+    """Log a mistake of ours, which ends the views of one history, not the process; its text."""
+    _log.error("the view tables of history %s are kept no longer", history, exc_info=mistake)
+    return f"{type(mistake).__name__}: {mistake}"
 
 
 async def _follow(
@@ -70,7 +82,7 @@ async def _follow(
 
 
 async def follow_log(
-    history: HistoryId,
+    info: HistoryInfo,
     *,
     log: EventLog,
     wake_up: WakeUp,
@@ -78,12 +90,15 @@ async def follow_log(
     make: Callable[[], Sequence[Projection]],
     bounds: FoldingBounds,
 ) -> None:
-    """Materialise a history from its log until cancelled; starts again after a fault."""
+    """Materialise a history from its log until cancelled; starts again after a fault.
+
+    A mistake in a fold ends it: the other histories of the process go on.
+    """
     while True:
         try:
-            async with wake_up.listen(history) as listener:
+            async with wake_up.listen(info.id) as listener:
                 projector = Projector(
-                    log=log, views=views, history=history, make=make, bounds=bounds
+                    log=log, views=views, history=info.id, make=make, bounds=bounds
                 )
                 await projector.open()
                 while True:
@@ -94,3 +109,6 @@ async def follow_log(
                         await anyio.sleep(PAUSE_SECONDS)
         except LogUnavailable:
             await anyio.sleep(TROUBLE_SECONDS)
+        except Exception as mistake:
+            _say(info.name, mistake)
+            return

@@ -219,7 +219,8 @@ def _check_refusal(sent, answered):
 
 
 def _check_json(sent, answered):
-    lines = answered.body.splitlines() if "watch" in sent.query else [answered.body]
+    is_lines = "watch" in sent.query or "ndjson" in answered.headers["content-type"]
+    lines = answered.body.splitlines() if is_lines else [answered.body]
     try:
         for line in lines:
             json.loads(line)

@@ -6,7 +6,7 @@ that some were stored and some refused, for several reasons.
 
 import pytest
 
-from tests.fuzz import api, bodies, live
+from tests.fuzz import api, bodies, live, recordings
 
 WORTHWHILE = {200, 201, 400, 404, 409, 422}
 
@@ -19,6 +19,12 @@ def test_damaged_bodies_are_taken_or_refused():
 def test_requests_of_the_served_documents_are_taken_or_refused():
     codes = api.run(cases=100, seed=2026, places=("apis/resource.k8s.io/v1alpha3",))
     assert set(codes) >= WORTHWHILE
+
+
+@pytest.mark.timeout(120)
+def test_changed_recordings_are_refused_or_go_the_whole_way():
+    outcomes = recordings.run(cases=25, seed=2026)
+    assert set(outcomes) == {"taken", "refused"}
 
 
 @pytest.mark.database

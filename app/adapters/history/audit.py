@@ -13,11 +13,15 @@ from app.adapters.history.unpacking import ByteSource
 from app.domain.errors import InputError
 from app.domain.log import ObjectKey
 from app.domain.log.records import Op, Record, TimeQuality, comparable_version
+from app.domain.objects import intake
 from app.domain.values import json_tree, timestamps
 from app.domain.values.timestamps import Instant, TimestampError
 
 SETTLE_AFTER = 5 * timestamps.SECOND
 """Microseconds after which the answers in a log count as given before whatever comes next."""
+
+_ZERO_DAY = "0001-01-01T00:00:00"
+"""How a time that is not set is written by servers."""
 
 CLOCK_SKEW = 1 * timestamps.SECOND
 """How far the clocks of several API servers may differ, in microseconds."""
@@ -50,10 +54,14 @@ def read(source: ByteSource, number: int, options: ReadOptions, notes: Notes) ->
     index = seen = 0
     for position, event in audit_event.read_events(source, options.unwrap, notes):
         seen += 1
-        stage_time = _instant(event.stage_timestamp)
+        try:
+            times = _times(event, f"{source.name}:{position}")
+        except InputError as problem:
+            notes.refuse(problem)
+            continue
         for record in _records(event, state, options, notes, source.name):
             index += 1
-            yield _placed(record, event, stage_time, position, (number, index), state)
+            yield _placed(record, event, times, position, (number, index), state)
     if seen and not index:
         raise InputError(
             f"its {seen} events are reads or stages without an answer: none tells of a change",
@@ -107,12 +115,13 @@ def _baseline(tree: json_tree.JsonObject) -> Outcome:
 def _placed(
     found: tuple[Outcome, ObjectRef, str],
     event: AuditEvent,
-    stage_time: Instant | None,
+    times: tuple[Instant | None, Instant | None],
     position: str,
     order: tuple[int, int],
     state: _State,
 ) -> Record:
     outcome, reference, source = found
+    received, stage_time = times
     is_cluster = kinds.is_cluster_resource(reference.resource)
     resource = "pods" if reference.resource == "bindings" else reference.resource
     key = ObjectKey(
@@ -127,7 +136,7 @@ def _placed(
         own = outcome.floor or json_tree.text(tree or {}, "metadata", "resourceVersion")
     comparable = comparable_version(own)
     if outcome.op is Op.ADDED and comparable and stage_time is not None:
-        _notice_restore(state, comparable, event)
+        _notice_restore(state, comparable, received)
     if comparable:
         if stage_time is not None:
             _note_answer(state, stage_time, comparable)
@@ -155,7 +164,7 @@ def _placed(
         object=tree,
         object_quality=outcome.quality,
         observed_at=stage_time,
-        asked_at=_instant(event.request_received_timestamp),
+        asked_at=received,
         time_quality=TimeQuality.EXACT if stage_time is not None else TimeQuality.NONE,
         order_key=(state.epoch, place, 0 if comparable else 1, *order),
         subresource=reference.subresource,
@@ -178,11 +187,10 @@ def _note_answer(state: _State, stage_time: Instant, version: str) -> None:
         state.settled = max(state.settled, state.answered.popleft()[1])
 
 
-def _notice_restore(state: _State, version: str, event: AuditEvent) -> None:
+def _notice_restore(state: _State, version: str, received: Instant | None) -> None:
     """A create gets a new version: one below what was answered long before means a new epoch."""
     if version >= state.settled:
         return
-    received = _instant(event.request_received_timestamp)
     if received is None or state.newest_time - received > SETTLE_AFTER - CLOCK_SKEW:
         return
     state.epoch += 1
@@ -192,13 +200,31 @@ def _notice_restore(state: _State, version: str, event: AuditEvent) -> None:
     state.highest.clear()
 
 
-def _instant(text: str) -> Instant | None:
-    if not text:
+def _times(event: AuditEvent, place: str) -> tuple[Instant | None, Instant | None]:
+    """When the request came and when it was answered. Raises InputError naming the field."""
+    named = (
+        ("requestReceivedTimestamp", event.request_received_timestamp),
+        ("stageTimestamp", event.stage_timestamp),
+    )
+    received, answered = (_instant(text, name, place) for name, text in named)
+    return received, answered
+
+
+def _instant(text: str, name: str, place: str) -> Instant | None:
+    """The time of a field; None when it is empty or Go's zero time, which says as little."""
+    if not text or text.startswith(_ZERO_DAY):
         return None
     try:
         # The form that servers write; anything else takes the general way.
         if len(text) == 27 and text.endswith("Z"):
-            return timestamps.from_datetime(datetime.fromisoformat(text))
-        return timestamps.parse(text)
-    except (TimestampError, ValueError):
-        return None
+            instant = timestamps.from_datetime(datetime.fromisoformat(text))
+        else:
+            instant = timestamps.parse(text)
+    except (TimestampError, ValueError) as problem:
+        raise InputError(
+            f"{name} is {text[:80]!r}, which is no time",
+            place=place,
+            cure="repair the time, or leave the line out",
+        ) from problem
+    intake.check_time(instant, name, place)
+    return instant

@@ -15,12 +15,14 @@ from typing import IO, Any
 import msgspec
 
 from app.adapters import head_keys
-from app.adapters.history import unpacking
+from app.adapters.history import json_text, unpacking
 from app.adapters.history.limits import ImportLimits
 from app.domain.errors import ChainBroken, InputError
 from app.domain.log import Event, EventType, ObjectKey, Revision, Stamp, chain
 from app.domain.log.event import FORMAT_VERSION, GENESIS
 from app.domain.log.heads import SignedHead
+from app.domain.objects import intake
+from app.domain.objects.schema import Schemas
 from app.domain.values import json_tree, timestamps
 from app.domain.values.json_tree import JsonObject
 from app.domain.values.timestamps import Instant, TimestampError
@@ -82,9 +84,11 @@ def parse_line(line: bytes, place: str) -> tuple[Event, bytes]:
     """The event of a line and the hash it says it follows. Raises InputError."""
     try:
         found = _line_decoder.decode(line)
-        time = timestamps.parse(found.stamp.get("time", ""))
+        time = timestamps.parse(str(found.stamp.get("time", "")))
         stamp = msgspec.convert({**found.stamp, "time": time}, Stamp)
         payload = found.payload
+        if payload.format < 1:
+            raise InputError(f"the event has format {payload.format}", place=place)
         if payload.format > FORMAT_VERSION:
             raise InputError(
                 f"the event has format {payload.format}, this program knows {FORMAT_VERSION}",
@@ -225,6 +229,7 @@ class BundleReader:
     def __init__(self, path: Path, limits: ImportLimits) -> None:
         self.name = path.name
         self._limits = limits
+        self._schemas: Schemas | None = None
         self._entries = {
             entry.name.removeprefix(f"{path.name}/"): entry
             for entry in unpacking.zip_sources(path, path.name, limits)
@@ -233,8 +238,12 @@ class BundleReader:
             raise InputError("it is not a bundle: an entry is missing", place=self.name)
         self.manifest = self._read_manifest()
 
-    def check(self) -> None:
-        """Verify digests, the chain from end to end, and the state hash."""
+    def check(self, schemas: Schemas | None = None) -> None:
+        """Verify digests, the chain from end to end, and the state hash.
+
+        With the `schemas` of the release every event must be such that all views can fold it.
+        """
+        self._schemas = schemas
         digest = hashlib.sha256()
         for chunk in self._entries[EVENTS].chunks():
             digest.update(chunk)
@@ -257,10 +266,13 @@ class BundleReader:
         text = self.manifest.get("created")
         if not isinstance(text, str):
             return None
+        place = f"{self.name}/{MANIFEST}"
         try:
-            return timestamps.parse(text)
+            created = timestamps.parse(text)
         except TimestampError as problem:
-            raise InputError(f"created: {problem}", place=f"{self.name}/{MANIFEST}") from problem
+            raise InputError(f"created: {problem}", place=place) from problem
+        intake.check_time(created, "created", place)
+        return created
 
     @property
     def beginning(self) -> bytes:
@@ -288,7 +300,9 @@ class BundleReader:
         batch: list[Event] = []
         previous = self.beginning
         for revision, (number, line) in enumerate(self._entries[EVENTS].lines(), start=1):
-            event, told = parse_line(line, f"{self.name}/{EVENTS}:{number}")
+            place = f"{self.name}/{EVENTS}:{number}"
+            json_text.check_text_depth(line, place, self._limits)
+            event, told = parse_line(line, place)
             if revision == 1 and event.revision != 1:
                 raise InputError(
                     f"the bundle begins at revision {event.revision}",
@@ -299,6 +313,10 @@ class BundleReader:
                 raise ChainBroken(event.revision, "it does not follow the event before it")
             chain.check_event(event, previous, Revision(revision))
             previous = event.hash
+            if self._schemas is not None:
+                intake.check_event(event, self._schemas, place)
+                # The tree would live as long as the event, which nobody may need again.
+                event.tree = None
             batch.append(event)
             if len(batch) >= PAGE:
                 yield batch
@@ -349,10 +367,9 @@ class BundleReader:
 
     def _read_manifest(self) -> JsonObject:
         content = self._entries[MANIFEST].whole()
-        try:
-            manifest = msgspec.json.decode(content, type=dict[str, Any])
-        except msgspec.DecodeError as problem:
-            raise InputError(f"the manifest is not JSON: {problem}", place=self.name) from problem
+        manifest: object = json_text.decode(content, f"{self.name}/{MANIFEST}", self._limits)
+        if not isinstance(manifest, dict):
+            raise InputError("the manifest is no object", place=self.name)
         if manifest.get("bundle") != BUNDLE:
             raise InputError("the manifest is not that of a history bundle", place=self.name)
         if manifest.get("version") != VERSION:

@@ -11,16 +11,55 @@ from app.adapters.history import kinds, manifests
 from app.adapters.history.reading import Notes, ReadOptions
 from app.domain.errors import InputError, Rejected
 from app.domain.log.records import CHANGES, Loss, Op, Quality, Record, join_losses
-from app.domain.objects import conversion, registry
+from app.domain.objects import conversion, intake, registry
 from app.domain.objects.registry import Kind
+from app.domain.objects.schema import Schemas
 from app.domain.values import json_tree
 from app.domain.values.json_tree import JsonObject
 
 _replace = msgspec.structs.replace
 
+CODE_MAX = 1_000
+"""HTTP codes are smaller."""
+
 
 def normalise(record: Record, options: ReadOptions, notes: Notes) -> Record | None:
-    """The record in storage version; None when it is left out. Raises InputError when refused."""
+    """The record in storage version; None when it is left out.
+
+    Raises InputError, naming the field, for what cannot be read or cannot be folded later.
+    """
+    normal = _normal(record, options, notes)
+    if normal is not None:
+        _check(normal, options)
+    return normal
+
+
+def _check(record: Record, options: ReadOptions) -> None:
+    """Raise InputError unless the record can stand in the log and be folded by every view."""
+    place = record.place
+    intake.check_key(record.key, record.uid, place)
+    intake.check_texts((("verb", record.verb), ("auditID", record.request_id)), place)
+    if record.actor is not None:
+        intake.check_actor(record.actor, place)
+    for instant in (record.observed_at, record.asked_at):
+        if instant is not None:
+            intake.check_time(instant, "its time", place)
+    if not 0 <= record.code < CODE_MAX:
+        raise InputError(f"the code of its answer is {record.code}", place=place)
+    if record.op in CHANGES:
+        if record.object is not None and record.effect is None and options.rules is not None:
+            check_object(record, record.object, options.rules.schemas)
+        intake.check_named(record.key, place)
+
+
+def check_object(record: Record, tree: JsonObject, schemas: Schemas) -> None:
+    """Raise InputError, naming the field, unless every view can fold the record's object."""
+    whole = intake.identified(tree, record.key, record.uid)
+    uid = record.uid or json_tree.text(whole, "metadata", "uid")
+    intake.check_object(whole, record.key, uid, schemas, record.place)
+
+
+def _normal(record: Record, options: ReadOptions, notes: Notes) -> Record | None:
     if record.group == "" and record.resource in ("secrets", "configmaps"):
         return _guarded(record, options, notes)
     kind = registry.find(record.group, record.resource)

@@ -11,9 +11,10 @@ from itertools import groupby
 
 import msgspec
 
-from app.adapters.history import effects
+from app.adapters.history import effects, normalising
 from app.adapters.history.reading import Notes
 from app.adapters.history.spool import Row, Spool
+from app.domain.errors import InputError
 from app.domain.log import ObjectKey
 from app.domain.log.records import (
     Bound,
@@ -174,8 +175,11 @@ class Resolver:
             after = effects.apply(
                 before, record.effect, record.observed_at, node=node, schemas=self._schemas
             )
-        except PatchError as problem:
-            self._notes.add(f"{record.place}: a patch could not be applied: {problem}")
+            if self._schemas is not None:
+                normalising.check_object(record, after, self._schemas)
+        except (PatchError, InputError) as problem:
+            text = problem.problem if isinstance(problem, InputError) else problem
+            self._notes.add(f"{record.place}: a change could not be applied: {text}")
             return None
         changes = {"object": after, "effect": None, "uid": record.uid}
         if known is not None:

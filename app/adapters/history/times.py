@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from app.domain.objects import intake
 from app.domain.values import json_tree, timestamps
 from app.domain.values.json_tree import JsonView
 from app.domain.values.timestamps import Instant, TimestampError
@@ -32,14 +33,28 @@ def derive(tree: JsonView) -> Instant | None:
     for device in json_tree.objects(tree, "spec", "devices"):
         for taint in json_tree.objects(device, "taints"):
             _take(texts, taint, "timeAdded")
-    # Texts of whole seconds in UTC sort like their instants; at worst a fraction is lost.
-    newest = _parse(max(texts)) if texts else None
+    newest = _newest(texts)
     deleted = _parse(metadata.get("deletionTimestamp"))
     if deleted is not None:
         grace = json_tree.integer(metadata, "deletionGracePeriodSeconds") or 0
         asked = Instant(deleted - grace * timestamps.SECOND)
-        newest = asked if newest is None else max(newest, asked)
+        if _is_of_a_log(asked):
+            newest = asked if newest is None else max(newest, asked)
     return newest
+
+
+def _newest(texts: list[str]) -> Instant | None:
+    """The newest of the times; one that no log can hold tells nothing about the change."""
+    # Texts of whole seconds in UTC sort like their instants; at worst a fraction is lost.
+    for text in sorted(texts, reverse=True):
+        instant = _parse(text)
+        if instant is not None and _is_of_a_log(instant):
+            return instant
+    return None
+
+
+def _is_of_a_log(instant: Instant) -> bool:
+    return intake.TIME_MIN <= instant < intake.TIME_MAX
 
 
 def _take(texts: list[str], tree: JsonView, name: str) -> None:

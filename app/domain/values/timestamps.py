@@ -17,6 +17,11 @@ SECOND = 1_000_000
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
+EARLIEST = Instant(-62_135_596_800 * SECOND)
+LATEST = Instant(253_402_300_800 * SECOND - 1)
+"""The first and the last instant that have a text: years 1 to 9999. What is computed may lie
+beyond them, and is written as the nearer of the two."""
+
 _RFC3339 = re.compile(
     r"(\d{4})-(\d\d)-(\d\d)[Tt ](\d\d):(\d\d):(\d\d)(?:\.(\d{1,9}))?(?:([Zz])|([+-])(\d\d):(\d\d))"
 )
@@ -46,6 +51,8 @@ def parse(text: str) -> Instant:
     if found.group(9):
         offset = (int(found.group(10)) * 3600 + int(found.group(11)) * 60) * SECOND
         micros += -offset if found.group(9) == "+" else offset
+    if not EARLIEST <= micros <= LATEST:
+        raise TimestampError(f"{text!r} is not an instant of the years 1 to 9999 in UTC")
     return Instant(micros)
 
 
@@ -62,7 +69,7 @@ def micro_text(instant: Instant) -> str:
 @lru_cache(maxsize=1_024)
 def _second(seconds: int) -> str:
     """A second as it begins each text; many instants of one are asked for in a row."""
-    return (EPOCH + timedelta(seconds=seconds)).isoformat(timespec="seconds")[:19]
+    return to_datetime(Instant(seconds * SECOND)).isoformat(timespec="seconds")[:19]
 
 
 def from_datetime(moment: datetime) -> Instant:
@@ -72,8 +79,8 @@ def from_datetime(moment: datetime) -> Instant:
 
 def to_datetime(instant: Instant) -> datetime:
     """The instant as an aware datetime in UTC."""
-    return _moment(instant)
-
-
-def _moment(instant: Instant) -> datetime:
-    return EPOCH + timedelta(microseconds=instant)
+    try:
+        return EPOCH + timedelta(microseconds=instant)
+    except OverflowError:
+        nearest = EARLIEST if instant < EARLIEST else LATEST
+        return EPOCH + timedelta(microseconds=nearest)

@@ -1,0 +1,42 @@
+"""Why a history cannot be served, kept beside its views for programs that do not open it.
+
+The note is a snapshot of its own name at the revision that could not be passed: it counts as long
+as the log ends there, and goes with the history.
+"""
+
+from app.domain.errors import LogUnavailable
+from app.domain.log import HistoryId, Revision
+from app.ports import ViewStore
+
+_NAME = "broken"
+_VERSION = 1
+CAUSE_CHARACTERS_MAX = 500
+"""Of a cause so much is shown."""
+
+
+def cause_of(mistake: BaseException) -> str:
+    """The innermost mistake as one line."""
+    while isinstance(mistake, BaseExceptionGroup):
+        mistake = mistake.exceptions[0]
+    text = " ".join(f"{type(mistake).__name__}: {mistake}".split())
+    return text[:CAUSE_CHARACTERS_MAX]
+
+
+async def keep(views: ViewStore, history: HistoryId, revision: Revision, cause: str) -> None:
+    """Note the cause; a store that takes nothing does not matter here."""
+    try:
+        await views.save_snapshot(history, _NAME, _VERSION, revision, cause.encode())
+    except LogUnavailable:
+        return
+
+
+async def find(views: ViewStore, history: HistoryId, revision: Revision) -> str:
+    """The cause that was noted at this end of the log; empty when there is none."""
+    found = await views.load_snapshot(history, _NAME, _VERSION, until=revision)
+    return found[1].decode() if found is not None and found[0] == revision else ""
+
+
+async def forget(views: ViewStore, history: HistoryId, revision: Revision) -> None:
+    """The history can be served again."""
+    if await find(views, history, revision):
+        await views.clear(history, _NAME, _VERSION)

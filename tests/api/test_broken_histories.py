@@ -1,0 +1,114 @@
+"""A history that cannot be opened or followed is shown with the cause; the others are served."""
+
+import logging
+
+import anyio
+import anyio.lowlevel
+import pytest
+
+from app.adapters.memory import MemoryStore
+from app.domain.errors import HistoryBroken
+from app.domain.log import Draft
+from app.domain.log.chain import seal
+from app.service.views import LiveViews
+from tests.api.serving import CONFIG_MAPS, config_map, serving
+
+WORDS = "this cannot be folded"
+CAUSE = f"TypeError: {WORDS}"
+HISTORIES = "/redra/v1/histories"
+
+
+@pytest.fixture(autouse=True)
+def quiet(caplog):
+    caplog.set_level(logging.CRITICAL, logger="redra")
+
+
+@pytest.fixture
+def poison(monkeypatch):
+    """Folds of objects named `poison` go wrong, as those of a mistake of ours would."""
+    fold = LiveViews.fold
+
+    def broken(self, event):
+        if event.key.name == "poison":
+            raise TypeError(WORDS)
+        fold(self, event)
+
+    monkeypatch.setattr(LiveViews, "fold", broken)
+
+
+async def _night_with(store, name):
+    """A history `night` that holds a ConfigMap of that name."""
+    async with serving(store=store) as server:
+        await server.histories.create_cluster("night")
+        await server.post(f"/h/night{CONFIG_MAPS}", config_map(name))
+
+
+async def test_the_others_are_served_when_one_cannot_be_opened(request):
+    store = MemoryStore()
+    await _night_with(store, "poison")
+    request.getfixturevalue("poison")
+    async with serving(store=store) as server:
+        with pytest.raises(HistoryBroken, match=WORDS):
+            await server.histories.open("night")
+        refused = await server.get(f"/h/night{CONFIG_MAPS}", 503)
+        assert refused["reason"] == "ServiceUnavailable"
+        assert CAUSE in refused["message"]
+        await server.get(f"{HISTORIES}/night/views/claims", 503)
+        await server.post(CONFIG_MAPS, config_map("fine"))
+        listed = {item["name"]: item for item in (await server.get(HISTORIES))["items"]}
+        assert listed["night"]["broken"] == CAUSE
+        assert listed["default"]["broken"] == ""
+        assert (await server.get(f"{HISTORIES}/night"))["broken"] == CAUSE
+        health = await server.raw("GET", "/readyz")
+        assert (health.status_code, health.text) == (200, f"ok\nnight: {CAUSE}\n")
+
+
+async def test_broken_history_is_not_folded_again_before_its_log_changes(request, monkeypatch):
+    store = MemoryStore()
+    await _night_with(store, "poison")
+    request.getfixturevalue("poison")
+    async with serving(store=store) as server:
+        with pytest.raises(HistoryBroken):
+            await server.histories.open("night")
+        monkeypatch.undo()
+        with pytest.raises(HistoryBroken):
+            await server.histories.open("night")
+        info = await server.histories.info("night")
+        log = server.histories._ports.log
+        head = await log.head(info.id)
+        last = (await log.read(info.id, after=head.revision - 1, limit=1))[0]
+        await log.append(info.id, expected=head, events=[_next(last)])
+        runtime = await server.histories.open("night")
+        assert runtime.views.revision == head.revision + 1
+        assert server.histories.broken() == []
+
+
+def _next(event):
+    tree = dict(event.object) | {"metadata": dict(event.object["metadata"])}
+    draft = Draft(type=event.type, key=event.key, uid=event.uid, tree=tree, stamp=event.stamp)
+    return seal(draft, event.revision + 1, event.hash)
+
+
+async def test_mistake_while_following_ends_that_history_only(poison):
+    async with serving() as server:
+        await server.histories.create_cluster("night")
+        await server.raw("POST", f"/h/night{CONFIG_MAPS}", config_map("poison"))
+        with anyio.fail_after(20):
+            while not server.histories.broken():
+                await anyio.lowlevel.checkpoint()
+        await server.get(f"/h/night{CONFIG_MAPS}", 503)
+        await server.post(CONFIG_MAPS, config_map("fine"))
+        assert [found.info.name for found in server.histories.broken()] == ["night"]
+
+
+async def test_history_whose_settings_cannot_be_read_is_broken():
+    store = MemoryStore()
+    async with serving(store=store) as server:
+        log = server.histories._ports.log
+        await log.create_history("odd", seed=0, settings={"profile": "0.1"}, created=0)
+    async with serving(store=store) as server:
+        listed = {item["name"]: item for item in (await server.get(HISTORIES))["items"]}
+        assert "no profile '0.1'" in listed["odd"]["broken"]
+        refused = await server.get(f"/h/odd{CONFIG_MAPS}", 503)
+        assert "no profile '0.1'" in refused["message"]
+        await server.get(CONFIG_MAPS)
