@@ -85,6 +85,14 @@ class Settings(BaseSettings):
     )
     poll_seconds: float = Field(2.0, gt=0, description="Poll that covers lost wake-ups")
     connections_max: int = Field(8, ge=2, description="Database connections of one process")
+    secrets: Literal["encrypted", "digests"] = Field(
+        "encrypted",
+        description="How values of Secrets stand in the log: encrypted, or as digests that nobody "
+        "can read again",
+    )
+    secrets_key_file: Path | None = Field(
+        None, description="Key of the Secrets; empty: `secrets.key` in the data folder"
+    )
     statement_timeout_seconds: float = Field(60.0, gt=0, description="Longest database statement")
     lock_timeout_seconds: float = Field(10.0, gt=0, description="Longest wait for the head row")
     connect_timeout_seconds: float = Field(

@@ -1,4 +1,4 @@
-"""A secret key in a file of its own: made once, then the same for every process that opens it."""
+"""Secret keys in files of their own: made once, then the same for every process that opens them."""
 
 import base64
 import binascii
@@ -10,7 +10,7 @@ from pathlib import Path
 from app.domain.errors import InputError
 
 KEY_BYTES = 32
-_FILE_BYTES_MAX = 4_096
+_FILE_BYTES_MAX = 1024 * 1024
 
 
 def open_key(path: Path, *, loss: str = "old tokens end then") -> bytes:
@@ -20,14 +20,27 @@ def open_key(path: Path, *, loss: str = "old tokens end then") -> bytes:
     Raises InputError when others than its owner may read it, or it is no key.
     """
     if not path.exists():
-        _make(path)
+        make(path)
+    try:
+        key = base64.b64decode(read_private(path, loss=loss).strip(), validate=True)
+    except binascii.Error:
+        key = b""
+    if len(key) < KEY_BYTES:
+        raise InputError(
+            "this is no key", place=str(path), cure=f"remove it, another is made: {loss}"
+        )
+    return key
+
+
+def read_private(path: Path, *, loss: str) -> bytes:
+    """The content of a file that only its owner may read. Raises InputError.
+
+    `loss` says what happens when the file is removed.
+    """
     try:
         with path.open("rb") as file:
             mode = os.fstat(file.fileno()).st_mode
             text = file.read(_FILE_BYTES_MAX)
-        key = base64.b64decode(text.strip(), validate=True)
-    except binascii.Error:
-        key = b""
     except OSError as problem:
         raise InputError(
             f"the key cannot be read: {problem.strerror}", place=str(path)
@@ -38,25 +51,33 @@ def open_key(path: Path, *, loss: str = "old tokens end then") -> bytes:
             place=str(path),
             cure=f"make it private (chmod 600), or remove it: {loss}",
         )
-    if len(key) < KEY_BYTES:
-        raise InputError(
-            "this is no key", place=str(path), cure=f"remove it, another is made: {loss}"
-        )
-    return key
+    return text
 
 
-def _make(path: Path) -> None:
+def make(path: Path) -> None:
     """Write a fresh key, whole and private from its first byte, unless somebody was first."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    fresh = path.with_name(f".{path.name}.{os.getpid()}")
-    fresh.unlink(missing_ok=True)
-    handle = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+    content = base64.b64encode(secrets.token_bytes(KEY_BYTES)) + b"\n"
+    fresh = _write_beside(path, content)
     try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(base64.b64encode(secrets.token_bytes(KEY_BYTES)) + b"\n")
-            file.flush()
-            os.fsync(file.fileno())
         with suppress(FileExistsError):
             os.link(fresh, path)
     finally:
         fresh.unlink(missing_ok=True)
+
+
+def write_private(path: Path, content: bytes) -> None:
+    """Write a file that only its owner may read, in the place of what is there. Raises OSError."""
+    _write_beside(path, content).replace(path)
+
+
+def _write_beside(path: Path, content: bytes) -> Path:
+    """A private file with the content, in the same folder."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    fresh = path.with_name(f".{path.name}.{os.getpid()}")
+    fresh.unlink(missing_ok=True)
+    handle = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+    with os.fdopen(handle, "wb") as file:
+        file.write(content)
+        file.flush()
+        os.fsync(file.fileno())
+    return fresh

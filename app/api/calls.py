@@ -11,10 +11,11 @@ from app.api.representations import Target, check_include
 from app.api.timelines import Timeline
 from app.domain.errors import MethodNotAllowed, NotFound
 from app.domain.log import Actor, HistoryId, ObjectKey
-from app.domain.objects import admission, kinds, registry, rejections
+from app.domain.objects import admission, kinds, registry, rejections, secret_values
 from app.domain.objects.claim_rights import ClaimRights
 from app.domain.objects.giving import GiverRights
 from app.domain.objects.registry import Kind
+from app.domain.objects.secret_values import SecretCipher
 
 NOT_SERVED = "the server could not find the requested resource"
 NO_CONTAINERS = "an emulated node runs no containers, so there is nothing to connect to"
@@ -50,11 +51,18 @@ class Call:
         path = self.path
         return ObjectKey(path.group, self.kind.plural, path.namespace, path.name)
 
+    @property
+    def secrets(self) -> SecretCipher | None:
+        """What reveals the values, when the request is about Secrets."""
+        return self.timeline.runtime.rules.secrets if secret_values.is_secret(self.key) else None
+
     def target(self, form: Form) -> Target:
         """How the answer is to be shown."""
         if form is PLAIN and not self.request.query:
             path = self.path
-            return _plain(self.timeline.runtime.info.id, self.kind, path.group, path.version)
+            return _plain(
+                self.timeline.runtime.info.id, self.kind, path.group, path.version, self.secrets
+            )
         return Target(
             history=self.timeline.runtime.info.id,
             kind=self.kind,
@@ -62,13 +70,18 @@ class Call:
             version=self.path.version,
             form=form,
             include=check_include(self.request.parameter("includeObject")),
+            secrets=self.secrets,
         )
 
 
 @lru_cache(maxsize=256)
-def _plain(history: HistoryId, kind: Kind, group: str, version: str) -> Target:
+def _plain(
+    history: HistoryId, kind: Kind, group: str, version: str, secrets: SecretCipher | None
+) -> Target:
     """The target of a request that asks for nothing special."""
-    return Target(history=history, kind=kind, group=group, version=version, form=PLAIN)
+    return Target(
+        history=history, kind=kind, group=group, version=version, form=PLAIN, secrets=secrets
+    )
 
 
 def find_served(timeline: Timeline, path: ResourcePath) -> Kind:

@@ -17,14 +17,14 @@ from app.api.metrics import METRIC_VERBS
 from app.api.negotiation import PLAIN
 from app.api.parameters import ListOptions
 from app.api.paths import ResourcePath
-from app.api.representations import Representations, respond
+from app.api.representations import Representations, Target, respond
 from app.api.service_tokens import ServiceTokens
 from app.api.subresources import Subresources
 from app.api.timelines import Timeline
 from app.api.watching import Watching
-from app.api.writes import Writes
-from app.domain.log import Actor
-from app.domain.objects import registry
+from app.api.writes import Writes, with_warnings
+from app.domain.log import Actor, Event
+from app.domain.objects import registry, secret_values
 from app.domain.objects.claim_rights import ClaimRights
 from app.domain.objects.giving import GiverRights
 
@@ -106,7 +106,8 @@ class Objects:
         if form is PLAIN and target.serves(event):
             return Answer(event.body)
         now = call.timeline.now
-        return respond(self._representations.shown_bytes(event, target, now), form)
+        answer = respond(self._representations.shown_bytes(event, target, now), form)
+        return with_warnings(answer, _unreadable(event, target))
 
     async def _list(self, call: Call) -> Answer:
         form = negotiation.choose(call.request.header(b"accept"))
@@ -137,6 +138,18 @@ _WRITES: dict[str, Callable[[Writes, Call], Awaitable[Answer]]] = {
     "delete": Writes.delete,
     "deletecollection": Writes.delete_collection,
 }
+
+
+def _unreadable(event: Event, target: Target) -> tuple[str, ...]:
+    """That values of a Secret are digests, or encrypted with a key that is not here."""
+    if target.secrets is None:
+        return ()
+    names = secret_values.unreadable(
+        secret_values.revealed(event.key, event.object, target.secrets)
+    )
+    if not names:
+        return ()
+    return (f"values cannot be read here, shown is what stands for them: {', '.join(names)}",)
 
 
 def _selection(call: Call, options: ListOptions) -> selection.Selection:

@@ -15,9 +15,11 @@ from app.api.messages import Answer
 from app.api.negotiation import Encoding, Form, Shape
 from app.domain.errors import BadRequest
 from app.domain.log import Event, HistoryId
-from app.domain.objects import conversion, printing, registry
+from app.domain.log.chain import canonical_json
+from app.domain.objects import conversion, printing, registry, secret_values
 from app.domain.objects.custom import structure
 from app.domain.objects.registry import Kind
+from app.domain.objects.secret_values import SecretCipher
 from app.domain.objects.tables import Printer
 from app.domain.values import json_tree
 from app.domain.values.json_tree import JsonObject
@@ -40,7 +42,10 @@ _metadata = msgspec.json.Decoder(_Metadata)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Target:
-    """What a client sees objects as: the kind in one of its group-versions, and the form."""
+    """What a client sees objects as: the kind in one of its group-versions, and the form.
+
+    `secrets` reveals the values of Secrets, which the log holds protected.
+    """
 
     history: HistoryId
     kind: Kind
@@ -48,6 +53,7 @@ class Target:
     version: str
     form: Form
     include: str = "Metadata"
+    secrets: SecretCipher | None = None
 
     @property
     def api_version(self) -> str:
@@ -57,7 +63,8 @@ class Target:
     @property
     def is_plain(self) -> bool:
         """True when objects are shown as they are stored, whole."""
-        return self.form.shape is Shape.OBJECT and self.is_stored_version
+        is_stored = self.is_stored_version and self.secrets is None
+        return self.form.shape is Shape.OBJECT and is_stored
 
     @property
     def is_stored_version(self) -> bool:
@@ -76,7 +83,7 @@ class Target:
         defaults.
         """
         if self.kind.custom is None:
-            return self.is_stored_version
+            return self.is_stored_version and self.secrets is None
         # Bodies are canonical, so the version is what they begin with.
         begin = b'{"apiVersion":"%s",' % self.api_version.encode()
         return event.revision >= self.definition and event.body.startswith(begin)
@@ -103,7 +110,11 @@ class Representations:
         key = (target.history, event.revision, target.group, target.version, target.definition)
         found = self._converted.get(key)
         if found is None:
-            found = encode(_converted(event.object, target))
+            found = (
+                _revealed(event, target).body
+                if target.secrets is not None
+                else encode(_converted(event.object, target))
+            )
             self._converted[key] = found
             if len(self._converted) > self._converted_max:
                 self._converted.popitem(last=False)
@@ -121,7 +132,7 @@ class Representations:
             case Shape.OBJECT:
                 return self.object_bytes(event, target)
             case Shape.METADATA:
-                return _partial(event.body, target.form.version)
+                return _partial(_revealed(event, target).body, target.form.version)
             case Shape.TABLE:
                 return self.table([event], target, now, metadata=_table_metadata(event))
 
@@ -149,9 +160,11 @@ class Representations:
             case Shape.TABLE:
                 return self.rows(events, target, now)
             case Shape.METADATA:
-                return [_partial(event.body, target.form.version) for event in events]
+                return [
+                    _partial(_revealed(event, target).body, target.form.version) for event in events
+                ]
             case Shape.OBJECT:
-                if target.is_stored_version and not target.definition:
+                if target.is_plain and not target.definition:
                     return [event.body for event in events]
                 return [self.object_bytes(event, target) for event in events]
 
@@ -172,10 +185,10 @@ class Representations:
     def rows(self, events: Iterable[Event], target: Target, now: Instant) -> list[bytes]:
         """The rows of a Table."""
         printer = printing.printer(target.kind, target.version)
-        return [self._event_row(event, target, now, printer) for event in events]
+        return [self._event_row(_revealed(event, target), target, now, printer) for event in events]
 
     def _event_row(self, event: Event, target: Target, now: Instant, printer: Printer) -> bytes:
-        if target.include == "Object" and not target.serves(event):
+        if target.include == "Object" and target.secrets is None and not target.serves(event):
             shown = self.object_bytes(event, target)
             cells = encode(printer.cells(event.object, now))
             return b'{"cells":%s,"object":%s}' % (cells, shown)
@@ -192,6 +205,14 @@ class Representations:
         if target.include == "None":
             return b'{"cells":%s}' % cells
         return b'{"cells":%s,"object":%s}' % (cells, _partial(body, target.form.version))
+
+
+def _revealed(event: Event, target: Target) -> Event:
+    """The event with the values of its Secret, for those who asked for Secrets."""
+    if target.secrets is None:
+        return event
+    tree = secret_values.revealed(event.key, event.object, target.secrets)
+    return msgspec.structs.replace(event, body=canonical_json(tree), tree=tree)
 
 
 def _converted(tree: JsonObject, target: Target) -> JsonObject:

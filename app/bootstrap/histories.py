@@ -12,6 +12,7 @@ from app.domain.log import HistoryInfo
 from app.domain.log.projection import Projection
 from app.domain.objects import services
 from app.domain.objects.profile import Profile
+from app.domain.objects.rules import Rules
 from app.service.folding import FoldingBounds, fold_until
 from app.service.histories import DEFAULT_HISTORY, Histories
 from app.service.runtime import RuntimeBounds
@@ -27,9 +28,15 @@ from projections.timeline import TimelineProjection
 async def open_histories(store: Store, settings: Settings) -> AsyncIterator[Histories]:
     """The histories of a store, following their logs until leaving."""
     ranges = services.parse_ranges(settings.service_addresses, settings.service_node_ports)
+    keys = store.secrets
+
+    def rules(info: HistoryInfo) -> Rules:
+        secrets = None if keys is None else keys.cipher(info)
+        return replace(rules_of(info), services=ranges, secrets=secrets)
+
     histories = Histories(
         ports=store.ports,
-        rules=lambda info: replace(rules_of(info), services=ranges),
+        rules=rules,
         bounds=runtime_bounds(settings),
         past_views_max=settings.past_views_max,
         objects_max=settings.past_objects_max,

@@ -1,6 +1,6 @@
 """Recordings in and out: imports, exports, rebuilds."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -9,6 +9,7 @@ from app.adapters.history import opening
 from app.adapters.history.bundle import MANIFEST, BundleReader, BundleWriter
 from app.adapters.history.limits import ImportLimits
 from app.adapters.history.reading import ReadOptions
+from app.adapters.secret_keys import IMPORTED_FILE
 from app.bootstrap.choices import history_settings
 from app.bootstrap.histories import folding_bounds, views_of
 from app.bootstrap.rules import rules_for
@@ -24,6 +25,7 @@ from app.domain.values.json_tree import JsonObject
 from app.domain.values.timestamps import Instant, TimestampError
 from app.service import exporting, importing
 from app.service import rebuild as rebuilding
+from app.service.exporting import BundleImport
 from app.service.fidelity import ROW_TITLES, FidelityReport
 from app.settings import Settings
 
@@ -56,6 +58,7 @@ class Imported:
     head: str
     report: FidelityReport | None
     signed: tuple[SignedHead, ...] = ()
+    notes: tuple[str, ...] = ()
 
     def to_json(self) -> JsonObject:
         """The answer for machines."""
@@ -65,6 +68,7 @@ class Imported:
             "head": self.head,
             "signedHeads": [{"revision": each.revision, "key": each.key} for each in self.signed],
             "report": None if self.report is None else self.report.to_json(),
+            "notes": list(self.notes),
         }
 
     def table(self) -> list[tuple[str, ...]]:
@@ -88,6 +92,7 @@ async def import_history(
                 schemas=_bundled_rules(reader).schemas,
                 name=name,
                 created=store.ports.clock.now(),
+                secrets=store.secrets,
                 progress=progress,
             )
             return Imported(
@@ -96,6 +101,7 @@ async def import_history(
                 head=f"sha256:{bundle.head.hash.hex()}",
                 report=None,
                 signed=bundle.signed,
+                notes=tuple(_bundle_notes(bundle)),
             )
     chosen = history_settings(settings)
     profile = profiles.from_settings(chosen)
@@ -124,6 +130,7 @@ async def import_history(
                 settings=chosen | {"recorded": True},
                 started=store.ports.clock.now(),
                 notes=tuple(notes),
+                secrets=None if store.secrets is None else store.secrets.cipher,
             ),
             progress=progress,
         )
@@ -150,6 +157,16 @@ def _bundled_rules(reader: BundleReader) -> Rules:
         ) from problem
 
 
+def _bundle_notes(bundle: BundleImport) -> Iterator[str]:
+    if bundle.protected:
+        yield (
+            f"{bundle.protected} values of Secrets were in plain text and are protected now; the "
+            "events from the first of them on have other hashes than in the bundle"
+        )
+    if bundle.keys:
+        yield f"the bundle's keys of Secrets are kept in {IMPORTED_FILE} of the data folder"
+
+
 def _instant(text: str) -> Instant | None:
     if not text:
         return None
@@ -160,9 +177,18 @@ def _instant(text: str) -> Instant | None:
 
 
 async def export_history(
-    store: Store, settings: Settings, name: str, file: Path, progress: Progress
+    store: Store,
+    settings: Settings,
+    name: str,
+    file: Path,
+    progress: Progress,
+    *,
+    with_secrets: bool = False,
 ) -> int:
-    """Write a history as a native bundle; returns the number of events."""
+    """Write a history as a native bundle; returns the number of events.
+
+    Values of Secrets are unreadable in it unless `with_secrets` puts their keys in.
+    """
     info = await find_history(store, name)
     manifest = await exporting.export_history(
         store.log,
@@ -171,6 +197,7 @@ async def export_history(
         program=PROGRAM,
         file=file.name,
         sign=open_head_key(settings.data).sign,
+        secrets=store.secrets if with_secrets else None,
         progress=progress,
     )
     events = manifest.get("events", 0)

@@ -104,6 +104,8 @@ async def serve(
         listener = bind(door.address.host, door.address.port)
         stack.callback(listener.close)
         store = await stack.enter_async_context(open_store(settings, migrate=True, note=note))
+        if store.secrets is not None:
+            store.secrets.open()
         telemetry = Telemetry()
         histories = await stack.enter_async_context(open_histories(store, settings))
         supervise(

@@ -21,6 +21,7 @@ from app.adapters.postgres.readiness import ReadyBounds, wait_until_ready
 from app.adapters.postgres.server import EmbeddedServer, running_url
 from app.adapters.postgres.views import PostgresViewStore
 from app.adapters.postgres.wakeup import open_wake_up
+from app.adapters.secret_keys import IMPORTED_FILE, MAIN_FILE, SecretKeys
 from app.adapters.uids import RandomUids
 from app.domain.errors import InputError, RevisionTooLarge
 from app.domain.log import HistoryInfo, Revision
@@ -36,7 +37,8 @@ from projections import all_projections
 class Store:
     """An open store: its ports, and where it is.
 
-    `is_shared` tells that another process runs the embedded server that is used.
+    `is_shared` tells that another process runs the embedded server that is used. `secrets` are the
+    keys of the data folder; a store that keeps nothing has none.
     """
 
     url: str
@@ -44,6 +46,7 @@ class Store:
     ports: RuntimePorts
     leases: Leases
     views: ViewStore
+    secrets: SecretKeys | None = None
 
     @property
     def log(self) -> EventLog:
@@ -90,7 +93,23 @@ async def open_store(
             views=views,
         )
         leases = PostgresLeases(database)
-        yield Store(url=url, is_shared=is_shared, ports=ports, leases=leases, views=views)
+        yield Store(
+            url=url,
+            is_shared=is_shared,
+            ports=ports,
+            leases=leases,
+            views=views,
+            secrets=secret_keys(settings),
+        )
+
+
+def secret_keys(settings: Settings) -> SecretKeys:
+    """The keys of the settings' data folder, or of the file that they name."""
+    return SecretKeys(
+        settings.secrets_key_file or settings.data / MAIN_FILE,
+        settings.data / IMPORTED_FILE,
+        digests=settings.secrets == "digests",
+    )
 
 
 def memory_store() -> Store:

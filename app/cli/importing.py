@@ -87,6 +87,8 @@ def import_history(
 
 def _print(imported: "Imported") -> None:
     console.say(f"history {imported.name}: {imported.events} events")
+    for note in imported.notes:
+        console.note(f"note: {note}")
     report = imported.report
     if report is None:
         for head in imported.signed:
@@ -111,6 +113,13 @@ def _print(imported: "Imported") -> None:
 def export(
     history: Annotated[str, typer.Argument(help="Name of the history.")],
     file: Annotated[Path, typer.Option("--output-file", "-o", help="The bundle to write.")],
+    with_secrets: Annotated[
+        bool,
+        typer.Option(
+            "--with-secrets",
+            help="Put the key of the history's Secrets in: who has the bundle can read them.",
+        ),
+    ] = False,
     data: DataOption = None,
 ) -> None:
     """Write a history as a native bundle: events with their hashes, settings, reports."""
@@ -121,7 +130,9 @@ def export(
     async def run() -> int:
         async with stores.open_store(settings) as store:
             with Progress(f"exporting {history}") as progress:
-                return await recordings.export_history(store, settings, history, file, progress.to)
+                return await recordings.export_history(
+                    store, settings, history, file, progress.to, with_secrets=with_secrets
+                )
 
     events = console.run(run)
     console.say(f"{file}: {events} events of history {history}")

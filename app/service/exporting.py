@@ -13,8 +13,9 @@ from anyio import lowlevel
 from app.domain.errors import InputError
 from app.domain.log import Event, EventType, Head, HistoryInfo, Revision, chain
 from app.domain.log.heads import SignedHead
-from app.domain.objects import intake
+from app.domain.objects import intake, secret_values
 from app.domain.objects.schema import Schemas
+from app.domain.objects.secret_values import SecretCipher
 from app.domain.values import timestamps
 from app.domain.values.json_tree import JsonObject
 from app.domain.values.timestamps import Instant
@@ -46,6 +47,10 @@ class HistorySink(Protocol):
 
     def write(self, events: Iterable[Event]) -> None:
         """Add events that follow the ones before."""
+        ...
+
+    def discard(self) -> None:
+        """Let go of what was taken; nothing is written."""
         ...
 
     def finish(self, details: JsonObject) -> JsonObject:
@@ -84,14 +89,40 @@ class BundleSource(Protocol):
         """The events in order."""
         ...
 
+    def secret_keys(self) -> dict[str, bytes]:
+        """The keys of the Secrets that it brings along, by id."""
+        ...
+
+
+class SecretKeyring(Protocol):
+    """The keys by which values of Secrets are encrypted."""
+
+    def cipher(self, info: HistoryInfo) -> SecretCipher:
+        """What protects and reveals the values of one history."""
+        ...
+
+    def find(self, name: str) -> bytes | None:
+        """The key of that id; None when it is not here."""
+        ...
+
+    def take(self, keys: dict[str, bytes]) -> None:
+        """Keep keys that came with a bundle."""
+        ...
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BundleImport:
-    """A bundle that became a history."""
+    """A bundle that became a history.
+
+    `protected` counts values of Secrets that the bundle held in plain text: from the first of them
+    on the history has other hashes than the bundle. `keys` are those that came with the bundle.
+    """
 
     history: HistoryInfo
     head: Head
     signed: tuple[SignedHead, ...] = ()
+    protected: int = 0
+    keys: int = 0
 
 
 async def export_history(
@@ -103,21 +134,55 @@ async def export_history(
     file: str,
     sign: Callable[[str, Head], SignedHead] | None = None,
     until: Revision | None = None,
+    secrets: SecretKeyring | None = None,
     progress: Callable[[int, int], None] | None = None,
 ) -> JsonObject:
     """Write a history (up to `until`) into a sink; returns the manifest. Raises ChainBroken.
 
     The chain is verified on the way: a damaged history is not exported. The bundle carries the
     signed heads that are kept with the history, and one made with `sign` when none of them is the
-    end of what is exported.
+    end of what is exported. With `secrets` the keys of its Secrets go along; without, Secrets that
+    an old program stored in plain text are refused with InputError.
     """
     head = await log.head(info.id)
     last = head.revision if until is None else min(until, head.revision)
+    contents = _Contents(info, has_keys=secrets is not None)
+    beginning = chain.genesis_of(info) if head.revision else head.hash
+    sink.begin(beginning)
+    try:
+        end = await _write_events(log, info, sink, beginning, last, contents, progress)
+    except BaseException:
+        sink.discard()
+        raise
+    details: JsonObject = {
+        "created_by": program,
+        "name": info.name,
+        "seed": info.seed,
+        "created": timestamps.micro_text(info.created),
+        "settings": info.settings,
+        "sources": contents.sources,
+        "reports": contents.reports,
+        "heads": await _heads(log, info, end, sign),
+        "readme": _README.format(name=info.name, events=end.revision, file=file),
+    }
+    if secrets is not None:
+        keys = {name: secrets.find(name) for name in sorted(contents.key_ids)}
+        details["secret_keys"] = {name: key for name, key in keys.items() if key is not None}
+    return sink.finish(details)
+
+
+async def _write_events(
+    log: EventLog,
+    info: HistoryInfo,
+    sink: HistorySink,
+    beginning: bytes,
+    last: Revision,
+    contents: "_Contents",
+    progress: Callable[[int, int], None] | None,
+) -> Head:
+    """All events up to `last`, verified on the way, into the sink; returns their end."""
     time = Instant(0)
-    revision, hash_ = Revision(0), chain.genesis_of(info) if head.revision else head.hash
-    sink.begin(hash_)
-    sources: list[JsonObject] = []
-    reports: list[JsonObject] = []
+    revision, hash_ = Revision(0), beginning
     while revision < last:
         events = await log.read(info.id, after=revision, limit=PAGE, until=last)
         if not events:
@@ -129,26 +194,44 @@ async def export_history(
         revision = events[-1].revision
         for event in events:
             time = max(time, event.stamp.time)
-            if event.type is EventType.HISTORY_IMPORTED:
-                sources.extend(event.object.get("sources", []))
-                if "report" in event.object:
-                    reports.append(event.object["report"])
+            contents.add(event)
         sink.write(events)
         if progress is not None:
             progress(revision, last)
         await lowlevel.checkpoint()
-    details: JsonObject = {
-        "created_by": program,
-        "name": info.name,
-        "seed": info.seed,
-        "created": timestamps.micro_text(info.created),
-        "settings": info.settings,
-        "sources": sources,
-        "reports": reports,
-        "heads": await _heads(log, info, Head(revision=revision, hash=hash_, time=time), sign),
-        "readme": _README.format(name=info.name, events=revision, file=file),
-    }
-    return sink.finish(details)
+    return Head(revision=revision, hash=hash_, time=time)
+
+
+class _Contents:
+    """What a manifest says of the events: their sources, reports, and the keys of their Secrets."""
+
+    def __init__(self, info: HistoryInfo, *, has_keys: bool) -> None:
+        self._info = info
+        self._has_keys = has_keys
+        self.sources: list[JsonObject] = []
+        self.reports: list[JsonObject] = []
+        self.key_ids: set[str] = set()
+
+    def add(self, event: Event) -> None:
+        """One more event. Raises InputError for plain values in a bundle without keys."""
+        if event.is_about_object and secret_values.is_secret(event.key):
+            if not self._has_keys:
+                _refuse_plain(event, self._info)
+            self.key_ids |= secret_values.key_ids(event.object)
+        if event.type is EventType.HISTORY_IMPORTED:
+            self.sources.extend(event.object.get("sources", []))
+            if "report" in event.object:
+                self.reports.append(event.object["report"])
+
+
+def _refuse_plain(event: Event, info: HistoryInfo) -> None:
+    if secret_values.count_plain(event.object):
+        raise InputError(
+            f"revision {event.revision} holds the values of {event.key} in plain text, as programs "
+            "before this one stored them",
+            place=info.name,
+            cure="add --with-secrets to have them in the bundle; importing that encrypts them",
+        )
 
 
 async def _heads(
@@ -172,11 +255,15 @@ async def import_bundle(
     name: str,
     created: Instant,
     schemas: Schemas | None = None,
+    secrets: SecretKeyring | None = None,
     progress: Callable[[int, int], None] | None = None,
 ) -> BundleImport:
     """Make the history `name` of a bundle, event by event as it was: revisions, stamps, hashes.
 
-    `created` counts for a bundle that does not say when its history was begun.
+    `created` counts for a bundle that does not say when its history was begun. With `secrets` the
+    keys that the bundle brings are kept, and values of Secrets that it holds in plain text are
+    protected; events from the first of them on get other hashes, and signed heads from there on
+    are left out.
     Raises InputError when the name is taken, the bundle is damaged, or an event cannot be folded
     (with the `schemas` of its release), ChainBroken naming the first bad revision; nothing has
     been appended then.
@@ -195,12 +282,60 @@ async def import_bundle(
         hash=source.beginning,
     )
     head = await log.head(info.id)
+    protection = None if secrets is None else _Protection(secrets.cipher(info), head.hash)
     for events in source.batches():
+        if protection is not None:
+            events = protection.applied(events)
         head = await log.append(info.id, expected=head, events=events)
         if progress is not None:
             progress(head.revision, total)
         await lowlevel.checkpoint()
     heads = source.heads()
+    keys: dict[str, bytes] = {}
+    if protection is not None:
+        heads = [each for each in heads if each.revision < protection.changed_from]
     if heads:
         await log.keep_heads(info.id, heads)
-    return BundleImport(history=info, head=head, signed=tuple(heads))
+    if secrets is not None:
+        keys = source.secret_keys()
+        secrets.take(keys)
+    return BundleImport(
+        history=info,
+        head=head,
+        signed=tuple(heads),
+        protected=0 if protection is None else protection.count,
+        keys=len(keys),
+    )
+
+
+class _Protection:
+    """Events of a verified bundle, with the plain values of its Secrets protected.
+
+    `count` is how many values that were, `changed_from` the first event that has another hash.
+    """
+
+    def __init__(self, cipher: SecretCipher, beginning: bytes) -> None:
+        self._cipher = cipher
+        self._previous = beginning
+        self.count = 0
+        self.changed_from = Revision(2**62)
+
+    def applied(self, events: list[Event]) -> list[Event]:
+        """The events that follow those before, linked anew once one has changed."""
+        linked: list[Event] = []
+        for event in events:
+            body = event.body
+            if event.is_about_object and secret_values.is_secret(event.key):
+                plain = secret_values.count_plain(event.object)
+                if plain:
+                    self.count += plain
+                    self.changed_from = min(self.changed_from, event.revision)
+                    tree = secret_values.protected_where_plain(
+                        event.key, event.object, self._cipher
+                    )
+                    body = chain.canonical_json(tree)
+            if self.count:
+                event = chain.relinked(event, body, self._previous)
+            self._previous = event.hash
+            linked.append(event)
+        return linked

@@ -31,8 +31,9 @@ from app.domain.log import (
     chain,
 )
 from app.domain.log.records import Op, Quality, Record
-from app.domain.objects import intake
+from app.domain.objects import intake, secret_values
 from app.domain.objects import profile as profiles
+from app.domain.objects.secret_values import SecretCipher
 from app.domain.values.json_tree import JsonObject
 from app.domain.values.timestamps import Instant
 from app.ports import EventLog
@@ -91,6 +92,8 @@ class ImportOptions:
     started: Instant = Instant(0)
     notes: tuple[str, ...] = ()
     """Sentences for the report, before those of the source."""
+    secrets: Callable[[HistoryInfo], SecretCipher] | None = None
+    """What protects the values of Secrets in the new history; None: they stay as recorded."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -138,7 +141,8 @@ async def import_records(
         hash=chain.genesis(seed=seed, settings=settings, created=start),
     )
     head = await log.head(info.id)
-    batches = _Batches(source, name, _Sealer(head, start), options)
+    cipher = None if options.secrets is None else options.secrets(info)
+    batches = _Batches(source, name, _Sealer(head, start, cipher), options)
     batch = await to_thread.run_sync(batches.next)
     while batch:
         head, batch = await _append_and_prepare(log, info, head, batch, batches)
@@ -228,9 +232,13 @@ class _Batches:
 
 
 class _Sealer:
-    """Gives drafts their revisions and hashes, one after the other, and keeps the time rising."""
+    """Gives drafts their revisions and hashes, one after the other, and keeps the time rising.
 
-    def __init__(self, head: Head, start: Instant) -> None:
+    Values of Secrets are protected on the way.
+    """
+
+    def __init__(self, head: Head, start: Instant, secrets: SecretCipher | None) -> None:
+        self._secrets = secrets
         self._revision = head.revision
         self._hash = head.hash
         self.time = Instant(max(start, head.time))
@@ -244,6 +252,8 @@ class _Sealer:
 
     def seal(self, draft: Draft) -> Event:
         self._revision = Revision(self._revision + 1)
+        if self._secrets is not None and secret_values.is_secret(draft.key):
+            draft.tree = secret_values.protected(draft.key, draft.tree, self._secrets)
         event = chain.seal(draft, self._revision, self._hash)
         self._hash = event.hash
         # The tree would live as long as the event; readers decode it again when they need it.

@@ -8,19 +8,24 @@ from collections.abc import Iterable
 from typing import cast
 
 from app.domain.log import Event, EventType, ObjectKey, Revision
-from app.domain.objects import quota
+from app.domain.objects import quota, secret_values
 from app.domain.objects.quota_usage import Scopes, Tally
 from app.domain.objects.reader import ObjectsReader
+from app.domain.objects.secret_values import SecretCipher
 from app.domain.values.json_tree import JsonObject
 
 _UNTOUCHED = object()
 
 
 class StagedObjects:
-    """The objects at the head plus what the batch being decided has changed so far."""
+    """The objects at the head plus what the batch being decided has changed so far.
 
-    def __init__(self, base: ObjectsReader) -> None:
+    With a cipher, Secrets are shown with their values: writes are decided about what they mean.
+    """
+
+    def __init__(self, base: ObjectsReader, secrets: SecretCipher | None = None) -> None:
         self._base = base
+        self._secrets = secrets
         self._events: dict[ObjectKey, Event | None] = {}
         self._by_place: dict[tuple[str, str], set[ObjectKey]] = {}
         self._uids: dict[str, ObjectKey] = {}
@@ -68,8 +73,12 @@ class StagedObjects:
         """The object as the batch has left it."""
         if key in self._events:
             event = self._events[key]
-            return None if event is None else event.object
-        return self._base.get(key)
+            tree = None if event is None else event.object
+        else:
+            tree = self._base.get(key)
+        if tree is not None and self._secrets is not None and secret_values.is_secret(key):
+            return secret_values.revealed(key, tree, self._secrets)
+        return tree
 
     def event(self, key: ObjectKey) -> Event | None:
         """Its last event."""

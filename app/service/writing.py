@@ -53,6 +53,7 @@ from app.domain.objects.rules import Rules
 from app.domain.values.json_tree import JsonObject
 from app.domain.values.timestamps import Instant
 from app.ports import Clock, EventLog, UidSource
+from app.service import secret_drafts
 from app.service.staging import StagedObjects
 
 
@@ -331,7 +332,7 @@ class GroupWriter:
         self._commit(events, head)
         if ahead.requests:
             # The views show now what was staged; upon them stands what was decided ahead.
-            ahead.staged = StagedObjects(self._objects())
+            ahead.staged = self._stage()
             ahead.staged.stage(ahead.events)
         else:
             self._ahead = None
@@ -339,10 +340,13 @@ class GroupWriter:
     def _decide_all(self, requests: list[Request]) -> _Batch:
         """Decide every request against the head as known here; the outcome stands in each."""
         now = Instant(max(self._clock.now(), self.head.time))
-        batch = _Batch(base=self.head, staged=StagedObjects(self._objects()), time=now)
+        batch = _Batch(base=self.head, staged=self._stage(), time=now)
         for request in requests:
             self._decide_next(batch, request, now)
         return batch
+
+    def _stage(self) -> StagedObjects:
+        return StagedObjects(self._objects(), self._rules.secrets)
 
     def _decide_next(self, batch: _Batch, request: Request, now: Instant) -> None:
         """Decide one more request after those of the batch, and put it there."""
@@ -374,7 +378,10 @@ class GroupWriter:
                     origin=command.origin if isinstance(command, ImportObject) else None,
                 )
                 decided = lifecycle.decide(staged, command, stamp, self._rules)
-                made = _seal_all(decided.drafts, staged.revision, previous)
+                drafts = secret_drafts.protected(decided.drafts, staged, self._rules.secrets)
+                made = _seal_all(drafts, staged.revision, previous)
+                if drafts is not decided.drafts:
+                    secret_drafts.number(decided.drafts, made)
                 if request.lease is None:
                     _check_sizes(made, command, staged, self._bounds.object_bytes_max)
                 staged.stage(made)

@@ -2,7 +2,7 @@
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import anyio
 import httpx
@@ -140,11 +140,19 @@ class Following:
 
 @asynccontextmanager
 async def running_app(
-    *, limits=None, credentials=None, authorization=None, profile=None, queue_max=20_000, store=None
+    *,
+    limits=None,
+    credentials=None,
+    authorization=None,
+    profile=None,
+    queue_max=20_000,
+    store=None,
+    secrets=None,
 ):
     """The application over a default history with the namespace `default`, and its histories.
 
-    A `store` that was served before is taken up again, as after a restart.
+    A `store` that was served before is taken up again, as after a restart. `secrets` are the keys
+    that protect the values of Secrets.
     """
     profile = profile or profiles.Profile()
     wake_up = MemoryWakeUp()
@@ -157,7 +165,8 @@ async def running_app(
 
     def rules(info):
         chosen = profiles.from_settings(info.settings) if info.settings else profile
-        return rules_for(chosen)
+        cipher = None if secrets is None else secrets.cipher(info)
+        return replace(rules_for(chosen), secrets=cipher)
 
     histories = Histories(
         ports=ports,

@@ -34,6 +34,7 @@ EVENTS = "events.jsonl"
 HEADS = "heads.json"
 REPORT = "reports/0.json"
 README = "README.md"
+SECRET_KEYS = "secrets.keys"  # noqa: S105 - the name of an entry
 ENTRY_TIME = (1980, 1, 1, 0, 0, 0)
 PAGE = 5_000
 """Events that are read from a bundle at once."""
@@ -178,11 +179,16 @@ class BundleWriter:
             self._last = event.revision
             self._count += 1
 
+    def discard(self) -> None:
+        """Let go of what was taken; nothing is written."""
+        self._lines.close()
+
     def finish(self, details: JsonObject) -> JsonObject:
         """Write the bundle; returns its manifest. `details` come from the service."""
         reports = details.pop("reports", [])
         readme = details.pop("readme", "")
         heads = details.pop("heads", [])
+        keys = details.pop("secret_keys", {})
         files = {EVENTS: HASH_PREFIX + self._digest.hexdigest()}
         manifest: JsonObject = {
             "bundle": BUNDLE,
@@ -210,6 +216,8 @@ class BundleWriter:
                     text = chain.canonical_json(report) + b"\n"
                     _put(archive, f"reports/{index}.json", text, packed=True)
                 _put(archive, README, readme.encode(), packed=True)
+                if keys:
+                    _put(archive, SECRET_KEYS, chain.canonical_json(keys) + b"\n", packed=True)
             partial.replace(self._path)
         except OSError as problem:
             partial.unlink(missing_ok=True)
@@ -323,6 +331,17 @@ class BundleReader:
                 batch = []
         if batch:
             yield batch
+
+    def secret_keys(self) -> dict[str, bytes]:
+        """The keys of the Secrets that the bundle brings along, by id. Raises InputError."""
+        if SECRET_KEYS not in self._entries:
+            return {}
+        try:
+            return msgspec.json.decode(self._entries[SECRET_KEYS].whole(), type=dict[str, bytes])
+        except msgspec.DecodeError as problem:
+            raise InputError(
+                f"{SECRET_KEYS} does not hold keys: {problem}", place=self.name
+            ) from problem
 
     def sha256(self) -> str:
         """The digest of the events file, as the manifest names it."""

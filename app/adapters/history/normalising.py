@@ -19,6 +19,8 @@ from app.domain.values.json_tree import JsonObject
 
 _replace = msgspec.structs.replace
 
+_QUESTIONS = frozenset({"authentication.k8s.io", "authorization.k8s.io"})
+"""Groups whose objects are questions: a server answers and stores nothing. Some hold tokens."""
 CODE_MAX = 1_000
 """HTTP codes are smaller."""
 
@@ -60,6 +62,9 @@ def check_object(record: Record, tree: JsonObject, schemas: Schemas) -> None:
 
 
 def _normal(record: Record, options: ReadOptions, notes: Notes) -> Record | None:
+    if record.group in _QUESTIONS:
+        notes.count(f"questions left out, which no server stores: {_kind_name(record)}")
+        return None
     if record.group == "" and record.resource in ("secrets", "configmaps"):
         return _guarded(record, options, notes)
     kind = registry.find(record.group, record.resource)

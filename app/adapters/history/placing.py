@@ -20,10 +20,6 @@ from app.domain.log.records import Bound, Effect, Loss, Op, Record, Terminating
 from app.domain.values import json_tree
 from app.domain.values.json_tree import JsonObject
 
-_encode = msgspec.msgpack.encode
-_decoder = msgspec.msgpack.Decoder(Record)
-
-
 SKEW_REPORTED = 100_000
 """Microseconds between two clocks that are worth a sentence."""
 
@@ -69,7 +65,7 @@ def choose_order(spool: Spool, *, one_counter: bool, notes: Notes) -> None:
 def _count_incomparable(spool: Spool) -> int:
     """Records whose version is there but is no number."""
     cursor = spool.database.execute("SELECT head FROM record WHERE sub = 0 AND version = ''")
-    return sum(bool(_decoder.decode(head).resource_version) for (head,) in cursor)
+    return sum(bool(spool.record_in(head).resource_version) for (head,) in cursor)
 
 
 _Answered: TypeAlias = tuple[int, int, int]
@@ -154,11 +150,11 @@ def _set_aside_empty_writes(spool: Spool, clocks: dict[int, _Clock], notes: Note
         if (epoch, key, own) != known:
             known = (epoch, key, own)
             continue
-        record = _decoder.decode(head)
+        record = spool.record_in(head)
         clock = clocks.get(epoch)
         version = max(own, clock.version_by(time, source, position) if clock else "")
         record = msgspec.structs.replace(record, op=Op.CONTEXT, message="nothing changed")
-        moved.append((version, _encode(record), row))
+        moved.append((version, spool.column_of(record), row))
     spool.database.execute("BEGIN")
     spool.database.executemany(
         "UPDATE record SET op = 'CONTEXT', version = ?, sub = 1, own = '', head = ?, body = NULL "
@@ -186,7 +182,7 @@ def _place_after(spool: Spool, clocks: dict[int, _Clock], notes: Notes) -> None:
     guessed = 0
     spool.database.execute("BEGIN")
     for row, epoch, version, key, uid, op, time, source, position, head in rows:
-        record = _decoder.decode(head)
+        record = spool.record_in(head)
         if op in ("MODIFIED", "DELETED"):
             # A pod is bound once. The answer may come after others have written to it, so what was
             # known of it by then says nothing about the place of the binding.
@@ -198,7 +194,7 @@ def _place_after(spool: Spool, clocks: dict[int, _Clock], notes: Notes) -> None:
                 seen = msgspec.structs.replace(record, losses=losses)
                 spool.database.execute(
                     "UPDATE record SET version = ?, own = ?, sub = 0, head = ? WHERE row = ?",
-                    (witness[1], witness[1], _encode(seen), row),
+                    (witness[1], witness[1], spool.column_of(seen), row),
                 )
                 continue
         if op == "GAP" and not record.actor:
@@ -238,7 +234,7 @@ def _between(
             return lower, own
         if uid and owner and owner != uid:
             continue
-        is_after = _is_afterwards(record, body) if uid else None
+        is_after = _is_afterwards(record, spool.tree_in(body)) if uid else None
         if is_after is None:
             is_made = bool(uid) and op in ("ADDED", "BASELINE")
             is_after = not is_made and (answered or 0) > time
@@ -248,13 +244,13 @@ def _between(
     return lower, None
 
 
-def _is_afterwards(record: Record, body: bytes | None) -> bool | None:
+def _is_afterwards(record: Record, tree: JsonObject | None) -> bool | None:
     """Whether a stored state shows that the change had happened; None: it does not tell."""
     if record.op is Op.DELETED:
         return False
-    if body is None or not isinstance(record.effect, Bound | Terminating):
+    if tree is None or not isinstance(record.effect, Bound | Terminating):
         return None
-    return fits(record.op, record.effect, Op.MODIFIED, msgspec.msgpack.decode(body))
+    return fits(record.op, record.effect, Op.MODIFIED, tree)
 
 
 def _witness(
@@ -270,7 +266,7 @@ def _witness(
     for row, own, seen_uid, op, body in cursor:
         if row in taken or (uid and seen_uid != uid):
             continue
-        tree = msgspec.msgpack.decode(body) if body is not None else {}
+        tree = spool.tree_in(body) or {}
         if fits(record.op, record.effect, Op(op), tree):
             return row, own
     return None

@@ -2,9 +2,11 @@
 log is touched, in bounded memory.
 
 Records lie in a SQLite file that is removed at the end: identity and place in columns, the record
-without its object in `head`, the object in `body`. Nothing outside this package sees it.
+without its object in `head`, the object in `body`. What is told of Secrets lies there encrypted,
+with a key that is nowhere but in memory. Nothing outside this package sees the file.
 """
 
+import os
 import sqlite3
 import tempfile
 from collections.abc import Iterable, Iterator
@@ -13,11 +15,13 @@ from pathlib import Path
 from types import TracebackType
 
 import msgspec
+from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
 from app.adapters.history import json_text
 from app.adapters.history.limits import BoundReached, ImportLimits
 from app.domain.log import ObjectKey
 from app.domain.log.records import Record, TimeQuality, comparable_version
+from app.domain.objects import secret_values
 from app.domain.values.json_tree import JsonObject
 from app.domain.values.timestamps import Instant
 
@@ -38,6 +42,9 @@ _INSERT = "INSERT INTO record VALUES (NULL,?,?,?,?,?,?,?,?,?,?,?,?,?,?)"
 _SELECT_ROWS = "SELECT row, epoch, version, sub, own, op, actor, head, body FROM record ORDER BY "
 _SELECT_TIMES = "SELECT time, exact FROM record ORDER BY "
 _BATCH = 2_000
+_HIDDEN = b"\xc1"
+"""What begins an encrypted column: MessagePack never uses that byte."""
+_NONCE_BYTES = 12
 
 ORDER_BY_REVISION = (
     "epoch, version, sub, CASE WHEN sub = 0 THEN 0 ELSE coalesce(time, 0) END, actor DESC, "
@@ -78,6 +85,7 @@ class Spool:
         for pragma in ("journal_mode=OFF", "synchronous=OFF", "cache_size=-16384"):
             self.database.execute(f"PRAGMA {pragma}")
         self.database.execute(_CREATE)
+        self._cipher = AESGCM(AESGCM.generate_key(bit_length=256))
         self._waiting: list[tuple[object, ...]] = []
         self.count = 0
         self.order = ORDER_BY_REVISION
@@ -110,7 +118,9 @@ class Spool:
         tree = record.object
         body = None if tree is None else self._encode_body(tree, record)
         epoch, version, sub, source, position = record.order_key
-        head = msgspec.structs.replace(record, object=None) if tree is not None else record
+        bare = msgspec.structs.replace(record, object=None) if tree is not None else record
+        if body is not None and secret_values.is_secret(record.key):
+            body = self._hidden(body)
         self._waiting.append(
             (
                 epoch,
@@ -125,7 +135,7 @@ class Spool:
                 record.actor is not None,
                 record.observed_at,
                 record.time_quality is TimeQuality.EXACT,
-                _head_encoder.encode(head),
+                self.column_of(bare),
                 body,
             )
         )
@@ -152,13 +162,37 @@ class Spool:
         cursor.execute(_SELECT_ROWS + self.order)
         while page := cursor.fetchmany():
             for row, epoch, version, sub, own, op, actor, head, body in page:
-                record = _head_decoder.decode(head)
+                record = self.record_in(head)
+                body = None if body is None else self._shown(body)
                 yield Row(row, epoch, version, sub, own, op, bool(actor), record, body)
 
     def tree(self, row: int) -> JsonObject | None:
         """The object of one stored record."""
         found = self.database.execute("SELECT body FROM record WHERE row = ?", (row,)).fetchone()
-        return None if found is None or found[0] is None else _decode_body(found[0])
+        return None if found is None else self.tree_in(found[0])
+
+    def record_in(self, head: bytes) -> Record:
+        """What a `head` column holds."""
+        return _head_decoder.decode(self._shown(head))
+
+    def tree_in(self, body: bytes | None) -> JsonObject | None:
+        """What a `body` column holds."""
+        return None if body is None else _decode_body(self._shown(body))
+
+    def column_of(self, record: Record) -> bytes:
+        """A record as a `head` column."""
+        head = _head_encoder.encode(record)
+        return self._hidden(head) if secret_values.is_secret(record.key) else head
+
+    def _hidden(self, content: bytes) -> bytes:
+        nonce = os.urandom(_NONCE_BYTES)
+        return _HIDDEN + nonce + self._cipher.encrypt(nonce, content, None)
+
+    def _shown(self, content: bytes) -> bytes:
+        if not content.startswith(_HIDDEN):
+            return content
+        begin = len(_HIDDEN) + _NONCE_BYTES
+        return self._cipher.decrypt(content[len(_HIDDEN) : begin], content[begin:], None)
 
     def times(self) -> Iterator[tuple[int | None, bool]]:
         """Time and whether it is exact, of all records in order."""

@@ -51,6 +51,10 @@ class AuditWriter:
             if line is not None:
                 self._file.write(canonical_json(line) + b"\n")
 
+    def discard(self) -> None:
+        """Let go of what was taken; nothing is written."""
+        self._file.discard()
+
     def finish(self, details: JsonObject) -> JsonObject:
         """Write the file; returns how many lines it has."""
         return self._file.finish()
@@ -84,6 +88,11 @@ class WatchWriter:
             file.write(b'{"object":%s,"type":"%s"}\n' % (event.body, kind))
             self._last[place] = event
 
+    def discard(self) -> None:
+        """Let go of what was taken; nothing is written."""
+        for file in self._files.values():
+            file.discard()
+
     def finish(self, details: JsonObject) -> JsonObject:
         """Write the files; returns how many lines each has."""
         try:
@@ -114,6 +123,10 @@ class DumpWriter:
             elif event.is_about_object:
                 self._objects[event.key] = event.body
 
+    def discard(self) -> None:
+        """Let go of what was taken; nothing is written."""
+        self._objects.clear()
+
     def finish(self, details: JsonObject) -> JsonObject:
         """Write the file; returns how many objects it holds."""
         file = _PendingFile(self._path)
@@ -136,6 +149,9 @@ class _PendingFile:
     def write(self, content: bytes) -> None:
         self._file.write(content)
         self._lines += 1
+
+    def discard(self) -> None:
+        self._file.close()
 
     def finish(self) -> JsonObject:
         partial = self._path.with_name(f".{self._path.name}.partial")

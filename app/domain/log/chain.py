@@ -185,6 +185,13 @@ def seal(draft: Draft, revision: Revision, previous: bytes) -> Event:
     return event
 
 
+def relinked(event: Event, body: bytes, previous: bytes) -> Event:
+    """The event with another body, or after another one than before, and the hash of that."""
+    fresh = msgspec.structs.replace(event, body=body, tree=None)
+    fresh.hash = hashlib.sha256(previous + canonical_bytes(fresh)).digest()
+    return fresh
+
+
 def check_event(event: Event, previous: bytes, expected: Revision) -> None:
     """Raise ChainBroken unless `event` is the one at `expected` and follows `previous`."""
     if event.revision != expected:

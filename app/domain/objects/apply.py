@@ -25,6 +25,7 @@ from app.domain.objects import (
     registry,
     rejections,
     schema,
+    secret_values,
     typed_patch,
     updating,
 )
@@ -85,6 +86,8 @@ def decide_apply(
             warnings=warnings, group=command.key.group, version=command.version,
             managers=[writer],
         )  # fmt: skip
+    if rules.secrets is not None and secret_values.is_secret(key):
+        secret_values.recognise(key, config, old, rules.secrets)
     yielded = _yielded(kind, old, node, command, rules)
     merged, managers = _merge(
         kind, old, config, node, writer, yielded=yielded, force=command.options.force

@@ -11,6 +11,7 @@ from app.domain.objects.profile import Profile
 from app.domain.objects.reader import ObjectsReader
 from app.domain.objects.registry import Kind
 from app.domain.objects.schema import Schemas
+from app.domain.objects.secret_values import SecretCipher
 from app.domain.objects.services import ServiceRanges
 from app.domain.values.json_tree import JsonObject, JsonView
 from app.domain.values.patches import OPERATIONS_MAX
@@ -107,7 +108,8 @@ class Rules:
     """The rules of one history.
 
     `tracks_managers` keeps `metadata.managedFields`; without it only appliers have entries.
-    `services` is what services are given.
+    `services` is what services are given. `secrets` protects the values of Secrets in the log;
+    without it they are stored as they are.
     """
 
     profile: Profile
@@ -119,6 +121,7 @@ class Rules:
     patch_operations_max: int = OPERATIONS_MAX
     tracks_managers: bool = True
     services: ServiceRanges = ServiceRanges()
+    secrets: SecretCipher | None = None
 
     def context(self, reader: ObjectsReader, now: Instant) -> ValidationContext:
         """What validation of one write may look at."""

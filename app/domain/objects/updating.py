@@ -24,6 +24,7 @@ from app.domain.objects import (
     registry,
     rejections,
     schema,
+    secret_values,
     services,
     subresources,
 )
@@ -144,17 +145,8 @@ def replace(
     _check_preconditions(kind, key, metadata.of(tree), before)
     if not subresources.exists(kind, subresource):
         raise rejections.unknown_resource()
-    new = subresources.merged(kind, old, tree, subresource)
-    if subresource == "status":
-        new["metadata"] = dict(new["metadata"])
-    else:
-        new["metadata"] = metadata.changed(metadata.of(tree), before)
-        new["metadata"]["name"] = key.name
-        if kind.namespaced:
-            new["metadata"]["namespace"] = key.namespace
-        else:
-            new["metadata"].pop("namespace", None)
-    warnings += gates.drop_disabled(kind, new, old, rules.profile)
+    new, dropped = _successor(kind, key, old, tree, subresource, rules)
+    warnings += dropped
     node = schema.storage_node(rules.schemas, kind)
     if managers is not None:
         managed_fields.put(new["metadata"], managers)
@@ -199,6 +191,31 @@ def _warnings(
     if kind.group == RESOURCE and kind.kind == "ResourceSlice":
         found += pool_warnings.of_write(reader, key, new)
     return found
+
+
+def _successor(
+    kind: Kind,
+    key: ObjectKey,
+    old: JsonObject,
+    tree: JsonObject,
+    subresource: str,
+    rules: Rules,
+) -> tuple[JsonObject, tuple[str, ...]]:
+    """What follows `old`: the written part, and of the rest what was there; and warnings."""
+    new = subresources.merged(kind, old, tree, subresource)
+    if subresource == "status":
+        new["metadata"] = dict(new["metadata"])
+    else:
+        new["metadata"] = metadata.changed(metadata.of(tree), metadata.of(old))
+        new["metadata"]["name"] = key.name
+        if kind.namespaced:
+            new["metadata"]["namespace"] = key.namespace
+        else:
+            new["metadata"].pop("namespace", None)
+    dropped = gates.drop_disabled(kind, new, old, rules.profile)
+    if rules.secrets is not None and secret_values.is_secret(key):
+        secret_values.recognise(key, new, old, rules.secrets)
+    return new, dropped
 
 
 def _errors(

@@ -7,6 +7,7 @@ import base64
 import json
 from collections.abc import Mapping
 
+from app.domain.objects import secret_values
 from app.domain.objects.field_errors import (
     FieldError,
     forbidden,
@@ -79,7 +80,11 @@ def create_secret(tree: JsonView, _context: Context) -> list[FieldError]:
         place = f"data[{key}]"
         if key not in data:
             errors.append(required(place))
-        elif key in _JSON and (problem := _json_problem(data[key])):
+        elif (
+            key in _JSON
+            and not secret_values.is_unreadable(data[key])
+            and (problem := _json_problem(data[key]))
+        ):
             errors.append(invalid(place, REDACTED, problem))
     choices = _ANY_OF.get(kind, ())
     if choices and not any(key in data for key in choices):
