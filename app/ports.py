@@ -235,6 +235,10 @@ class Clock(Protocol):
         """The present instant."""
         ...
 
+    def steady(self) -> int:
+        """Microseconds since some moment, at the pace of time, however the clock is set."""
+        ...
+
     async def wait_until(self, instant: Instant) -> None:
         """Return at or after `instant`; a virtual clock returns when it has been advanced."""
         ...

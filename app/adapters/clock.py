@@ -9,25 +9,27 @@ from app.domain.values.timestamps import SECOND, Instant
 
 
 class SystemClock:
-    """Wall-clock time that never goes backwards, nor behind what it has been shown.
-
-    `observe(head.time)` after opening a log keeps a machine with a slow clock behind no event.
-    """
+    """Wall-clock time that never goes backwards: set back, it goes on from where it was."""
 
     SLICE_SECONDS = 60.0
     """A longer wait looks at the clock this often, because wall-clock time may be adjusted."""
 
     def __init__(self) -> None:
         self._last = Instant(0)
+        self._asked = self.steady()
 
     def now(self) -> Instant:
-        """The present instant, or the latest one known when that is later."""
-        self._last = Instant(max(self._last, time.time_ns() // 1_000))
+        """The present instant; after the clock was set back, as much later as time has passed."""
+        # The wall is read first: a pause between the two readings must not put us ahead of it.
+        wall = time.time_ns() // 1_000
+        asked = self.steady()
+        self._last = Instant(max(wall, self._last + asked - self._asked))
+        self._asked = asked
         return self._last
 
-    def observe(self, instant: Instant) -> None:
-        """Never answer an instant before this one."""
-        self._last = Instant(max(self._last, instant))
+    def steady(self) -> int:
+        """Microseconds since the machine started; nobody can set this clock."""
+        return time.monotonic_ns() // 1_000
 
     async def wait_until(self, instant: Instant) -> None:
         """Return at or after `instant`."""
@@ -45,6 +47,10 @@ class VirtualClock:
 
     def now(self) -> Instant:
         """The instant to which the clock was last advanced."""
+        return self._now
+
+    def steady(self) -> int:
+        """The same: virtual time has one pace."""
         return self._now
 
     def advance_to(self, instant: Instant) -> None:

@@ -19,7 +19,7 @@ class Health:
         self._default = default_history
 
     async def answer(self, path: str) -> Answer:
-        """`ok`, or 503 with what is wrong."""
+        """`ok`, with a line for each thing that is odd but harmless; 503 with what is wrong."""
         if path.startswith("/livez"):
             return _OK
         problems = [
@@ -40,5 +40,7 @@ class Health:
         if problems:
             text = "\n".join(problems) + "\n"
             return Answer(text.encode(), status=503, content_type=TEXT)
-        broken = [f"{found.info.name}: {found.cause}\n" for found in self._histories.broken()]
-        return Answer("".join(("ok\n", *broken)).encode(), content_type=TEXT) if broken else _OK
+        notes = [f"{found.info.name}: {found.cause}" for found in self._histories.broken()]
+        for runtime in self._histories.open_runtimes():
+            notes += [f"{runtime.info.name}: {note}" for note in runtime.notes()]
+        return Answer("\n".join(("ok", *notes, "")).encode(), content_type=TEXT) if notes else _OK

@@ -4,6 +4,7 @@ from collections.abc import Callable
 from typing import TypeAlias
 
 from app.api.messages import Answer, Request, Subject
+from app.domain.values.timestamps import SECOND
 from app.ports import Meter
 from app.service.histories import Histories
 
@@ -84,6 +85,8 @@ class RequestMeter:
             name = runtime.info.name
             self._meter.gauge("redra_revision", runtime.views.revision, history=name)
             self._meter.gauge("redra_waiting_writes", runtime.waiting_writes, history=name)
+            ahead = runtime.clock.ahead / SECOND
+            self._meter.gauge("redra_clock_skew_seconds", ahead, history=name)
             self._meter.gauge("redra_followers", runtime.watches.count(), history=name)
             objects = runtime.views.objects
             for group, resource in objects.resources():

@@ -137,7 +137,7 @@ class ServiceTokens:
 
     def _identity(self, runtime: HistoryRuntime, claims: JsonView) -> Identity | None:
         reader = runtime.views.objects
-        now = max(runtime.clock.now(), runtime.head.time)
+        now = runtime.clock.now()
         if claims["redra.history"] != str(runtime.info.id):
             return None
         if now >= claims["exp"] * SECOND:

@@ -46,7 +46,7 @@ class Timeline:
     def now(self) -> Instant:
         """The instant from which ages are counted: the clock, or the last moment that is shown."""
         if self.past is None:
-            return max(self.runtime.clock.now(), self.runtime.head.time)
+            return self.runtime.clock.now()
         return self.past_now
 
     def check_writable(self) -> None:

@@ -101,6 +101,11 @@ FAMILIES: tuple[Family, ...] = (
     _family("counter", "redra_decisions_total", "Decisions recorded.", ("controller", "outcome")),
     _family("gauge", "redra_revision", "The last revision folded."),
     _family("gauge", "redra_waiting_writes", "Writes that wait for the group writer."),
+    _family(
+        "gauge", "redra_clock_skew_seconds",
+        "How far the time of the history is ahead of the clock of this process, because the last "
+        "stored event was.",
+    ),
     _family("gauge", "redra_followers", "Watches and workers that follow the log."),
     _family("gauge", "redra_leads", "1 for a controller that this process leads.", ("controller",)),
 )  # fmt: skip

@@ -18,7 +18,9 @@ from app.domain.errors import LogError
 from app.domain.log import Actor, Event, Head, HistoryInfo, LeaseToken, Revision
 from app.domain.objects.commands import Command
 from app.domain.objects.rules import Rules
+from app.domain.values.timestamps import SECOND
 from app.ports import Clock, EventLog, UidSource, ViewStore, WakeUp
+from app.service.cluster_clock import ClusterClock
 from app.service.signals import Signal
 from app.service.views import LiveViews
 from app.service.watches import Subscription, Watches
@@ -26,6 +28,9 @@ from app.service.writing import GroupWriter, Outcome, Request, WriterBounds
 
 PAGE = 5_000
 """Events read from the log at once while starting."""
+
+SKEW_SECONDS_MIN = 1.0
+"""Clocks of machines that are kept in step differ by less."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,7 +64,8 @@ class HistoryRuntime:
     """Submit commands, read views, follow events. Use `running` to start and stop it.
 
     `problem` is why the log cannot be followed right now, `troubles` what went wrong in controllers
-    of this process, by their names. `leading` are the controllers that this process leads.
+    of this process, by their names. `leading` are the controllers that this process leads. `clock`
+    stamps what is written here.
     """
 
     def __init__(
@@ -71,6 +77,7 @@ class HistoryRuntime:
         self.watches = Watches(
             ports.log, info.id, queue_max=bounds.watch_queue_max, recent_max=bounds.recent_max
         )
+        self.clock = ClusterClock(ports.clock)
         self._ports = ports
         self._bounds = bounds
         self._grown = Signal()
@@ -83,7 +90,7 @@ class HistoryRuntime:
             history=info.id,
             objects=lambda: self.views.objects,
             rules=rules,
-            clock=ports.clock,
+            clock=self.clock,
             uids=ports.uids,
             bounds=bounds.writer,
             commit=self._take_over,
@@ -93,11 +100,6 @@ class HistoryRuntime:
     def log(self) -> EventLog:
         """The log that holds this history."""
         return self._ports.log
-
-    @property
-    def clock(self) -> Clock:
-        """The clock that stamps what is written here."""
-        return self._ports.clock
 
     @property
     def head(self) -> Head:
@@ -140,6 +142,7 @@ class HistoryRuntime:
             for event in events:
                 self.views.fold(event)
         self._writer.head = await self.log.head(self.info.id)
+        self.clock.observe(self._writer.head.time)
         self.watches.start(self.views.revision)
         async with self._writer.lock:
             if self._writer.head.revision != self.views.revision:
@@ -213,6 +216,16 @@ class HistoryRuntime:
     def follow(self, *, after: Revision, reads: Reads) -> Subscription:
         """Follow what a controller reads after a revision."""
         return self.watches.subscribe(after=after, reads=reads)
+
+    def notes(self) -> list[str]:
+        """What is odd about this history although it is served, one sentence each."""
+        ahead = self.clock.ahead / SECOND
+        if ahead < SKEW_SECONDS_MIN:
+            return []
+        return [
+            f"the last stored event is {ahead:.0f} s ahead of the clock of this process; the time "
+            "of the history goes on from there"
+        ]
 
     async def wait_for(self, revision: Revision, timeout_seconds: float) -> bool:
         """True as soon as the views have reached `revision`; False when the time was up."""

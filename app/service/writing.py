@@ -52,8 +52,9 @@ from app.domain.objects.reader import ObjectsReader
 from app.domain.objects.rules import Rules
 from app.domain.values.json_tree import JsonObject
 from app.domain.values.timestamps import Instant
-from app.ports import Clock, EventLog, UidSource
+from app.ports import EventLog, UidSource
 from app.service import secret_drafts
+from app.service.cluster_clock import ClusterClock
 from app.service.staging import StagedObjects
 
 
@@ -144,7 +145,7 @@ class GroupWriter:
         history: HistoryId,
         objects: Callable[[], ObjectsReader],
         rules: Rules,
-        clock: Clock,
+        clock: ClusterClock,
         uids: UidSource,
         bounds: WriterBounds,
         commit: Callable[[Sequence[Event], Head], None],
@@ -177,7 +178,7 @@ class GroupWriter:
         if ahead is None or self._queue or len(ahead.requests) >= self._bounds.batch_max:
             self._queue.append(request)
         else:
-            self._decide_next(ahead, request, Instant(max(self._clock.now(), ahead.time)))
+            self._decide_next(ahead, request, self._clock.now())
         if not self._arrived.is_set():
             self._arrived.set()
         await waiter
@@ -206,6 +207,7 @@ class GroupWriter:
             stored = await self._log.head(self._history)
             if stored.revision <= self.head.revision:
                 self.head = stored
+                self._clock.observe(stored.time)
                 return hashes
             events = await self._log.read(self._history, after=self.head.revision, limit=5_000)
             last = events[-1]
@@ -339,7 +341,7 @@ class GroupWriter:
 
     def _decide_all(self, requests: list[Request]) -> _Batch:
         """Decide every request against the head as known here; the outcome stands in each."""
-        now = Instant(max(self._clock.now(), self.head.time))
+        now = self._clock.now()
         batch = _Batch(base=self.head, staged=self._stage(), time=now)
         for request in requests:
             self._decide_next(batch, request, now)

@@ -280,7 +280,7 @@ class ControllerLoop:
         return asyncio.get_running_loop().time()
 
     def _now(self) -> Instant:
-        return Instant(max(self._runtime.clock.now(), self._runtime.head.time))
+        return self._runtime.clock.now()
 
 
 _PASSED_OVER = Plan(controller="", key="")

@@ -3,6 +3,7 @@
 import pytest
 
 from app.domain.objects.profile import Profile
+from app.domain.values.timestamps import SECOND, Instant
 from tests.api.serving import serving
 
 AGGREGATED = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList,application/json"
@@ -113,6 +114,18 @@ async def test_health_says_ok(path):
     async with serving() as server:
         answer = await server.raw("GET", path)
         assert (answer.status_code, answer.text) == (200, "ok")
+
+
+async def test_health_and_metrics_name_an_event_that_is_ahead_of_the_clock():
+    async with serving() as server:
+        runtime = await server.histories.open("default")
+        runtime.clock.observe(Instant(runtime.clock.now() + 3_605 * SECOND))
+        answer = await server.raw("GET", "/readyz")
+        assert answer.status_code == 200
+        assert answer.text.startswith("ok\ndefault: the last stored event is 36")
+        text = (await server.raw("GET", "/metrics")).text
+        line = next(line for line in text.splitlines() if "clock_skew_seconds{" in line)
+        assert line.startswith('redra_clock_skew_seconds{history="default"} 36')
 
 
 async def test_history_has_discovery_of_its_own():

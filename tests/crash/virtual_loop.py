@@ -50,6 +50,9 @@ class LoopClock:
     def now(self) -> Instant:
         return Instant(self._start + int(self._loop.time() * SECOND))
 
+    def steady(self) -> int:
+        return self.now()
+
     async def wait_until(self, instant: Instant) -> None:
         left = (instant - self.now()) / SECOND
         await asyncio.sleep(max(left, 0.0))  # waits: virtual time

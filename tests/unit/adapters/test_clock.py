@@ -13,13 +13,36 @@ def test_system_clock_never_goes_back():
     assert seen == sorted(seen)
 
 
-def test_system_clock_is_never_behind_what_it_was_shown():
+def test_system_clock_that_is_set_back_goes_on_at_its_pace(monkeypatch: pytest.MonkeyPatch):
+    wall, steady = 10_000 * SECOND, 50 * SECOND
+    monkeypatch.setattr("time.time_ns", lambda: wall * 1_000)
+    monkeypatch.setattr("time.monotonic_ns", lambda: steady * 1_000)
     clock = SystemClock()
-    ahead = Instant(clock.now() + 3_600 * SECOND)
-    clock.observe(ahead)
-    assert clock.now() == ahead
-    clock.observe(Instant(0))
-    assert clock.now() == ahead
+    assert clock.now() == 10_000 * SECOND
+    wall, steady = wall - 3_600 * SECOND, steady + 30 * SECOND
+    assert clock.now() == 10_030 * SECOND
+    wall, steady = wall + 60 * SECOND, steady + 60 * SECOND
+    assert clock.now() == 10_090 * SECOND
+    wall = 20_000 * SECOND
+    assert clock.now() == 20_000 * SECOND, "set forward, it follows"
+
+
+def test_pause_between_two_readings_puts_no_clock_ahead(monkeypatch: pytest.MonkeyPatch):
+    passed = 0
+
+    def wall() -> int:
+        return (10_000 * SECOND + passed) * 1_000
+
+    def steady() -> int:
+        nonlocal passed
+        passed += SECOND  # the process is stopped before each reading of this clock
+        return passed * 1_000
+
+    monkeypatch.setattr("time.time_ns", wall)
+    monkeypatch.setattr("time.monotonic_ns", steady)
+    clock = SystemClock()
+    for _ in range(5):
+        assert clock.now() <= 10_000 * SECOND + passed
 
 
 async def test_system_clock_waits_until_the_instant():

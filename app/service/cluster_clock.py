@@ -1,0 +1,41 @@
+"""The time of one history, which goes on at its pace whoever has stamped the last event.
+
+The events of a history may come from several machines, and from this one before its clock was set
+back. The last event may therefore be later than the clock of this process:
+
+    clock of the process   10:00:00   10:00:30   10:01:00
+    last stored event      11:00:00
+    time of the history    11:00:00   11:00:30   11:01:00
+
+Waiting for the clock would stop time for an hour: every event would have the same time, and nothing
+that is due later would happen.
+"""
+
+from app.domain.values.timestamps import Instant
+from app.ports import Clock
+
+
+class ClusterClock:
+    """Never behind the clock it is made of, never behind an event it was shown, never falling."""
+
+    __slots__ = ("_anchor", "_clock", "_steady")
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self._anchor = Instant(0)
+        self._steady = clock.steady()
+
+    def now(self) -> Instant:
+        """The present instant of the history."""
+        clock = self._clock
+        return Instant(max(clock.now(), self._anchor + clock.steady() - self._steady))
+
+    def observe(self, time: Instant) -> None:
+        """Be shown the time of a stored event: from now on it is past."""
+        if time > self.now():
+            self._anchor, self._steady = time, self._clock.steady()
+
+    @property
+    def ahead(self) -> int:
+        """Microseconds by which the history's time is ahead of the clock of the process."""
+        return max(0, self.now() - self._clock.now())

@@ -1,0 +1,156 @@
+"""Time of a history goes on at its pace, also when the last event was stamped by a fast clock."""
+
+import anyio
+
+from app.adapters.clock import VirtualClock
+from app.adapters.memory import MemoryLeases, MemoryLog, MemoryStore, MemoryWakeUp
+from app.adapters.uids import DerivedUids
+from app.bootstrap.rules import rules_for
+from app.domain.controllers.event_expiry import EventExpiryReconciler
+from app.domain.log import EventType, ObjectKey, Revision
+from app.domain.objects.commands import CreateObject
+from app.domain.objects.profile import Profile
+from app.domain.values.timestamps import SECOND, Instant
+from app.service.cluster_clock import ClusterClock
+from app.service.runtime import HistoryRuntime, RuntimeBounds, RuntimePorts
+from app.workers.loop import ControllerLoop, LoopBounds
+from tests.unit.service.builders import ALICE, START, config_map, namespace
+
+HOUR = 3_600 * SECOND
+
+
+class Hands:
+    """A clock whose wall time is set by hand, beside the time that passes."""
+
+    def __init__(self, wall: int = START) -> None:
+        self.wall = Instant(wall)
+        self.passed = 7 * SECOND
+
+    def now(self) -> Instant:
+        return self.wall
+
+    def steady(self) -> int:
+        return self.passed
+
+    def advance(self, micros: int) -> None:
+        self.wall = Instant(self.wall + micros)
+        self.passed += micros
+
+    async def wait_until(self, instant: Instant) -> None:
+        raise NotImplementedError
+
+
+def test_time_goes_on_from_an_event_that_is_ahead() -> None:
+    hands = Hands()
+    clock = ClusterClock(hands)
+    assert (clock.now(), clock.ahead) == (START, 0)
+    clock.observe(Instant(START + HOUR))
+    assert (clock.now(), clock.ahead) == (START + HOUR, HOUR)
+    hands.advance(30 * SECOND)
+    assert (clock.now(), clock.ahead) == (START + HOUR + 30 * SECOND, HOUR)
+    clock.observe(Instant(START + HOUR))
+    assert clock.now() == START + HOUR + 30 * SECOND, "an older event changes nothing"
+
+
+def test_time_does_not_fall_when_the_clock_is_put_right() -> None:
+    hands = Hands(START - HOUR)
+    clock = ClusterClock(hands)
+    clock.observe(START)
+    hands.advance(SECOND)
+    assert clock.now() == START + SECOND
+    hands.wall = Instant(START + 10 * SECOND)
+    assert (clock.now(), clock.ahead) == (START + 10 * SECOND, 0)
+    hands.wall = Instant(START - HOUR)
+    hands.passed += SECOND
+    assert clock.now() == START + 2 * SECOND
+
+
+def runtime_of(store: MemoryStore, wake_up: MemoryWakeUp, clock: Hands, seed: int):
+    ports = RuntimePorts(
+        log=MemoryLog(store, wake_up.grown), wake_up=wake_up, clock=clock, uids=DerivedUids(seed)
+    )
+    return HistoryRuntime(
+        info=store.by_name["h"].info,
+        ports=ports,
+        rules=rules_for(Profile()),
+        bounds=RuntimeBounds(poll_seconds=60.0),
+    )
+
+
+async def test_events_of_two_processes_and_of_a_restart_go_on_from_the_fast_clock() -> None:
+    store, wake_up = MemoryStore(), MemoryWakeUp()
+    await MemoryLog(store).create_history("h", seed=7, settings={}, created=START)
+    right, fast = Hands(), Hands(START + HOUR)
+    times: list[int] = []
+
+    async def write(runtime: HistoryRuntime, name: str) -> None:
+        outcome = await runtime.submit(config_map(name), actor=ALICE)
+        assert outcome.event is not None
+        times.append((outcome.event.stamp.time - START) // SECOND)
+
+    async with runtime_of(store, wake_up, right, 1).running() as one:
+        await one.submit(namespace("default"), actor=ALICE)
+        async with runtime_of(store, wake_up, fast, 2).running() as two:
+            await write(two, "a")
+            assert await one.wait_for(two.head.revision, 20.0)
+            right.advance(10 * SECOND)
+            fast.advance(10 * SECOND)
+            await write(one, "b")
+        right.advance(10 * SECOND)
+        await write(one, "c")
+        assert one.clock.ahead == HOUR
+    # An hour's lead shrinks by the time in which nobody wrote.
+    right.advance(600 * SECOND)
+    async with runtime_of(store, wake_up, right, 3).running() as one:
+        assert one.clock.ahead == HOUR - 600 * SECOND
+        right.advance(5 * SECOND)
+        await write(one, "d")
+        right.advance(HOUR)
+        await write(one, "e")
+        assert one.clock.ahead == HOUR - 600 * SECOND
+    assert times == [3600, 3610, 3620, 3625, 7225]
+    stored = [event.stamp.time for event in store.history(one.info.id).events]
+    assert stored == sorted(stored)
+
+
+async def test_what_is_due_happens_although_the_last_event_is_ahead() -> None:
+    store, wake_up = MemoryStore(), MemoryWakeUp()
+    await MemoryLog(store).create_history("h", seed=7, settings={}, created=START)
+    right, fast = Hands(), Hands(START + HOUR)
+    runtime = runtime_of(store, wake_up, right, 1)
+    key = ObjectKey("", "events", "default", "e")
+    loop = ControllerLoop(
+        "event-expiry",
+        runtime,
+        lambda: EventExpiryReconciler(ttl=60 * SECOND),
+        leases=MemoryLeases(store, VirtualClock(START)),
+        holder="one",
+        bounds=LoopBounds(poll_seconds=0.01),
+    )
+    async with runtime.running(), anyio.create_task_group() as tasks:
+        async with runtime_of(store, wake_up, fast, 2).running() as other:
+            await other.submit(namespace("default"), actor=ALICE)
+            await other.submit(event_object(key), actor=ALICE)
+        tasks.start_soon(loop.run)
+        with anyio.fail_after(20), runtime.subscribe(after=Revision(0)) as followed:
+            async for events in followed:
+                if events[-1].type is EventType.OBJECT_DELETED:
+                    break
+                # The Event is there: a minute later, and the rest of one, it is to end.
+                right.advance(121 * SECOND)
+        assert runtime.views.objects.get(key) is None
+        assert HOUR < runtime.head.time - START < HOUR + 1_000 * SECOND
+        tasks.cancel_scope.cancel()
+
+
+def event_object(key: ObjectKey) -> CreateObject:
+    tree = {
+        "apiVersion": "v1",
+        "kind": "Event",
+        "metadata": {"name": key.name, "namespace": key.namespace},
+        "involvedObject": {"kind": "Pod", "name": "p", "namespace": key.namespace},
+        "reason": "Test",
+        "message": "it happened",
+        "type": "Normal",
+    }
+    return CreateObject(key=key, version="v1", tree=tree)
