@@ -17,6 +17,11 @@ class Settings(BaseSettings):
     model_config = SettingsConfigDict(env_prefix="REDRA_", extra="ignore", frozen=True)
 
     database_url: str = Field("", description="External PostgreSQL; empty: the embedded server")
+    reader_url: str = Field(
+        "",
+        description="Address at which `redra sql` asks an external database, as a role that may "
+        "only read; empty: as `redra_reader`, which `redra migrate` makes where it may",
+    )
     data: Path = Field(Path(".redra"), description="Folder of the embedded server and kubeconfig")
     postgres_bin: str = Field("", description="Folder with initdb and postgres; empty: search")
     listen: str = Field("127.0.0.1:8080", description="Address and port of the API")
@@ -193,6 +198,7 @@ class Settings(BaseSettings):
         4, ge=1, description="Questions why that a server answers at a time"
     )
     sql_rows_max: int = Field(10_000, ge=1, description="Rows that `redra sql` prints")
+    sql_timeout_seconds: float = Field(60.0, gt=0, description="Longest statement of `redra sql`")
     explain_steps_max: int = Field(
         4_000, ge=0, description="Steps of a search that are followed to tell what it tried"
     )

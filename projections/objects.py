@@ -14,6 +14,7 @@ import msgspec
 from app.domain.log import Event, EventType, ObjectKey, Revision
 from app.domain.log.projection import Column, Row, RowKey, RowSetHash, Table
 from app.domain.objects.quota_usage import PODS, Scopes, Tally
+from app.domain.values import json_tree
 from app.domain.values.json_tree import JsonObject
 from projections import outlines
 
@@ -37,7 +38,11 @@ TABLE = Table(
         Column(name="uid", type="text"),
         Column(name="created_revision", type="integer", description="of the event that made it"),
         Column(name="revision", type="integer", description="of its last event"),
-        Column(name="object", type="json", description="the object in the storage version"),
+        Column(
+            name="object",
+            type="json",
+            description="the object in the storage version; of a Secret without values",
+        ),
     ),
     description="Every object that exists",
 )
@@ -54,7 +59,7 @@ class ObjectsProjection:
     """
 
     name = "objects"
-    version = 1
+    version = 2
 
     def __init__(self, decoded_max: int = DECODED_MAX, *, tells_changes: bool = True) -> None:
         self._revision = Revision(0)
@@ -190,7 +195,10 @@ class ObjectsProjection:
         return {TABLE.name: changed} if changed else {}
 
     def row(self, table: str, key: RowKey) -> Row | None:
-        """The row of an object, None when it is gone; the object as the bytes that are stored."""
+        """The row of an object, None when it is gone; the object as the bytes that are stored.
+
+        Of a Secret the values are left out.
+        """
         place = ObjectKey(*(str(part) for part in key))
         row = self._row(place) if table == TABLE.name else None
         if key in self._unhashed:
@@ -246,7 +254,7 @@ class ObjectsProjection:
             "uid": event.uid,
             "created_revision": self._created[place],
             "revision": event.revision,
-            "object": msgspec.Raw(event.body),
+            "object": _shown(event),
         }
 
     def _remove(self, key: ObjectKey) -> None:
@@ -296,6 +304,26 @@ class ObjectsProjection:
         self._decoded.append(event)
         while len(self._decoded) > self._decoded_max:
             self._decoded.popleft().tree = None
+
+
+_SECRETS = ("", "secrets")
+_LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
+
+
+def _shown(event: Event) -> msgspec.Raw | JsonObject:
+    """The object of a row; of a Secret its names, not its values."""
+    if event.key[:2] != _SECRETS:
+        return msgspec.Raw(event.body)
+    tree: JsonObject = dict(event.object) if isinstance(event.object, dict) else {}
+    for field in ("data", "stringData"):
+        values = tree.get(field)
+        if values is not None:
+            tree[field] = dict.fromkeys(values) if isinstance(values, dict) else None
+    annotations = json_tree.mapping(tree, "metadata", "annotations")
+    if _LAST_APPLIED in annotations:
+        kept = {name: annotations[name] for name in annotations if name != _LAST_APPLIED}
+        tree["metadata"] = {**json_tree.mapping(tree, "metadata"), "annotations": kept}
+    return tree
 
 
 _encoder = msgspec.msgpack.Encoder()

@@ -1,11 +1,11 @@
 """Questions in SQL about the view tables, and how far these are."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from app.adapters.postgres import queries
-from app.adapters.postgres.database import open_database
+from app.adapters.postgres.database import DatabaseBounds
 from app.adapters.postgres.queries import Found
-from app.bootstrap.stores import Store, database_bounds, open_store
+from app.bootstrap.stores import Store, database_bounds, open_store, reader_address
 from app.settings import Settings
 
 
@@ -21,7 +21,7 @@ async def ask(settings: Settings, text: str) -> Answer:
     """Ask the database of the settings. Raises InputError for a wrong question."""
     async with (
         open_store(settings) as store,
-        open_database(store.url, database_bounds(settings)) as database,
+        queries.open_reader(reader_address(settings, store.url), _bounds(settings)) as database,
     ):
         found = await queries.ask(database, text, rows_max=settings.sql_rows_max)
         notes = await _behind(store)
@@ -30,6 +30,12 @@ async def ask(settings: Settings, text: str) -> Answer:
             f"there are more rows: the first {len(found.rows)} are shown (REDRA_SQL_ROWS_MAX)"
         )
     return Answer(found=found, notes=tuple(notes))
+
+
+def _bounds(settings: Settings) -> DatabaseBounds:
+    return replace(
+        database_bounds(settings), statement_seconds=settings.sql_timeout_seconds, connections_max=2
+    )
 
 
 async def _behind(store: Store) -> list[str]:

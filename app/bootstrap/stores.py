@@ -13,7 +13,7 @@ from app.adapters.memory import (
     MemoryViewStore,
     MemoryWakeUp,
 )
-from app.adapters.postgres import schema
+from app.adapters.postgres import reader, schema
 from app.adapters.postgres.database import DatabaseBounds, open_database
 from app.adapters.postgres.leases import PostgresLeases
 from app.adapters.postgres.log import PostgresLog
@@ -81,7 +81,7 @@ async def open_store(
         )
         url = await _database_url(settings, stack, note, make=make or migrate)
         if migrate or not settings.database_url:
-            await schema.migrate(url)
+            await _migrate(settings, url)
         database = await stack.enter_async_context(open_database(url, database_bounds(settings)))
         wake_up = await stack.enter_async_context(open_wake_up(url))
         views = PostgresViewStore(database, view_tables())
@@ -154,7 +154,16 @@ async def migrate(settings: Settings, revision: str, *, note: Callable[[str], No
     """Bring the database to a schema revision; returns where it is then."""
     async with AsyncExitStack() as stack:
         url = await _database_url(settings, stack, note, make=True)
-        return await schema.migrate(url, revision=revision)
+        return await _migrate(settings, url, revision)
+
+
+async def _migrate(settings: Settings, url: str, revision: str = "head") -> str:
+    return await schema.migrate(
+        url,
+        revision=revision,
+        reader=settings.reader_url,
+        reader_statement_seconds=settings.sql_timeout_seconds,
+    )
 
 
 def view_tables() -> dict[str, Sequence[Table]]:
@@ -163,7 +172,7 @@ def view_tables() -> dict[str, Sequence[Table]]:
 
 
 def address(settings: Settings) -> str:
-    """Where other SQL clients find the database. Raises InputError when no server runs."""
+    """Where other SQL clients may ask, as the reader. Raises InputError when no server runs."""
     found = settings.database_url or running_url(settings.data / "postgres")
     if not found:
         raise InputError(
@@ -171,7 +180,12 @@ def address(settings: Settings) -> str:
             place=str(settings.data),
             cure="start `redra up`, or name the folder with --data",
         )
-    return found
+    return reader_address(settings, found)
+
+
+def reader_address(settings: Settings, url: str) -> str:
+    """The address at which questions are asked to the database at `url`."""
+    return settings.reader_url or reader.reader_url(url)
 
 
 def database_bounds(settings: Settings) -> DatabaseBounds:

@@ -20,12 +20,12 @@ def register(root: typer.Typer) -> None:
 def sql(
     statement: Annotated[str, typer.Argument(help="One statement; - reads stdin.")] = "",
     url: Annotated[
-        bool, typer.Option("--url", help="Print the database's address, for other clients.")
+        bool, typer.Option("--url", help="Print the address at which other clients may ask.")
     ] = False,
     data: DataOption = None,
     output: OutputOption = Output.TEXT,
 ) -> None:
-    """Ask the view tables in SQL, in a transaction that can only read.
+    """Ask the view tables in SQL, as a role of the database that can do nothing but read them.
 
     docs/reference/views.md has the tables. Those of an imported history are filled by
     `redra rebuild`, or while `redra up` runs.

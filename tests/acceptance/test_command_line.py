@@ -251,6 +251,9 @@ def test_manifests_become_a_history_that_can_be_asked(tmp_path: Path) -> None:
     question = "SELECT count(*) AS devices FROM view_devices"
     code, out, error = redra("sql", question, "-o", "json", data=data)
     assert (code, json.loads(out), error) == (0, [{"devices": 127}], "")
+    for statement in ("COPY (SELECT 1) TO PROGRAM 'id'", "SELECT pg_read_file('/etc/passwd')"):
+        code, out, error = redra("sql", statement, data=data)
+        assert (code, out) == (2, ""), error
     code, _, error = redra("fleet", "--profile", "nic", "--history", "manifests", data=data)
     assert code == 2
     assert "the history 'manifests' is a recording and cannot be changed" in error

@@ -1,16 +1,26 @@
-"""Questions in SQL: what comes back, and that nothing can be changed by asking."""
+"""Questions in SQL: what comes back, and that nothing else can be done by asking."""
 
+import secrets
+from urllib.parse import urlsplit, urlunsplit
+
+import asyncpg
 import pytest
 
-from app.adapters.postgres import queries
-from app.adapters.postgres.database import open_database
-from app.domain.errors import InputError
+from app.adapters.postgres import queries, reader, schema
+from app.adapters.postgres.database import DatabaseBounds
+from app.adapters.postgres.reader import reader_url
+from app.domain.errors import InputError, LogUnavailable, WrongDatabase
+from tests.conftest import say
 
 pytestmark = pytest.mark.database
 
+QUICK = DatabaseBounds(statement_seconds=0.3)
 
-async def ask(url: str, text: str, *, rows_max: int = 100) -> queries.Found:
-    async with open_database(url) as database:
+
+async def ask(
+    url: str, text: str, *, rows_max: int = 100, bounds: DatabaseBounds = DatabaseBounds()
+) -> queries.Found:
+    async with queries.open_reader(reader_url(url), bounds) as database:
         return await queries.ask(database, text, rows_max=rows_max)
 
 
@@ -42,18 +52,225 @@ async def test_rows_are_bounded_and_what_is_left_out_is_told(database_url: str) 
     assert not found.cut
 
 
+@pytest.mark.parametrize("table", reader.relations())
+async def test_everything_that_is_shown_can_be_read(database_url: str, table: str) -> None:
+    assert (await ask(database_url, f"SELECT count(*) FROM {table}")).rows != ()
+
+
 @pytest.mark.parametrize(
-    ("text", "words"),
+    "text",
     [
-        ("selct 1", 'syntax error at or near "selct"'),
-        ("SELECT nope FROM view_claims", 'column "nope" does not exist'),
-        ("SELECT 1 FROM nope", 'relation "nope" does not exist'),
-        ("SELECT 1/0", "division by zero"),
-        ("SELECT 1; SELECT 2", "cannot insert multiple commands"),
-        ("DELETE FROM histories", "cannot execute DELETE in a read-only transaction"),
-        ("DROP TABLE view_claims", "cannot execute DROP TABLE in a read-only transaction"),
+        "EXPLAIN SELECT 1",
+        "SHOW server_version",
+        "VALUES (1)",
+        "TABLE view_claims",
+        "WITH one AS (SELECT 1) SELECT * FROM one",
     ],
 )
-async def test_wrong_question_is_refused_in_words(database_url: str, text: str, words: str) -> None:
-    with pytest.raises(InputError, match=words.replace("(", r"\(")):
+async def test_other_questions_are_answered(database_url: str, text: str) -> None:
+    assert (await ask(database_url, text)).columns
+
+
+NO_ROWS = "the statement gives no rows, and only questions are asked"
+DENIED = "permission denied for "
+
+REFUSED: tuple[tuple[str, str], ...] = (
+    ("selct 1", 'syntax error at or near "selct"'),
+    ("SELECT nope FROM view_claims", 'column "nope" does not exist'),
+    ("SELECT 1 FROM nope", 'relation "nope" does not exist'),
+    ("SELECT 1/0", "division by zero"),
+    ("SELECT 1; SELECT 2", "cannot insert multiple commands"),
+    ("DELETE FROM histories", NO_ROWS),
+    ("DELETE FROM histories RETURNING name", "cannot execute DELETE in a read-only"),
+    ("UPDATE view_claims SET name = '' RETURNING name", "cannot execute UPDATE in a read-only"),
+    ("DROP TABLE view_claims", NO_ROWS),
+    ("COPY (SELECT 1) TO PROGRAM 'touch /tmp/redra-was-here'", NO_ROWS),
+    ("COPY (SELECT 1) TO '/tmp/redra-was-here'", NO_ROWS),
+    ("COPY view_claims FROM PROGRAM 'id'", NO_ROWS),
+    ("SELECT pg_read_file('/etc/passwd')", DENIED),
+    ("SELECT pg_read_binary_file('/etc/passwd')", DENIED),
+    ("SELECT pg_ls_dir('/')", DENIED),
+    ("SELECT pg_stat_file('/etc/passwd')", DENIED),
+    ("SELECT lo_import('/etc/passwd')", DENIED),
+    ("SELECT lo_export(1, '/tmp/redra-was-here')", DENIED),
+    ("SELECT lo_create(0)", DENIED),
+    ("SELECT lo_from_bytea(0, 'x')", DENIED),
+    ("SELECT pg_reload_conf()", DENIED),
+    ("SELECT pg_rotate_logfile()", DENIED),
+    ("SELECT * FROM dblink('dbname=postgres', 'SELECT 1') AS t (n int)", "does not exist"),
+    ("CREATE EXTENSION dblink", NO_ROWS),
+    ("SET ROLE redra", NO_ROWS),
+    ("RESET ROLE", NO_ROWS),
+    ("SET SESSION AUTHORIZATION redra", NO_ROWS),
+    ("SET default_transaction_read_only = off", NO_ROWS),
+    ("SELECT set_config('role', 'redra', false)", "permission denied to set role"),
+    ("SELECT set_config('session_authorization', 'redra', false)", "permission denied to set"),
+    ("SELECT set_config('transaction_read_only', 'off', true)", "must be set before any query"),
+    ("SELECT set_config('log_statement', 'none', false)", "permission denied to set"),
+    ("DO $$ BEGIN RAISE NOTICE 'x'; END $$", NO_ROWS),
+    ("CREATE FUNCTION f() RETURNS int LANGUAGE sql AS 'SELECT 1'", NO_ROWS),
+    ("CREATE TEMP TABLE t (n int)", NO_ROWS),
+    ("CREATE TEMP TABLE t AS SELECT 1", NO_ROWS),
+    ("SELECT 1 AS n INTO TEMP t", NO_ROWS),
+    ("LOCK TABLE view_claims", NO_ROWS),
+    ("NOTIFY redra_log_1", NO_ROWS),
+    ("ALTER ROLE redra_reader SUPERUSER", NO_ROWS),
+    ("ALTER SYSTEM SET fsync = off", NO_ROWS),
+    ("SELECT * FROM view_claims FOR UPDATE", "cannot execute SELECT FOR UPDATE in a read-only"),
+    ("SELECT * FROM log_events", DENIED),
+    ("SELECT * FROM log_events_p0", DENIED),
+    ("SELECT * FROM log_heads", DENIED),
+    ("SELECT * FROM snapshots", DENIED),
+    ("SELECT * FROM leases", DENIED),
+    ("SELECT * FROM signed_heads", DENIED),
+    ("SELECT * FROM pg_authid", DENIED),
+    ("SELECT query_to_xml('SELECT * FROM log_events', true, true, '')", DENIED),
+    ("SELECT pg_relation_filepath('log_events'), pg_read_file('x')", DENIED),
+)  # fmt: skip
+
+
+@pytest.mark.parametrize(("text", "words"), REFUSED)
+async def test_everything_else_is_refused_in_words(
+    database_url: str, text: str, words: str
+) -> None:
+    with pytest.raises(InputError) as caught:
         await ask(database_url, text)
+    assert words in str(caught.value)
+
+
+async def test_long_question_is_given_up(database_url: str) -> None:
+    with pytest.raises(LogUnavailable, match="took longer than allowed"):
+        await ask(database_url, "SELECT pg_sleep(60)", bounds=QUICK)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "CREATE TEMP TABLE t (n int)",
+        "CREATE TABLE t (n int)",
+        "CREATE VIEW v AS SELECT 1",
+        "CREATE FUNCTION f() RETURNS int LANGUAGE sql AS 'SELECT 1'",
+        "CREATE FUNCTION pg_temp.f() RETURNS int LANGUAGE sql AS 'SELECT 1'",
+        "CREATE ROLE mine",
+        "CREATE DATABASE mine",
+        "SET ROLE redra",
+        "SET SESSION AUTHORIZATION redra",
+        "COPY (SELECT 1) TO PROGRAM 'id'",
+        "COPY (SELECT 1) TO '/tmp/redra-was-here'",
+        "SELECT lo_create(0)",
+        "SELECT lo_export(1, '/tmp/redra-was-here')",
+        "SELECT pg_read_file('/etc/passwd')",
+        "TRUNCATE view_claims",
+        "INSERT INTO checkpoints VALUES (1, 'a', 1, 1, 'b')",
+        "UPDATE histories SET name = 'x'",
+        "DELETE FROM view_claims",
+        "TABLE log_events",
+        "TABLE snapshots",
+        "ALTER ROLE redra_reader SUPERUSER",
+        "GRANT SELECT ON log_events TO redra_reader",
+        "DO $$ BEGIN EXECUTE 'TABLE log_events'; END $$",
+        "DO $$ BEGIN PERFORM set_config('role', 'redra', false); END $$",
+    ],
+)
+async def test_address_that_is_handed_out_can_only_read(empty_database_url: str, text: str) -> None:
+    """Another client is not held to one question in a transaction that only reads."""
+    await schema.migrate(empty_database_url)
+    connection = await asyncpg.connect(reader_url(empty_database_url))
+    try:
+        assert await connection.fetchval("SHOW default_transaction_read_only") == "on"
+        assert await connection.fetchval("SHOW statement_timeout") == "1min"
+        await connection.execute("SET default_transaction_read_only = off")
+        with pytest.raises(asyncpg.InsufficientPrivilegeError):
+            await connection.execute(text)
+    finally:
+        await connection.close()
+
+
+async def test_values_of_secrets_are_not_in_the_readable_log(database_url: str) -> None:
+    await say(
+        database_url,
+        "INSERT INTO histories (name, seed, settings, created, parent_revision) "
+        "VALUES ('h', 1, '{}', now(), 0);"
+        'INSERT INTO log_events (history, revision, time, clock, type, "group", resource, '
+        "namespace, name, uid, stamp, object, format, hash) SELECT history, n, now(), now(), "
+        "'ObjectCreated', g, 'secrets', 'default', 's', 'u', '{}', "
+        '\'{"data": {"key": "aHVudGVyMg=="}}\', 1, \'\' '
+        "FROM histories, (VALUES (1, ''), (2, 'other.example.com')) AS v (n, g)",
+    )
+    found = await ask(database_url, 'SELECT "group", object FROM log ORDER BY revision')
+    assert found.rows == (
+        (
+            "",
+            {
+                "apiVersion": "v1",
+                "kind": "Secret",
+                "metadata": {
+                    "name": "s",
+                    "namespace": "default",
+                    "uid": "u",
+                    "resourceVersion": "1",
+                },
+            },
+        ),
+        ("other.example.com", {"data": {"key": "aHVudGVyMg=="}}),
+    )
+
+
+def as_role(url: str, role: str) -> str:
+    parts = urlsplit(url)
+    place = parts.netloc.rpartition("@")[2]
+    return urlunsplit(parts._replace(netloc=f"{role}:{role}@{place}"))
+
+
+async def test_role_that_could_do_more_is_not_asked_as(database_url: str) -> None:
+    with pytest.raises(WrongDatabase, match=r"'redra' is a superuser"):
+        async with queries.open_reader(database_url, DatabaseBounds()):
+            pass
+    name = f"redra_test_{secrets.token_hex(4)}"
+    await say(database_url, f"CREATE ROLE {name} LOGIN PASSWORD '{name}'")
+    url = as_role(database_url, name)
+    try:
+        await reader.prepare(database_url, named=url)
+        async with queries.open_reader(url, DatabaseBounds()) as database:
+            assert (await queries.ask(database, "TABLE histories", rows_max=1)).rows == ()
+        for grant, words in (
+            ("GRANT SELECT ON log_events TO {}", "may read the raw log"),
+            ("GRANT INSERT ON view_claims TO {}", "may write"),
+            ("GRANT pg_read_server_files TO {}", "belongs to pg_read_server_files"),
+        ):
+            await say(database_url, grant.format(name))
+            with pytest.raises(WrongDatabase, match=words):
+                async with queries.open_reader(url, DatabaseBounds()):
+                    pass
+    finally:
+        await say(database_url, f"DROP OWNED BY {name}; DROP ROLE {name}")
+
+
+async def test_owner_who_may_not_make_roles_is_told_what_to_do(empty_database_url: str) -> None:
+    """As on a managed database; a role that is there already, and is not his, is left alone."""
+    owner = f"redra_test_{secrets.token_hex(4)}"
+    await say(empty_database_url, f"CREATE ROLE {owner} LOGIN PASSWORD '{owner}'")
+    url = as_role(empty_database_url, owner)
+    try:
+        await say(empty_database_url, f"GRANT ALL ON SCHEMA public TO {owner}")
+        assert await schema.migrate(url) == schema.newest()
+        with pytest.raises(WrongDatabase, match=r"'redra_reader'.*see REDRA_READER_URL"):
+            async with queries.open_reader(reader_url(url), DatabaseBounds()):
+                pass
+    finally:
+        await say(empty_database_url, f"DROP OWNED BY {owner}; DROP ROLE {owner}")
+
+
+def test_password_of_the_reader_comes_from_that_of_the_owner() -> None:
+    made = reader_url("postgresql://owner:s%40cret@db.example.com:5433/redra?sslmode=require")
+    other = reader_url("postgresql://owner:other@db.example.com:5433/redra?sslmode=require")
+    parts = urlsplit(made)
+    assert (parts.username, parts.hostname, parts.port) == ("redra_reader", "db.example.com", 5433)
+    assert (parts.path, parts.query) == ("/redra", "sslmode=require")
+    assert parts.password is not None
+    assert len(parts.password) == 64
+    assert "cret" not in made
+    assert parts.password != urlsplit(other).password
+    assert reader_url("postgresql://owner@/redra?host=/run") == (
+        "postgresql://redra_reader@/redra?host=/run"
+    )

@@ -1,6 +1,6 @@
 """Connections to one database: a bounded pool whose sessions have bounds of their own."""
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 
@@ -104,10 +104,11 @@ class Database:
 
 @asynccontextmanager
 async def open_database(
-    url: str, bounds: DatabaseBounds = DatabaseBounds()
+    url: str, bounds: DatabaseBounds = DatabaseBounds(), *, session: Mapping[str, str] = {}
 ) -> AsyncIterator[Database]:
     """Connect, check the schema, and close on leaving.
 
+    `session` are settings of PostgreSQL with which each session starts, besides the usual ones.
     Raises LogUnavailable when no server answers, WrongDatabase when the schema is not ours.
     """
     with translated():
@@ -123,7 +124,7 @@ async def open_database(
             timeout=bounds.connect_seconds,
             command_timeout=bounds.statement_seconds + 5.0,
             max_cached_statement_lifetime=0,
-            server_settings=session_settings(bounds),
+            server_settings=session_settings(bounds) | dict(session),
         )
     database = Database(pool, url, bounds)
     try:

@@ -38,6 +38,13 @@ _BY_STATE: dict[str, str] = {
 }
 """Sentences by SQLSTATE. Those of class 08 (connection) have their own below."""
 
+REFUSED_ROLE = (
+    asyncpg.InvalidAuthorizationSpecificationError,
+    asyncpg.InvalidPasswordError,
+    asyncpg.InsufficientPrivilegeError,
+)
+"""What asyncpg raises when a role does not exist, may not log in, or was given no rights."""
+
 _NO_SPACE = "No space left on device"
 
 _NOT_OURS: dict[str, str] = {

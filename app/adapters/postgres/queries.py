@@ -1,6 +1,7 @@
-"""Questions in SQL: one statement in a transaction that can only read."""
+"""Questions in SQL: one statement, of a role that can only read, in a read-only transaction."""
 
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from datetime import datetime
 from decimal import Decimal
@@ -10,11 +11,13 @@ import msgspec
 from asyncpg import Record
 from asyncpg.pool import PoolConnectionProxy
 
-from app.adapters.postgres.database import Database
-from app.domain.errors import InputError
+from app.adapters.postgres import reader
+from app.adapters.postgres.database import Database, DatabaseBounds, open_database
+from app.adapters.postgres.problems import REFUSED_ROLE
+from app.domain.errors import InputError, WrongDatabase
 from app.domain.values import timestamps
 
-_MISTAKES = ("22", "25006", "42", "0A", "21")
+_MISTAKES = ("22", "25001", "25006", "42", "0A", "21")
 """SQLSTATE of what the asker can mend: values, writes, names, syntax, cardinality."""
 
 
@@ -29,6 +32,28 @@ class Found:
     columns: tuple[str, ...]
     rows: tuple[tuple[object, ...], ...]
     cut: bool
+
+
+@asynccontextmanager
+async def open_reader(url: str, bounds: DatabaseBounds) -> AsyncIterator[Database]:
+    """The database at the reader's address.
+
+    Raises WrongDatabase when there is no such role, or when it could do more than read the views.
+    """
+    session = {"default_transaction_read_only": "on"}
+    try:
+        async with open_database(url, bounds, session=session) as database:
+            async with database.connection() as connection:
+                await reader.check(connection)
+            yield database
+    except WrongDatabase as problem:
+        if not isinstance(problem.__cause__, REFUSED_ROLE):
+            raise
+        raise WrongDatabase(
+            f"{problem}: questions are asked as the role {reader.user_of(url)!r}, which "
+            "`redra migrate` makes where it may; where not, see REDRA_READER_URL in "
+            "docs/how-to/incident.md"
+        ) from problem
 
 
 async def ask(database: Database, text: str, *, rows_max: int) -> Found:
@@ -52,8 +77,11 @@ async def _ask(connection: PoolConnectionProxy, text: str, rows_max: int) -> Fou
         statement = await connection.prepare(text)
         columns = statement.get_attributes()
         if not columns:
-            await statement.fetch()
-            return Found(columns=(), rows=(), cut=False)
+            raise InputError(
+                "the statement gives no rows, and only questions are asked",
+                place="SQL",
+                cure="begin it with SELECT, WITH, VALUES, TABLE, SHOW or EXPLAIN",
+            )
         cursor = await statement.cursor()
         records = await cursor.fetch(rows_max + 1)
     is_json = [column.type.name in ("json", "jsonb") for column in columns]

@@ -14,6 +14,7 @@ from pathlib import Path
 import asyncpg
 from asyncpg.pool import PoolConnectionProxy
 
+from app.adapters.postgres import reader as readers
 from app.adapters.postgres.names import view_name
 from app.adapters.postgres.problems import translated
 from app.domain.errors import WrongDatabase
@@ -45,21 +46,34 @@ WHERE relnamespace = current_schema()::regnamespace AND relkind IN ('r', 'p')
 _FILE = re.compile(r"m(\d{4})_\w+\.py")
 
 
-async def migrate(url: str, *, revision: str = "head", lock_timeout_seconds: float = 60.0) -> str:
+async def migrate(
+    url: str,
+    *,
+    revision: str = "head",
+    lock_timeout_seconds: float = 60.0,
+    reader: str = "",
+    reader_statement_seconds: float = 60.0,
+) -> str:
     """Upgrade (or, to an older `revision`, downgrade) the database; returns where it stands.
+
+    At the newest revision the role that asks questions gets its rights (see `reader.py`); `reader`
+    is its address when the settings name one.
 
     Raises WrongDatabase for a database with tables of somebody else or of a newer redra, InputError
     for an unknown revision, LogUnavailable when the database cannot be reached or another migration
     takes longer than the time given.
     """
-    if revision == "head" and await _is_newest(url):
-        return newest()
-    # Loaded here because it takes longer than everything else at a start.
-    from app.adapters.postgres import migrating
+    stands = newest()
+    if revision != "head" or not await _is_newest(url):
+        # Loaded here because it takes longer than everything else at a start.
+        from app.adapters.postgres import migrating
 
-    return await migrating.migrate(
-        url, revision=revision, lock_timeout_seconds=lock_timeout_seconds
-    )
+        stands = await migrating.migrate(
+            url, revision=revision, lock_timeout_seconds=lock_timeout_seconds
+        )
+    if stands == newest():
+        await readers.prepare(url, named=reader, statement_seconds=reader_statement_seconds)
+    return stands
 
 
 async def check(connection: PoolConnectionProxy | asyncpg.Connection) -> None:

@@ -15,6 +15,7 @@ START = 1_767_225_600 * SECOND
 """2026-01-01T00:00:00Z"""
 
 RESOURCES = {
+    "secret": ("", "secrets"),
     "pod": ("", "pods"),
     "node": ("", "nodes"),
     "event": ("", "events"),

@@ -1,6 +1,7 @@
 """The view of objects: what it keeps, and what it lets go."""
 
-from projections.objects import ObjectsProjection
+from app.domain.log.chain import canonical_json
+from projections.objects import TABLE, ObjectsProjection
 from tests.unit.projections.log_of import LogOf
 
 
@@ -33,3 +34,35 @@ def test_hash_is_that_of_the_objects_whether_changes_are_told_or_not() -> None:
     log.put("pod", "ns/late")
     quiet.fold(log.events[-1])
     assert quiet.state_hash() == told.state_hash()
+
+
+def test_row_of_a_secret_names_its_values_and_does_not_hold_them() -> None:
+    view = ObjectsProjection()
+    log = LogOf(view)
+    log.put(
+        "secret",
+        "ns/s",
+        metadata={
+            "annotations": {
+                "note": "kept",
+                "kubectl.kubernetes.io/last-applied-configuration": '{"data":{"a":"hunter2"}}',
+            }
+        },
+        data={"a": "hunter2"},
+        stringData={"b": "hunter2"},
+        type="Opaque",
+    )
+    log.put("secret", "ns/odd", data="hunter2")
+    row = view.row(TABLE.name, ("", "secrets", "ns", "s"))
+    assert row is not None
+    shown = row["object"]
+    assert (shown["data"], shown["stringData"], shown["type"]) == (
+        {"a": None},
+        {"b": None},
+        "Opaque",
+    )
+    assert shown["metadata"]["annotations"] == {"note": "kept"}
+    assert b"hunter2" not in canonical_json(view.row(TABLE.name, ("", "secrets", "ns", "odd")))
+    kept = view.get(log.events[0].key)
+    assert kept is not None
+    assert kept["data"] == {"a": "hunter2"}, "the view itself is what clients read from"

@@ -1,0 +1,202 @@
+"""The role as which questions in SQL are asked: it may read the views, and nothing else.
+
+Whoever asks chooses the statement, so the rights of the session are the border, not the text: a
+superuser's `COPY … TO PROGRAM` runs a program even in a transaction that only reads. The role logs
+in by itself; a session that merely took it on (`SET ROLE`) could lay it down again.
+
+    migration ──▶ prepare ──▶ role exists? ──no──▶ CREATE ROLE ──refused──▶ `redra sql` says so
+                                 │ yes, and it is ours or was named
+                                 ▼
+                              SELECT on views, nothing for everybody else
+
+Its password is derived from that of the database's address: whoever knows the address can ask, and
+no second secret is handed around. Where roles cannot be made, the administrator makes one and its
+address is a setting.
+"""
+
+import hashlib
+import hmac
+from contextlib import suppress
+from urllib.parse import unquote, urlsplit, urlunsplit
+
+import asyncpg
+from asyncpg.pool import PoolConnectionProxy
+
+from app.adapters.postgres.names import view_name
+from app.adapters.postgres.problems import translated
+from app.domain.errors import WrongDatabase
+from projections import all_projections
+
+ROLE = "redra_reader"
+
+SHARED = ("checkpoints", "histories", "log", "redra_schema")
+"""What the role may read beside the view tables: how far these are, names, the readable log."""
+
+_LOCK = 7_263_172_000_002
+"""Advisory lock that lets one process prepare the role at a time."""
+
+READY = """
+SELECT count(*) FROM pg_roles WHERE rolname = $1
+AND NOT has_database_privilege(pg_roles.oid, current_database(), 'TEMP')
+AND NOT EXISTS (
+    SELECT FROM pg_class
+    WHERE relnamespace = current_schema()::regnamespace AND relname = ANY($2)
+      AND NOT has_table_privilege(pg_roles.oid, pg_class.oid, 'SELECT')
+)
+"""
+"""1 when there is the role and it may read everything that it shall."""
+
+IS_OURS = """
+SELECT mine.rolsuper OR pg_has_role(mine.oid, reader.oid, 'MEMBER WITH ADMIN OPTION')
+       OR (mine.rolcreaterole AND current_setting('server_version_num')::integer < 160000)
+FROM pg_roles AS mine, pg_roles AS reader
+WHERE mine.rolname = current_user AND reader.rolname = $1
+"""
+"""Whether the present role administers the reader; no row when there is none."""
+
+POWERS = """
+SELECT string_agg(power, ', ' ORDER BY place, power)
+FROM pg_roles, current_schema() AS used, LATERAL (VALUES
+    (1, CASE WHEN rolsuper THEN 'is a superuser' END),
+    (2, CASE WHEN rolcreaterole THEN 'may make roles' END),
+    (3, CASE WHEN rolcreatedb THEN 'may make databases' END),
+    (4, CASE WHEN rolreplication THEN 'may replicate' END),
+    (5, CASE WHEN rolname ~ '^pg_(read|write|execute)_' THEN 'belongs to ' || rolname END),
+    (6, CASE WHEN has_schema_privilege(pg_roles.oid, used, 'CREATE') THEN 'may make tables' END),
+    (7, CASE WHEN EXISTS (
+        SELECT FROM pg_class
+        WHERE relnamespace = used::regnamespace AND relkind IN ('r', 'p')
+          AND has_table_privilege(pg_roles.oid, pg_class.oid, 'INSERT, UPDATE, DELETE, TRUNCATE')
+    ) THEN 'may write' END),
+    (8, CASE WHEN EXISTS (
+        SELECT FROM pg_class
+        WHERE relnamespace = used::regnamespace AND relkind IN ('r', 'p')
+          AND (relname LIKE 'log\\_%' OR relname IN ('leases', 'signed_heads', 'snapshots'))
+          AND has_table_privilege(pg_roles.oid, pg_class.oid, 'SELECT')
+    ) THEN 'may read the raw log' END)
+) AS powers (place, power)
+WHERE pg_has_role(session_user, pg_roles.oid, 'MEMBER') AND power IS NOT NULL
+"""
+"""What the session's role, or one that it may take on, can do that a reader must not."""
+
+# Only a superuser may take these from everybody; for others the transaction that only reads, which
+# refuses them as well, must do.
+LARGE_OBJECTS = """
+DO $$
+DECLARE
+    function regprocedure;
+BEGIN
+    FOR function IN
+        SELECT oid FROM pg_proc
+        WHERE pronamespace = 'pg_catalog'::regnamespace
+          AND (proname LIKE 'lo\\_%' OR proname IN ('lowrite', 'loread'))
+    LOOP
+        EXECUTE format('REVOKE EXECUTE ON FUNCTION %s FROM PUBLIC', function);
+    END LOOP;
+END
+$$
+"""
+
+
+def reader_url(url: str) -> str:
+    """The address at which the reader logs in, made from that of the database's owner."""
+    parts = urlsplit(url)
+    place = parts.netloc.rpartition("@")[2]
+    password = _password(url)
+    user = f"{ROLE}:{password}" if password else ROLE
+    return urlunsplit(parts._replace(netloc=f"{user}@{place}"))
+
+
+def user_of(url: str) -> str:
+    """The role that an address names; empty when it names none."""
+    return unquote(urlsplit(url).username or "")
+
+
+def relations() -> list[str]:
+    """The names of everything that the reader may read."""
+    declared = (table for projection in all_projections() for table in projection.tables())
+    return sorted({*SHARED, *(view_name(table.name) for table in declared)})
+
+
+async def prepare(url: str, *, named: str = "", statement_seconds: float = 60.0) -> None:
+    """Let the reader read, where this is not so yet; make it, where that is allowed.
+
+    `named` is the address of a reader that the settings name: it is given the rights, not made.
+    `url` is the owner's. A database in which no role can be made is left without.
+    """
+    role = user_of(named) or ROLE
+    with translated():
+        connection = await asyncpg.connect(url, timeout=10.0, command_timeout=60.0)
+        try:
+            if await connection.fetchval(READY, role, relations()):
+                return
+            async with connection.transaction():
+                await connection.execute("SELECT pg_advisory_xact_lock($1)", _LOCK)
+                is_ours = not named and await _make(connection, url, statement_seconds)
+                if is_ours or (named and await connection.fetchval(IS_OURS, role) is not None):
+                    await _give(connection, role)
+        finally:
+            await connection.close(timeout=5.0)
+
+
+async def check(connection: PoolConnectionProxy) -> None:
+    """Raise WrongDatabase when the session could do more than read the views."""
+    powers = await connection.fetchval(POWERS)
+    if powers:
+        user = await connection.fetchval("SELECT session_user")
+        raise WrongDatabase(
+            f"the role {user!r} {powers}; questions are only asked as a role that can do nothing "
+            "but read the views (see REDRA_READER_URL in docs/how-to/incident.md)"
+        )
+
+
+async def _make(connection: asyncpg.Connection, url: str, statement_seconds: float) -> bool:
+    """Make the role, or renew its settings; False when it is not ours and cannot be made."""
+    is_ours = await connection.fetchval(IS_OURS, ROLE)
+    if is_ours is None:
+        try:
+            async with connection.transaction():
+                await connection.execute(f"CREATE ROLE {ROLE} LOGIN")
+        except asyncpg.InsufficientPrivilegeError:
+            return False
+        except (asyncpg.DuplicateObjectError, asyncpg.UniqueViolationError):
+            is_ours = await connection.fetchval(IS_OURS, ROLE)
+        else:
+            is_ours = True
+    if not is_ours:
+        return False
+    password = _password(url)
+    said = f"PASSWORD '{password}'" if password else ""
+    for statement in (
+        f"ALTER ROLE {ROLE} LOGIN {said}",
+        f"ALTER ROLE {ROLE} SET default_transaction_read_only = on",
+        f"ALTER ROLE {ROLE} SET statement_timeout = {round(statement_seconds * 1000)}",
+    ):
+        await connection.execute(statement)
+    return True
+
+
+async def _give(connection: asyncpg.Connection, role: str) -> None:
+    """The rights to read, and none to make anything."""
+    quoted = await connection.fetchval("SELECT quote_ident($1)", role)
+    schema = await connection.fetchval("SELECT quote_ident(current_schema())")
+    database = await connection.fetchval("SELECT quote_ident(current_database())")
+    names = ", ".join(relations())
+    await connection.execute(f"GRANT USAGE ON SCHEMA {schema} TO {quoted}")
+    await connection.execute(f"GRANT SELECT ON {names} TO {quoted}")
+    for statement in (
+        f"REVOKE TEMPORARY ON DATABASE {database} FROM PUBLIC",
+        f"REVOKE CREATE ON SCHEMA {schema} FROM PUBLIC",
+        LARGE_OBJECTS,
+    ):
+        with suppress(asyncpg.InsufficientPrivilegeError):
+            async with connection.transaction():
+                await connection.execute(statement)
+
+
+def _password(url: str) -> str:
+    """The reader's password; empty when the owner's address has none."""
+    password = urlsplit(url).password
+    if not password:
+        return ""
+    return hmac.new(unquote(password).encode(), b"redra reader", hashlib.sha256).hexdigest()
