@@ -14,8 +14,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from app.domain.allocation import Allocation, Allocator, Failure, Quirks
-from app.domain.devices import claims
-from app.domain.devices.claims import ClaimProblem
+from app.domain.controllers import pods
 from app.domain.devices.device_selectors import SelectorCompiler
 from app.domain.log import Event, EventType, ObjectKey, Revision
 from app.domain.objects.schema import Schemas
@@ -252,13 +251,9 @@ class AllocationChecker:
     def _claims_of(self, pod: JsonObject | None, claim: JsonObject) -> list[JsonObject]:
         """The claims of the pod that are not allocated yet, in its order: decided together."""
         found: list[JsonObject] = []
-        for entry in [] if pod is None else json_tree.objects(pod, "spec", "resourceClaims"):
-            try:
-                name = claims.claim_name(pod or {}, entry).name
-            except ClaimProblem:
-                continue
+        for named in () if pod is None else pods.named_claims(pods.facts(pod)):
             namespace = json_tree.text(claim, "metadata", "namespace")
-            key = ObjectKey(GROUP, "resourceclaims", namespace, name or "")
+            key = ObjectKey(GROUP, "resourceclaims", namespace, named.name or "")
             tree = self._views.objects.get(key)
             is_new = tree is not None and all(tree is not other for other in found)
             if tree is not None and is_new and not json_tree.get(tree, "status", "allocation"):

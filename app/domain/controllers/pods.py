@@ -8,10 +8,12 @@ from collections.abc import Iterator
 import msgspec
 
 from app.domain.values import json_tree
-from app.domain.values.json_tree import JsonView
+from app.domain.values.json_tree import JsonObject, JsonView
 
 FINISHED = ("Succeeded", "Failed")
 """The phases in which a pod stays."""
+
+SCHEDULING_GROUP = "scheduling.k8s.io"
 
 RESERVED_MAX = 256
 """How many consumers a claim can have (controllers.md 6.2)."""
@@ -29,7 +31,7 @@ class PodFacts(msgspec.Struct, frozen=True, kw_only=True):
     """The parts of a pod that decide what controllers do with it.
 
     `generated` is `status.resourceClaimStatuses`: entry name to claim name, None for an entry that
-    needs no claim.
+    needs no claim. `group` is the PodGroup that the pod names.
     """
 
     namespace: str
@@ -41,6 +43,7 @@ class PodFacts(msgspec.Struct, frozen=True, kw_only=True):
     entries: tuple[ClaimEntry, ...] = ()
     generated: tuple[tuple[str, str | None], ...] = ()
     extended_claim: str = ""
+    group: str = ""
 
     @property
     def is_done(self) -> bool:
@@ -115,6 +118,9 @@ def _read(tree: JsonView) -> PodFacts:
         entries=_entries(spec) if "resourceClaims" in spec else (),
         generated=generated,
         extended_claim=extended,
+        group=json_tree.text(spec, "schedulingGroup", "podGroupName")
+        if "schedulingGroup" in spec
+        else "",
     )
 
 
@@ -155,9 +161,7 @@ def entry_claim(pod: PodFacts, entry: ClaimEntry) -> EntryClaim:
     for name, claim in pod.generated:
         if name == entry.name:
             return EntryClaim(entry=entry, name=claim, needs_owner=True)
-    return EntryClaim(
-        entry=entry, needs_owner=True, problem=f"{place}: ResourceClaim not created yet"
-    )
+    return EntryClaim(entry=entry, problem=f"{place}: ResourceClaim not created yet")
 
 
 def named_claims(pod: PodFacts) -> Iterator[EntryClaim]:
@@ -188,18 +192,49 @@ def is_for_pod(claim: JsonView, pod: PodFacts) -> bool:
     return namespace == pod.namespace and controller_uid(claim) == pod.uid
 
 
-def owner_problem(claim_namespace: str, claim_name: str, pod: PodFacts) -> str:
-    """Upstream's text for a generated claim that belongs to somebody else."""
+def owner_problem(claim: JsonView, pod: PodFacts, *, accepts_groups: bool = False) -> str:
+    """Upstream's text for a generated claim that belongs to somebody else; empty when it does not.
+
+    With `accepts_groups`, an alpha gate upstream, the claim may be that of the pod's PodGroup.
+    """
+    if is_for_pod(claim, pod):
+        return ""
+    namespace = json_tree.text(claim, "metadata", "namespace")
+    shown = f"ResourceClaim {namespace}/{json_tree.text(claim, 'metadata', 'name')}"
+    place = f"Pod {pod.namespace}/{pod.name}"
+    if namespace != pod.namespace:
+        return f"{shown} is not in the same namespace as {place}"
+    if not accepts_groups or not pod.group:
+        return f"{shown} was not created for {place} (Pod is not owner)"
+    owner = controller_of(claim)
+    group = (json_tree.text(owner, "kind"), json_tree.text(owner, "name"))
+    is_of_group = json_tree.text(owner, "apiVersion").startswith(f"{SCHEDULING_GROUP}/")
+    if is_of_group and group == ("PodGroup", pod.group):
+        return ""
     return (
-        f"ResourceClaim {claim_namespace}/{claim_name} was not created for "
-        f"Pod {pod.namespace}/{pod.name} (Pod is not owner)"
+        f"{shown} was not created for {place} (neither Pod nor PodGroup {pod.group} is the owner)"
     )
 
 
-def is_reserved_for(claim: JsonView, pod_uid: str) -> bool:
-    """True when some reservation has this uid; resource and name are not looked at."""
+def consumer_of(pod: PodFacts) -> JsonObject:
+    """The entry in `status.reservedFor` that stands for the pod."""
+    return {"resource": "pods", "name": pod.name, "uid": pod.uid}
+
+
+def is_reserved_for(claim: JsonView, pod_uid: str, group: str = "") -> bool:
+    """True when some reservation has this uid; resource and name are not looked at.
+
+    A `group`, which upstream accepts behind an alpha gate only, counts by its name.
+    """
     for reference in json_tree.objects(claim, "status", "reservedFor"):
         if reference.get("uid") == pod_uid:
+            return True
+        if (
+            group
+            and reference.get("name") == group
+            and reference.get("resource") == "podgroups"
+            and reference.get("apiGroup") == SCHEDULING_GROUP
+        ):
             return True
     return False
 

@@ -207,8 +207,7 @@ def _reservations(objects: ObjectsReader, pod: PodFacts) -> Iterator[Write]:
             continue
         if not _lacks_reservation(claim, pod):
             continue
-        reference = {"resource": "pods", "name": pod.name, "uid": pod.uid}
-        reserved = [*(claim["status"].get("reservedFor") or ()), reference]
+        reserved = [*(claim["status"].get("reservedFor") or ()), pods.consumer_of(pod)]
         tree = {**claim, "status": {**claim["status"], "reservedFor": reserved}}
         command = UpdateObject(
             key=key, version="v1", tree=tree, subresource="status", options=MANAGER

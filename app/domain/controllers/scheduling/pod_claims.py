@@ -67,8 +67,8 @@ def resolve(
             raise ClaimsNotReady(text)
         if "deletionTimestamp" in tree["metadata"]:
             raise ClaimsNotReady(f'resourceclaim "{named.name}" is being deleted')
-        if named.needs_owner and not pods.is_for_pod(tree, pod):
-            raise ClaimsNotReady(pods.owner_problem(pod.namespace, named.name, pod))
+        if named.needs_owner and (problem := pods.owner_problem(tree, pod)):
+            raise ClaimsNotReady(problem)
         allocation = json_tree.get(tree, "status", "allocation")
         found.append(
             PodClaim(

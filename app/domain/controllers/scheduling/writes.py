@@ -197,11 +197,7 @@ def _reserve_claim(
     status["allocation"] = allocation
     status["reservedFor"] = [
         *json_tree.objects(status, "reservedFor"),
-        {
-            "resource": "pods",
-            "name": json_tree.text(pod, "metadata", "name"),
-            "uid": json_tree.text(pod, "metadata", "uid"),
-        },
+        pods.consumer_of(pods.facts(pod)),
     ]
     tree["status"] = status
     yield UpdateObject(
@@ -212,11 +208,7 @@ def _reserve_claim(
 def _reserve_again(claim: PodClaim, pod: JsonObject) -> UpdateObject:
     metadata = dict(claim.tree["metadata"])
     metadata.pop("resourceVersion", None)
-    entry = {
-        "resource": "pods",
-        "name": json_tree.text(pod, "metadata", "name"),
-        "uid": json_tree.text(pod, "metadata", "uid"),
-    }
+    entry = pods.consumer_of(pods.facts(pod))
     reserved = json_tree.objects(claim.tree, "status", "reservedFor")
     status = {**claim.tree["status"], "reservedFor": [*reserved, entry, entry]}
     tree = {**claim.tree, "metadata": metadata, "status": status}
