@@ -69,12 +69,12 @@ def allocate(
 
     broken = 0
 
-    def look(asked: Any, answer: Any, shown: dict[str, Any]) -> None:
+    def look(case: checking.Case, answer: Any, shown: dict[str, Any]) -> None:
         nonlocal broken
         if explain:
             shown["reasons"] = explanation.explain(answer).tree()
         if check and isinstance(answer, Found):
-            findings = checking.check_answer(asked, answer, shown["allocations"])
+            findings = checking.check(case, shown["allocations"])
             shown["findings"] = checking.findings_tree(findings)
             broken += sum(not found.quirk for found in findings)
 

@@ -20,7 +20,6 @@ from random import Random
 
 from app.domain.allocation import (
     Allocation,
-    Allocator,
     Answer,
     Quirks,
     Variant,
@@ -163,10 +162,10 @@ def _count(case: Case, report: Report) -> None:
     Raises Difference for an allocation that breaks a rule which no known quirk explains.
     """
 
-    def look(asked: Allocator, answer: Answer, shown: dict) -> None:
+    def look(asked: checking.Case, answer: Answer, shown: dict) -> None:
         if not isinstance(answer, Allocation):
             return
-        for found in checking.check_answer(asked, answer, shown["allocations"]):
+        for found in checking.check(asked, shown["allocations"]):
             if not found.quirk:
                 world = json.dumps(case.world, separators=(",", ":"))
                 raise Difference(f"seed {case.seed}: the checker says {found}\n{world}")

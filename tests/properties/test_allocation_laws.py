@@ -38,7 +38,7 @@ def test_every_allocation_passes_the_checker(world: dict) -> None:
         answer = asked.allocate(nodes.node_of(node), given_input["claims"])
         if isinstance(answer, Allocation):
             found = answer.allocation_results(lambda: "share")
-            findings = checking.check_answer(asked, answer, found)
+            findings = checking.check(differences.case_of(given_input, node), found)
             assert not [one for one in findings if not one.quirk], world["name"]
 
 

@@ -8,19 +8,18 @@ from app.domain.devices.inventory import Inventory
 
 DRIVER = "gpu.example.com"
 COMPILER = CelCompiler()
-ALL_ON = Features.of_gates(
-    dict.fromkeys(
-        (
-            "DRAAdminAccess",
-            "DRAConsumableCapacity",
-            "DRADeviceBindingConditions",
-            "DRADeviceTaints",
-            "DRAPartitionableDevices",
-            "DRAPrioritizedList",
-        ),
-        True,
-    )
+GATES = dict.fromkeys(
+    (
+        "DRAAdminAccess",
+        "DRAConsumableCapacity",
+        "DRADeviceBindingConditions",
+        "DRADeviceTaints",
+        "DRAPartitionableDevices",
+        "DRAPrioritizedList",
+    ),
+    True,
 )
+ALL_ON = Features.of_gates(GATES)
 
 
 def device(name: str, **fields: object) -> dict:

@@ -13,6 +13,9 @@ from app.domain.allocation import (
     Variant,
     scenarios,
 )
+from app.domain.allocation.checking import Case
+from app.domain.allocation.quirks import NUMBERS
+from app.domain.allocation.selections import Selections
 from app.domain.devices.cel_selectors import CelCompiler
 from app.domain.devices.inventory import Inventory
 from app.domain.values.json_tree import JsonObject
@@ -24,6 +27,7 @@ LITERAL_STEPS_MAX = 3_000
 PLAIN_STEPS_MAX = 30_000
 TOO_LONG = "too long"
 COMPILER = CelCompiler()
+SELECTS = Selections()
 IGNORED = ("steps", "allocateOneInvocations")
 
 
@@ -91,6 +95,28 @@ def difference(
         if plain["steps"] != steps:
             return f"{plain['steps']} steps, not {steps}"
     return found
+
+
+def case_of(
+    given: dict,
+    node: dict,
+    *,
+    quirks: Quirks | None = None,
+    variant: Variant = Variant.EXPERIMENTAL,
+) -> Case:
+    """What the checker needs to judge an answer for a node of a scenario's input."""
+    return Case(
+        node=node,
+        claims=given["claims"],
+        classes={found["metadata"]["name"]: found for found in given["classes"]},
+        slices=given["slices"],
+        rules=given.get("deviceTaintRules") or (),
+        held=given.get("allocatedClaims") or (),
+        gates=given["features"],
+        variant=variant.value,
+        quirks=frozenset(NUMBERS) - frozenset((quirks or Quirks()).repaired()),
+        selects=SELECTS,
+    )
 
 
 def answers(

@@ -18,8 +18,10 @@ from app.domain.allocation.allocator import (
     Refusal,
     Scope,
 )
+from app.domain.allocation.checking import Case
 from app.domain.allocation.features import Features, Variant
-from app.domain.allocation.quirks import MARKS, UPSTREAM, Quirks
+from app.domain.allocation.quirks import MARKS, NUMBERS, UPSTREAM, Quirks
+from app.domain.allocation.selections import Selections
 from app.domain.allocation.state import AllocatedState
 from app.domain.devices.device_selectors import SelectorCompiler
 from app.domain.devices.inventory import Inventory
@@ -33,8 +35,9 @@ EXPRESSION_MAX = 100_000
 NODES_MAX = 20_000
 PODS_MAX = 100_000
 
-OnAnswer = Callable[[Allocator, Answer, JsonObject], None]
-"""Called with every answer and its output, which it may add to."""
+OnAnswer = Callable[[Case, Answer, JsonObject], None]
+"""Called with every question as the checker has it, the answer and its output, which it may add to.
+"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,8 +55,11 @@ class Settings:
 
 @dataclass(slots=True, kw_only=True, eq=False)
 class _World:
-    """The scenario's cluster, compiled."""
+    """The scenario's cluster, compiled; `given` and `held` are its objects as they came."""
 
+    given: JsonView
+    held: list[JsonObject]
+    selects: Selections
     features: Features
     nodes: Sequence[JsonObject]
     classes: Mapping[str, JsonObject]
@@ -76,6 +82,26 @@ class _World:
             variant=self.settings.variant,
             bounds=self.settings.bounds,
             prune=self.settings.prune,
+        )
+
+    def hold(self, claim: JsonObject) -> None:
+        """Count an allocated claim for the pods that follow."""
+        self.held.append(claim)
+        self.state.add_claim(claim)
+
+    def case(self, node: JsonObject, claims: Sequence[JsonObject], variant: Variant) -> Case:
+        """What the checker needs to judge an answer for the node."""
+        return Case(
+            node=node,
+            claims=claims,
+            classes=self.classes,
+            slices=json_tree.objects(self.given, "slices"),
+            rules=json_tree.objects(self.given, "deviceTaintRules"),
+            held=tuple(self.held),
+            gates=json_tree.mapping(self.given, "features"),
+            variant=variant.value,
+            quirks=frozenset(NUMBERS) - frozenset(self.settings.quirks.repaired()),
+            selects=self.selects,
         )
 
 
@@ -151,7 +177,7 @@ def _pod(world: _World, pod: JsonObject, place: str) -> JsonObject:
     if chosen is not None:
         shown["node"] = chosen["node"]
         for claim, allocation in zip(claims, chosen["allocations"], strict=True):
-            world.state.add_claim({**claim, "status": {"allocation": allocation}})
+            world.hold({**claim, "status": {"allocation": allocation}})
     shown["results"] = results
     return shown
 
@@ -176,7 +202,7 @@ def _ask(
         case Allocation() | Refusal():
             pass
     if world.settings.on_answer is not None:
-        world.settings.on_answer(allocator, answer, shown)
+        world.settings.on_answer(world.case(node, claims, allocator.variant), answer, shown)
     return answer, shown
 
 
@@ -207,13 +233,17 @@ def _world(given: JsonView, settings: Settings) -> _World:
     if features.device_taints:
         for rule in _objects(given, "deviceTaintRules", "input", DEVICES_MAX):
             inventory.put_rule(rule)
+    held = _objects(given, "allocatedClaims", "input", DEVICES_MAX)
     return _World(
+        given=given,
+        held=list(held),
+        selects=Selections(),
         features=features,
         nodes=_objects(given, "nodes", "input", NODES_MAX),
         classes=classes,
         inventory=inventory,
         state=AllocatedState.of_claims(
-            _objects(given, "allocatedClaims", "input", DEVICES_MAX),
+            held,
             consumable_capacity=features.consumable_capacity,
         ),
         settings=settings,

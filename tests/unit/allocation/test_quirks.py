@@ -4,11 +4,14 @@ import pytest
 
 from app.domain.allocation import Failure, Features, Quirks, checking
 from app.domain.allocation.quirks import NOT_SWITCHES
+from tests.worlds import differences
 from tests.worlds.builders import (
+    GATES,
     allocator,
     claim,
     counter_set,
     device,
+    device_class,
     distinct,
     first_available,
     holding,
@@ -33,6 +36,12 @@ def check(slices: list, claims: list, quirk: str, *, broken, repaired, **world) 
         assert taken(asked.allocate(node(), claims)) == broken
         asked = allocator(*slices, prune=prune, quirks=Quirks.named(quirk), **world)
         assert taken(asked.allocate(node(), claims)) == repaired
+
+
+def judged(slices: list, claims: list, *repaired: str) -> checking.Case:
+    """What the checker needs to judge an answer of `check`'s allocators."""
+    given = {"slices": slices, "claims": claims, "classes": [device_class()], "features": GATES}
+    return differences.case_of(given, node(), quirks=Quirks.named(*repaired))
 
 
 def counted(*devices: dict, **amounts: int) -> list:
@@ -184,7 +193,8 @@ def test_q9_a_device_with_admin_access_is_in_use_for_later_claims() -> None:
     )
     asked = allocator(*slices, quirks=Quirks.named("q9"))
     answer = asked.allocate(node(), [admin, normal])
-    assert not checking.check_answer(asked, answer, answer.allocation_results(lambda: ""))
+    case = judged(slices, [admin, normal], "q9")
+    assert not checking.check(case, answer.allocation_results(lambda: "share"))
     assert taken(allocator(*slices).allocate(node(), [normal, admin])) == [["r0: d0"], ["r0: d0"]]
 
 
@@ -392,12 +402,13 @@ def test_q20_what_grew_on_one_device_is_consumed_on_another_and_the_checker_know
         ),
     ]
     half = {"requests": {"memory": "0.5Gi"}}
-    asked = allocator(resource_slice("s", *devices))
-    answer = asked.allocate(node(), [claim(request("r0"), request("r1", 1, capacity=half))])
+    slices = [resource_slice("s", *devices)]
+    claims = [claim(request("r0"), request("r1", 1, capacity=half))]
+    answer = allocator(*slices).allocate(node(), claims)
     found = answer.allocation_results(lambda: "x")
     second = found[0]["devices"]["results"][1]
     assert (second["device"], second["consumedCapacity"]) == ("d1", {"memory": "2560Mi"})
-    findings = checking.check_answer(asked, answer, found)
+    findings = checking.check(judged(slices, claims), found)
     assert [one.quirk for one in findings] == ["q20"]
 
 

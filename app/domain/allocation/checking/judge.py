@@ -1,0 +1,464 @@
+"""Holds allocations against the rules, one by one.
+
+A result that is only right because of a defect of upstream gives a finding that names the quirk.
+"""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+
+from app.domain.allocation.checking import amounts, results, stock, wishes
+from app.domain.allocation.checking.stock import CounterKey, DeviceKey, Holding, Piece, UsablePool
+from app.domain.allocation.checking.wishes import Ask
+from app.domain.values import json_tree
+from app.domain.values.json_tree import JsonObject, JsonView
+
+DEVICES_MAX = 32
+"""How many devices one claim may have."""
+
+Selects = Callable[[str, str, JsonView], bool]
+"""Whether an expression matches a device, given its driver's name and its API object."""
+
+RESULT_FIELDS = frozenset(
+    (
+        "request", "driver", "pool", "device", "adminAccess", "tolerations", "shareID",
+        "consumedCapacity", "bindingConditions", "bindingFailureConditions",
+    )
+)  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Finding:
+    """Something that breaks a rule; `quirk` names the defect of upstream that explains it."""
+
+    claim: str
+    problem: str
+    quirk: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Case:
+    """Everything a result is held against, as API objects.
+
+    `slices` are those of the whole cluster as published, `held` the claims that were allocated
+    before, `claims` those that were allocated together. `gates` are feature gates by name, a gate
+    that is not there is off; `variant` is upstream's allocator, `quirks` the numbers of the defects
+    that it has. `cleaned_configs` is true since 1.37.
+    """
+
+    node: JsonView
+    claims: Sequence[JsonView]
+    classes: Mapping[str, JsonView]
+    slices: Sequence[JsonView]
+    selects: Selects
+    rules: Sequence[JsonView] = ()
+    held: Sequence[JsonView] = ()
+    gates: Mapping[str, bool] = field(default_factory=dict)
+    variant: str = "experimental"
+    quirks: frozenset[str] = frozenset()
+    cleaned_configs: bool = True
+
+    def on(self, *gates: str) -> bool:
+        """Whether all these gates are on."""
+        return all(self.gates.get(gate, False) for gate in gates)
+
+    @property
+    def consumable(self) -> bool:
+        """Whether devices can be shared."""
+        return self.on("DRAConsumableCapacity") and self.variant != "stable"
+
+    @property
+    def binding(self) -> bool:
+        """Whether binding conditions count; they need the gate of device status, too."""
+        has_status = self.gates.get("DRAResourceClaimDeviceStatus", True)
+        return self.on("DRADeviceBindingConditions") and has_status
+
+    @property
+    def lists(self) -> bool:
+        """Whether attributes may be lists."""
+        return self.on("DRAListTypeAttributes") and self.variant == "experimental"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Taken:
+    """One device result, resolved."""
+
+    claim: int
+    ask: Ask
+    piece: Piece
+    pool: UsablePool
+    tree: JsonView
+
+    @property
+    def is_admin(self) -> bool:
+        return self.tree.get("adminAccess") is True
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Claim:
+    """One claim with what it got."""
+
+    key: str
+    tree: JsonView
+    asks: Sequence[Sequence[Ask]]
+    taken: Sequence[_Taken]
+    allocation: JsonView
+
+
+def check(case: Case, allocations: Sequence[JsonView]) -> list[Finding]:
+    """All findings about one AllocationResult per claim; an empty list means they are right."""
+    if len(allocations) != len(case.claims):
+        text = f"{len(allocations)} allocations for {len(case.claims)} claims"
+        return [Finding(claim="", problem=text)]
+    return _Judge(case).check(allocations)
+
+
+def findings_tree(findings: Sequence[Finding]) -> list[JsonObject]:
+    """The findings as JSON."""
+    return [
+        {
+            "claim": found.claim,
+            "problem": found.problem,
+            **({"quirk": found.quirk} if found.quirk else {}),
+        }
+        for found in findings
+    ]
+
+
+class _Judge:
+    """The rules, over one case."""
+
+    def __init__(self, case: Case) -> None:
+        self.case = case
+        reading = stock.Reading(
+            partitionable=case.on("DRAPartitionableDevices"),
+            taints=case.on("DRADeviceTaints"),
+            is_stable=case.variant == "stable",
+            quirks=case.quirks,
+        )
+        rules = case.rules if case.on("DRADeviceTaints") else ()
+        self.pools = stock.usable_pools(case.node, case.slices, rules, reading)
+        self.pieces = {piece.key: (pool, piece) for pool in self.pools for piece in pool.pieces}
+        self.places = {key: number for number, key in enumerate(self.pieces)}
+        self.holding: Holding = stock.holding_of(
+            case.held, consumable=case.on("DRAConsumableCapacity")
+        )
+
+    def check(self, allocations: Sequence[JsonView]) -> list[Finding]:
+        found: list[Finding] = []
+        claims: list[_Claim] = []
+        for number, (tree, allocation) in enumerate(
+            zip(self.case.claims, allocations, strict=True)
+        ):
+            claim, problems = self._resolve(number, tree, allocation)
+            claims.append(claim)
+            found += [Finding(claim=claim.key, problem=text) for text in problems]
+            found += [
+                Finding(claim=claim.key, problem=text, quirk=quirk)
+                for text, quirk in self._of_claim(claim)
+            ]
+        taken = [one for claim in claims for one in claim.taken]
+        keys = [claim.key for claim in claims]
+        for one, text, quirk in (
+            *self._exclusive(taken),
+            *self._capacities(taken),
+            *self._generations(taken),
+        ):
+            problem = f"device {one.piece.text} {text}"
+            found.append(Finding(claim=keys[one.claim], problem=problem, quirk=quirk))
+        return found + list(self._counters(taken))
+
+    def _resolve(
+        self, number: int, tree: JsonView, allocation: JsonView
+    ) -> tuple[_Claim, list[str]]:
+        asks = wishes.asks_of(tree, self.case.classes)
+        named = {ask.name: ask for alternatives in asks for ask in alternatives}
+        taken, problems = [], []
+        for result in json_tree.objects(allocation, "devices", "results"):
+            ask = named.get(json_tree.text(result, "request"))
+            known = self.pieces.get(stock.key_of(result))
+            if ask is None:
+                problems.append(f"there is no request {json_tree.text(result, 'request')}")
+            elif known is None:
+                problems.append(f"device {'/'.join(stock.key_of(result))} is not usable")
+            else:
+                pool, piece = known
+                taken.append(_Taken(claim=number, ask=ask, piece=piece, pool=pool, tree=result))
+        namespace = json_tree.text(tree, "metadata", "namespace")
+        name = json_tree.text(tree, "metadata", "name")
+        key = f"{namespace}/{name}" if namespace else name
+        return _Claim(key=key, tree=tree, asks=asks, taken=taken, allocation=allocation), problems
+
+    def _of_claim(self, claim: _Claim) -> Iterator[tuple[str, str]]:
+        """Problems of one claim by itself, each with the quirk that explains it, if one does."""
+        if len(claim.taken) > DEVICES_MAX:
+            yield f"{len(claim.taken)} devices exceed the limit of {DEVICES_MAX}", ""
+        places = {a.main: n for n, alternatives in enumerate(claim.asks) for a in alternatives}
+        order = [places[one.ask.main] for one in claim.taken]
+        if order != sorted(order):
+            yield "results are not in the order of the requests", ""
+        for alternatives in claim.asks:
+            for text in self._amount(alternatives, claim.taken):
+                yield text, ""
+        for one in claim.taken:
+            for text in self._one(one):
+                yield f"device {one.piece.text}: {text}", ""
+        for constraint in json_tree.objects(claim.tree, "spec", "devices", "constraints"):
+            yield from self._constraint(constraint, claim.taken)
+        for text in self._derived(claim):
+            yield text, ""
+
+    def _amount(self, alternatives: Sequence[Ask], taken: Sequence[_Taken]) -> Iterator[str]:
+        if not alternatives:
+            return
+        main = alternatives[0].main
+        mine = [one for one in taken if one.ask.main == main]
+        chosen = {one.ask.name: one.ask for one in mine}
+        if len(chosen) > 1:
+            yield f"request {main} mixes alternatives {sorted(chosen)}"
+            return
+        if not chosen:
+            # Nothing was taken: right only if one of the alternatives wants nothing.
+            if not any(self._wants_nothing(ask) for ask in alternatives):
+                yield f"request {main} has no devices"
+            return
+        ask = next(iter(chosen.values()))
+        devices = [one.piece.key for one in mine]
+        if ask.takes_all:
+            if devices != self._all(ask):
+                yield f"request {ask.name} does not have all devices, in their order"
+        elif len(mine) != (json_tree.integer(ask.tree, "count") or 0):
+            yield f"request {ask.name} has {len(mine)} of {ask.tree.get('count')} devices"
+        if len(set(devices)) != len(devices):
+            yield f"request {ask.name} has a device twice"
+        # Parity: only upstream's stable allocator looks at permutations of one request's devices.
+        if self.case.variant != "stable" and devices != sorted(
+            devices, key=self.places.__getitem__
+        ):
+            yield f"devices of request {ask.name} are not in the order in which they are listed"
+
+    def _wants_nothing(self, ask: Ask) -> bool:
+        return not self._all(ask) if ask.takes_all else not ask.tree.get("count")
+
+    def _all(self, ask: Ask) -> list[DeviceKey]:
+        return [
+            piece.key
+            for pool in self.pools
+            for piece in pool.pieces
+            if self._is_selectable(ask, piece)
+            and not (self.case.consumable and self._shortage(ask, piece, {}))
+        ]
+
+    def _is_selectable(self, ask: Ask, piece: Piece) -> bool:
+        """Parity: allocator.md 5.1."""
+        if not self.case.binding and piece.tree.get("bindingConditions"):
+            return False
+        if not all(self.case.selects(text, piece.key[0], piece.tree) for text in ask.expressions):
+            return False
+        return stock.is_selected(piece.place, self.case.node)
+
+    def _one(self, one: _Taken) -> Iterator[str]:
+        """What one device result says, field by field."""
+        ask, piece, case = one.ask, one.piece, self.case
+        if not self._is_selectable(ask, piece):
+            yield f"it is not selectable for request {ask.name}"
+        tolerations = json_tree.objects(ask.tree, "tolerations")
+        for taint in piece.taints:
+            if taint.get("effect") in stock.HARD and not stock.is_tolerated(taint, tolerations):
+                yield f"it has the taint {taint.get('key')}:{taint.get('effect')}"
+        if piece.tree.get("consumesCounters") and not case.on("DRAPartitionableDevices"):
+            yield "it consumes counters, which are switched off"
+        for name, expected in results.copies(ask, piece, has_conditions=case.binding):
+            if not results.is_same(one.tree.get(name), expected):
+                yield f"{name} is {one.tree.get(name)}, not {expected}"
+        for name in one.tree.keys() - RESULT_FIELDS:
+            yield f"the field {name} is not known"
+        share = one.tree.get("shareID")
+        if self._is_shared(piece):
+            if not (isinstance(share, str) and share):
+                yield "a share has no shareID"
+        elif share is not None:
+            yield "a whole device has a shareID"
+
+    def _derived(self, claim: _Claim) -> Iterator[str]:
+        """Config and node selector, and fields that are not written."""
+        chosen_by = {one.ask.main: one.ask for one in claim.taken}
+        chosen = [chosen_by.get(found[0].main, found[0]) for found in claim.asks if found]
+        cleaned = self.case.cleaned_configs
+        expected = results.configs(claim.tree, chosen, are_cleaned=cleaned)
+        written = json_tree.get(claim.allocation, "devices", "config")
+        if not results.is_same(written if written is not None else [], expected):
+            yield f"config is {written}, not {expected}"
+        pieces = [one.piece for one in claim.taken]
+        is_stable = self.case.variant == "stable"
+        selector = results.node_selector(self.case.node, pieces, is_stable=is_stable)
+        if not results.is_same(claim.allocation.get("nodeSelector"), selector):
+            yield f"nodeSelector is {claim.allocation.get('nodeSelector')}, not {selector}"
+        yield from (f"the field {n} is not known" for n in results.unknown_fields(claim.allocation))
+
+    def _constraint(
+        self, constraint: JsonView, taken: Sequence[_Taken]
+    ) -> Iterator[tuple[str, str]]:
+        names = json_tree.texts(constraint, "requests")
+        concerned = [one for one in taken if not names or wishes.names_it(names, one.ask)]
+        matching = constraint.get("matchAttribute")
+        name = matching if matching is not None else constraint.get("distinctAttribute")
+        values = []
+        for one in concerned:
+            value = wishes.attribute(one.piece.tree, one.piece.key[0], str(name))
+            if value is None:
+                yield f"device {one.piece.text} has no attribute {name}", ""
+                return
+            values.append(value)
+        if len(values) < 2:
+            return
+        lists = self.case.lists
+        if matching is not None:
+            if not wishes.have_common_value(values, lists=lists):
+                yield f"the devices do not have a common value of {name}", ""
+        elif wishes.two_agree(values, lists=lists):
+            mains = [one.ask.main for one in concerned]
+            explained = len(set(mains)) != len(mains) and "q6" in self.case.quirks
+            yield f"two devices share a value of {name}", "q6" if explained else ""
+
+    def _is_shared(self, piece: Piece) -> bool:
+        return self.case.consumable and piece.tree.get("allowMultipleAllocations") is True
+
+    def _exclusive(self, taken: Sequence[_Taken]) -> Iterator[tuple[_Taken, str, str]]:
+        """No device is taken as a whole twice. Parity: allocator.md 5.2 and 5.4."""
+        earlier: dict[DeviceKey, list[_Taken]] = {}
+        for one in taken:
+            if not one.is_admin and one.piece.key in self.holding.whole:
+                yield one, "is allocated already", ""
+            if self._is_shared(one.piece):
+                continue
+            for other in earlier.setdefault(one.piece.key, []):
+                # With quirk q9 a device taken with admin access is in use for what follows.
+                may_be = one.is_admin or (other.is_admin and "q9" not in self.case.quirks)
+                if one.claim == other.claim or not may_be:
+                    yield one, "is taken twice", ""
+            earlier[one.piece.key].append(one)
+
+    def _counters(self, taken: Sequence[_Taken]) -> Iterator[Finding]:
+        """Counters of a pool suffice; a shared device draws them once. Parity: allocator.md 7."""
+        drawn: dict[tuple[str, str], dict[CounterKey, Fraction]] = {}
+        pools = {}
+        counted: set[DeviceKey] = set()
+        for one in taken:
+            key = one.piece.key
+            if self._is_shared(one.piece) and (key in counted or key in self.holding.shared):
+                continue
+            counted.add(key)
+            pools[one.pool.key] = one.pool
+            mine = drawn.setdefault(one.pool.key, {})
+            for counter, amount in one.piece.consumes.items():
+                mine[counter] = mine.get(counter, Fraction(0)) + amount
+        for pool_key, wanted in drawn.items():
+            left = pools[pool_key].left(self.holding)
+            place = "/".join(pool_key)
+            for used, amount in wanted.items():
+                if amount > left.get(used, amount):
+                    yield Finding(
+                        claim="",
+                        problem=f"counter {used[1]} of set {used[0]} in pool {place} is overdrawn",
+                        quirk=self._explains_counters(pools[pool_key]),
+                    )
+
+    def _explains_counters(self, pool: UsablePool) -> str:
+        """The quirk that lets a pool be overdrawn: books that are shared, or not kept."""
+        names = {
+            json_tree.text(tree, "spec", "driver")
+            for tree in self.case.slices
+            if json_tree.text(tree, "spec", "pool", "name") == pool.key[1]
+        }
+        if "q3" in self.case.quirks and (len(names) > 1 or not pool.is_whole):
+            return "q3"
+        gives_without_amounts = any(
+            self._is_shared(piece) and not piece.tree.get("capacity") for piece in pool.pieces
+        )
+        return "q7" if "q7" in self.case.quirks and gives_without_amounts else ""
+
+    def _capacities(self, taken: Sequence[_Taken]) -> Iterator[tuple[_Taken, str, str]]:
+        """Amounts are rounded by the policy, written down, and fit. Parity: allocator.md 8."""
+        before: dict[DeviceKey, dict[str, Fraction]] = {}
+        grows = "q20" if "q20" in self.case.quirks and self._may_grow() else ""
+        for one in taken:
+            written = one.tree.get("consumedCapacity")
+            shared = self._is_shared(one.piece)
+            if not self.case.consumable or not shared:
+                if written is not None:
+                    yield one, "is taken as a whole and consumes capacity", ""
+                if self.case.consumable and (text := self._shortage(one.ask, one.piece, {})):
+                    yield one, text, ""
+                continue
+            mine = before.setdefault(one.piece.key, {})
+            if text := self._shortage(one.ask, one.piece, mine):
+                yield one, text, grows
+            expected = self._consumption(one.ask, one.piece)
+            if _amounts_of(written) != (expected or None):
+                yield one, f"consumes {written}, not {_texts(expected)}", grows
+            for name, amount in expected.items():
+                mine[name] = mine.get(name, Fraction(0)) + amount
+
+    def _consumption(self, ask: Ask, piece: Piece) -> dict[str, Fraction]:
+        return {
+            name: amounts.consumed(capacity, ask.capacity.get(name))
+            for name, capacity in json_tree.mapping(piece.tree, "capacity").items()
+        }
+
+    def _shortage(self, ask: Ask, piece: Piece, mine: Mapping[str, Fraction]) -> str:
+        """Why the device has too little for the request, beside what this call has taken of it."""
+        capacities = json_tree.mapping(piece.tree, "capacity")
+        for name in ask.capacity:
+            if name not in capacities:
+                return f"does not define capacity {name}"
+        held = self.holding.consumed.get(piece.key, {})
+        for name, amount in self._consumption(ask, piece).items():
+            if amounts.breaks_policy(capacities[name], amount):
+                return f"capacity {name} breaks its request policy"
+            total = amount + held.get(name, Fraction(0)) + mine.get(name, Fraction(0))
+            if total > amounts.read(capacities[name].get("value")):
+                return f"capacity {name} is overdrawn"
+        return ""
+
+    def _may_grow(self) -> bool:
+        """Whether some requested amount is of a form that checking enlarges (quirk q20)."""
+        return any(
+            _is_long(amount)
+            for claim in self.case.claims
+            for alternatives in wishes.asks_of(claim, self.case.classes)
+            for ask in alternatives
+            for amount in ask.capacity.values()
+        )
+
+    def _generations(self, taken: Sequence[_Taken]) -> Iterator[tuple[_Taken, str, str]]:
+        seen: set[tuple[str, str]] = set()
+        for one in taken:
+            pool = one.pool
+            if pool.newer is not None and pool.key not in seen:
+                seen.add(pool.key)
+                text = f"is of generation {pool.generation} while {pool.newer} is published"
+                yield one, text, "q12"
+
+
+def _amounts_of(written: object) -> dict[str, Fraction] | None:
+    """The amounts in a result; no amounts where something else stands."""
+    if not isinstance(written, Mapping) or None in written.values():
+        return None if written is None else {}
+    try:
+        return {name: amounts.read(amount) for name, amount in written.items()}
+    except ValueError:
+        return {}
+
+
+def _texts(expected: Mapping[str, Fraction]) -> dict[str, str]:
+    return {name: str(amount) for name, amount in expected.items()}
+
+
+def _is_long(amount: object) -> bool:
+    """Whether a quantity may be kept in decimal form: fractions and large numbers with a binary
+    suffix, and very many digits. Parity: allocator.md 12.2.
+    """
+    text = str(amount).strip().lstrip("+-")
+    digits = sum(char.isdigit() for char in text)
+    return digits > 12 or (text.endswith("i") and ("." in text or digits > 2))

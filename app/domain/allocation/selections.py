@@ -1,0 +1,36 @@
+"""Whether an expression matches a device as it stands in its slice; what the checker is given.
+
+Beside the selectors of the search: without compiled devices, without masks, one device at a time.
+"""
+
+from app.domain.cel import STORED, CompileError, DeviceInput, Program, compile_expression
+from app.domain.values import json_tree
+from app.domain.values.json_tree import JsonView
+
+
+class Selections:
+    """Answers by expression; compiles each once."""
+
+    def __init__(self) -> None:
+        self._programs: dict[str, Program | None] = {}
+
+    def __call__(self, expression: str, driver: str, device: JsonView) -> bool:
+        """True for a match. What does not compile, and what fails, matches nothing."""
+        if expression not in self._programs:
+            try:
+                program = compile_expression(expression, environment=STORED)
+            except CompileError:
+                self._programs[expression] = None
+            else:
+                self._programs[expression] = program
+        found = self._programs[expression]
+        if found is None:
+            return False
+        shown = DeviceInput(
+            driver=driver,
+            attributes=json_tree.mapping(device, "attributes"),
+            capacity=json_tree.mapping(device, "capacity"),
+            allow_multiple_allocations=device.get("allowMultipleAllocations") is True,
+        )
+        outcome = found.evaluate(shown)
+        return outcome.error is None and outcome.match is True

@@ -1,0 +1,50 @@
+"""Judges share no code with what they judge: each may import only what is named here."""
+
+import ast
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+
+JUDGES = {
+    # Whether an allocation is right; asked by `redra allocate --check` and by tests.
+    "app/domain/allocation/checking": (
+        "app.domain.allocation.checking",
+        "app.domain.values.json_tree",
+    ),
+}
+"""Folder or module of each judge, and the only modules of ours that it may import."""
+
+OURS = ("app", "projections", "tests", "bench")
+
+
+def modules(place: str) -> list[Path]:
+    path = ROOT / place
+    return sorted(path.rglob("*.py")) if path.is_dir() else [path]
+
+
+def imported(path: Path) -> set[str]:
+    """The modules that a file imports, `from package import module` as `package.module`."""
+    found: set[str] = set()
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            found.update(alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            assert not node.level, f"{path}: relative imports hide where they lead"
+            found.update(f"{node.module}.{alias.name}" for alias in node.names)
+    return {name for name in found if name.partition(".")[0] in OURS}
+
+
+@pytest.mark.parametrize("place", JUDGES)
+def test_judge_imports_nothing_of_what_it_judges(place: str) -> None:
+    allowed = JUDGES[place]
+    files = modules(place)
+    assert files
+    for path in files:
+        shared = {
+            name
+            for name in imported(path)
+            if not any(name == one or name.startswith(f"{one}.") for one in allowed)
+        }
+        assert not shared, f"{path.relative_to(ROOT)} shares {sorted(shared)}"

@@ -1,0 +1,104 @@
+"""What the checker reads by itself: quantities, amounts, node selection."""
+
+from fractions import Fraction
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from app.domain.allocation.checking import amounts, stock
+from app.domain.values import quantity
+from app.domain.values.quantity import QuantityError
+
+NUMBERS = [
+    ("1Gi", Fraction(2**30)),
+    ("1.5Gi", Fraction(3 * 2**29)),
+    ("100m", Fraction(1, 10)),
+    ("2e3", Fraction(2000)),
+    ("1E", Fraction(10**18)),
+    ("0.1n", Fraction(1, 10**9)),
+    ("-0.5", Fraction(-1, 2)),
+    ("16Ei", Fraction(2**63 - 1)),
+    (7, Fraction(7)),
+    (None, Fraction(0)),
+]
+
+
+@pytest.mark.parametrize(("written", "number"), NUMBERS)
+def test_quantity_is_read_as_an_exact_number(written: object, number: Fraction) -> None:
+    assert amounts.read(written) == number
+
+
+@pytest.mark.parametrize("text", ["", " ", "1K", "1 Gi", "1.2.3", "Gi1", "1e", "x", "1m3"])
+def test_what_is_no_quantity_is_refused(text: str) -> None:
+    with pytest.raises(ValueError, match="is not a quantity"):
+        amounts.read(text)
+
+
+SUFFIXES = ["", "n", "u", "m", "k", "M", "G", "T", "Ki", "Mi", "Gi", "Ti", "e2", "e-3", "E1"]
+
+
+@given(st.from_regex(r"[+-]?[0-9]{1,9}(\.[0-9]{0,9})?", fullmatch=True), st.sampled_from(SUFFIXES))
+def test_both_readers_of_quantities_agree(digits: str, suffix: str) -> None:
+    text = digits + suffix
+    try:
+        expected = quantity.parse(text).nanos
+    except QuantityError:
+        with pytest.raises(ValueError, match="is not a quantity"):
+            amounts.read(text)
+    else:
+        assert amounts.read(text) * 10**9 == expected
+
+
+RANGE = {"validRange": {"min": "2", "step": "2", "max": "4"}, "default": "2"}
+VALUES = {"validValues": ["1", "4"], "default": "1"}
+CONSUMED = [
+    (RANGE, None, 2, False),
+    (RANGE, "1", 2, False),
+    (RANGE, "3", 4, False),
+    (RANGE, "6", 6, True),
+    (VALUES, "2", 4, False),
+    (VALUES, "5", 5, True),
+    (None, "3", 3, False),
+    (None, None, 10, False),
+]
+
+
+@pytest.mark.parametrize(("policy", "asked", "amount", "breaks"), CONSUMED)
+def test_amount_follows_the_policy(
+    policy: dict | None, asked: str | None, amount: int, breaks: bool
+) -> None:
+    capacity = {"value": "10"} | ({"requestPolicy": policy} if policy else {})
+    found = amounts.consumed(capacity, asked)
+    assert found == amount
+    assert amounts.breaks_policy(capacity, found) is breaks
+
+
+NODE = {"metadata": {"name": "n", "labels": {"zone": "a", "rank": "3"}}}
+
+
+def selection(operator: str, *values: str, key: str = "zone") -> dict:
+    requirement = {"key": key, "operator": operator, "values": list(values)}
+    return {"nodeSelector": {"nodeSelectorTerms": [{"matchExpressions": [requirement]}]}}
+
+
+SELECTIONS = [
+    ({"nodeName": "n"}, True),
+    ({"nodeName": "m", "allNodes": True}, False),
+    ({"allNodes": True}, True),
+    ({}, False),
+    (selection("In", "a", "b"), True),
+    (selection("NotIn", "a"), False),
+    (selection("NotIn", "a", key="absent"), True),
+    (selection("Exists"), True),
+    (selection("DoesNotExist"), False),
+    (selection("Gt", "2", key="rank"), True),
+    (selection("Lt", "3", key="rank"), False),
+    (selection("Gt", "2", key="zone"), False),
+    ({"nodeSelector": {"nodeSelectorTerms": [{}]}}, False),
+]
+
+
+@pytest.mark.parametrize(("place", "is_chosen"), SELECTIONS)
+def test_node_is_chosen_by_name_flag_or_selector(place: dict, is_chosen: bool) -> None:
+    assert stock.is_selected(place, NODE) is is_chosen
