@@ -42,6 +42,7 @@ format: install ## Put all code into the one format
 fuzz: install ## Send and build what nobody meant; each fuzzer with FUZZ_SEED
 	@$(BIN)/python -m tests.fuzz bodies --cases 12000 --seed $(FUZZ_SEED)
 	@$(BIN)/python -m tests.fuzz api --cases 9000 --seed $(FUZZ_SEED)
+	@$(BIN)/python -m tests.fuzz requests --cases 12000 --seed $(FUZZ_SEED)
 	@$(BIN)/python -m tests.fuzz live --cases 1500 --seed $(FUZZ_SEED)
 	@$(BIN)/python -m tests.fuzz recordings --cases 2000 --seed $(FUZZ_SEED)
 	@$(BIN)/python -m tests.fuzz worlds --cases 20000 --seed $(FUZZ_SEED)

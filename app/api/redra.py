@@ -1,5 +1,6 @@
 """`/redra/v1`: histories, the log, views, decisions, health."""
 
+import math
 from collections.abc import AsyncGenerator, Awaitable, Callable
 
 import anyio
@@ -25,6 +26,8 @@ from app.service.runtime import HistoryRuntime
 
 _LINES = b"application/x-ndjson"
 _KEPT_VIEWS_MAX = 64
+_FOLLOW_SECONDS = 60.0
+"""How long a follower waits for events at once."""
 
 
 class RedraApi:
@@ -40,6 +43,7 @@ class RedraApi:
 
     async def answer(self, request: Request) -> Answer | Stream:
         """The response; 404 for paths that are not served. Raises Rejected."""
+        _check_query(request)
         parts = [part for part in request.path.split("/") if part][1:]
         if parts[:1] != ["v1"]:
             return status.page_not_found()
@@ -125,7 +129,10 @@ class RedraApi:
         until = await self._until(request, runtime)
         limit = _integer(request, "limit", 2**62)
         if request.flag("follow"):
-            return Stream(chunks=_follow(runtime, Revision(after)), content_type=_LINES)
+            seconds = _integer(request, "timeoutSeconds", 0)
+            return Stream(
+                chunks=_follow(runtime, Revision(after), limit, seconds), content_type=_LINES
+            )
         return Stream(
             chunks=_read(runtime, Revision(after), until, limit, self._limits.log_page_max),
             content_type=_LINES,
@@ -256,10 +263,28 @@ async def _read(
         await anyio.lowlevel.checkpoint()
 
 
-async def _follow(runtime: HistoryRuntime, after: Revision) -> AsyncGenerator[bytes, None]:
+async def _follow(
+    runtime: HistoryRuntime, after: Revision, limit: int, seconds: int
+) -> AsyncGenerator[bytes, None]:
+    """Events as they come: at most `limit`, and for `seconds` unless that is 0."""
+    end = anyio.current_time() + seconds if seconds else math.inf
     with runtime.subscribe(after=after) as subscription:
-        async for events in subscription:
-            yield b"".join([event_line(event) for event in events])
+        while limit > 0:
+            left = end - anyio.current_time()
+            if left <= 0:
+                return
+            waiting = min(left, _FOLLOW_SECONDS)
+            events = await subscription.catch_up() or await subscription.next_batch(waiting)
+            if events:
+                yield b"".join([event_line(event) for event in events[:limit]])
+                limit -= len(events)
+
+
+def _check_query(request: Request) -> None:
+    """Raise BadRequest for a parameter that holds the character 0: no name has it."""
+    for name, values in request.query.items():
+        if any("\0" in value for value in values):
+            raise BadRequest(f"the parameter {name[:64]!r} holds the character 0")
 
 
 def _decision(row: dict[str, object]) -> models.Decision:

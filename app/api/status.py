@@ -14,6 +14,7 @@ from app.domain.errors import (
     InputError,
     LogError,
     LogUnavailable,
+    NotStorable,
     RedraError,
     Rejected,
 )
@@ -66,7 +67,7 @@ def status_of(problem: RedraError) -> JsonObject:
             return tree | {"metadata": {"continue": token}}
         case Rejected():
             return failure(problem.code, problem.reason, problem.message, details=_details(problem))
-        case InputError():
+        case InputError() | NotStorable():
             return failure(400, "BadRequest", str(problem))
         case LogUnavailable():
             return failure(

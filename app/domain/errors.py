@@ -21,6 +21,7 @@
     │   ├── StaleLease              the writer's lease has been taken over; it must stop
     │   ├── LogUnavailable          no connection, disk full, time-out; retry when the cause is gone
     │   ├── WrongDatabase           the database is not ours or not at our schema version
+    │   ├── NotStorable             a text, number or time that no database holds
     │   ├── ChainBroken             a stored event does not fit its hash; names the revision
     │   └── HistoryBroken           a history cannot be folded; the others are served
     └── InputError                  a file, an argument or a setting; names place and cure
@@ -232,6 +233,10 @@ class LogUnavailable(LogError):
 
 class WrongDatabase(LogError):
     """The database is not ours, or its schema is older or newer than this program."""
+
+
+class NotStorable(LogError):
+    """A text, number or time lies beyond what the database holds. Cure: ask for another one."""
 
 
 @dataclass(eq=False)

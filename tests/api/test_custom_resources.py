@@ -585,3 +585,45 @@ async def test_create_is_refused_while_the_definition_ends():
         assert refused["message"] == (
             "create not allowed while custom resource definition is terminating"
         )
+
+
+@pytest.mark.parametrize("value", ["x", 5, [], [1], True, {"labels": "x"}, {"name": 5}])
+@pytest.mark.parametrize("part", ["", "/status", "/scale"])
+@pytest.mark.parametrize(
+    "kind", ["merge-patch+json", "json-patch+json", "apply-patch+yaml?fieldManager=m"]
+)
+async def test_metadata_of_another_type_is_refused(kind, part, value):
+    kind, _, query = kind.partition("?")
+    body = {"apiVersion": "example.com/v1", "kind": "Widget", "metadata": value}
+    if kind == "json-patch+json":
+        body = [{"op": "replace", "path": "/metadata", "value": value}]
+    async with serving() as server:
+        await server.post(CRDS, definition())
+        before = await server.post(WIDGETS, widget())
+        path = f"{WIDGETS}/w{part}?{query}"
+        answer = await server.raw("PATCH", path, body, content_type=f"application/{kind}")
+        assert answer.status_code in (400, 415, 422), answer.text
+        assert await server.get(f"{WIDGETS}/w") == before
+
+
+async def test_scale_of_wrong_types_is_refused():
+    async with serving() as server:
+        await server.post(CRDS, definition())
+        await server.post(WIDGETS, widget())
+        for body in (
+            {"metadata": {"resourceVersion": 5}},
+            {"spec": "x"},
+            {"spec": {"replicas": ""}},
+        ):
+            refused = await server.patch(f"{WIDGETS}/w/scale", body, 400)
+            assert "cannot be handled as a Widget" in refused["message"]
+
+
+async def test_patch_of_the_metadata_to_null_keeps_it():
+    async with serving() as server:
+        await server.post(CRDS, definition())
+        before = await server.post(WIDGETS, widget())
+        body = [{"op": "replace", "path": "/metadata", "value": None}]
+        await server.patch(f"{WIDGETS}/w", body, kind="json-patch+json")
+        after = await server.get(f"{WIDGETS}/w")
+        assert after["metadata"]["uid"] == before["metadata"]["uid"]

@@ -68,6 +68,23 @@ async def test_events_are_bounded():
         assert len(answer.text.splitlines()) == 1
 
 
+async def test_followed_events_end_at_their_limit_and_time():
+    async with serving() as server:
+        async with server.watch(f"{HISTORY}/events?follow=true&limit=2") as following:
+            assert [(await following.line())["revision"] for _ in range(2)] == [1, 2]
+            assert await following.end() == b""
+        async with server.watch(f"{HISTORY}/events?follow=true&timeoutSeconds=1") as following:
+            await following.line()
+            await following.end()
+
+
+@pytest.mark.parametrize("part", ["why?kind=pod&name=x&namespace=%00", "decisions?name=a%00b"])
+async def test_parameter_with_the_character_0_is_refused(part):
+    async with serving() as server:
+        refused = await server.get(f"{HISTORY}/{part}", 400)
+        assert "the character 0" in refused["message"]
+
+
 async def test_events_can_be_followed():
     async with (
         serving() as server,

@@ -1,4 +1,4 @@
-"""The cases of `bodies` against a real process: `python -m tests.fuzz live --cases N --seed S`.
+"""The cases of `bodies` and `requests` against real processes: `python -m tests.fuzz live …`.
 
 Everything that the process in process lacks takes part: the HTTP parser, PostgreSQL, controllers
 and emulated kubelets that look at what was stored. Afterwards the process must end well and have
@@ -9,12 +9,14 @@ import json
 import subprocess
 import sys
 import tempfile
+from collections import Counter
 from pathlib import Path
+from urllib.parse import quote
 
 import httpx
 
 from tests.acceptance.server_process import ROOT, ServerProcess
-from tests.fuzz.bodies import Cases, send_cases
+from tests.fuzz import bodies, requests
 from tests.fuzz.target import Answered, Judge
 
 MEMORY_MAX = 1024 * 1024
@@ -31,14 +33,15 @@ class LiveTarget:
 
     def send(self, sent):
         """Send one request; watches, which take their time, are left to the other fuzzers."""
-        if "watch" in sent.query:
+        if "watch" in sent.query or "follow" in sent.query or not _can_be_sent(sent):
             return None
         headers = {name: value.encode("latin-1", "replace") for name, value in sent.headers.items()}
+        headers.pop("content-length", None)
+        # A path that is escaped already stays as it is.
+        target = quote(sent.path, safe="/%@:;").encode() + b"?" + sent.query.encode()
+        url = self._client.base_url.copy_with(raw_path=target)
         try:
-            answer = self._client.request(
-                sent.method, httpx.URL(path=sent.path, query=sent.query.encode()),
-                content=sent.body, headers=headers,
-            )  # fmt: skip
+            answer = self._client.request(sent.method, url, content=sent.body, headers=headers)
         except httpx.TransportError as problem:
             raise AssertionError(f"no answer ({problem!r})\n  sent: {sent}") from problem
         answered = Answered(
@@ -57,26 +60,44 @@ class LiveTarget:
         assert used < MEMORY_MAX
 
 
+CASES = {"bodies": bodies.Cases, "requests": requests.Cases}
+
+
 def run(*, cases, seed):
-    """Send `cases` cases to one process; raises the first Finding.
+    """Send `cases` cases of both fuzzers, each to a process of its own; raises the first Finding.
 
     Returns how often each code was answered.
     """
-    with tempfile.TemporaryDirectory() as name:
-        server = ServerProcess(Path(name))
+    codes = Counter()
+    for name in CASES:
+        codes += run_one(name, cases=(cases + 1) // 2, seed=seed)
+    return codes
+
+
+def run_one(name, *, cases, seed):
+    """Send `cases` cases of one fuzzer to one process."""
+    with tempfile.TemporaryDirectory() as folder:
+        server = ServerProcess(Path(folder))
         server.start()
         try:
             with server.client() as client:
                 found = LiveTarget(server, client)
-                sending = send_cases(found, Cases(seed))
+                sending = bodies.send_cases(found, CASES[name](seed))
                 for _ in range(cases):
                     next(sending)
-                found.settle(f"live, seed {seed}, {cases} cases")
+                found.settle(f"live {name}, seed {seed}, {cases} cases")
         finally:
             server.end()
         assert "Traceback" not in server.log.read_text(), server.log.read_text()[-8_000:]
         _check_history(server.data)
     return found.judge.codes
+
+
+def _can_be_sent(sent):
+    """Whether an HTTP client takes it: what the parser refuses is for the tests of connections."""
+    return sent.method.isupper() and all(
+        value.isprintable() and value == value.strip() for value in sent.headers.values()
+    )
 
 
 def _check_history(data):

@@ -6,7 +6,7 @@ that some were stored and some refused, for several reasons.
 
 import pytest
 
-from tests.fuzz import api, bodies, live, recordings
+from tests.fuzz import api, bodies, live, recordings, requests
 
 WORTHWHILE = {200, 201, 400, 404, 409, 422}
 
@@ -19,6 +19,11 @@ def test_damaged_bodies_are_taken_or_refused():
 def test_requests_of_the_served_documents_are_taken_or_refused():
     codes = api.run(cases=100, seed=2026, places=("apis/resource.k8s.io/v1alpha3",))
     assert set(codes) >= WORTHWHILE
+
+
+def test_odd_requests_are_taken_or_refused():
+    codes = requests.run(cases=400, seed=2026)
+    assert set(codes) >= WORTHWHILE | {405, 406, 415}
 
 
 @pytest.mark.timeout(120)

@@ -56,10 +56,11 @@ def read(source: ByteSource, number: int, options: ReadOptions, notes: Notes) ->
         seen += 1
         try:
             times = _times(event, f"{source.name}:{position}")
+            records = _readable(event, state, options, notes, source.name, position)
         except InputError as problem:
             notes.refuse(problem)
             continue
-        for record in _records(event, state, options, notes, source.name):
+        for record in records:
             index += 1
             yield _placed(record, event, times, position, (number, index), state)
     if seen and not index:
@@ -76,6 +77,23 @@ def read(source: ByteSource, number: int, options: ReadOptions, notes: Notes) ->
         )
     if state.unseen:
         notes.add(f"{source.name}: {state.unseen} writes were recorded without their body")
+
+
+def _readable(
+    event: AuditEvent,
+    state: _State,
+    options: ReadOptions,
+    notes: Notes,
+    source: str,
+    position: str,
+) -> list[tuple[Outcome, ObjectRef, str]]:
+    """What the event tells. Raises InputError for a body that cannot be read."""
+    try:
+        return list(_records(event, state, options, notes, source))
+    except (ValueError, RecursionError) as problem:
+        raise InputError(
+            f"a body of the event cannot be read: {problem}", place=f"{source}:{position}"
+        ) from problem
 
 
 def _records(

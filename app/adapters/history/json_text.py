@@ -59,6 +59,9 @@ def decode_sequence(content: bytes, place: str, limits: ImportLimits) -> Iterato
             value, end = decoder.raw_decode(text, at)
         except json.JSONDecodeError as problem:
             raise InputError(f"it is not JSON: {problem.msg}", place=f"{place}:{line}") from problem
+        except ValueError as problem:
+            # A number of more digits than Python reads.
+            raise InputError(f"it is not JSON: {problem}", place=f"{place}:{line}") from problem
         except RecursionError as problem:
             raise _too_deep(f"{place}:{line}", limits) from problem
         if _depth(value) > limits.depth_max:

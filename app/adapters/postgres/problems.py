@@ -4,8 +4,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 import asyncpg
+from asyncpg.exceptions._base import DataError as UnusableArgument
 
-from app.domain.errors import LogError, LogUnavailable, WrongDatabase
+from app.domain.errors import LogError, LogUnavailable, NotStorable, WrongDatabase
 
 Unreachable = (
     OSError,
@@ -59,10 +60,17 @@ _NOT_OURS: dict[str, str] = {
     "XX002": "the database says that an index is damaged; reindex it",
 }
 
+_NOT_STORABLE: dict[str, str] = {
+    "22021": "a text holds a character that the database cannot",
+    "22P05": "a text holds a character that the database cannot",
+    "22003": "a number is beyond what the database holds",
+    "22008": "a time is beyond what the database holds",
+}
+
 
 @contextmanager
 def translated() -> Iterator[None]:
-    """Turn what the driver raises inside into LogUnavailable or WrongDatabase."""
+    """Turn what the driver raises inside into LogUnavailable, WrongDatabase or NotStorable."""
     try:
         yield
     except Unreachable as problem:
@@ -78,6 +86,8 @@ def translate(problem: BaseException) -> LogError:
         state = problem.sqlstate or ""
         if state in _NOT_OURS:
             return WrongDatabase(f"{_NOT_OURS[state]} ({problem})")
+        if state in _NOT_STORABLE:
+            return NotStorable(f"{_NOT_STORABLE[state]} ({problem})")
         if state in _BY_STATE:
             return LogUnavailable(f"{_BY_STATE[state]} ({problem})")
         if state.startswith("08") or isinstance(problem, asyncpg.PostgresConnectionError):
@@ -89,6 +99,8 @@ def translate(problem: BaseException) -> LogError:
         return LogUnavailable(f"no database server answers at the address given ({problem})")
     if isinstance(problem, asyncpg.exceptions.ClientConfigurationError):
         return WrongDatabase(f"the address of the database cannot be used ({problem})")
+    if isinstance(problem, UnusableArgument):
+        return NotStorable(f"the database cannot hold a value ({problem})")
     if isinstance(problem, asyncpg.InterfaceError | asyncpg.InternalClientError):
         return LogUnavailable(f"the connection to the database was lost ({problem})")
     return LogUnavailable(f"the database cannot be reached ({problem})")

@@ -129,9 +129,16 @@ def clean_custom(
     assert kind.custom is not None, "asked for custom kinds only"
     found, unknown = structure.pruned(kind.custom.versions[version].schema, tree)
     problems = [f'unknown field "{path}"' for path in unknown]
-    if isinstance(found.get("metadata"), dict):
+    if found.get("metadata", {}) is None:
+        del found["metadata"]
+    if "metadata" in found:
         clean = prune.clean_partial if is_partial else prune.clean
-        found["metadata"], more = clean(node.fields["metadata"], found["metadata"])
+        try:
+            found["metadata"], more = clean(node.fields["metadata"], found["metadata"])
+        except prune.WrongType as wrong:
+            wrong.fields.insert(0, "metadata")
+            wrong.struct = wrong.struct or kind.kind
+            raise
         problems += [text.replace('"', '"metadata.', 1) for text in more]
     return found, problems
 

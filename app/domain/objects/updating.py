@@ -21,6 +21,7 @@ from app.domain.objects import (
     pods,
     pool_warnings,
     priorities,
+    prune,
     registry,
     rejections,
     schema,
@@ -56,7 +57,7 @@ def decide_update(
     if old is None:
         raise rejections.not_found(admission.as_asked(kind, command.key.group), key.name)
     if command.subresource == subresources.SCALE:
-        tree = subresources.with_scale(kind, old, command.tree)
+        tree = subresources.with_scale(kind, old, _clean_scale(kind, command.tree, rules))
         return replace(
             reader, kind, key, old, tree, stamp, rules, command.options,
             api_version="autoscaling/v1",
@@ -96,7 +97,7 @@ def decide_patch(
     if command.subresource == subresources.SCALE:
         shown = subresources.scale_of(kind, old)
         scaled = _apply(kind, shown, command, rules)
-        tree = subresources.with_scale(kind, old, scaled)
+        tree = subresources.with_scale(kind, old, _clean_scale(kind, scaled, rules))
         return replace(
             reader, kind, key, old, tree, stamp, rules, command.options,
             api_version="autoscaling/v1",
@@ -119,6 +120,17 @@ def decide_patch(
         reader, kind, key, old, tree, stamp, rules, command.options,
         subresource=command.subresource, warnings=warnings, api_version=requested,
     )  # fmt: skip
+
+
+def _clean_scale(kind: Kind, scale: JsonObject, rules: Rules) -> JsonObject:
+    """The Scale with the types that its schema declares. Raises BadRequest for others."""
+    node = rules.schemas.find("autoscaling", "v1", "Scale")
+    assert node is not None, "every release publishes Scale"
+    try:
+        found, _unknown = prune.clean(node, scale)
+    except prune.WrongType as wrong:
+        raise rejections.undecodable(kind, "Scale", "v1", str(wrong)) from wrong
+    return found
 
 
 def replace(

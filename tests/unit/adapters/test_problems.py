@@ -2,9 +2,10 @@
 
 import asyncpg
 import pytest
+from asyncpg.exceptions._base import DataError as UnusableArgument
 
 from app.adapters.postgres import problems
-from app.domain.errors import LogUnavailable, WrongDatabase
+from app.domain.errors import LogUnavailable, NotStorable, WrongDatabase
 
 ROWS = [
     (asyncpg.DiskFullError("could not extend file"), LogUnavailable, "disk .* is full"),
@@ -30,6 +31,9 @@ ROWS = [
     (asyncpg.InvalidCatalogNameError("redra"), WrongDatabase, "does not exist"),
     (asyncpg.InsufficientPrivilegeError("denied"), WrongDatabase, "may not do this"),
     (asyncpg.InvalidPasswordError("no"), WrongDatabase, "refused the password"),
+    (asyncpg.CharacterNotInRepertoireError("0x00"), NotStorable, "a character"),
+    (asyncpg.NumericValueOutOfRangeError("bigint"), NotStorable, "a number"),
+    (UnusableArgument("value out of int64 range"), NotStorable, "int64"),
     (asyncpg.DivisionByZeroError("odd"), LogUnavailable, r"refused a statement: odd \[22012\]"),
 ]
 

@@ -184,3 +184,17 @@ def test_class_of_another_resource_wakes_no_pod_that_lacks_room():
     spec = {"extendedResourceName": "example.com/nic"}
     cluster.create("resource.k8s.io/v1", "DeviceClass", "nic", spec=spec)
     assert not is_woken(cluster, before)
+
+
+def test_pod_that_names_one_claim_twice_waits_and_goes():
+    cluster = Cluster()
+    cluster.node()
+    cluster.device_class()
+    entries = [{"name": name, "resourceClaimName": "late"} for name in ("one", "two")]
+    cluster.pod(resourceClaims=entries)
+    cluster.settle()
+    cluster.claim("late")
+    cluster.settle()
+    cluster.delete("pods", "pod", grace_seconds=0)
+    cluster.settle()
+    assert cluster.names("pods") == []

@@ -108,6 +108,32 @@ def test_name_that_no_database_can_hold_is_refused(tmp_path, name):
     assert refusal.value.place == "audit.log:1"
 
 
+@pytest.mark.parametrize(
+    "damage", [b'"\xc3("', b'{"metadata":{"generation":' + b"9" * 5_000 + b"}}", b'{"a":1e999}']
+)
+def test_body_that_cannot_be_read_is_refused_with_its_line(tmp_path, damage):
+    path = write_lines(
+        tmp_path / "audit.log",
+        [
+            audit("create", tree(PODS, "a", rv=3), type_=PODS, second=1),
+            audit("update", {"damage": 0}, type_=PODS, name="a", second=2),
+        ],
+    )
+    path.write_bytes(path.read_bytes().replace(b'{"damage": 0}', damage))
+    with pytest.raises(InputError) as refusal:
+        read_records(path, rules=RULES)
+    assert refusal.value.place == "audit.log:2"
+
+
+def test_number_of_too_many_digits_is_refused_in_words(tmp_path):
+    path = tmp_path / "dump.json"
+    text = '{"apiVersion": "v1", "kind": "Pod", "metadata": {"generation": %s}}'
+    path.write_text("\n".join(text % digits for digits in ("1", "9" * 5_000)))
+    with pytest.raises(InputError) as refusal:
+        read_records(path, rules=RULES)
+    assert refusal.value.place.startswith("dump.json")
+
+
 def test_patch_that_makes_an_object_of_wrong_types_is_a_gap(tmp_path):
     lines = [
         audit("create", tree(PODS, "a", rv=3), type_=PODS, second=1),

@@ -130,7 +130,8 @@ class Waker:
         place = pod.place
         self.forget_pod(place)
         facts = pod.spec.facts
-        claims = tuple((facts.namespace, name) for name in claim_names(facts))
+        # A pod may name one claim in several entries.
+        claims = tuple((facts.namespace, name) for name in dict.fromkeys(claim_names(facts)))
         if claims:
             self._claims[place] = claims
             for claim in claims:
