@@ -9,7 +9,7 @@ from app.api.negotiation import PLAIN, Form
 from app.api.paths import ResourcePath
 from app.api.representations import Target, check_include
 from app.api.timelines import Timeline
-from app.domain.errors import MethodNotAllowed, NotFound
+from app.domain.errors import NotFound
 from app.domain.log import Actor, HistoryId, ObjectKey
 from app.domain.objects import admission, kinds, registry, rejections, secret_values
 from app.domain.objects.claim_rights import ClaimRights
@@ -17,12 +17,9 @@ from app.domain.objects.giving import GiverRights
 from app.domain.objects.registry import Kind
 from app.domain.objects.secret_values import SecretCipher
 
-NOT_SERVED = "the server could not find the requested resource"
 NO_CONTAINERS = "an emulated node runs no containers, so there is nothing to connect to"
 INSIDE_CONTAINERS = ("attach", "exec", "portforward", "proxy")
 """Subresources of pods that a kubelet answers; there is none."""
-
-NOT_ALLOWED = "the server does not allow this method on the requested resource"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -89,26 +86,31 @@ def find_served(timeline: Timeline, path: ResourcePath) -> Kind:
     kind = kinds.find(timeline.views.objects, path.group, path.resource)
     profile = timeline.views.profile
     if kind is None or not registry.is_served(kind, path.group, path.version, profile):
-        raise NotFound(NOT_SERVED)
+        raise rejections.unknown_resource()
     if path.namespace and not kind.namespaced:
-        raise NotFound(NOT_SERVED)
+        raise rejections.unknown_resource()
     if path.name and kind.namespaced and not path.namespace:
-        raise NotFound(NOT_SERVED)
+        raise rejections.unknown_resource()
     if path.subresource and path.subresource not in discovery.served_subresources(kind):
         inside = kind.plural == "pods" and path.subresource in INSIDE_CONTAINERS
-        raise NotFound(NO_CONTAINERS if inside else NOT_SERVED)
+        raise NotFound(NO_CONTAINERS) if inside else rejections.unknown_resource()
     return kind
 
 
 def verb_of(request: Request, path: ResourcePath) -> str:
-    """The API verb of a request. Raises MethodNotAllowed."""
+    """The API verb of a request. Raises MethodNotAllowed.
+
+    Parity: resources know no HEAD, and `watch=true` means nothing beside the name of an object.
+    """
     method = request.method
-    if method in ("GET", "HEAD"):
+    if method == "GET":
         if path.subresource:
             return "get"
-        if path.is_watch or (request.query and request.flag("watch")):
+        if path.is_watch:
             return "watch"
-        return "get" if path.name else "list"
+        if path.name:
+            return "get"
+        return "watch" if request.query and request.flag("watch") else "list"
     if method == "POST" and (not path.name or path.subresource):
         return "create"
     if method == "PUT" and path.name:
@@ -117,12 +119,12 @@ def verb_of(request: Request, path: ResourcePath) -> str:
         return "patch"
     if method == "DELETE" and not path.subresource:
         return "delete" if path.name else "deletecollection"
-    raise MethodNotAllowed(NOT_ALLOWED, group=path.group, resource=path.resource)
+    raise rejections.not_allowed()
 
 
 def deprecated(answer: Answer, timeline: Timeline, path: ResourcePath, kind: Kind) -> Answer:
     """The answer with the warning that its version gets, if any."""
-    if path.version == "v1" and kind.custom is None:
+    if path.version == "v1" and kind.custom is None and kind.served is None:
         return answer
     text = registry.deprecation(kind, path.version, timeline.views.profile)
     if not text:
@@ -134,8 +136,3 @@ def deprecated(answer: Answer, timeline: Timeline, path: ResourcePath, kind: Kin
 def object_not_found(call: Call) -> NotFound:
     """The error for an object that does not exist, in the group that was asked for."""
     return rejections.not_found(admission.as_asked(call.kind, call.path.group), call.path.name)
-
-
-def not_allowed(kind: Kind) -> MethodNotAllowed:
-    """The error for a verb that a resource does not have."""
-    return MethodNotAllowed(NOT_ALLOWED, group=kind.group, resource=kind.plural)

@@ -92,18 +92,12 @@ class Lists:
         self._check_retained(timeline, revision, after)
         limit = min(options.limit, self._bounds.page_max)
         snapshot = await self._snapshot(timeline, target, selection, revision)
-        metadata: JsonObject = {"resourceVersion": str(revision)}
         start = 0 if after is None else bisect_right(snapshot, after, key=_key)
-        rest = len(snapshot) - start - limit
-        if limit and rest > 0:
+        rest = snapshot[start:] if start else snapshot
+        page, metadata = first_page(rest, revision, selection, limit)
+        if page is not rest:
             # Whole, whichever page this is: another list may have the same place.
             self._keep(_place(timeline, target, revision, selection), snapshot)
-            page = snapshot[start : start + limit]
-            metadata["continue"] = _token(revision, page[-1].key)
-            if selection.is_everything:
-                metadata["remainingItemCount"] = rest
-        else:
-            page = snapshot[start:] if start else snapshot
         return await self._encode(page, target, timeline, metadata)
 
     def _check_retained(self, timeline: Timeline, revision: int, after: ObjectKey | None) -> None:
@@ -161,6 +155,20 @@ class Lists:
             rows += made.portion(events[start : start + _PORTION], target, now)
             await anyio.lowlevel.checkpoint()
         return join_list(rows, target, encode(metadata))
+
+
+def first_page(
+    events: Sequence[Event], revision: int, selection: Selection, limit: int
+) -> tuple[Sequence[Event], JsonObject]:
+    """The first events and the metadata of their list; the very ones given when they fit."""
+    metadata: JsonObject = {"resourceVersion": str(revision)}
+    if not limit or len(events) <= limit:
+        return events, metadata
+    page = events[:limit]
+    metadata["continue"] = _token(revision, page[-1].key)
+    if selection.is_everything:
+        metadata["remainingItemCount"] = len(events) - limit
+    return page, metadata
 
 
 def _place(timeline: Timeline, target: Target, revision: int, selection: Selection) -> _Place:

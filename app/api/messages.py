@@ -213,8 +213,13 @@ def warning(text: str) -> Header:
 
 
 async def send_answer(answer: Answer, request: Request, send: Send, *, compress_from: int) -> None:
-    """Send a complete response, compressed when it is large and the client accepts that."""
+    """Send a complete response, compressed when it is large and the client accepts that.
+
+    Parity: JSON ends with a line feed.
+    """
     body = answer.body
+    if answer.content_type is JSON and body:
+        body += b"\n"
     headers = [
         (b"content-type", answer.content_type),
         *answer.headers,

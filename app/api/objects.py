@@ -24,7 +24,7 @@ from app.api.timelines import Timeline
 from app.api.watching import Watching
 from app.api.writes import Writes, with_warnings
 from app.domain.log import Actor, Event
-from app.domain.objects import registry, secret_values
+from app.domain.objects import registry, rejections, secret_values
 from app.domain.objects.claim_rights import ClaimRights
 from app.domain.objects.giving import GiverRights
 
@@ -91,10 +91,10 @@ class Objects:
 
     async def _write(self, call: Call, verb: str) -> Answer:
         if verb not in call.kind.verbs:
-            raise calls.not_allowed(call.kind)
+            raise rejections.not_allowed()
         write = _WRITES.get(verb)
         if write is None:
-            raise calls.not_allowed(call.kind)
+            raise rejections.not_allowed()
         return await write(self._writes, call)
 
     def _get(self, call: Call) -> Answer:

@@ -38,6 +38,9 @@ class _Metadata(msgspec.Struct):
 
 
 _metadata = msgspec.json.Decoder(_Metadata)
+_parts = msgspec.json.Decoder(dict[str, msgspec.Raw])
+
+_TYPE = frozenset(("apiVersion", "kind"))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -164,9 +167,8 @@ class Representations:
                     _partial(_revealed(event, target).body, target.form.version) for event in events
                 ]
             case Shape.OBJECT:
-                if target.is_plain and not target.definition:
-                    return [event.body for event in events]
-                return [self.object_bytes(event, target) for event in events]
+                bodies = [self.object_bytes(event, target) for event in events]
+                return bodies if target.kind.custom is not None else _items(bodies, target)
 
     def table(
         self,
@@ -240,6 +242,25 @@ def _partial(body: bytes, version: str) -> bytes:
     )
 
 
+def _items(bodies: list[bytes], target: Target) -> list[bytes]:
+    """The items of a typed list: version and kind are those that the list says.
+
+    Parity: lists of custom objects are not typed, so their items say both.
+    """
+    kind = target.kind.kind.encode()
+    begin = b'{"apiVersion":"%s","kind":"%s",' % (target.api_version.encode(), kind)
+    return [
+        # Nearly always nothing stands before the kind in the canonical form.
+        b"{" + body[len(begin) :] if body.startswith(begin) else _without_type(body)
+        for body in bodies
+    ]
+
+
+def _without_type(body: bytes) -> bytes:
+    parts = _parts.decode(body)
+    return encode({name: part for name, part in parts.items() if name not in _TYPE})
+
+
 def _table_metadata(event: Event) -> bytes:
     return b'{"resourceVersion":"%d"}' % event.revision
 
@@ -276,5 +297,5 @@ def join_table(rows: list[bytes], target: Target, metadata: bytes, *, with_colum
 
 
 def _yaml(body: bytes) -> bytes:
-    text = yaml.dump(msgspec.json.decode(body), Dumper=yaml.CSafeDumper, sort_keys=False)
+    text = yaml.dump(msgspec.json.decode(body), Dumper=yaml.CSafeDumper)
     return text.encode() if isinstance(text, str) else text

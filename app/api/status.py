@@ -27,7 +27,7 @@ _log = logging.getLogger("redra.api")
 def failure(
     code: int, reason: str, message: str, *, details: JsonObject | None = None
 ) -> JsonObject:
-    """A Status that says no."""
+    """A Status that says no. Empty details are shown, absent ones are not."""
     tree: JsonObject = {
         "kind": "Status",
         "apiVersion": "v1",
@@ -36,7 +36,7 @@ def failure(
         "message": message,
         "reason": reason,
     }
-    if details:
+    if details is not None:
         tree["details"] = details
     tree["code"] = code
     return tree
@@ -66,7 +66,9 @@ def status_of(problem: RedraError) -> JsonObject:
             tree = failure(problem.code, problem.reason, problem.message)
             return tree | {"metadata": {"continue": token}}
         case Rejected():
-            return failure(problem.code, problem.reason, problem.message, details=_details(problem))
+            details = _details(problem)
+            shown = details if details or problem.is_generic else None
+            return failure(problem.code, problem.reason, problem.message, details=shown)
         case InputError() | NotStorable():
             return failure(400, "BadRequest", str(problem))
         case LogUnavailable():

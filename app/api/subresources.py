@@ -15,7 +15,7 @@ from app.api.service_tokens import ServiceTokens
 from app.api.writes import Writes
 from app.domain.controllers import conditions, registry
 from app.domain.errors import BadRequest, Conflict, TooManyRequests
-from app.domain.objects import eviction, field_errors, subresources
+from app.domain.objects import eviction, field_errors, rejections, subresources
 from app.domain.objects.commands import (
     BindPod,
     DeleteObject,
@@ -67,14 +67,14 @@ class Subresources:
         if own is not None:
             return await own(self, call)
         if name in ("eviction", "binding", "log", "token"):
-            raise calls.not_allowed(call.kind)
+            raise rejections.not_allowed()
         if verb == "update":
             return await self._writes.update(call, name)
         if verb == "patch" and name != "finalize":
             return await self._writes.patch(call, name)
         if verb == "get" and name != "finalize":
             return self._get(call)
-        raise calls.not_allowed(call.kind)
+        raise rejections.not_allowed()
 
     def _get(self, call: Call) -> Answer:
         form = negotiation.choose(call.request.header(b"accept"))

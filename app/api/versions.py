@@ -16,7 +16,7 @@ def version_document(profile: Profile) -> JsonObject:
         "emulationMinor": str(minor),
         "minCompatibilityMajor": "1",
         "minCompatibilityMinor": str(minor - 1),
-        "gitVersion": f"v{profile.version}.0",
+        "gitVersion": f"v{profile.patch or f'{profile.version}.0'}",
         "gitCommit": "0000000000000000000000000000000000000000",
         "gitTreeState": "clean",
         "buildDate": "1970-01-01T00:00:00Z",

@@ -9,17 +9,16 @@ from dataclasses import replace
 from typing import Any
 
 import anyio
-import msgspec
 
-from app.api import bodies, calls, negotiation, parameters, selection, status
+from app.api import bodies, lists, negotiation, parameters, selection, status
 from app.api.calls import Call
 from app.api.limits import ApiLimits
 from app.api.messages import Answer, Header, warning
-from app.api.negotiation import PLAIN, Shape
-from app.api.representations import Representations, encode, join_list, respond
+from app.api.negotiation import PLAIN
+from app.api.representations import Representations, encode, respond
 from app.domain.errors import BadRequest, NotFound, RedraError
 from app.domain.log import Event, EventType, ObjectKey
-from app.domain.objects import registry
+from app.domain.objects import registry, rejections
 from app.domain.objects.commands import (
     CreateObject,
     DeleteObject,
@@ -61,7 +60,7 @@ class Writes:
         """POST to a collection."""
         kind, path = call.kind, call.path
         if kind.namespaced and not path.namespace:
-            raise calls.not_allowed(kind)
+            raise rejections.not_allowed()
         options = _judged(parameters.write_options(call.request, patch=None, action="Create"), call)
         tree, problems = await self.read_object(call)
         metadata = self._agree(call, tree)
@@ -86,14 +85,14 @@ class Writes:
         options = _judged(parameters.write_options(call.request, patch=None, action="Update"), call)
         tree, problems = await self.read_object(call)
         metadata = self._agree(call, tree)
-        name = metadata.get("name") or ""
+        name = metadata.get("name")
+        if not name:
+            raise rejections.nameless(call.path.name)
         if name != call.path.name:
-            if name or "generateName" in metadata:
-                raise BadRequest(
-                    f"the name of the object ({name}) does not match the name on the URL "
-                    f"({call.path.name})"
-                )
-            metadata["name"] = call.path.name
+            raise BadRequest(
+                f"the name of the object ({name}) does not match the name on the URL "
+                f"({call.path.name})"
+            )
         outcome = await self._submit(
             call,
             UpdateObject(
@@ -142,10 +141,14 @@ class Writes:
         return self._deleted(call, outcome)
 
     async def delete_collection(self, call: Call) -> Answer:
-        """DELETE of a collection; answers with what was selected, as it was before."""
+        """DELETE of a collection; answers with what was selected, as it was before.
+
+        With a limit only so many go, the first ones in the order of lists, and the answer has a
+        token like a page of a list.
+        """
         kind, path = call.kind, call.path
         if kind.namespaced and not path.namespace:
-            raise calls.not_allowed(kind)
+            raise rejections.not_allowed()
         body = await self._read_options(call)
         options, dry_run = parameters.delete_options(call.request, body)
         wanted = parameters.list_options(call.request)
@@ -156,8 +159,9 @@ class Writes:
             label_selector=wanted.label_selector,
             field_selector=wanted.field_selector,
         )
-        events = list(chosen.select(call.timeline.views.objects, kind))
-        commands = [_delete_command(event.key, path.version, options, dry_run) for event in events]
+        every = list(chosen.select(call.timeline.views.objects, kind))
+        page, metadata = lists.first_page(every, call.timeline.revision, chosen, wanted.limit)
+        commands = [_delete_command(event.key, path.version, options, dry_run) for event in page]
         problems: list[RedraError] = []
         for start in range(0, len(commands), _TOGETHER):
             async with anyio.create_task_group() as tasks:
@@ -165,7 +169,7 @@ class Writes:
                     tasks.start_soon(self._delete_one, call, command, problems)
         if problems:
             raise problems[0]
-        return self._collection(call, events)
+        return self._collection(call, page, metadata)
 
     async def read_object(self, call: Call) -> tuple[JsonObject, tuple[str, ...]]:
         """The object in the body and what was wrong with its keys."""
@@ -273,14 +277,11 @@ class Writes:
         body = status.success(name=call.path.name, group=kind.group, resource=kind.plural, uid=uid)
         return with_warnings(Answer(encode(body)), outcome.warnings)
 
-    def _collection(self, call: Call, events: Sequence[Event]) -> Answer:
+    def _collection(self, call: Call, events: Sequence[Event], metadata: JsonObject) -> Answer:
         form = negotiation.choose(call.request.header(b"accept"))
-        target = call.target(form)
-        metadata = encode({"resourceVersion": str(call.timeline.revision)})
-        items = self._representations.portion(events, target, call.timeline.now)
-        if call.kind.custom is None and form.shape is Shape.OBJECT:
-            items = [_without_type(item) for item in items]
-        return respond(join_list(items, target, metadata), form)
+        target, now = call.target(form), call.timeline.now
+        body = self._representations.list_bytes(events, target, now, metadata=metadata)
+        return respond(body, form)
 
 
 def with_warnings(answer: Answer, texts: Sequence[str]) -> Answer:
@@ -289,12 +290,6 @@ def with_warnings(answer: Answer, texts: Sequence[str]) -> Answer:
         return answer
     headers: tuple[Header, ...] = tuple(warning(text) for text in texts)
     return replace(answer, headers=(*answer.headers, *headers))
-
-
-def _without_type(item: bytes) -> bytes:
-    """An item as the real server lists it: kind and version are those of the list."""
-    tree: JsonObject = msgspec.json.decode(item)
-    return encode({name: tree[name] for name in tree if name not in ("apiVersion", "kind")})
 
 
 def _judged(options: WriteOptions, call: Call) -> WriteOptions:

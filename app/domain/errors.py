@@ -55,7 +55,8 @@ class Rejected(RedraError):
     """A command or request that the rules refuse. Nothing was appended.
 
     `code` and `reason` are those of the Kubernetes Status. `resource` is the plural (or the Kind
-    for `Invalid`), `group` the API group, `name` the object's name; all may be empty.
+    for `Invalid`), `group` the API group, `name` the object's name; all may be empty. A generic
+    error is one that the HTTP code alone explains: its Status has details even if they are empty.
     """
 
     code: ClassVar[int] = 500
@@ -71,6 +72,7 @@ class Rejected(RedraError):
         uid: str = "",
         causes: tuple[Cause, ...] = (),
         retry_after_seconds: int = 0,
+        is_generic: bool = False,
     ) -> None:
         super().__init__(message)
         self.message = message
@@ -80,6 +82,7 @@ class Rejected(RedraError):
         self.uid = uid
         self.causes = causes
         self.retry_after_seconds = retry_after_seconds
+        self.is_generic = is_generic
 
 
 class BadRequest(Rejected):

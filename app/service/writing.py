@@ -34,7 +34,7 @@ from app.domain.log import (
     Stamp,
 )
 from app.domain.log.chain import seal
-from app.domain.objects import lifecycle
+from app.domain.objects import admission, lifecycle, registry
 from app.domain.objects.commands import (
     BindPod,
     Command,
@@ -374,7 +374,7 @@ class GroupWriter:
                     actor=request.actor,
                     verb=request.verb or verb_of(command),
                     request_id=request.request_id,
-                    uid=self._uids.uid() if _may_create(command) else "",
+                    uid=self._uids.uid() if _may_create(command, staged) else "",
                     cause=request.cause,
                     observed=request.observed,
                     origin=command.origin if isinstance(command, ImportObject) else None,
@@ -418,11 +418,22 @@ def verb_of(command: Command) -> str:
             return "import"
 
 
-def _may_create(command: Command) -> bool:
-    """Whether the command can need a fresh uid; an apply creates what is not there."""
-    if isinstance(command, PatchObject):
-        return command.type is PatchType.APPLY
-    return isinstance(command, CreateObject)
+def _may_create(command: Command, objects: ObjectsReader) -> bool:
+    """Whether the command can need a fresh uid; an apply creates what is not there.
+
+    So does the replacement of an object of some kinds.
+    """
+    match command:
+        case CreateObject():
+            return True
+        case PatchObject():
+            return command.type is PatchType.APPLY
+        case UpdateObject(key=key):
+            kind = registry.find(key.group, key.resource)
+            if kind is None or not kind.created_by_update:
+                return False
+            return objects.get(admission.storage_key(kind, key)) is None
+    return False
 
 
 def _seal_all(drafts: Sequence[Draft], revision: Revision, previous: bytes) -> list[Event]:

@@ -167,8 +167,16 @@ async def test_watch_of_one_object_path_sees_that_object():
     async with serving() as server:
         await server.post(CONFIG_MAPS, config_map("a"))
         await server.post(CONFIG_MAPS, config_map("b"))
-        async with server.watch(f"{CONFIG_MAPS}/b?watch=true") as watch:
+        path = CONFIG_MAPS.replace("/api/v1/", "/api/v1/watch/")
+        async with server.watch(f"{path}/b") as watch:
             assert await watch.changes(1) == [("ADDED", "b")]
+
+
+async def test_watch_parameter_beside_the_name_of_an_object_means_nothing():
+    async with serving() as server:
+        await server.post(CONFIG_MAPS, config_map("b"))
+        found = await server.get(f"{CONFIG_MAPS}/b?watch=true")
+        assert (found["kind"], found["metadata"]["name"]) == ("ConfigMap", "b")
 
 
 async def test_watch_paths_are_twins_of_the_parameter():

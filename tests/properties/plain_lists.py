@@ -52,8 +52,11 @@ Tree = dict[str, Any]
 
 @dataclass(frozen=True)
 class Query:
-    """What a list or watch asks for. `percent` of the newest revision, where `version` names one:
-    empty, "0", "any", "Exact" or "NotOlderThan"."""
+    """What a list or watch asks for.
+
+    `version` is empty, "0", "any", "Exact" or "NotOlderThan"; the last three name the revision
+    that is `percent` of the way from the first to the newest one.
+    """
 
     collection: str = "configmaps"
     namespace: str = ""
@@ -107,10 +110,14 @@ class Page:
 
 @dataclass
 class Dictionary:
-    """All writes, and each answer computed from them."""
+    """All writes after the revision `first`, and each answer computed from them."""
 
     head: int
+    first: int = field(init=False)
     writes: list[Write] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.first = self.head
 
     def state(self, query: Query, revision: int) -> list[Write]:
         """The last writes of the selected objects that exist at a revision, sorted."""
@@ -237,7 +244,8 @@ class Walk:
         self.model.writes.append(Write(revision, key, labels, mark, is_removal))
 
     def _revision(self, query: Query) -> int:
-        return max(1, self.model.head * query.percent // 100)
+        passed = self.model.head - self.model.first
+        return self.model.first + passed * query.percent // 100
 
     async def _list(self, server: Any, query: Query) -> None:
         parameters: dict[str, Any] = {}

@@ -129,7 +129,10 @@ def _config(kind: Kind, command: PatchObject, rules: Rules) -> tuple[JsonObject,
     expected = registry.api_version(command.key.group, command.version)
     _check_type(kind, expected, body)
     written = body.get("metadata")
-    if isinstance(written, dict) and written.get("managedFields"):
+    named = written if isinstance(written, dict) else {}
+    if not named.get("name"):
+        raise rejections.nameless(command.key.name)
+    if named.get("managedFields") is not None:
         raise BadRequest("metadata.managedFields must be nil")
     node = rules.schemas.node(kind, command.key.group, command.version)
     typed_patch.check(kind, command.key, command.version, body, node)

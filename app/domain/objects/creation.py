@@ -82,7 +82,9 @@ def create(
     written = tree["metadata"]
     if kind.custom is not None and kind.custom.is_terminating:
         raise rejections.definition_ends(kind, "create")
-    if written.get("resourceVersion"):
+    revision = written.get("resourceVersion", "")
+    if revision.isdecimal() and int(revision):
+        # Parity: what is no number counts as none. Upstream refuses with an unexplained 500.
         raise BadRequest("resourceVersion should not be set on objects to be created")
     tree["metadata"] = metadata.initial(
         written,

@@ -4,6 +4,8 @@ Parity: api-surface.md 5, controllers.md 5.2, 5.5 and 6.5. Removing a pod takes 
 first of which announces it; all other kinds go in one.
 """
 
+import dataclasses
+
 from app.domain.log import Draft, EventType, ObjectKey, Stamp
 from app.domain.objects import admission, metadata, priorities, rejections
 from app.domain.objects.commands import DeleteObject, Propagation
@@ -18,6 +20,11 @@ from app.domain.values.timestamps import Instant
 
 ORPHAN = "orphan"
 FOREGROUND = "foregroundDeletion"
+
+_PRESERVED = (
+    "child pods are preserved by default when jobs are deleted; set propagationPolicy=Background "
+    "to remove them or set propagationPolicy=Orphan to suppress this warning",
+)
 
 _IMMORTAL = frozenset({"default", "kube-public", "kube-system"})
 _TERMINAL = frozenset({"Failed", "Succeeded"})
@@ -36,6 +43,10 @@ def decide_delete(
     if old is None:
         raise rejections.not_found(admission.as_asked(kind, command.key.group), key.name)
     _check_preconditions(kind, key, command, old)
+    warnings: tuple[str, ...] = ()
+    if kind.orphans and command.propagation is None:
+        command = dataclasses.replace(command, propagation=_kept_or_orphan(old))
+        warnings = _PRESERVED if kind.qualified_kind == "Job.batch" else ()
     priorities.check_deletion(key)
     if kind.qualified_kind == "Namespace":
         if key.name in _IMMORTAL:
@@ -48,14 +59,14 @@ def decide_delete(
     else:
         trees = _steps(old, command, stamp)
     if not trees:
-        return Decided(tree=old)
+        return Decided(tree=old, warnings=warnings)
     if command.options.dry_run:
-        return Decided(tree=trees[-1][1])
+        return Decided(tree=trees[-1][1], warnings=warnings)
     uid = str(metadata.of(old).get("uid", ""))
     drafts = tuple(
         Draft(type=type_, key=key, uid=uid, tree=tree, stamp=stamp) for type_, tree in trees
     )
-    return Decided(drafts=drafts, tree=drafts[-1].tree)
+    return Decided(drafts=drafts, tree=drafts[-1].tree, warnings=warnings)
 
 
 _Steps = list[tuple[EventType, JsonObject]]
@@ -188,6 +199,12 @@ def _shorten(found: JsonObject, grace_seconds: int, now: Instant) -> None:
     moved = Instant(due + (grace_seconds - current) * timestamps.SECOND)
     found["deletionTimestamp"] = timestamps.seconds_text(max(moved, now))
     found["deletionGracePeriodSeconds"] = grace_seconds
+
+
+def _kept_or_orphan(old: JsonObject) -> Propagation | None:
+    """What a delete that says nothing does: what an earlier one said, else it orphans."""
+    finalizers = metadata.finalizers(old)
+    return None if ORPHAN in finalizers or FOREGROUND in finalizers else Propagation.ORPHAN
 
 
 def _finalizers(before: JsonObject, propagation: Propagation | None) -> list[str]:

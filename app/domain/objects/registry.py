@@ -47,11 +47,13 @@ class Served:
     """In which releases a version of a kind is served and since when it is deprecated.
 
     Numbers are minor releases. `until` is the first release without it, 0 when none is planned.
+    `successor` names what to use instead.
     """
 
     since: int = 0
     deprecated: int = 0
     until: int = 0
+    successor: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False, weakref_slot=True)
@@ -60,8 +62,10 @@ class Kind:
 
     `alias_group` is a second group under which the same objects are served (events.k8s.io for
     Events). `status` tells that main-resource writes leave the status alone and `/status` writes
-    only it. `unconditional_update` allows a PUT without resourceVersion. `gate` must be on for
-    the kind to be served at all. `custom` is set for kinds that a history defines itself.
+    only it. `unconditional_update` allows a PUT without resourceVersion, `created_by_update` one
+    of an object that is not there. A delete of a kind that `orphans` keeps the dependents unless it
+    says otherwise. `gate` must be on for the kind to be served at all. `custom` is set for kinds
+    that a history defines itself.
     """
 
     group: str
@@ -75,6 +79,8 @@ class Kind:
     subresources: tuple[str, ...] = ()
     has_generation: bool = False
     unconditional_update: bool = True
+    created_by_update: bool = False
+    orphans: bool = False
     columns: str = "NameAge"
     field_labels: tuple[FieldLabel, ...] = ()
     verbs: tuple[str, ...] = ALL_VERBS
@@ -211,7 +217,9 @@ def deprecation(kind: Kind, version: str, profile: Profile) -> str:
     if times is None or not times.deprecated or profile.minor < times.deprecated:
         return ""
     text = f"{api_version(kind.group, version)} {kind.kind} is deprecated in v1.{times.deprecated}+"
-    return f"{text}, unavailable in v1.{times.until}+" if times.until else text
+    if times.until:
+        text += f", unavailable in v1.{times.until}+"
+    return f"{text}; use {times.successor}" if times.successor else text
 
 
 _KUBE_LIKE = re.compile(r"v([1-9][0-9]*)(?:(alpha|beta)([1-9][0-9]*))?")
@@ -335,20 +343,27 @@ _KINDS: tuple[Kind, ...] = (
         subresources=("binding", "ephemeralcontainers", "eviction", "log", "resize", "status"),
     ),
     _core(
-        "Event", "events", "ev", columns="Event", field_labels=_EVENT_LABELS, alias_group=EVENTS
+        "Event", "events", "ev", columns="Event", field_labels=_EVENT_LABELS, alias_group=EVENTS,
+        created_by_update=True,
     ),
     _core("ConfigMap", "configmaps", "cm"),
     _core("Secret", "secrets", field_labels=BOTH_LABELS + _labels("type")),
-    _core("Service", "services", "svc", categories=_ALL, subresources=_STATUS, name_format="label"),
+    _core(
+        "Service", "services", "svc", categories=_ALL, subresources=_STATUS, name_format="label",
+        created_by_update=True,
+    ),
     _core("ServiceAccount", "serviceaccounts", "sa", subresources=("token",)),
-    _core("Endpoints", "endpoints", "ep", singular="endpoints"),
+    _core(
+        "Endpoints", "endpoints", "ep", singular="endpoints", created_by_update=True,
+        served={"v1": Served(deprecated=33, successor="discovery.k8s.io/v1 EndpointSlice")},
+    ),
     _core("PersistentVolumeClaim", "persistentvolumeclaims", "pvc", subresources=_STATUS),
     _core("PersistentVolume", "persistentvolumes", "pv", namespaced=False, subresources=_STATUS),
     _core("PodTemplate", "podtemplates", has_generation=True),
     _core("ResourceQuota", "resourcequotas", "quota", subresources=_STATUS),
-    _core("LimitRange", "limitranges", "limits"),
+    _core("LimitRange", "limitranges", "limits", created_by_update=True),
     _core(
-        "ReplicationController", "replicationcontrollers", "rc", categories=_ALL,
+        "ReplicationController", "replicationcontrollers", "rc", categories=_ALL, orphans=True,
         subresources=_SCALED, has_generation=True,
     ),
     _resource("DeviceClass", "deviceclasses", namespaced=False, has_generation=True),
@@ -373,7 +388,10 @@ _KINDS: tuple[Kind, ...] = (
         subresources=_STATUS, versions=("v1alpha3",), served={"v1alpha3": Served(since=36)},
         gate="DRAResourcePoolStatus",
     ),
-    _plain("coordination.k8s.io", "Lease", "leases", unconditional_update=False),
+    _plain(
+        "coordination.k8s.io", "Lease", "leases", unconditional_update=False,
+        created_by_update=True,
+    ),
     _plain(
         "policy", "PodDisruptionBudget", "poddisruptionbudgets", "pdb", subresources=_STATUS,
         has_generation=True, unconditional_update=False,
@@ -395,7 +413,10 @@ _KINDS: tuple[Kind, ...] = (
         has_generation=True,
     ),
     _plain(_APPS, "ControllerRevision", "controllerrevisions"),
-    _plain("batch", "Job", "jobs", categories=_ALL, subresources=_STATUS, has_generation=True),
+    _plain(
+        "batch", "Job", "jobs", categories=_ALL, subresources=_STATUS, has_generation=True,
+        orphans=True,
+    ),
     _plain(
         "batch", "CronJob", "cronjobs", "cj", categories=_ALL, subresources=_STATUS,
         has_generation=True,
@@ -409,11 +430,15 @@ _KINDS: tuple[Kind, ...] = (
         "crds", namespaced=False, subresources=_STATUS, has_generation=True,
         categories=("api-extensions",), unconditional_update=False,
     ),
-    _plain(_RBAC, "Role", "roles", name_format="path"),
-    _plain(_RBAC, "RoleBinding", "rolebindings", name_format="path"),
-    _plain(_RBAC, "ClusterRole", "clusterroles", namespaced=False, name_format="path"),
+    _plain(_RBAC, "Role", "roles", name_format="path", created_by_update=True),
+    _plain(_RBAC, "RoleBinding", "rolebindings", name_format="path", created_by_update=True),
     _plain(
-        _RBAC, "ClusterRoleBinding", "clusterrolebindings", namespaced=False, name_format="path"
+        _RBAC, "ClusterRole", "clusterroles", namespaced=False, name_format="path",
+        created_by_update=True,
+    ),
+    _plain(
+        _RBAC, "ClusterRoleBinding", "clusterrolebindings", namespaced=False, name_format="path",
+        created_by_update=True,
     ),
     _plain(
         _NETWORKING, "Ingress", "ingresses", "ing", subresources=_STATUS, has_generation=True
@@ -434,7 +459,9 @@ _KINDS: tuple[Kind, ...] = (
     _plain(
         _STORAGE, "VolumeAttachment", "volumeattachments", namespaced=False, subresources=_STATUS
     ),
-    _plain("node.k8s.io", "RuntimeClass", "runtimeclasses", namespaced=False),
+    _plain(
+        "node.k8s.io", "RuntimeClass", "runtimeclasses", namespaced=False, created_by_update=True
+    ),
     _plain(
         "certificates.k8s.io", "CertificateSigningRequest", "certificatesigningrequests", "csr",
         namespaced=False, subresources=("approval", "status"),

@@ -19,12 +19,21 @@ MODIFIED = (
 
 def unknown_resource() -> NotFound:
     """No such resource, version or subresource."""
-    return NotFound("the server could not find the requested resource")
+    return NotFound("the server could not find the requested resource", is_generic=True)
 
 
 def not_allowed() -> MethodNotAllowed:
     """The resource does not support the verb."""
-    return MethodNotAllowed("the server does not allow this method on the requested resource")
+    return MethodNotAllowed(
+        "the server does not allow this method on the requested resource", is_generic=True
+    )
+
+
+def nameless(name: str) -> BadRequest:
+    """The body of a write to a named object does not say the name."""
+    return BadRequest(
+        f"the name of the object ({name} based on URL) was undeterminable: name must be provided"
+    )
 
 
 def definition_ends(kind: Kind, verb: str) -> MethodNotAllowed:

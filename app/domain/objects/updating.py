@@ -12,6 +12,7 @@ from app.domain.objects import (
     admission,
     claim_rights,
     conversion,
+    creation,
     equality,
     field_errors,
     gates,
@@ -29,7 +30,13 @@ from app.domain.objects import (
     services,
     subresources,
 )
-from app.domain.objects.commands import PatchObject, PatchType, UpdateObject, WriteOptions
+from app.domain.objects.commands import (
+    CreateObject,
+    PatchObject,
+    PatchType,
+    UpdateObject,
+    WriteOptions,
+)
 from app.domain.objects.custom import checking, naming
 from app.domain.objects.decided import Decided
 from app.domain.objects.field_errors import FieldError
@@ -55,6 +62,8 @@ def decide_update(
     key = admission.storage_key(kind, command.key)
     old = reader.get(key)
     if old is None:
+        if kind.created_by_update and not command.subresource:
+            return _create(reader, command, stamp, rules)
         raise rejections.not_found(admission.as_asked(kind, command.key.group), key.name)
     if command.subresource == subresources.SCALE:
         tree = subresources.with_scale(kind, old, _clean_scale(kind, command.tree, rules))
@@ -82,6 +91,21 @@ def decide_update(
         reader, kind, key, old, tree, stamp, rules, command.options,
         subresource=command.subresource, warnings=warnings, api_version=requested,
     )  # fmt: skip
+
+
+def _create(reader: ObjectsReader, command: UpdateObject, stamp: Stamp, rules: Rules) -> Decided:
+    """The object that a PUT makes. Raises NotFound when the writer believes that it is there."""
+    written = metadata.of(command.tree)
+    version, uid = written.get("resourceVersion") or "0", written.get("uid")
+    kind = admission.find_kind(reader, command.key, command.version, rules)
+    if version != "0":
+        raise rejections.not_found(admission.as_asked(kind, command.key.group), command.key.name)
+    if uid:
+        raise rejections.uid_without_object(kind, command.key.name, uid)
+    made = CreateObject(
+        key=command.key, version=command.version, tree=command.tree, options=command.options
+    )
+    return creation.decide_create(reader, made, stamp, rules)
 
 
 def decide_patch(

@@ -5,6 +5,7 @@ import itertools
 import pytest
 
 from app.domain.controllers.workloads import jobs
+from app.domain.objects.commands import Propagation
 from app.domain.values import json_tree
 from tests.cluster import Cluster, writes
 
@@ -533,7 +534,21 @@ class TestJob:
         cluster = cluster_of()
         workload(cluster, "Job", pod=job_template("1000"))
         cluster.settle()
+        cluster.delete("jobs", "web", propagation=Propagation.BACKGROUND)
+        cluster.wait(60)
+        assert pods(cluster) == []
+
+    def test_pods_of_a_deleted_job_stay_and_can_end(self):
+        cluster = cluster_of()
+        workload(cluster, "Job", pod=job_template("1000"))
+        cluster.settle()
         cluster.delete("jobs", "web")
+        cluster.wait(60)
+        assert cluster.names("jobs") == []
+        (pod,) = pods(cluster)
+        assert "ownerReferences" not in pod["metadata"]
+        assert "finalizers" not in pod["metadata"]
+        cluster.delete("pods", pod["metadata"]["name"])
         cluster.wait(60)
         assert pods(cluster) == []
 

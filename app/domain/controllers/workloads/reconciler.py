@@ -110,6 +110,11 @@ class WorkloadReconciler:
     def _fold_dependent(self, event: Event, objects: ObjectsReader) -> None:
         owner = controller_of(event.object)
         workload = self._workload
+        if not owner and workload.release is not None:
+            # An orphan: its workload went and left it behind.
+            if event.type is not EventType.OBJECT_DELETED and workload.release(event.object):
+                self._queue.add(event.key, event.revision)
+            return
         if owner.get("kind") != workload.kind or owner.get("apiVersion") != workload.api_version:
             return
         key = objects.by_uid(json_tree.text(owner, "uid"))
