@@ -7,6 +7,7 @@ converted and encoded once and kept for the next reader. Tables and metadata are
 from collections import OrderedDict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import TypeAlias
 
 import msgspec
 import yaml
@@ -39,6 +40,8 @@ class _Metadata(msgspec.Struct):
 
 _metadata = msgspec.json.Decoder(_Metadata)
 _parts = msgspec.json.Decoder(dict[str, msgspec.Raw])
+
+_Place: TypeAlias = tuple[int, int, str, str, int, bool]
 
 _TYPE = frozenset(("apiVersion", "kind"))
 
@@ -79,6 +82,13 @@ class Target:
         """The revision of a custom kind's definition; 0 for other kinds."""
         return self.kind.custom.revision if self.kind.custom is not None else 0
 
+    def place(self, event: Event) -> _Place:
+        """All that decides the bytes of the whole object: under it they may be kept."""
+        is_revealed = self.secrets is not None
+        return (
+            self.history, event.revision, self.group, self.version, self.definition, is_revealed
+        )  # fmt: skip
+
     def serves(self, event: Event) -> bool:
         """True when the stored bytes can be served as they are.
 
@@ -103,14 +113,14 @@ class Representations:
     """Makes bytes; remembers those that took work."""
 
     def __init__(self, converted_max: int = _CONVERTED_MAX) -> None:
-        self._converted: OrderedDict[tuple[int, int, str, str, int], bytes] = OrderedDict()
+        self._converted: OrderedDict[_Place, bytes] = OrderedDict()
         self._converted_max = converted_max
 
     def object_bytes(self, event: Event, target: Target) -> bytes:
         """The whole object in the target's version."""
         if target.serves(event):
             return event.body
-        key = (target.history, event.revision, target.group, target.version, target.definition)
+        key = target.place(event)
         found = self._converted.get(key)
         if found is None:
             found = (

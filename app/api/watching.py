@@ -9,7 +9,7 @@ never waited for.
 import asyncio
 import base64
 from collections import OrderedDict
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator, Hashable, Sequence
 from dataclasses import dataclass
 
 import anyio
@@ -60,13 +60,11 @@ class Frames:
     def __init__(self, representations: Representations, frames_max: int) -> None:
         self._representations = representations
         self._frames_max = frames_max
-        self._kept: OrderedDict[tuple[int, int, bytes, str, str, int], bytes] = OrderedDict()
+        self._kept: OrderedDict[tuple[bytes, Hashable], bytes] = OrderedDict()
 
     def frame(self, word: bytes, event: Event, target: Target) -> bytes:
         """The line for one change, with the whole object."""
-        place = (
-            target.history, event.revision, word, target.group, target.version, target.definition,
-        )  # fmt: skip
+        place = word, target.place(event)
         found = self._kept.get(place)
         if found is None:
             body = self._representations.object_bytes(event, target)
