@@ -70,7 +70,7 @@ class Application:
         authenticator = Authenticator(credentials)
         self._authorizer = Authorizer(authorization)
         tokens = ServiceTokens(key=credentials.token_key)
-        self._gate = Gate(histories, authenticator, self._authorizer, tokens)
+        self._gate = Gate(histories, authenticator, self._authorizer, tokens, default_history)
         self._reviewing = Reviewing(
             authenticator=authenticator, authorizer=self._authorizer, tokens=tokens, limits=limits
         )
@@ -85,7 +85,7 @@ class Application:
             limits=limits,
         )
         self._health = Health(histories, default_history)
-        self._redra = RedraApi(histories, limits)
+        self._redra = RedraApi(histories, limits, self._gate, self._authorizer)
         self._openapi: dict[bytes, Openapi] = {}
 
     def end_watches(self) -> None:
@@ -133,7 +133,7 @@ class Application:
         if path == "/metrics":
             return self._meter.page()
         if path.startswith("/redra/"):
-            return await self._redra.answer(request)
+            return await self._redra.answer(request, identity.actor)
         return await self._kubernetes(request, place, identity)
 
     async def _kubernetes(

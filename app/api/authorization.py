@@ -1,7 +1,8 @@
 """What they may do: the question that a request asks, and the rules that answer it.
 
 The rules are those of the history that is asked for, as they are now, also for a look at its past.
-Paths outside the Kubernetes API (`/redra/v1`, `/metrics`) are judged by the default history's.
+So are paths below `/redra/v1/histories/<history>`; other paths outside the Kubernetes API
+(`/redra/v1`, `/metrics`) are judged by the default history's.
 Parity: api-surface.md 10 and 14.
 """
 
@@ -12,7 +13,9 @@ from app.api import calls, impersonation, paths
 from app.api.authentication import Authenticator, Identity
 from app.api.messages import Request
 from app.api.paths import Place, ResourcePath
+from app.api.readers import Reader
 from app.api.service_tokens import ServiceTokens
+from app.domain.errors import HistoryBroken, NotFound
 from app.domain.log import Actor, HistoryId, ObjectKey
 from app.domain.objects import access, access_defaults, claim_rights, giving, kinds
 from app.domain.objects.access import Binding, Book, Decision, Grants, Question
@@ -103,6 +106,18 @@ class Authorizer:
         if not decision.allowed:
             raise access.forbidden(question, actor.user, decision.reason)
 
+    def reader(self, runtime: HistoryRuntime, actor: Actor) -> Reader:
+        """What somebody gets to see of a history."""
+        return Reader(
+            user=actor.user,
+            grants=self.grants(runtime, actor),
+            is_unlimited=self.is_unlimited(actor),
+        )
+
+    def is_unlimited(self, actor: Actor) -> bool:
+        """Whether somebody may do everything in every history."""
+        return self._setting.is_open or access.MASTERS in actor.groups
+
     def rights(
         self, runtime: HistoryRuntime, identity: Identity, request: Request, path: ResourcePath
     ) -> ClaimRights | GiverRights | None:
@@ -155,8 +170,10 @@ class Gate:
         authenticator: Authenticator,
         authorizer: Authorizer,
         tokens: ServiceTokens,
+        default_history: str,
     ) -> None:
         self._histories = histories
+        self._default = default_history
         self._tokens = tokens
         self._authenticator = authenticator
         self._authorizer = authorizer
@@ -170,7 +187,7 @@ class Gate:
                 impersonation.questions(request)
                 identity = impersonation.impersonated(identity, request)
             return identity
-        runtime = await self._histories.open(place.history)
+        runtime = await self._judging(place)
         if wants_other:
             for question in impersonation.questions(request):
                 self._authorizer.check(runtime, identity.actor, question)
@@ -181,12 +198,34 @@ class Gate:
             self._authorizer.check(runtime, identity.actor, replace(question, verb="create"))
         return identity
 
+    async def sees_history(self, name: str, actor: Actor) -> bool:
+        """Whether somebody may know that a history is there: may get its page."""
+        if self._authorizer.is_unlimited(actor):
+            return True
+        path = f"/redra/v1/histories/{name}"
+        runtime = await self._judging(Place(history=name, moment="", prefix="", path=path))
+        question = Question(verb="get", path=path)
+        return self._authorizer.decide(runtime, actor, question).allowed
+
+    async def _judging(self, place: Place) -> HistoryRuntime:
+        """The history whose rules count.
+
+        Those of the default history count for one that is not there or cannot be opened, so that
+        nobody else learns of it.
+        """
+        try:
+            return await self._histories.open(place.history)
+        except (NotFound, HistoryBroken):
+            if place.history == self._default:
+                raise
+            return await self._histories.open(self._default)
+
     async def _identify(self, request: Request, place: Place) -> Identity:
         """Who asks. Tokens of service accounts are believed in their own history only."""
         claims = self._tokens.claims_of(request)
         if claims is None:
             return self._authenticator.identify(request)
-        runtime = await self._histories.open(place.history)
+        runtime = await self._judging(place)
         return self._authenticator.shown(self._tokens.identify(runtime, claims), request)
 
 

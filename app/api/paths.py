@@ -61,7 +61,8 @@ _is_fine_and_known = lru_cache(maxsize=_KNOWN_MAX)(_is_fine)
 def split_history(path: str, default: str = DEFAULT_HISTORY) -> Place | None:
     """The history that a path names and the rest; None when the history part is malformed.
 
-    Example: `/h/night@42/api/v1/pods` is history `night`, moment `42`, path `/api/v1/pods`.
+    Example: `/h/night@42/api/v1/pods` is history `night`, moment `42`, path `/api/v1/pods`;
+    `/redra/v1/histories/night/events` is history `night` too, with its path as it is.
     """
     if len(path) <= _KNOWN_LENGTH_MAX:
         return _known_place(path, default)
@@ -70,7 +71,8 @@ def split_history(path: str, default: str = DEFAULT_HISTORY) -> Place | None:
 
 def _split_history(path: str, default: str) -> Place | None:
     if not path.startswith("/h/"):
-        return Place(history=default, moment="", prefix="", path=path)
+        history = history_of_redra(path) or default
+        return Place(history=history, moment="", prefix="", path=path)
     named, slash, rest = path[3:].partition("/")
     history, at, moment = named.partition("@")
     if not history or (at and not moment):
@@ -78,6 +80,17 @@ def _split_history(path: str, default: str) -> Place | None:
     return Place(
         history=history, moment=unquote(moment), prefix=f"/h/{named}", path=slash + rest or "/"
     )
+
+
+def parts_of_redra(path: str) -> list[str]:
+    """The parts of a path below `/redra/`; repeated and last slashes mean nothing."""
+    return [part for part in path.split("/") if part][1:]
+
+
+def history_of_redra(path: str) -> str:
+    """The history that a path below `/redra/v1/histories/` is about; empty for any other path."""
+    parts = parts_of_redra(path) if path.startswith("/redra/") else []
+    return parts[2] if len(parts) > 2 and parts[:2] == ["v1", "histories"] else ""
 
 
 def parse_resource(path: str) -> ResourcePath | None:

@@ -1,24 +1,29 @@
 """`/redra/v1`: histories, the log, views, decisions, health."""
 
 import math
-from collections.abc import AsyncGenerator, Awaitable, Callable
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable
+from dataclasses import dataclass
+from functools import partial
 
 import anyio
 import anyio.lowlevel
 import msgspec
 from pydantic import BaseModel, ValidationError
 
+from app.api import paths, redra_openapi, redra_views, status
 from app.api import redra_models as models
-from app.api import redra_openapi, redra_views, status
+from app.api.authorization import Authorizer, Gate
 from app.api.limits import ApiLimits
 from app.api.messages import Answer, Request, Stream
+from app.api.readers import WORKED_OUT_FROM, Reader
 from app.api.redra_blast import BlastApi
 from app.api.timelines import views_at
 from app.domain.devices.cel_selectors import CelCompiler
 from app.domain.errors import BadRequest, InputError, NotFound, RevisionTooLarge
-from app.domain.log import Event, HistoryInfo, Revision
+from app.domain.log import Actor, Event, HistoryInfo, ObjectKey, Revision
 from app.domain.log.chain import stamp_json
 from app.domain.objects import profile as profiles
+from app.domain.objects import registry as kinds
 from app.domain.values import timestamps
 from app.service.explaining import Explainer, Question
 from app.service.histories import Histories
@@ -30,21 +35,43 @@ _FOLLOW_SECONDS = 60.0
 """How long a follower waits for events at once."""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Asked:
+    """A request about a part of one history. `reader` gives what who asks may see by now."""
+
+    request: Request
+    runtime: HistoryRuntime
+    rest: str
+    reader: Callable[[], Reader]
+
+    def seen(self, events: Iterable[Event]) -> list[Event]:
+        """The events that are for the reader."""
+        reader = self.reader()
+        return [event for event in events if reader.sees_event(event)]
+
+
 class RedraApi:
     """Answers requests below `/redra/v1`."""
 
-    def __init__(self, histories: Histories, limits: ApiLimits) -> None:
+    def __init__(
+        self, histories: Histories, limits: ApiLimits, gate: Gate, authorizer: Authorizer
+    ) -> None:
         self._histories = histories
+        self._gate = gate
+        self._authorizer = authorizer
         self._limits = limits
         self._blasts = BlastApi(histories, limits)
         self._explanations = anyio.CapacityLimiter(limits.explanations_at_once_max)
         self._compiler = CelCompiler()
         self._views = redra_views.ViewTables(kept_max=_KEPT_VIEWS_MAX)
 
-    async def answer(self, request: Request) -> Answer | Stream:
-        """The response; 404 for paths that are not served. Raises Rejected."""
+    async def answer(self, request: Request, actor: Actor) -> Answer | Stream:
+        """The response for whom the gate has let in; 404 for paths that are not served.
+
+        Raises Rejected, also Forbidden for what the history's rules do not let the reader see.
+        """
         _check_query(request)
-        parts = [part for part in request.path.split("/") if part][1:]
+        parts = paths.parts_of_redra(request.path)
         if parts[:1] != ["v1"]:
             return status.page_not_found()
         match request.method, parts[1:]:
@@ -53,23 +80,29 @@ class RedraApi:
             case "GET", ["openapi.json"]:
                 return Answer(redra_openapi.document())
             case "GET", ["workers"]:
-                return self._workers()
+                return await self._workers(actor)
             case "GET", ["histories"]:
-                return await self._list()
+                return await self._list(actor)
             case "POST", ["histories"]:
                 return await self._create(request)
             case "GET", ["histories", name]:
                 return _answer(await self._history(await self._histories.info(name)))
             case "POST", ["histories", name, "blast"]:
-                return await self._blasts.of_proposal(request, await self._histories.open(name))
+                runtime = await self._histories.open(name)
+                self._authorizer.reader(runtime, actor).check_all(WORKED_OUT_FROM)
+                return await self._blasts.of_proposal(request, runtime)
             case "GET", ["histories", name, part, *rest] if len(rest) <= 1:
                 read = _PARTS.get((part, len(rest)))
                 if read is not None:
                     runtime = await self._histories.open(name)
-                    return await read(self, request, runtime, "".join(rest))
+                    reader = partial(self._authorizer.reader, runtime, actor)
+                    asked = Asked(
+                        request=request, runtime=runtime, rest="".join(rest), reader=reader
+                    )
+                    return await read(self, asked)
         return status.page_not_found()
 
-    def _workers(self) -> Answer:
+    async def _workers(self, actor: Actor) -> Answer:
         items = [
             models.RuntimeHealth(
                 history=runtime.info.name,
@@ -79,11 +112,16 @@ class RedraApi:
                 problem=str(runtime.problem or ""),
             )
             for runtime in self._histories.open_runtimes()
+            if await self._gate.sees_history(runtime.info.name, actor)
         ]
         return _answer(models.WorkerList(items=items))
 
-    async def _list(self) -> Answer:
-        items = [await self._history(info) for info in await self._histories.all()]
+    async def _list(self, actor: Actor) -> Answer:
+        items = [
+            await self._history(info)
+            for info in await self._histories.all()
+            if await self._gate.sees_history(info.name, actor)
+        ]
         return _answer(models.HistoryList(items=items))
 
     async def _create(self, request: Request) -> Answer:
@@ -124,21 +162,23 @@ class RedraApi:
             broken=broken,
         )
 
-    async def _events(self, request: Request, runtime: HistoryRuntime, _: str) -> Stream:
+    async def _events(self, asked: Asked) -> Stream:
+        request, runtime = asked.request, asked.runtime
         after = _integer(request, "after", 0)
         until = await self._until(request, runtime)
         limit = _integer(request, "limit", 2**62)
         if request.flag("follow"):
             seconds = _integer(request, "timeoutSeconds", 0)
             return Stream(
-                chunks=_follow(runtime, Revision(after), limit, seconds), content_type=_LINES
+                chunks=_follow(asked, Revision(after), limit, seconds), content_type=_LINES
             )
         return Stream(
-            chunks=_read(runtime, Revision(after), until, limit, self._limits.log_page_max),
+            chunks=_read(asked, Revision(after), until, limit, self._limits.log_page_max),
             content_type=_LINES,
         )
 
-    async def _decisions(self, request: Request, runtime: HistoryRuntime, _: str) -> Answer:
+    async def _decisions(self, asked: Asked) -> Answer:
+        request, runtime = asked.request, asked.runtime
         after = _integer(request, "after", 0)
         limit = min(_integer(request, "limit", 100), self._limits.log_page_max)
         wanted = {
@@ -147,7 +187,10 @@ class RedraApi:
             if request.parameter(name)
         }
         until = await self._until(request, runtime)
+        reader = asked.reader()
+        reader.check_all(WORKED_OUT_FROM)
         rows, _revision = await self._views.rows(runtime, "decisions", until)
+        rows = reader.rows("decisions", rows)
         found: list[models.Decision] = []
         for row in rows:
             if row["revision"] <= after or any(row[part] != wanted[part] for part in wanted):
@@ -157,7 +200,7 @@ class RedraApi:
             found.append(_decision(row))
         return _answer(models.DecisionList(items=found, next=0))
 
-    async def _view_list(self, request: Request, runtime: HistoryRuntime, _: str) -> Answer:
+    async def _view_list(self, _: Asked) -> Answer:
         items = [
             models.View(
                 name=name,
@@ -175,14 +218,17 @@ class RedraApi:
         ]
         return _answer(models.ViewList(items=items))
 
-    async def _view(self, request: Request, runtime: HistoryRuntime, name: str) -> Answer:
+    async def _view(self, asked: Asked) -> Answer:
+        request, runtime, name = asked.request, asked.runtime, asked.rest
         until = await self._until(request, runtime)
         rows, revision = await self._views.rows(runtime, name, until)
+        rows = asked.reader().rows(name, rows)
         shown, left_out = redra_views.limited(rows, _integer(request, "limit", 10_000))
         return _answer(models.Rows(view=name, revision=revision, items=shown, left_out=left_out))
 
-    async def _why(self, request: Request, runtime: HistoryRuntime, _: str) -> Answer:
+    async def _why(self, asked: Asked) -> Answer:
         """Why an object is as it is: the decision about it and the reasons made again in full."""
+        request, runtime = asked.request, asked.runtime
         question = Question(
             kind=_required(request, "kind"),
             namespace=request.parameter("namespace") or "default",
@@ -190,6 +236,11 @@ class RedraApi:
             node=request.parameter("node"),
             help=request.flag("help"),
         )
+        reader = asked.reader()
+        reader.check_all(WORKED_OUT_FROM)
+        for kind in kinds.find_name(question.kind)[:1]:
+            namespace = question.namespace if kind.namespaced else ""
+            reader.check(ObjectKey(kind.group, kind.plural, namespace, question.name))
         async with self._explanations:
             explainer = Explainer(
                 runtime.log,
@@ -204,7 +255,9 @@ class RedraApi:
             found = await explainer.why(question)
         return Answer(msgspec.json.encode(found.to_json()))
 
-    async def _blast(self, request: Request, runtime: HistoryRuntime, _: str) -> Answer:
+    async def _blast(self, asked: Asked) -> Answer:
+        request, runtime = asked.request, asked.runtime
+        asked.reader().check_all(WORKED_OUT_FROM)
         return await self._blasts.of_rule(request, runtime)
 
     async def _until(self, request: Request, runtime: HistoryRuntime) -> Revision:
@@ -218,7 +271,7 @@ class RedraApi:
             raise NotFound(str(problem)) from problem
 
 
-_Read = Callable[[RedraApi, Request, HistoryRuntime, str], Awaitable[Answer | Stream]]
+_Read = Callable[[RedraApi, Asked], Awaitable[Answer | Stream]]
 
 _PARTS: dict[tuple[str, int], _Read] = {
     ("events", 0): RedraApi._events,
@@ -249,35 +302,43 @@ def event_line(event: Event) -> bytes:
 
 
 async def _read(
-    runtime: HistoryRuntime, after: Revision, until: Revision, limit: int, page: int
+    asked: Asked, after: Revision, until: Revision, limit: int, page: int
 ) -> AsyncGenerator[bytes, None]:
+    """Lines of the events that the reader may see, at most `limit`."""
+    runtime = asked.runtime
     while limit > 0 and after < until:
-        events = await runtime.log.read(
-            runtime.info.id, after=after, until=until, limit=min(page, limit)
-        )
+        # Pages are whole where events are left out, so that a small limit costs few of them.
+        size = min(page, limit) if asked.reader().is_unlimited else page
+        events = await runtime.log.read(runtime.info.id, after=after, until=until, limit=size)
         if not events:
             return
-        yield b"".join([event_line(event) for event in events])
-        limit -= len(events)
         after = events[-1].revision
+        seen = asked.seen(events)[:limit]
+        if seen:
+            yield b"".join([event_line(event) for event in seen])
+        limit -= len(seen)
         await anyio.lowlevel.checkpoint()
 
 
 async def _follow(
-    runtime: HistoryRuntime, after: Revision, limit: int, seconds: int
+    asked: Asked, after: Revision, limit: int, seconds: int
 ) -> AsyncGenerator[bytes, None]:
-    """Events as they come: at most `limit`, and for `seconds` unless that is 0."""
+    """Events that the reader may see, as they come.
+
+    At most `limit`, and for `seconds` unless that is 0.
+    """
     end = anyio.current_time() + seconds if seconds else math.inf
-    with runtime.subscribe(after=after) as subscription:
+    with asked.runtime.subscribe(after=after) as subscription:
         while limit > 0:
             left = end - anyio.current_time()
             if left <= 0:
                 return
             waiting = min(left, _FOLLOW_SECONDS)
             events = await subscription.catch_up() or await subscription.next_batch(waiting)
-            if events:
-                yield b"".join([event_line(event) for event in events[:limit]])
-                limit -= len(events)
+            seen = asked.seen(events or ())[:limit]
+            if seen:
+                yield b"".join([event_line(event) for event in seen])
+                limit -= len(seen)
 
 
 def _check_query(request: Request) -> None:

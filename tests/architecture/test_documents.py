@@ -113,7 +113,8 @@ SECURE = ROOT / "docs" / "how-to" / "secure.md"
 def test_policy_of_the_page_is_read() -> None:
     (text,) = [body for body in blocks(SECURE, "yaml") if body.startswith("rules:")]
     policy = tokens.parse_policy(yaml.safe_load(text), place="policy")
-    assert len(policy.bindings("default")) == 3
+    assert len(policy.bindings("default")) == 2
+    assert len(policy.bindings("incident")) == 3
 
 
 def test_tokens_of_the_page_are_read() -> None:

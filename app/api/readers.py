@@ -1,0 +1,194 @@
+"""What readers of `/redra/v1/histories/HISTORY/…` get to see: what they may read as objects there.
+
+An object is seen by who may `get` it or `list` its kind where it lies. Answers that are worked out
+from the whole cluster (decisions, reasons, blast radii, views over pools) name devices, nodes, pods
+and claims of everybody; they are for readers who may list all of these everywhere.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import TypeAlias
+
+from app.domain.log import Event, EventType, ObjectKey
+from app.domain.log.projection import Row
+from app.domain.objects import access, registry
+from app.domain.objects.access import Grants, Question
+from app.domain.objects.registry import RESOURCE
+from app.service.importing import IMPORTS
+from projections import timeline_kinds
+
+Place: TypeAlias = tuple[str, str]
+"""API group and resource."""
+
+NODES, PODS, CLAIMS = ("", "nodes"), ("", "pods"), (RESOURCE, "resourceclaims")
+CLASSES, SLICES = (RESOURCE, "deviceclasses"), (RESOURCE, "resourceslices")
+RULES, PATCHES = (RESOURCE, "devicetaintrules"), (RESOURCE, "resourceslicepatches")
+
+WORKED_OUT_FROM = (NODES, PODS, CLASSES, RULES, CLAIMS, PATCHES, SLICES)
+"""What decisions, reasons and blast radii name."""
+
+VIEWS_OVER: Mapping[str, tuple[Place, ...]] = {
+    "counters": (SLICES, CLAIMS),
+    "decisions": WORKED_OUT_FROM,
+    "devices": (SLICES, RULES, PATCHES),
+    "outcomes": WORKED_OUT_FROM,
+    "pools": (SLICES,),
+    "taint_rules": (RULES, SLICES, CLAIMS, PODS),
+    "taints": (RULES, SLICES, CLAIMS, PODS),
+}
+"""Views whose rows show many objects at once, and the kinds that their readers must be able to list
+everywhere. Rows of other views are left out one by one."""
+
+EVERYTHING = ("*", "*")
+"""All kinds; only rules for `*` cover it."""
+
+_EVENTS = ("", "events")
+_ALIASES = {_EVENTS: ("", "events.k8s.io")}
+_OWN_GROUP = "redra"
+
+
+@dataclass(slots=True, kw_only=True)
+class Reader:
+    """Somebody's rights to read one history, as they are now."""
+
+    user: str
+    grants: Grants
+    is_unlimited: bool = False
+    _collections: dict[tuple[str, str, str], bool] = field(default_factory=dict)
+
+    def sees(self, key: ObjectKey) -> bool:
+        """Whether an object may be read."""
+        if self.is_unlimited or self.sees_all((key.group, key.resource), key.namespace):
+            return True
+        return any(self._may(question) for question in _about(key))
+
+    def sees_all(self, place: Place, namespace: str = "") -> bool:
+        """Whether all objects of a kind may be read, in one namespace or (empty) everywhere."""
+        if self.is_unlimited:
+            return True
+        where = (*place, namespace)
+        found = self._collections.get(where)
+        if found is None:
+            found = any(self._may(question) for question in _about(ObjectKey(*where, "")))
+            self._collections[where] = found
+        return found
+
+    def check(self, key: ObjectKey) -> None:
+        """Raise Forbidden unless an object may be read."""
+        if not self.sees(key):
+            raise access.forbidden(next(_about(key)), self.user)
+
+    def check_all(self, places: Iterable[Place]) -> None:
+        """Raise Forbidden unless all objects of these kinds may be read everywhere."""
+        for group, resource in places:
+            if not self.sees_all((group, resource)):
+                question = Question(verb="list", group=group, resource=resource)
+                raise access.forbidden(question, self.user)
+
+    def sees_event(self, event: Event) -> bool:
+        """Whether an event of the log is for this reader."""
+        if self.is_unlimited:
+            return True
+        key = event.key
+        if event.type is EventType.DECISION_RECORDED:
+            resource = timeline_kinds.subject_of_fact(event).resource
+            return self._sees_whole() and self.sees(_decided(resource, key.namespace, key.name))
+        if key.group == _OWN_GROUP:
+            # Reports of imports name objects of any kind; the others name none.
+            return key.resource != IMPORTS.resource or self.sees_all(EVERYTHING)
+        return self.sees(key)
+
+    def rows(self, view: str, rows: list[Row]) -> list[Row]:
+        """The rows of a view that are for this reader. Raises Forbidden for views over all."""
+        name = view.removeprefix("view_")
+        if self.is_unlimited:
+            return rows
+        needed = VIEWS_OVER.get(name)
+        if needed is not None:
+            self.check_all(needed)
+        sees = _ROWS.get(name)
+        if sees is None:
+            if needed is None:
+                self.check_all((EVERYTHING,))
+            return rows
+        return sees(self, rows)
+
+    def _sees_whole(self) -> bool:
+        return all(self.sees_all(place) for place in WORKED_OUT_FROM)
+
+    def _may(self, question: Question) -> bool:
+        return self.grants.decide(question).allowed
+
+    def _claims(self, rows: list[Row]) -> list[Row]:
+        """Claims with the pods that name them; shares of devices have the claim's name too."""
+        shown = []
+        for row in rows:
+            namespace, name = row["namespace"], row.get("claim") or row["name"]
+            if self.sees(ObjectKey(*CLAIMS, namespace, name)):
+                pods = self.sees_all(PODS, namespace)
+                shown.append(row if pods or "pods" not in row else {**row, "pods": []})
+        return shown
+
+    def _timeline(self, rows: list[Row]) -> list[Row]:
+        """What happened to objects that may be read, because of others that may be read."""
+        seen = {row["revision"]: row for row in rows if self._sees_entry(row)}
+        return [
+            row if not row["because"] or row["cause"] in seen else {**row, "because": ""}
+            for row in seen.values()
+        ]
+
+    def _sees_entry(self, row: Row) -> bool:
+        key = ObjectKey(row["api_group"], row["resource"], row["namespace"], row["name"])
+        if row["kind"] == "Decision" and not self._sees_whole():
+            return False
+        if row["kind"] == "Warning" and not self.sees_all(_EVENTS, key.namespace or "default"):
+            return False
+        if key.group == _OWN_GROUP:
+            return key.resource != IMPORTS.resource or self.sees_all(EVERYTHING)
+        return self.sees(key)
+
+    def _decisions(self, rows: list[Row]) -> list[Row]:
+        return [
+            row
+            for row in rows
+            if self.sees(_decided(row["resource"], row["namespace"], row["name"]))
+        ]
+
+    def _activity(self, rows: list[Row]) -> list[Row]:
+        """Counts of kinds that may be read everywhere."""
+        return [
+            row
+            for row in rows
+            if self.sees_all(
+                EVERYTHING
+                if row["api_group"] == _OWN_GROUP
+                else (row["api_group"], row["resource"])
+            )
+        ]
+
+
+def _decided(resource: str, namespace: str, name: str) -> ObjectKey:
+    """The object that a decision is about, which names its resource alone."""
+    kinds = [kind for kind in registry.find_name(resource) if kind.plural == resource]
+    return ObjectKey(kinds[0].group if kinds else "", resource, namespace, name)
+
+
+_ROWS: Mapping[str, Callable[[Reader, list[Row]], list[Row]]] = {
+    "activity": Reader._activity,
+    "claim_devices": Reader._claims,
+    "claims": Reader._claims,
+    "decisions": Reader._decisions,
+    "timeline": Reader._timeline,
+}
+
+
+def _about(key: ObjectKey) -> Iterator[Question]:
+    """The questions of which one answered by yes opens an object, or a collection without name."""
+    namespace = key.namespace
+    if (key.group, key.resource) == ("", "namespaces") and key.name:
+        namespace = key.name
+    for group in _ALIASES.get((key.group, key.resource), (key.group,)):
+        for verb in ("get", "list") if key.name else ("list", "get"):
+            yield Question(
+                verb=verb, group=group, resource=key.resource, namespace=namespace, name=key.name
+            )

@@ -1,0 +1,338 @@
+"""Who sees what below `/redra/v1`: readers, paths and histories, with the answer each must have.
+
+Every object has a name that stands nowhere else, so what a reader got is found by searching the
+answer for names; which names a reader may find is written down here, not worked out.
+"""
+
+import base64
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import pytest
+import yaml
+
+from app.api.authentication import Credentials
+from app.domain.log import Actor, ObjectKey
+from app.domain.objects.commands import CreateObject, RecordDecision, RecordFact
+from tests.api.serving import claim, pod, serving
+from tests.api.test_authentication import ROLES
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+RBAC = "/apis/rbac.authorization.k8s.io/v1"
+DRA = "/apis/resource.k8s.io/v1"
+RULES = "/apis/resource.k8s.io/v1beta2/devicetaintrules"
+USERS = ("ann", "bob", "cat", "dan", "fay", "gus")
+READERS = (*USERS, "root")
+VALUE = base64.b64encode(b"value-of-the-secret").decode()
+
+PATHS = {"nonResourceURLs": ["/redra/v1/*"], "verbs": ["get", "post"]}
+LAB = {
+    "apiGroups": ["", "resource.k8s.io"],
+    "resources": ["pods", "resourceclaims", "events"],
+    "verbs": ["get", "list"],
+}
+CLUSTER = [
+    {"apiGroups": [""], "resources": ["nodes", "pods"], "verbs": ["list"]},
+    {"apiGroups": ["resource.k8s.io"], "resources": ["*"], "verbs": ["list"]},
+]
+ONE_SECRET = {
+    "apiGroups": [""], "resources": ["secrets"], "resourceNames": ["s-lab"], "verbs": ["get"],
+}  # fmt: skip
+ALL = {"apiGroups": ["*"], "resources": ["*"], "verbs": ["*"]}
+
+NAMES = (
+    "p-lab", "p-other", "c-lab", "c-other", "s-lab", "s-other", "m-lab", "node-one", "slice-one",
+    "decided-summary", "import-report", "warned-lab", "warned-other", VALUE,
+)  # fmt: skip
+"""What is searched for: objects of both namespaces, and texts that tell of them."""
+
+LAB_NAMES = {"p-lab", "c-lab", "warned-lab"}
+CLUSTER_NAMES = {"p-lab", "p-other", "c-lab", "c-other", "node-one", "slice-one"}
+EVERYTHING = set(NAMES)
+
+
+def headers(user):
+    return {"authorization": f"Bearer {user}-token"}
+
+
+def known():
+    actors = {f"{user}-token": Actor(user=user, groups=("system:authenticated",)) for user in USERS}
+    root = Actor(user="root", groups=("system:masters", "system:authenticated"))
+    return Credentials(tokens={**actors, "root-token": root}, anonymous=None)
+
+
+async def bind(server, prefix, user, rules, namespace=""):
+    """Give a user rules in a history, everywhere or in one namespace."""
+    kind = "Role" if namespace else "ClusterRole"
+    place = f"{prefix}{RBAC}/namespaces/{namespace}/" if namespace else f"{prefix}{RBAC}/"
+    meta = {"metadata": {"name": f"{user}-{kind.lower()}"}}
+    await server.post(f"{place}{kind.lower()}s", {**meta, "rules": rules}, **headers("root"))
+    await server.post(
+        f"{place}{kind.lower()}bindings",
+        {
+            **meta,
+            "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": kind,
+                        "name": meta["metadata"]["name"]},
+            "subjects": [{"kind": "User", "name": user, "apiGroup": "rbac.authorization.k8s.io"}],
+        },
+        **headers("root"),
+    )  # fmt: skip
+
+
+async def fill(server, history):
+    """Objects of two namespaces, a decision, warnings and an import's report."""
+    prefix, root = f"/h/{history}", headers("root")
+    await server.post(f"{prefix}/api/v1/nodes", {"metadata": {"name": "node-one"}}, **root)
+    pool = {"name": "pool", "generation": 1, "resourceSliceCount": 1}
+    spec = {"driver": "gpu.example.com", "nodeName": "node-one", "pool": pool, "devices": []}
+    slice_ = {"metadata": {"name": "slice-one"}, "spec": spec}
+    taint = {"key": "example.com/t", "value": "v", "effect": "NoSchedule"}
+    selector = {"driver": "other.example.com"}
+    rule = {"metadata": {"name": "rule-one"}, "spec": {"deviceSelector": selector, "taint": taint}}
+    await server.post(f"{prefix}{RULES}", rule, **root)
+    await server.post(f"{prefix}{DRA}/resourceslices", slice_, **root)
+    runtime = await server.histories.open(history)
+    for space in ("lab", "other"):
+        if space != "lab" or history != "default":
+            await server.post(f"{prefix}/api/v1/namespaces", {"metadata": {"name": space}}, **root)
+        core = f"{prefix}/api/v1/namespaces/{space}"
+        secret = {"metadata": {"name": f"s-{space}"}, "data": {"x": VALUE}}
+        await server.post(f"{core}/secrets", secret, **root)
+        await server.post(f"{core}/pods", pod(f"p-{space}"), **root)
+        claims = f"{prefix}{DRA}/namespaces/{space}/resourceclaims"
+        await server.post(claims, claim(f"c-{space}"), **root)
+        warning = {
+            "metadata": {"name": f"e-{space}"}, "type": "Warning", "reason": "Tried",
+            "message": f"warned-{space}",
+            "involvedObject": {"kind": "Pod", "namespace": space, "name": f"p-{space}"},
+        }  # fmt: skip
+        await server.post(f"{core}/events", warning, **root)
+    core = f"{prefix}/api/v1/namespaces/lab"
+    await server.post(f"{core}/configmaps", {"metadata": {"name": "m-lab"}}, **root)
+    body = {"controller": "scheduler", "resource": "pods", "outcome": "Unschedulable",
+            "summary": {"message": "decided-summary"}}  # fmt: skip
+    await runtime.submit(
+        RecordDecision(namespace="lab", name="p-lab", body=body), actor=Actor(user="redra")
+    )
+    report = {"phase": "finished", "message": "import-report"}
+    key = ObjectKey("redra", "imports", "", history)
+    fact = RecordFact(type="HistoryImported", key=key, body=report)
+    await runtime.submit(fact, actor=Actor(user="redra"))
+
+
+@asynccontextmanager
+async def filled():
+    """Histories `default` and `one`, alike but for their rules."""
+    async with serving(credentials=known(), authorization=ROLES) as server:
+        root = headers("root")
+        await server.post("/redra/v1/histories", {"name": "one"}, **root)
+        runtime = await server.histories.open("default")
+        tree = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "lab"}}
+        space = CreateObject(key=ObjectKey("", "namespaces", "", "lab"), version="v1", tree=tree)
+        await runtime.submit(space, actor=Actor(user="redra"))
+        for history in ("default", "one"):
+            await fill(server, history)
+        # ann: the one wide right of the default history, and no other.
+        await bind(server, "", "ann", [PATHS])
+        # The others have their rules in `one` alone.
+        await bind(server, "/h/one", "bob", [PATHS])
+        await bind(server, "/h/one", "bob", [LAB], namespace="lab")
+        await bind(server, "/h/one", "cat", [PATHS, *CLUSTER])
+        await bind(server, "/h/one", "dan", [PATHS])
+        await bind(server, "/h/one", "dan", [ONE_SECRET], namespace="lab")
+        await bind(server, "/h/one", "fay", [ALL])
+        await bind(server, "/h/one", "gus", [PATHS, ALL])
+        yield server
+
+
+ONE, DEFAULT = "/redra/v1/histories/one", "/redra/v1/histories/default"
+WHY = "why?kind=pod&namespace=lab&name=p-lab"
+BLAST = {"objects": [], "delete": ["resourceslice/slice-one"]}
+NOTHING: frozenset[str] = frozenset()
+MEMBERS = ("bob", "cat", "dan")
+"""Who may get the paths of `one`, and not everything there."""
+
+# Path below `one`: reader → the names that must be found. Who is left out must be refused.
+SEEN = {
+    "": dict.fromkeys(MEMBERS, NOTHING),
+    "/views": dict.fromkeys(MEMBERS, NOTHING),
+    "/events": {
+        "bob": LAB_NAMES,
+        "cat": CLUSTER_NAMES | {"decided-summary"},
+        "dan": {"s-lab", VALUE},
+    },
+    "/decisions": {"cat": {"p-lab", "decided-summary"}},
+    "/views/decisions": {"cat": {"p-lab", "decided-summary"}},
+    "/views/timeline": {
+        "bob": LAB_NAMES,
+        "cat": CLUSTER_NAMES | {"decided-summary"},
+        "dan": {"s-lab"},
+    },
+    "/views/claims": {"bob": {"c-lab"}, "cat": {"c-lab", "c-other"}, "dan": NOTHING},
+    "/views/claim_devices": dict.fromkeys(MEMBERS, NOTHING),
+    "/views/pools": {"cat": {"node-one", "slice-one"}},
+    "/views/devices": {"cat": NOTHING},
+    "/views/counters": {"cat": NOTHING},
+    "/views/taints": {"cat": NOTHING},
+    "/views/taint_rules": {"cat": NOTHING},
+    "/views/outcomes": {"cat": NOTHING},
+    "/views/activity": dict.fromkeys(MEMBERS, NOTHING),
+    f"/{WHY}": {"cat": {"p-lab", "node-one", "decided-summary"}},
+    "/blast?kind=devicetaintrule&name=rule-one": {"cat": NOTHING},
+}
+
+
+def found_in(text):
+    return {name for name in NAMES if name in text}
+
+
+@pytest.mark.parametrize("reader", READERS)
+async def test_reader_sees_what_the_rules_of_the_history_let_them_read(reader):
+    async with filled() as server:
+        outcomes, expected = {}, {}
+        for part, table in SEEN.items():
+            answer = await server.raw("GET", f"{ONE}{part}", **headers(reader))
+            if reader in ("gus", "root"):
+                outcomes[part], expected[part] = answer.status_code, 200
+            elif reader in table:
+                outcomes[part] = answer.status_code, found_in(answer.text)
+                expected[part] = 200, set(table[reader])
+            else:
+                # The refusal repeats the path that was asked for, and says no more.
+                asked = found_in(part)
+                outcomes[part] = answer.status_code, found_in(answer.text) - asked
+                expected[part] = 403, set()
+        assert outcomes == expected
+
+
+async def test_every_path_and_view_is_in_the_table():
+    async with filled() as server:
+        views = await server.get(f"{ONE}/views", **headers("root"))
+        parts = {f"/views/{view['name']}" for view in views["items"]}
+        index = (await server.get("/redra/v1", **headers("root")))["paths"]
+        below = "/redra/v1/histories/{history}"
+        parts |= {path.removeprefix(below) for path in index if path.startswith(below)}
+        parts.discard("/views/{view}")
+        assert parts == {part.partition("?")[0] for part in SEEN}
+
+
+@pytest.mark.parametrize("reader", ["gus", "root"])
+async def test_who_may_do_everything_sees_everything(reader):
+    async with filled() as server:
+        answer = await server.raw("GET", f"{ONE}/events", **headers(reader))
+        assert found_in(answer.text) == EVERYTHING
+        assert (
+            len(answer.text.splitlines()) == (await server.get(ONE, **headers(reader)))["revision"]
+        )
+
+
+@pytest.mark.parametrize("reader", USERS)
+async def test_rules_of_one_history_open_no_other(reader):
+    async with filled() as server:
+        for part in SEEN:
+            answer = await server.raw("GET", f"{DEFAULT}{part}", **headers(reader))
+            if reader != "ann":
+                assert answer.status_code == 403, (part, answer.text[:500])
+            elif answer.status_code == 200:
+                assert not found_in(answer.text), (part, answer.text[:500])
+
+
+@pytest.mark.parametrize("reader", USERS)
+async def test_lists_name_the_histories_that_a_reader_may_look_at(reader):
+    async with filled() as server:
+        for path in ("/redra/v1/histories", "/redra/v1/workers"):
+            answer = await server.raw("GET", path, **headers(reader))
+            if reader == "ann":
+                found = [item.get("name") or item["history"] for item in answer.json()["items"]]
+                assert found == ["default"]
+            else:
+                assert answer.status_code == 403
+        names = await server.get("/redra/v1/histories", **headers("root"))
+        assert [item["name"] for item in names["items"]] == ["default", "one"]
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/redra/v1/histories/one//events",
+        "/redra//v1/histories/one/events",
+        "/redra/v1//histories//one/events/",
+        "/redra/v1/histories/%6fne/events",
+    ],
+)
+async def test_other_ways_to_write_a_path_open_nothing(path):
+    async with filled() as server:
+        answer = await server.raw("GET", path, **headers("ann"))
+        assert answer.status_code in (403, 404), answer.text
+        assert not found_in(answer.text)
+
+
+async def test_role_of_the_page_opens_all_pages_and_no_secret():
+    text = (ROOT / "docs/how-to/secure.md").read_text()
+    (body,) = [part for part in text.split("```yaml\n")[1:] if part.startswith("apiVersion: rbac")]
+    role = yaml.safe_load(body.partition("```")[0])
+    async with filled() as server:
+        await bind(server, "/h/one", "ann", role["rules"])
+        for part in SEEN:
+            answer = await server.raw("GET", f"{ONE}{part}", **headers("ann"))
+            assert answer.status_code == 200, (part, answer.text)
+            assert not found_in(answer.text) & {"s-lab", "s-other", VALUE}
+
+
+async def test_limit_counts_what_the_reader_sees():
+    async with filled() as server:
+        for limit in (1, 2):
+            answer = await server.raw("GET", f"{ONE}/events?limit={limit}", **headers("bob"))
+            assert len(answer.text.splitlines()) == limit
+            assert found_in(answer.text) <= LAB_NAMES
+
+
+async def test_history_that_is_not_there_is_told_to_those_of_the_default_history():
+    async with filled() as server:
+        for path in ("/redra/v1/histories/none/events", "/redra/v1/histories/none"):
+            await server.get(path, 404, **headers("ann"))
+            await server.get(path, 403, **headers("bob"))
+            await server.get(path, 404, **headers("root"))
+        await server.get("/h/none/api/v1/pods", 403, **headers("bob"))
+        await server.get("/h/one/api/v1/pods", 403, **headers("ann"))
+
+
+@pytest.mark.parametrize(
+    ("reader", "code"), [("ann", 403), ("bob", 403), ("cat", 200), ("fay", 403)]
+)
+async def test_blast_of_a_proposal_needs_the_whole_cluster(reader, code):
+    async with filled() as server:
+        await server.call("POST", f"{ONE}/blast", BLAST, code, **headers(reader))
+
+
+async def test_reason_is_refused_in_the_words_of_the_real_server():
+    async with filled() as server:
+        refused = await server.get(f"{ONE}/{WHY}", 403, **headers("bob"))
+        assert refused["message"] == (
+            'nodes is forbidden: User "bob" cannot list resource "nodes" in API group "" at the '
+            "cluster scope"
+        )
+        secret = f"{ONE}/why?kind=secret&namespace=lab&name=s-lab"
+        refused = await server.get(secret, 403, **headers("cat"))
+        assert 'cannot get resource "secrets"' in refused["message"]
+
+
+async def test_follower_loses_what_a_role_no_longer_gives():
+    async with filled() as server:
+        after = (await server.get(ONE, **headers("root")))["revision"]
+        path = f"{ONE}/events?follow=true&after={after}"
+        core = "/h/one/api/v1/namespaces/lab"
+        async with server.watch(path, **headers("bob")) as following:
+            await server.post(f"{core}/pods", pod("p-second"), **headers("root"))
+            assert (await following.line())["name"] == "p-second"
+            role = f"/h/one{RBAC}/namespaces/lab/roles/bob-role"
+            events = {**LAB, "resources": ["events"]}
+            body = {"metadata": {"name": "bob-role"}, "rules": [events]}
+            await server.put(role, body, **headers("root"))
+            await server.post(f"{core}/pods", pod("p-third"), **headers("root"))
+            event = {
+                "metadata": {"name": "e-last"},
+                "involvedObject": {"kind": "Pod", "namespace": "lab", "name": "p"},
+            }
+            await server.post(f"{core}/events", event, **headers("root"))
+            assert (await following.line())["name"] == "e-last"
