@@ -7,7 +7,7 @@ phase or the names changed.
 
 import msgspec
 
-from app.domain.log import Event, EventType, Revision
+from app.domain.log import Event, EventType, Revision, doubts
 from app.domain.log.projection import Column, Row, RowKey, Table
 from app.domain.values import json_tree
 from app.domain.values.json_tree import JsonObject, JsonView
@@ -34,6 +34,9 @@ CLAIMS = Table(
         Column(name="allocated_revision", type="integer", description="the event that says so"),
         Column(name="reserved_for", type="json", description="resource, name and uid of consumers"),
         Column(name="pods", type="json", description="pods that name it: name, uid, node, phase"),
+        Column(
+            name="doubt", type="text", description="what the recording lacks of it, such as partial"
+        ),
     ),
     description="Every ResourceClaim",
 )
@@ -66,6 +69,7 @@ class _Claim(msgspec.Struct, gc=False, array_like=True):
     devices: int = 0
     allocated: int | None = None
     allocated_revision: int | None = None
+    doubt: str = ""
 
 
 class _Pod(msgspec.Struct, frozen=True, gc=False, array_like=True):
@@ -86,7 +90,7 @@ class ClaimsProjection:
     """
 
     name = "claims"
-    version = 1
+    version = 2
 
     def __init__(self) -> None:
         self.revision = Revision(0)
@@ -150,6 +154,7 @@ class ClaimsProjection:
         fresh = old is None or event.type is EventType.OBJECT_CREATED
         time = event.stamp.time
         claim = _Claim(event.body, time if fresh or old is None else old.created)
+        claim.doubt = ",".join(doubts.of_event(event))
         allocation = outlines.claim(event.body).status.allocation
         if allocation is not None:
             claim.devices = len(allocation.devices.results)
@@ -238,6 +243,7 @@ class ClaimsProjection:
                 for consumer in reserved
             ],
             "pods": pods,
+            "doubt": claim.doubt,
         }
 
 

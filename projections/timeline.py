@@ -10,7 +10,7 @@ from bisect import bisect_left
 
 import msgspec
 
-from app.domain.log import Event, EventType, ObjectKey, Revision
+from app.domain.log import Event, EventType, ObjectKey, Revision, doubts
 from app.domain.log.projection import Column, Row, RowKey, Table
 from projections import timeline_kinds
 from projections.row_changes import AppendedRows
@@ -32,6 +32,9 @@ TABLE = Table(
         Column(name="verb", type="text"),
         Column(name="cause", type="integer", description="revision that provoked it, 0 for none"),
         Column(name="because", type="text", description="what that revision was"),
+        Column(
+            name="doubt", type="text", description="what the recording lacks of it, such as partial"
+        ),
     ),
     description="What happened, in order",
 )
@@ -48,6 +51,7 @@ class _Entry(msgspec.Struct, frozen=True, gc=False, array_like=True):
     actor: str
     verb: str
     cause: int
+    doubt: str = ""
 
 
 class TimelineProjection:
@@ -58,7 +62,7 @@ class TimelineProjection:
     """
 
     name = "timeline"
-    version = 1
+    version = 2
 
     def __init__(self) -> None:
         self.revision = Revision(0)
@@ -136,6 +140,7 @@ class TimelineProjection:
             stamp.actor.user,
             stamp.verb,
             stamp.cause,
+            ",".join(doubts.of_event(event)),
         )
         self._entries.append(entry)
         self._revisions.append(entry.revision)
@@ -164,6 +169,7 @@ class TimelineProjection:
             "verb": entry.verb,
             "cause": entry.cause,
             "because": self._because(entry.cause),
+            "doubt": entry.doubt,
         }
 
     def _because(self, cause: int) -> str:

@@ -25,8 +25,9 @@ from app.domain.log.chain import stamp_json
 from app.domain.objects import profile as profiles
 from app.domain.objects import registry as kinds
 from app.domain.values import timestamps
-from app.service.explaining import Explainer, Question
+from app.service.explaining import Explainer
 from app.service.histories import Histories
+from app.service.questions import Question
 from app.service.runtime import HistoryRuntime
 
 _LINES = b"application/x-ndjson"

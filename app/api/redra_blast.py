@@ -15,7 +15,7 @@ from app.api.limits import ApiLimits
 from app.api.messages import Answer, Request
 from app.api.timelines import views_at
 from app.domain.errors import BadRequest
-from app.service import blasting, blasting_world, moments
+from app.service import blasting, blasting_world, moments, recorded_doubts
 from app.service.blast_radius import BlastRadius
 from app.service.blasting_world import Frozen
 from app.service.histories import Histories
@@ -72,4 +72,5 @@ class BlastApi:
         async with self._turns:
             frozen = await self._frozen(request, runtime)
             found = await anyio.to_thread.run_sync(question, frozen)
+        found = await recorded_doubts.with_doubts(found, runtime.log, runtime.info)
         return Answer(msgspec.json.encode(found))

@@ -123,6 +123,8 @@ class Why(Model):
     text: str
     reasons: Reason
     decision: dict[str, Any] | None
+    certainty: str = Field(description="sure, or unsure where the recording lacks content")
+    doubts: list[dict[str, Any]] = Field(description="What the recording lacks, by kind")
 
 
 class Proposal(Model):
@@ -149,6 +151,8 @@ class Blast(Model):
     pools: list[dict[str, Any]] = Field(description="State, counts, capacity and counters")
     classes: list[dict[str, Any]]
     left_out: dict[str, int]
+    certainty: str = Field(description="sure, or unsure where the recording lacks content")
+    doubts: list[dict[str, Any]] = Field(description="What the recording lacks, by kind")
 
 
 class RuntimeHealth(Model):

@@ -11,7 +11,7 @@ from app.bootstrap.manifests import read_documents
 from app.bootstrap.rules import rules_of
 from app.bootstrap.stores import Store, find_history
 from app.domain.errors import InputError, Rejected
-from app.service import blasting, blasting_world, moments
+from app.service import blasting, blasting_world, moments, recorded_doubts
 from app.service.blast_radius import BlastRadius
 from app.service.blasting import Change
 from app.settings import Settings
@@ -44,8 +44,9 @@ async def blast(
     now = await moments.find_time(store.log, info, moment or str(views.revision), views.revision)
     frozen = blasting_world.freeze(views, info, rules_of(info), now)
     try:
-        return await anyio.to_thread.run_sync(
+        radius = await anyio.to_thread.run_sync(
             blasting.blast, frozen, changes, blast_bounds(settings)
         )
     except Rejected as problem:
         raise InputError(problem.message) from problem
+    return await recorded_doubts.with_doubts(radius, store.log, info)

@@ -5,8 +5,9 @@ from app.bootstrap.stores import Store, find_history, find_revision
 from app.domain.devices.cel_selectors import CelCompiler
 from app.domain.objects import profile as profiles
 from app.service.blasting import BlastBounds
-from app.service.explaining import Answer, Explainer, Question
+from app.service.explaining import Explainer
 from app.service.pod_reasons import ExplainBounds
+from app.service.questions import Answer, Question
 from app.service.views import LiveViews
 from app.settings import Settings
 

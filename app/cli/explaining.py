@@ -10,7 +10,7 @@ from app.cli.serving import DataOption
 from app.domain.errors import InputError
 
 if TYPE_CHECKING:  # heavy: other commands should not pay for it
-    from app.service.explaining import Answer
+    from app.service.questions import Answer
 
 
 def register(root: typer.Typer) -> None:
@@ -37,7 +37,7 @@ def why(
 ) -> None:
     """Say why something is as it is: node by node, request by request, device by device."""
     from app.bootstrap import choices, explanations, stores
-    from app.service.explaining import Question
+    from app.service.questions import Question
 
     kind, slash, name = subject.partition("/")
     if not slash or not name:
@@ -59,7 +59,8 @@ def why(
 
 def page(answer: "Answer", width: int) -> list[str]:
     """The answer as it is printed."""
-    from app.service import reason_pages
+    from app.service import reason_pages, recorded_doubts
 
     head = f"{answer.subject}: {answer.outcome}" + (f", {answer.text}" if answer.text else "")
-    return reason_pages.page(head, answer.reason.children, width=width)
+    notes = recorded_doubts.lines(answer.doubts)
+    return reason_pages.page(head, answer.reason.children, notes=notes, width=width)

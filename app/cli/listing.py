@@ -111,17 +111,21 @@ def timeline(
 ) -> None:
     """Tell what happened: one line per event that a person would want to know of."""
     from app.bootstrap import choices, histories, stores
+    from app.domain.log.doubts import Doubt
+    from app.service import recorded_doubts
 
     settings = choices.settings(data=data)
 
-    async def read() -> list[dict[str, Any]]:
+    async def read() -> tuple[list[dict[str, Any]], tuple[Doubt, ...]]:
         async with stores.open_store(settings) as store:
             info = await stores.find_history(store, history)
-            return await histories.timeline(store, settings, info)
+            recorded = await recorded_doubts.doubts_of(store.log, info)
+            return await histories.timeline(store, settings, info), recorded
 
+    every, recorded = console.run(read)
     rows = [
         row
-        for row in console.run(read)
+        for row in every
         if (not namespace or row["namespace"] == namespace)
         and (not name or row["name"] == name)
         and (decisions or row["kind"] != "Decision")
@@ -130,20 +134,27 @@ def timeline(
     if output is Output.JSON:
         console.say_json(rows)
         return
-    console.table(
-        ("revision", "time", "what", "object", "by", "text"),
-        [
-            (
-                row["revision"],
-                timestamps.micro_text(row["time"])[11:23],
-                row["kind"],
-                _subject(row),
-                row["actor"].removeprefix("system:serviceaccount:kube-system:"),
-                row["text"],
-            )
-            for row in rows
-        ],
-    )
+    titles = ("revision", "time", "what", "object", "by", "text")
+    cells = [
+        (
+            row["revision"],
+            timestamps.micro_text(row["time"])[11:23],
+            row["kind"],
+            _subject(row),
+            row["actor"].removeprefix("system:serviceaccount:kube-system:"),
+            row["text"],
+        )
+        for row in rows
+    ]
+    if any(row["doubt"] for row in rows):
+        console.table(
+            (*titles, "unsure"),
+            [(*cell, row["doubt"]) for cell, row in zip(cells, rows, strict=True)],
+        )
+    else:
+        console.table(titles, cells)
+    for line in recorded_doubts.lines(recorded):
+        console.note(line)
 
 
 def _subject(row: dict[str, Any]) -> str:

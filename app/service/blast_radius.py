@@ -8,6 +8,8 @@ from enum import StrEnum
 
 import msgspec
 
+from app.domain.log.doubts import Doubt
+
 
 class Fate(StrEnum):
     """What becomes of a pod.
@@ -182,7 +184,8 @@ class BlastRadius(msgspec.Struct, frozen=True, kw_only=True):
     `preview` tells that a rule with effect None was looked at as if it were NoExecute, for pods
     and claims. `totals["waiting"]` are the pods that wait for a node and were tried, `waiting`
     those for which the change makes a difference. `revision` and `time` are those of the state
-    that the change is put upon.
+    that the change is put upon. `certainty` is `sure` or `unsure`; `doubts` say what the recording
+    lacks.
     """
 
     revision: int
@@ -200,3 +203,5 @@ class BlastRadius(msgspec.Struct, frozen=True, kw_only=True):
     classes: tuple[ClassFate, ...]
     left_out: dict[str, int]
     waiting: tuple[WaitingFate, ...] = ()
+    certainty: str = "sure"
+    doubts: tuple[Doubt, ...] = ()

@@ -6,7 +6,7 @@ is deterministic. The answer is one tree of texts, ready for a terminal or as JS
 """
 
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from typing import TypeVar
 
 import anyio.lowlevel
@@ -20,8 +20,8 @@ from app.domain.controllers.scheduling import preemption
 from app.domain.controllers.scheduling.attempt import Rules as SchedulingRules
 from app.domain.devices.device_selectors import SelectorCompiler
 from app.domain.errors import InputError, NotFound
-from app.domain.log import DECISION, Event, EventType, HistoryInfo, ObjectKey, Revision
-from app.domain.objects import registry as kinds
+from app.domain.log import DECISION, Event, EventType, HistoryInfo, ObjectKey, Revision, doubts
+from app.domain.log.doubts import Affects, Doubt
 from app.domain.objects.profile import Profile
 from app.domain.values import json_tree, timestamps
 from app.domain.values.json_tree import JsonObject
@@ -37,11 +37,14 @@ from app.service import (
     moments,
     pod_reasons,
     preemption_reasons,
+    questions,
+    recorded_doubts,
 )
 from app.service.blast_radius import BlastRadius
 from app.service.blasting import BlastBounds
 from app.service.choice_reasons import Choice
 from app.service.pod_reasons import ExplainBounds, PodFindings, Steps
+from app.service.questions import Answer, Question
 from app.service.reasons import NAMES_MAX, Reason, listed
 from app.service.views import LiveViews, features_of
 
@@ -55,48 +58,6 @@ BY_TAINT = "DeletionByDeviceTaintManager"
 
 Found = TypeVar("Found")
 ViewsAt = Callable[[Revision], Awaitable[LiveViews]]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Question:
-    """Who is asked about: kind and name, the node if just one is of interest.
-
-    With `help` the smallest changes that would let a waiting pod run are looked for too.
-    """
-
-    kind: str
-    namespace: str
-    name: str
-    node: str = ""
-    help: bool = False
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Answer:
-    """The subject, what was decided last and when, and the reasons.
-
-    `decision` is the recorded body, None when no controller has decided about the subject.
-    """
-
-    subject: str
-    outcome: str
-    revision: Revision
-    text: str
-    reason: Reason
-    decision: JsonObject | None = None
-    details: JsonObject = field(default_factory=dict)
-
-    def to_json(self) -> JsonObject:
-        """The whole answer."""
-        return {
-            "subject": self.subject,
-            "outcome": self.outcome,
-            "revision": self.revision,
-            "text": self.text,
-            "reasons": self.reason.to_json(),
-            "decision": self.decision,
-            **self.details,
-        }
 
 
 class Explainer:
@@ -136,15 +97,46 @@ class Explainer:
         )
 
     async def why(self, question: Question) -> Answer:
-        """The answer as of the views. Raises NotFound, InputError for a kind without reasons."""
-        kind = _find_kind(question.kind)
-        namespace = question.namespace if kind.namespaced else ""
-        key = ObjectKey(kind.group, kind.plural, namespace, question.name)
+        """The answer as of the views. Raises NotFound, InputError for a kind without reasons.
+
+        What an import could not know goes with the answer as doubts, and with a NotFound as words.
+        """
+        key = questions.key_of(question)
+        recorded = await recorded_doubts.doubts_of(self._log, self._info)
+        try:
+            answer = await self._why(question)
+        except NotFound as problem:
+            unsure = recorded_doubts.lines(_about(recorded, key))
+            if not unsure:
+                raise
+            text = "; ".join((problem.message, *(line.strip() for line in unsure)))
+            raise NotFound(text, resource=key.resource) from problem
+        return replace(answer, doubts=(*self._of_subject(key), *recorded))
+
+    def _of_subject(self, key: ObjectKey) -> tuple[Doubt, ...]:
+        """The doubt about the subject itself, when its last state was not recorded in full."""
+        event = self._views.objects.event(key)
+        codes = () if event is None else doubts.of_event(event)
+        if not codes:
+            return ()
+        text = "; ".join(doubts.text_of(code) for code in codes)
+        return (
+            Doubt(
+                code=codes[0],
+                affects=Affects.CONTENT,
+                kind=questions.named(key),
+                count=0,
+                text=text,
+            ),
+        )
+
+    async def _why(self, question: Question) -> Answer:
+        key = questions.key_of(question)
         decision = await self._last_decision(key)
         tree = self._views.objects.get(key)
         if tree is None:
             return await self._gone(key, decision)
-        match kind.plural:
+        match key.resource:
             case "pods":
                 return await self._pod(key, tree, decision, question)
             case "resourceclaims":
@@ -252,7 +244,7 @@ class Explainer:
 
     async def _of_user(self, question: Question) -> Answer | None:
         try:
-            return await self.why(question)
+            return await self._why(question)
         except NotFound:
             return None
 
@@ -316,15 +308,17 @@ class Explainer:
     def _other(self, key: ObjectKey, decision: Event | None) -> Answer:
         if decision is None:
             raise InputError(
-                f"no controller has decided about {_named(key)}",
+                f"no controller has decided about {questions.named(key)}",
                 cure="ask about a pod, resourceclaim or devicetaintrule",
             )
         return Answer(
-            subject=_named(key),
+            subject=questions.named(key),
             outcome=json_tree.text(decision.object, "outcome"),
             revision=self._views.revision,
             text="",
-            reason=Reason(text=_named(key), children=(decision_reasons.reason_of(decision),)),
+            reason=Reason(
+                text=questions.named(key), children=(decision_reasons.reason_of(decision),)
+            ),
             decision=_body(decision),
         )
 
@@ -347,11 +341,11 @@ class Explainer:
         children += await self._disruption(key)
         outcome = json_tree.text(decision.object, "outcome") if decision is not None else "Deleted"
         return Answer(
-            subject=_named(key),
+            subject=questions.named(key),
             outcome=outcome,
             revision=revision,
             text="is gone",
-            reason=Reason(text=_named(key), children=tuple(children)),
+            reason=Reason(text=questions.named(key), children=tuple(children)),
             decision=_body(decision),
         )
 
@@ -467,23 +461,14 @@ def _users_of(views: LiveViews, claim: ObjectKey) -> list[str]:
     return []
 
 
-def _named(key: ObjectKey) -> str:
-    """`pod default/web`, as people name it."""
-    kind = kinds.find(key.group, key.resource)
-    noun = kind.singular if kind is not None and kind.singular else key.resource
-    return f"{noun} {key.namespace}/{key.name}" if key.namespace else f"{noun} {key.name}"
-
-
 def _has(count: int) -> str:
     return f"{count} device" if count == 1 else f"{count} devices"
 
 
-def _find_kind(text: str) -> kinds.Kind:
-    for kind in kinds.find_name(text):
-        return kind
-    raise InputError(
-        f"there is no kind {text!r}", cure="write it as pod/NAME, resourceclaim/NAME, …"
-    )
+def _about(recorded: tuple[Doubt, ...], key: ObjectKey) -> tuple[Doubt, ...]:
+    """The doubts about the kind of an object, and those about all kinds."""
+    kind = f"{key.resource}.{key.group}" if key.group else key.resource
+    return tuple(doubt for doubt in recorded if doubt.kind in ("", kind))
 
 
 def _body(event: Event | None) -> JsonObject | None:

@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
+from app.domain.log import doubts
 from app.domain.log.records import CHANGES, Loss, Op, Quality, Record, TimeQuality
 from app.domain.values import timestamps
 from app.domain.values.json_tree import JsonObject
@@ -29,21 +30,27 @@ _AGENT = re.compile(r"(kube-[a-z-]+)/v(\d+\.\d+\.\d+)")
 NEEDED = ("resourceslices", "resourceclaims", "deviceclasses", "pods", "nodes")
 """Kinds without which a decision about devices cannot be made again."""
 
+INCOMPLETE = (Quality.PARTIAL, Quality.IDENTITY)
+"""Qualities of records that hold less than their object."""
+
 _REBUILD = {
-    Loss.NO_BASELINE: "the state before the first event is not known",
-    Loss.SYNTHETIC_CREATE: "objects were first seen when they changed or went away",
-    Loss.SYNTHETIC_DELETE: "deletions were concluded, not recorded",
-    Loss.COLLAPSED: "several changes were seen as one",
-    Loss.GAP: "stretches were not recorded",
-    Loss.NO_DELETES: "deletions cannot be told from changes",
-    Loss.METADATA_ONLY: "changes were recorded without their body",
-    Loss.TRUNCATED_BODY: "bodies were cut",
-    Loss.UNKNOWN_PATCH: "patches were applied by a guess of their type",
-    Loss.NO_STATUS: "objects came without their status",
-    Loss.SPEC_ONLY: "only specifications were recorded",
-    Loss.UNDECODABLE: "values could not be decoded",
-    Loss.ENCRYPTED: "values were encrypted",
-    Loss.VERSION_GUESS: "fields of old versions have no successor",
+    loss: doubts.MEANINGS[loss][1]
+    for loss in (
+        Loss.NO_BASELINE,
+        Loss.SYNTHETIC_CREATE,
+        Loss.SYNTHETIC_DELETE,
+        Loss.COLLAPSED,
+        Loss.GAP,
+        Loss.NO_DELETES,
+        Loss.METADATA_ONLY,
+        Loss.TRUNCATED_BODY,
+        Loss.UNKNOWN_PATCH,
+        Loss.NO_STATUS,
+        Loss.SPEC_ONLY,
+        Loss.UNDECODABLE,
+        Loss.ENCRYPTED,
+        Loss.VERSION_GUESS,
+    )
 }
 _DECIDE = {
     Loss.NO_STATUS: "allocations and conditions are missing",
@@ -58,7 +65,11 @@ _DECIDE = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KindReport:
-    """One kind: how many records of each operation, how often each loss, from when to when."""
+    """One kind: how many records of each operation, how often each loss, from when to when.
+
+    `incomplete` counts the records of living objects that hold a part of the object, or its
+    identity only.
+    """
 
     group: str
     resource: str
@@ -68,6 +79,7 @@ class KindReport:
     last_time: Instant | None
     first_version: str
     last_version: str
+    incomplete: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -139,6 +151,7 @@ class _Kind:
     last_time: Instant | None = None
     first_version: str = ""
     last_version: str = ""
+    incomplete: int = 0
 
 
 class FidelityCollector:
@@ -182,6 +195,8 @@ class FidelityCollector:
         elif op is not Op.CONTEXT:
             kind.times[record.time_quality] += 1
             kind.qualities[record.object_quality] += 1
+            if op is not Op.DELETED and record.object_quality in INCOMPLETE:
+                kind.incomplete += 1
 
     def releases(self) -> tuple[str, list[str]]:
         """The component that decides and its releases, such as 1.36.2, as its requests say."""
@@ -215,6 +230,7 @@ class FidelityCollector:
                     last_time=kind.last_time,
                     first_version=kind.first_version,
                     last_version=kind.last_version,
+                    incomplete=kind.incomplete,
                 )
                 for (group, resource), kind in sorted(self._kinds.items())
             ),
@@ -233,7 +249,7 @@ class FidelityCollector:
         A Secret that was left out, or a kind of another group that cannot be decoded, says nothing
         against a history of devices.
         """
-        chosen = [kind for place, kind in self._kinds.items() if _is_judged(*place)]
+        chosen = [kind for place, kind in self._kinds.items() if is_judged(*place)]
         found = _Kind()
         for kind in chosen or self._kinds.values():
             found.ops += kind.ops
@@ -261,7 +277,8 @@ class FidelityCollector:
         )
 
 
-def _is_judged(group: str, resource: str) -> bool:
+def is_judged(group: str, resource: str) -> bool:
+    """True for the kinds that take part in the allocation of devices."""
     return group == "resource.k8s.io" or (group == "" and resource in NEEDED)
 
 
@@ -315,6 +332,7 @@ def _kind_json(kind: KindReport) -> JsonObject:
         "lastTime": _time_text(kind.last_time),
         "firstVersion": kind.first_version,
         "lastVersion": kind.last_version,
+        "incomplete": kind.incomplete,
     }
 
 

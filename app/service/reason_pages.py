@@ -23,15 +23,20 @@ _TAIL = "more; -o json has all of them"
 
 
 def page(
-    head: str, reasons: Sequence[Reason], *, width: int = WIDTH, lines_max: int = LINES_MAX
+    head: str,
+    reasons: Sequence[Reason],
+    *,
+    notes: Sequence[str] = (),
+    width: int = WIDTH,
+    lines_max: int = LINES_MAX,
 ) -> list[str]:
-    """The head and the tree in at most `lines_max` lines of `width` columns.
+    """The head, the notes below it and the tree in at most `lines_max` lines of `width` columns.
 
     What does not fit is cut step by step: long texts first, then branches beyond the first ones,
     then the end; each cut says so.
     """
     width = max(width, WIDTH_MIN)
-    top = _wrapped(head, "", "  ", width)
+    top = [line for text in (head, *notes) for line in _wrapped(text, "", "  ", width)]
     lines: list[str] = []
     for children_max in _CHILDREN_STEPS:
         for text_max in _TEXT_STEPS:

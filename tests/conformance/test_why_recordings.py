@@ -14,7 +14,8 @@ from app.domain.log import Event, Revision
 from app.domain.objects.profile import Profile
 from app.domain.values import json_tree
 from app.service import importing, reason_pages
-from app.service.explaining import Answer, Explainer, Question
+from app.service.explaining import Explainer
+from app.service.questions import Answer, Question
 from app.service.reasons import Reason
 from app.service.views import LiveViews
 from tests.shared_data import shared_path

@@ -318,6 +318,15 @@ def _without_response(event: AuditEvent, reference: ObjectRef) -> Outcome:
     if tree is None:
         return _unseen(event)
     common["name"] = common["name"] or json_tree.text(tree, "metadata", "name")
+    if not common["name"]:
+        prefix = json_tree.text(tree, "metadata", "generateName")
+        return Outcome(
+            op=Op.GAP,
+            losses=(Loss.GAP, Loss.NO_UID),
+            quality=Quality.IDENTITY,
+            message=f"create: the name that begins with {prefix!r} was not recorded",
+            **common,
+        )
     return Outcome(
         op=Op.ADDED if event.verb == "create" else Op.MODIFIED,
         tree=tree,

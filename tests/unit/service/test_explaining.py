@@ -12,8 +12,9 @@ from app.domain.errors import InputError, NotFound
 from app.domain.log import Event, Revision
 from app.domain.objects.profile import Profile
 from app.domain.values.json_tree import JsonObject
-from app.service.explaining import Answer, Explainer, Question
+from app.service.explaining import Explainer
 from app.service.pod_reasons import ExplainBounds
+from app.service.questions import Answer, Question
 from app.service.reason_pages import page
 from app.service.reasons import Reason
 from app.service.views import LiveViews

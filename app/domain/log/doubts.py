@@ -1,0 +1,108 @@
+"""Doubts: what the losses of a recording mean for an answer about it.
+
+A recording may lack objects, bodies, an order or times. A doubt names one such lack for one kind:
+its `code` (the name of a loss, or one of the codes below), what it affects, how often it occurs,
+and a sentence. An answer with a doubt about content is unsure, because the object that it rests on
+may have looked different. Parity: history-formats.md 3.6.
+"""
+
+from collections.abc import Iterable
+from enum import StrEnum
+
+import msgspec
+
+from app.domain.log.event import Event, EventType
+from app.domain.log.records import Loss, Quality
+
+
+class Affects(StrEnum):
+    """What a doubt is about: the objects themselves, the order of changes, or their times."""
+
+    CONTENT = "content"
+    ORDER = "order"
+    TIME = "time"
+
+
+PARTIAL = "partial"
+"""Code: objects of which only a part, or only the identity, was recorded."""
+
+PARTIAL_TEXT = "objects were recorded in part"
+
+NEVER_SEEN = "never_seen"
+"""Code: no object of a kind that decisions need was recorded."""
+
+REFUSED = "refused"
+"""Code: records that the import could not read and left out."""
+
+UNFINISHED = "unfinished"
+"""Code: an import that did not come to its end."""
+
+MEANINGS: dict[Loss, tuple[Affects, str]] = {
+    Loss.NO_BASELINE: (Affects.CONTENT, "the state before the first event is not known"),
+    Loss.SYNTHETIC_CREATE: (
+        Affects.CONTENT,
+        "objects were first seen when they changed or went away",
+    ),
+    Loss.SYNTHETIC_DELETE: (Affects.ORDER, "deletions were concluded, not recorded"),
+    Loss.COLLAPSED: (Affects.ORDER, "several changes were seen as one"),
+    Loss.GAP: (Affects.CONTENT, "stretches were not recorded"),
+    Loss.NO_DELETES: (Affects.CONTENT, "deletions cannot be told from changes"),
+    Loss.METADATA_ONLY: (Affects.CONTENT, "changes were recorded without their body"),
+    Loss.TRUNCATED_BODY: (Affects.CONTENT, "bodies were cut"),
+    Loss.UNKNOWN_PATCH: (Affects.CONTENT, "patches were applied by a guess of their type"),
+    Loss.NO_STATUS: (Affects.CONTENT, "objects came without their status"),
+    Loss.SPEC_ONLY: (Affects.CONTENT, "only specifications were recorded"),
+    Loss.UNDECODABLE: (Affects.CONTENT, "values could not be decoded"),
+    Loss.ENCRYPTED: (Affects.CONTENT, "values were encrypted"),
+    Loss.REDACTED: (Affects.CONTENT, "values were removed"),
+    Loss.VERSION_GUESS: (Affects.CONTENT, "fields of old versions have no successor"),
+    Loss.NO_RV: (Affects.ORDER, "the order of some changes against other objects is a guess"),
+    Loss.NO_TIME: (Affects.TIME, "changes have no time, only an order"),
+    Loss.COARSE_TIME: (Affects.TIME, "times are whole seconds"),
+}
+"""What each loss affects. A loss that is not here (an absent uid, actor or managed field, the last
+state of a deleted object) changes no decision about devices."""
+
+_INCOMPLETE = frozenset({Quality.PARTIAL.value, Quality.IDENTITY.value})
+_CONTENT = frozenset(
+    loss.value for loss, (affects, _) in MEANINGS.items() if affects is Affects.CONTENT
+)
+
+
+class Doubt(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
+    """One doubt about one kind (`resourceclaims.resource.k8s.io`, empty for all kinds)."""
+
+    code: str
+    affects: Affects
+    kind: str
+    count: int
+    text: str
+
+
+def of_event(event: Event) -> tuple[str, ...]:
+    """Codes of what makes the content of one imported event unsure; empty when nothing does.
+
+    A deletion is sure whatever is known of the state before it.
+    """
+    origin = event.stamp.origin
+    if origin is None or not (origin.losses or origin.quality):
+        return ()
+    if event.type is EventType.OBJECT_DELETED:
+        return ()
+    codes = [loss for loss in origin.losses if loss in _CONTENT]
+    return (PARTIAL, *codes) if origin.quality in _INCOMPLETE else tuple(codes)
+
+
+def text_of(code: str) -> str:
+    """The sentence of a code that `of_event` gives."""
+    return PARTIAL_TEXT if code == PARTIAL else MEANINGS[Loss(code)][1]
+
+
+def is_sure(doubts: Iterable[Doubt]) -> bool:
+    """True when no doubt is about content."""
+    return all(doubt.affects is not Affects.CONTENT for doubt in doubts)
+
+
+def certainty(doubts: Iterable[Doubt]) -> str:
+    """`sure` or `unsure`, the word that answers carry."""
+    return "sure" if is_sure(doubts) else "unsure"

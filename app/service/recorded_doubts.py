@@ -1,0 +1,130 @@
+"""The doubts of a history: what its fidelity report means for answers about it.
+
+The report stands in the last event of the import. A history that was not imported has no doubts:
+redra wrote every event of it.
+"""
+
+from collections.abc import Iterator, Sequence
+
+import msgspec
+
+from app.domain.log import EventType, HistoryInfo, Revision, doubts
+from app.domain.log.doubts import (
+    MEANINGS,
+    NEVER_SEEN,
+    PARTIAL,
+    PARTIAL_TEXT,
+    REFUSED,
+    UNFINISHED,
+    Affects,
+    Doubt,
+)
+from app.domain.log.records import CHANGES
+from app.domain.values import json_tree
+from app.domain.values.json_tree import JsonObject, JsonView
+from app.ports import EventLog
+from app.service.blast_radius import BlastRadius
+from app.service.fidelity import NEEDED, is_judged
+
+_UNFINISHED = Doubt(
+    code=UNFINISHED,
+    affects=Affects.CONTENT,
+    kind="",
+    count=1,
+    text="the import did not come to its end",
+)
+
+
+async def doubts_of(log: EventLog, info: HistoryInfo) -> tuple[Doubt, ...]:
+    """Doubts about the kinds that take part in the allocation of devices, sorted by kind."""
+    opening = await log.read(info.id, after=Revision(0), limit=1)
+    if not opening or opening[0].type is not EventType.HISTORY_IMPORTED:
+        return ()
+    head = await log.head(info.id)
+    last = await log.read_object(info.id, opening[0].key, until=head.revision, limit=1)
+    if not last or json_tree.text(last[0].object, "phase") != "finished":
+        return (_UNFINISHED,)
+    return of_report(json_tree.mapping(last[0].object, "report"))
+
+
+def of_report(report: JsonView) -> tuple[Doubt, ...]:
+    """The doubts that follow from a fidelity report as it is stored."""
+    kinds = json_tree.objects(report, "kinds")
+    judged = [kind for kind in kinds if is_judged(_text(kind, "group"), _text(kind, "resource"))]
+    recorded = [doubt for kind in judged for doubt in _of_kind(kind)]
+    recorded += _never_seen(judged)
+    if refused := json_tree.integer(report, "refused") or 0:
+        recorded.append(
+            Doubt(
+                code=REFUSED,
+                affects=Affects.CONTENT,
+                kind="",
+                count=refused,
+                text="records could not be read and were left out",
+            )
+        )
+    return tuple(sorted(recorded, key=lambda doubt: (doubt.kind, doubt.affects, doubt.code)))
+
+
+async def with_doubts(radius: BlastRadius, log: EventLog, info: HistoryInfo) -> BlastRadius:
+    """The answer about a change with what the history makes doubtful of it."""
+    recorded = await doubts_of(log, info)
+    return msgspec.structs.replace(radius, certainty=doubts.certainty(recorded), doubts=recorded)
+
+
+def lines(recorded: Sequence[Doubt]) -> list[str]:
+    """A heading and one line for each kind whose content is in doubt; empty when there is none."""
+    texts: dict[str, list[str]] = {}
+    for doubt in recorded:
+        if doubt.affects is Affects.CONTENT:
+            count = f" ({doubt.count})" if doubt.count else ""
+            texts.setdefault(doubt.kind, []).append(f"{doubt.text}{count}")
+    if not texts:
+        return []
+    kinds = [
+        f"  {kind.removesuffix('.resource.k8s.io') or 'all kinds'}: {'; '.join(parts)}"
+        for kind, parts in texts.items()
+    ]
+    return ["unsure: the recording is incomplete, so the answer may be another one", *kinds]
+
+
+def _of_kind(kind: JsonObject) -> Iterator[Doubt]:
+    name = _name(_text(kind, "group"), _text(kind, "resource"))
+    losses = json_tree.mapping(kind, "losses")
+    for loss, (affects, text) in MEANINGS.items():
+        if count := json_tree.integer(losses, loss.value) or 0:
+            yield Doubt(code=loss.value, affects=affects, kind=name, count=count, text=text)
+    if count := json_tree.integer(kind, "incomplete") or 0:
+        yield Doubt(
+            code=PARTIAL,
+            affects=Affects.CONTENT,
+            kind=name,
+            count=count,
+            text=PARTIAL_TEXT,
+        )
+
+
+def _never_seen(judged: list[JsonObject]) -> Iterator[Doubt]:
+    seen = {
+        _text(kind, "resource")
+        for kind in judged
+        if any(json_tree.integer(kind, "ops", op.value) for op in CHANGES)
+    }
+    for resource in NEEDED:
+        if resource not in seen:
+            group = "" if resource in ("pods", "nodes") else "resource.k8s.io"
+            yield Doubt(
+                code=NEVER_SEEN,
+                affects=Affects.CONTENT,
+                kind=_name(group, resource),
+                count=0,
+                text="none was recorded, so there were none or they were left out",
+            )
+
+
+def _name(group: str, resource: str) -> str:
+    return f"{resource}.{group}" if group else resource
+
+
+def _text(kind: JsonObject, field: str) -> str:
+    return json_tree.text(kind, field)
