@@ -13,6 +13,21 @@ JUDGES = {
         "app.domain.allocation.checking",
         "app.domain.values.json_tree",
     ),
+    # Whether a history is sound after each event, and at rest; of simulated worlds and of crashes.
+    "tests/simulation/plain_state.py": (
+        "app.domain.log.Event",
+        "app.domain.log.EventType",
+        "app.domain.log.ObjectKey",
+        "app.domain.allocation.checking.amounts",
+    ),
+    "tests/simulation/soundness.py": (
+        "app.domain.log.Event",
+        "app.domain.log.EventType",
+        "app.domain.log.ObjectKey",
+        "tests.simulation.plain_state",
+    ),
+    # Whether the log of a story with kills is whole, and nothing in it was done twice.
+    "tests/crash/judging.py": ("app.domain.log.Event", "tests.simulation.soundness"),
 }
 """Folder or module of each judge, and the only modules of ours that it may import."""
 

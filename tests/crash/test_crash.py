@@ -1,9 +1,9 @@
 """Killed anywhere, the story ends as if nothing had happened. `make crash` kills 200 times."""
 
+import msgspec
 import pytest
 
-from app.domain.errors import ChainBroken
-from tests.crash import inside, judging, told_inside, told_outside
+from tests.crash import judging, told_inside, told_outside
 from tests.crash.__main__ import DELAY_MILLIS, check_same
 from tests.crash.told_inside import Told
 
@@ -52,5 +52,11 @@ async def test_real_processes_with_kills_end_the_story_as_without(tmp_path, plai
 
 
 def test_judge_notices_an_event_that_was_left_out(plain):
-    with pytest.raises(ChainBroken):
-        judging.check_log(plain.log[:10] + plain.log[11:], inside.PROFILE)
+    with pytest.raises(AssertionError, match="revision 11 is missing"):
+        judging.check_log(plain.log[:10] + plain.log[11:])
+
+
+def test_judge_notices_an_event_that_was_changed(plain):
+    changed = msgspec.structs.replace(plain.log[10], uid="another")
+    with pytest.raises(AssertionError, match="revision 11 does not follow"):
+        judging.check_log([*plain.log[:10], changed, *plain.log[11:]])

@@ -16,7 +16,7 @@ from app.domain.objects.commands import (
     PatchType,
 )
 from app.domain.values.json_tree import JsonObject
-from tests.crash import inside, judging, story, virtual_loop
+from tests.crash import deciding_again, inside, judging, story, virtual_loop
 from tests.crash.story import Act
 
 HOME = "home"
@@ -59,10 +59,10 @@ async def _tell(seed: int, kills: int, delay_millis: int | None) -> Told:
         tasks.cancel_scope.cancel()
     assert world.ended == [], world.ended
     events = inside.events_of(world)
-    counted = judging.check_log(events, inside.PROFILE)
+    counted = judging.check_log(events)
     assert world.info is not None
     options = registry.options_from(world.info.settings)
-    judging.check_decisions(events, inside.PROFILE, options)
+    deciding_again.check_decisions(events, inside.PROFILE, options)
     assert await inside.check_tables(world) == []
     return Told(
         states=states,

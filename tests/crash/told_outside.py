@@ -22,7 +22,7 @@ from app.domain.log import Event, HistoryInfo, Revision
 from app.domain.objects import profile as profiles
 from app.domain.values.json_tree import JsonObject
 from app.service.folding import FoldingBounds, Projector
-from tests.crash import judging, story
+from tests.crash import deciding_again, judging, story
 from tests.crash.stack import GROUPS, PROJECTOR, Stack
 from tests.crash.story import Act
 
@@ -264,8 +264,8 @@ async def check(database: str) -> Counter[str]:
             assert time.monotonic() < end, "the database did not come back"
             await anyio.sleep(0.2)  # waits: for another process
     profile = profiles.from_settings(info.settings)
-    counted = judging.check_log(events, profile)
-    judging.check_decisions(events, profile, registry.options_from(info.settings))
+    counted = judging.check_log(events)
+    deciding_again.check_decisions(events, profile, registry.options_from(info.settings))
     return counted
 
 

@@ -61,7 +61,7 @@ class FleetWorld:
         self.cluster = Cluster(
             profile=profile, options=options, seed=seed, kubelet=True, bounds=bounds
         )
-        self.sound = Soundness(self.cluster.line.views)
+        self.sound = Soundness()
         for event in self.cluster.line.events:
             self.sound.fold(event)
         self.cluster.line.followers.append(self.sound.fold)

@@ -43,7 +43,7 @@ def test_controllers_need_no_event_beyond_those_they_read(monkeypatch):
 
 def test_double_allocation_is_noticed_at_its_event():
     cluster = Cluster()
-    sound = Soundness(cluster.line.views)
+    sound = Soundness()
     cluster.line.followers.append(sound.fold)
     cluster.device_class()
     cluster.node()

@@ -1,0 +1,34 @@
+"""Every decision of a log, made again by the product from what it observed, is the recorded one.
+
+This compares the product with itself: it shows that nothing but the log decided, not that the
+decision is right. What is right is judged by `judging`, which shares nothing with the product.
+"""
+
+from collections.abc import Sequence
+
+from app.bootstrap.rules import rules_for
+from app.domain.controllers import registry
+from app.domain.controllers.registry import Options
+from app.domain.devices.cel_selectors import CelCompiler
+from app.domain.log import Event
+from app.domain.objects.profile import Profile
+from app.service.redeciding import DecisionChecker
+from app.service.views import LiveViews, features_of
+
+
+def check_decisions(events: Sequence[Event], profile: Profile, options: Options) -> None:
+    """Every decision, made again from what it observed, is the recorded one, effects included."""
+    views = LiveViews(profile)
+    controllers = registry.controllers(profile, features_of(profile), CelCompiler(), options)
+    checker = DecisionChecker(controllers, views, rules_for(profile))
+    observers: dict[int, list[Event]] = {}
+    for event in events:
+        if event.type == "DecisionRecorded":
+            observers.setdefault(event.stamp.observed, []).append(event)
+    for event in events:
+        checker.decide_again(observers.pop(views.revision, ()))
+        checker.before(event)
+        views.fold(event)
+        checker.after(event)
+    for compared in checker.result(is_whole=True):
+        assert compared.differences == (), compared.differences[0]
