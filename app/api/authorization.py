@@ -16,7 +16,7 @@ from app.api.paths import Place, ResourcePath
 from app.api.readers import Reader
 from app.api.service_tokens import ServiceTokens
 from app.domain.errors import HistoryBroken, NotFound
-from app.domain.log import Actor, HistoryId, ObjectKey
+from app.domain.log import Actor, ObjectKey
 from app.domain.objects import access, access_defaults, claim_rights, giving, kinds
 from app.domain.objects.access import Binding, Book, Decision, Grants, Question
 from app.domain.objects.claim_rights import ClaimRights
@@ -64,7 +64,7 @@ class Authorizer:
 
     def __init__(self, setting: Authorization) -> None:
         self._setting = setting
-        self._rights: dict[HistoryId, _Rights] = {}
+        self._rights: dict[int, _Rights] = {}
         self._open = access.all_rights("everybody who is let in may do everything")
 
     @property
@@ -140,15 +140,15 @@ class Authorizer:
         )
 
     def _current(self, runtime: HistoryRuntime) -> _Rights:
-        info, objects = runtime.info, runtime.views.objects
-        rights = self._rights.get(info.id)
+        objects = runtime.views.objects
+        rights = self._rights.get(runtime.life)
         if rights is not None and rights.revision == objects.revision:
             return rights
         revision = objects.revision
         signature = access.signature(objects) if self._setting.by_roles else ()
         if rights is None or rights.signature != signature:
             rights = _Rights(signature=signature, book=self._read(runtime))
-            self._rights[info.id] = rights
+            self._rights[runtime.life] = rights
         rights.revision = revision
         return rights
 

@@ -10,7 +10,7 @@ from app.api.paths import ResourcePath
 from app.api.representations import Target, check_include
 from app.api.timelines import Timeline
 from app.domain.errors import NotFound
-from app.domain.log import Actor, HistoryId, ObjectKey
+from app.domain.log import Actor, ObjectKey
 from app.domain.objects import admission, kinds, registry, rejections, secret_values
 from app.domain.objects.claim_rights import ClaimRights
 from app.domain.objects.giving import GiverRights
@@ -58,10 +58,10 @@ class Call:
         if form is PLAIN and not self.request.query:
             path = self.path
             return _plain(
-                self.timeline.runtime.info.id, self.kind, path.group, path.version, self.secrets
+                self.timeline.runtime.life, self.kind, path.group, path.version, self.secrets
             )
         return Target(
-            history=self.timeline.runtime.info.id,
+            life=self.timeline.runtime.life,
             kind=self.kind,
             group=self.path.group,
             version=self.path.version,
@@ -72,13 +72,9 @@ class Call:
 
 
 @lru_cache(maxsize=256)
-def _plain(
-    history: HistoryId, kind: Kind, group: str, version: str, secrets: SecretCipher | None
-) -> Target:
+def _plain(life: int, kind: Kind, group: str, version: str, secrets: SecretCipher | None) -> Target:
     """The target of a request that asks for nothing special."""
-    return Target(
-        history=history, kind=kind, group=group, version=version, form=PLAIN, secrets=secrets
-    )
+    return Target(life=life, kind=kind, group=group, version=version, form=PLAIN, secrets=secrets)
 
 
 def find_served(timeline: Timeline, path: ResourcePath) -> Kind:

@@ -41,6 +41,8 @@ class Health:
             text = "\n".join(problems) + "\n"
             return Answer(text.encode(), status=503, content_type=TEXT)
         notes = [f"{found.info.name}: {found.cause}" for found in self._histories.broken()]
+        for replaced in self._histories.replaced():
+            notes.append(f"{replaced.info.name}: read anew because {replaced.cause}")
         for runtime in self._histories.open_runtimes():
             notes += [f"{runtime.info.name}: {note}" for note in runtime.notes()]
         return Answer("\n".join(("ok", *notes, "")).encode(), content_type=TEXT) if notes else _OK

@@ -174,7 +174,7 @@ def first_page(
 def _place(timeline: Timeline, target: Target, revision: int, selection: Selection) -> _Place:
     """What a kept snapshot is of: history, revision, group, resource, selection."""
     kind = target.kind
-    return timeline.runtime.info.id, revision, kind.group, kind.plural, selection
+    return timeline.runtime.life, revision, kind.group, kind.plural, selection
 
 
 def _key(event: Event) -> ObjectKey:

@@ -161,6 +161,7 @@ class RedraApi:
             parent=info.parent,
             parent_revision=info.parent_revision,
             broken=broken,
+            replaced=self._histories.why_replaced(info.name),
         )
 
     async def _events(self, asked: Asked) -> Stream:

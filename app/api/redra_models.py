@@ -41,6 +41,11 @@ class History(Model):
     parent: int | None = Field(description="Number of the history this was forked from")
     parent_revision: int
     broken: str = Field("", description="Why it cannot be opened; empty when nothing is known")
+    replaced: str = Field(
+        "",
+        description="What this server noticed when the log was replaced under it, by a restore or "
+        "a failover; empty when that never happened",
+    )
 
 
 class HistoryList(Model):

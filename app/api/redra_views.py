@@ -66,7 +66,7 @@ class ViewTables:
         if found is None:
             raise NotFound(f'view "{name[:64]}" not found', resource="views", name=name[:64])
         projection_name, table = found
-        place = (runtime.info.id, projection_name)
+        place = (runtime.life, projection_name)
         folded = self._kept.get(place)
         if folded is None or folded.projection.revision > until:
             folded = _Folded(_FACTORIES[projection_name]())

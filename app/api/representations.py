@@ -15,7 +15,7 @@ import yaml
 from app.api.messages import Answer
 from app.api.negotiation import Encoding, Form, Shape
 from app.domain.errors import BadRequest
-from app.domain.log import Event, HistoryId
+from app.domain.log import Event
 from app.domain.log.chain import canonical_json
 from app.domain.objects import conversion, printing, registry, secret_values
 from app.domain.objects.custom import structure
@@ -50,10 +50,11 @@ _TYPE = frozenset(("apiVersion", "kind"))
 class Target:
     """What a client sees objects as: the kind in one of its group-versions, and the form.
 
-    `secrets` reveals the values of Secrets, which the log holds protected.
+    `life` is the number of the runtime that shows the events: one revision may be another event in
+    the next. `secrets` reveals the values of Secrets, which the log holds protected.
     """
 
-    history: HistoryId
+    life: int
     kind: Kind
     group: str
     version: str
@@ -86,7 +87,7 @@ class Target:
         """All that decides the bytes of the whole object: under it they may be kept."""
         is_revealed = self.secrets is not None
         return (
-            self.history, event.revision, self.group, self.version, self.definition, is_revealed
+            self.life, event.revision, self.group, self.version, self.definition, is_revealed
         )  # fmt: skip
 
     def serves(self, event: Event) -> bool:

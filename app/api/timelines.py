@@ -107,7 +107,7 @@ async def _moment_of(runtime: HistoryRuntime, moment: str, revision: Revision) -
     """The instant a path names, or the time of the event at the revision it names."""
     if not moments.is_revision(moment):
         return moments.parse_instant(moment)
-    place = (runtime.info.id, revision)
+    place = (runtime.life, revision)
     if place not in _times:
         found = await moments.time_of(runtime.log, runtime.info, revision)
         if len(_times) >= _TIMES_MAX:

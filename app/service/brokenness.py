@@ -14,10 +14,16 @@ CAUSE_CHARACTERS_MAX = 500
 """Of a cause so much is shown."""
 
 
-def cause_of(mistake: BaseException) -> str:
-    """The innermost mistake as one line."""
+def innermost(mistake: BaseException) -> BaseException:
+    """The mistake that task groups have wrapped."""
     while isinstance(mistake, BaseExceptionGroup):
         mistake = mistake.exceptions[0]
+    return mistake
+
+
+def cause_of(mistake: BaseException) -> str:
+    """The innermost mistake as one line."""
+    mistake = innermost(mistake)
     text = " ".join(f"{type(mistake).__name__}: {mistake}".split())
     return text[:CAUSE_CHARACTERS_MAX]
 

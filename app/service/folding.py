@@ -12,9 +12,11 @@ from dataclasses import dataclass
 
 import anyio.lowlevel
 
-from app.domain.log import Event, HistoryId, Revision
+from app.domain.errors import ChainBroken
+from app.domain.log import Event, Head, HistoryId, Revision, chain
 from app.domain.log.projection import Projection, Row, RowKey
 from app.ports import EventLog, ViewStore
+from app.service import snapshots
 
 MakeViews = Callable[[], Sequence[Projection]]
 """Gives fresh, empty instances of all views, as `projections.all_projections` does."""
@@ -42,13 +44,32 @@ SNAPSHOT_LATE = 8
 class _Followed:
     """A view being materialised: up to where it is written, and where a snapshot was kept last.
 
-    `hidden` is true while rows of another version are to stay.
+    `hash` is that of the last event folded, empty before the first one; `hidden` is true while rows
+    of another version are to stay.
     """
 
     view: Projection
     written: Revision
     kept: Revision
+    hash: bytes = b""
     hidden: bool = False
+
+    def take_over(self, events: Sequence[Event]) -> Sequence[Event]:
+        """Those of the events that the view has not seen, which are to be folded now.
+
+        Raises ChainBroken when they do not continue those that it has seen.
+        """
+        seen = self.view.revision
+        if events and events[0].revision <= seen:
+            known = seen - events[0].revision
+            if known < len(events) and self.hash and events[known].hash != self.hash:
+                raise ChainBroken(seen, "the log holds another event than was folded")
+            events = events[known + 1 :]
+        if events:
+            if self.hash:
+                chain.check_event(events[0], self.hash, Revision(seen + 1))
+            self.hash = events[-1].hash
+        return events
 
 
 class Projector:
@@ -82,10 +103,13 @@ class Projector:
     async def step(self) -> int:
         """Fold and write one page for the views that are furthest behind.
 
-        Returns how many events were read; 0 means that every view is at the head.
+        Returns how many events were read; 0 means that every view is at the head. Raises
+        ChainBroken when the log is not the one any more that was folded: open another projector.
         """
         after = min((found.view.revision for found in self._followed.values()), default=Revision(0))
         events = await self._log.read(self._history, after=after, limit=self._bounds.page_max)
+        if not events:
+            await self._check_end()
         await self.take(events, at_head=len(events) < self._bounds.page_max)
         return len(events)
 
@@ -102,6 +126,14 @@ class Projector:
         while await self.step():
             pass
 
+    async def _check_end(self) -> None:
+        """Raise ChainBroken when the log ends before what was folded, or with another event."""
+        stored = await self._log.head(self._history)
+        for followed in self._followed.values():
+            revision = followed.view.revision
+            if followed.hash and stored.revision <= revision:
+                chain.check_same_end(Head(revision=revision, hash=followed.hash), stored)
+
     async def rest(self) -> None:
         """Nothing happens: keep the snapshots that are due."""
         for followed in self._followed.values():
@@ -113,8 +145,8 @@ class Projector:
         view = followed.view
         if events and events[0].revision > view.revision + 1:
             before = Revision(events[0].revision - 1)
-            await fold_until(self._log, self._history, (view,), before, self._bounds.page_max)
-        for part in parts_of(events, self._bounds.turn_max):
+            await self._fold_until(followed, before)
+        for part in parts_of(followed.take_over(events), self._bounds.turn_max):
             fold(view, part)
             await anyio.lowlevel.checkpoint()
         if followed.hidden and not at_head:
@@ -133,11 +165,10 @@ class Projector:
 
     async def _keep(self, followed: _Followed) -> None:
         view = followed.view
-        state = view.dump()
-        await self._store.save_snapshot(
-            self._history, view.name, view.version, view.revision, state
-        )
-        followed.kept = view.revision
+        place = (view.name, view.version)
+        revision, last, state = view.revision, followed.hash, view.dump()
+        await snapshots.keep(self._store, self._history, place, revision, last, state)
+        followed.kept = revision
 
     async def _open(self, view: Projection) -> _Followed:
         checkpoint = await self._store.checkpoint(self._history, view.name, view.version)
@@ -145,25 +176,37 @@ class Projector:
             others = await self._store.checkpoints(self._history)
             hidden = any(found.projection == view.name for found in others)
             return _Followed(view=view, written=Revision(0), kept=Revision(0), hidden=hidden)
-        kept = await self._load(view, checkpoint.revision)
+        followed = await self._load(view, checkpoint.revision)
         if view.revision == checkpoint.revision and view.state_hash() == checkpoint.state_hash:
             view.take_changed()
-            return _Followed(view=view, written=checkpoint.revision, kept=kept)
+            return followed
         # The rows were written by a fold that meant something else (a changed fold of the same
-        # version, a damaged snapshot): they are dropped and made again from the log.
+        # version, another log before a restore): they are dropped and made again from the log.
         await self._store.clear(self._history, view.name, view.version)
         fresh = next(found for found in self._make() if found.name == view.name)
         return _Followed(view=fresh, written=Revision(0), kept=Revision(0))
 
-    async def _load(self, view: Projection, until: Revision) -> Revision:
-        """Bring an empty view to `until`; returns the revision of the snapshot that was used."""
-        kept = Revision(0)
-        found = await self._store.load_snapshot(self._history, view.name, view.version, until=until)
+    async def _load(self, view: Projection, until: Revision) -> _Followed:
+        """Bring an empty view to `until`, where its rows are, from a snapshot and the log."""
+        followed = _Followed(view=view, written=until, kept=Revision(0))
+        found = await snapshots.load(
+            self._store, self._log, self._history, (view.name, view.version), until=until
+        )
         if found is not None:
-            kept, state = found
+            followed.kept, followed.hash, state = found
             view.load(state)
-        await fold_until(self._log, self._history, (view,), until, self._bounds.page_max)
-        return kept
+        await self._fold_until(followed, until)
+        return followed
+
+    async def _fold_until(self, followed: _Followed, until: Revision) -> None:
+        view, limit = followed.view, self._bounds.page_max
+        while view.revision < until:
+            events = await self._log.read(
+                self._history, after=view.revision, limit=limit, until=until
+            )
+            if not events:
+                return
+            fold(view, followed.take_over(events))
 
 
 def fold(view: Projection, events: Sequence[Event]) -> None:

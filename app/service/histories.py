@@ -10,7 +10,14 @@ from dataclasses import dataclass
 import anyio
 from anyio.abc import TaskGroup, TaskStatus
 
-from app.domain.errors import HistoryBroken, InputError, LogUnavailable, NotFound
+from app.domain.errors import (
+    ChainBroken,
+    HistoryBroken,
+    InputError,
+    LogError,
+    LogUnavailable,
+    NotFound,
+)
 from app.domain.log import Actor, Head, HistoryInfo, ObjectKey, Revision, chain
 from app.domain.objects import priorities, services
 from app.domain.objects.commands import CreateObject
@@ -80,6 +87,7 @@ class Histories:
         self._objects_max = objects_max
         self._tasks: TaskGroup | None = None
         self._broken: dict[str, Broken] = {}
+        self._replaced: dict[str, Replaced] = {}
         self.on_open: Callable[[HistoryRuntime, TaskGroup], None] | None = None
 
     @asynccontextmanager
@@ -104,6 +112,15 @@ class Histories:
     def broken(self) -> list["Broken"]:
         """The histories that this process could not open or follow, by name."""
         return [self._broken[name] for name in sorted(self._broken)]
+
+    def replaced(self) -> list["Replaced"]:
+        """The histories whose logs were replaced under this process, by name."""
+        return [self._replaced[name] for name in sorted(self._replaced)]
+
+    def why_replaced(self, name: str) -> str:
+        """What was noticed when the log of a history was replaced last; empty if it never was."""
+        found = self._replaced.get(name)
+        return "" if found is None else found.cause
 
     async def head(self, info: HistoryInfo) -> Head:
         """The end of a history, which need not be open."""
@@ -252,8 +269,49 @@ class Histories:
         except Exception as mistake:
             if not is_started:
                 raise
-            self._runtimes.pop(runtime.info.name, None)
-            await self._note_broken(runtime.info, await self._last_head(runtime), mistake)
+            self._forget(runtime)
+            cause = brokenness.innermost(mistake)
+            if isinstance(cause, ChainBroken):
+                await self._read_anew(runtime, cause)
+            else:
+                await self._note_broken(runtime.info, await self._last_head(runtime), mistake)
+
+    def _forget(self, runtime: HistoryRuntime) -> None:
+        """The runtime has ended: what was read through it is shown no more."""
+        name = runtime.info.name
+        self._runtimes.pop(name, None)
+        for place in [place for place in self._past if place[0] == name]:
+            del self._past[place]
+
+    async def _read_anew(self, runtime: HistoryRuntime, cause: ChainBroken) -> None:
+        """Open a history again after its log was replaced under this process.
+
+        At once, unless that happened a moment ago: two copies of a database that answer in turns
+        would have it read without end. Pauses double, and somebody who asks does not shorten them.
+        """
+        info, now = runtime.info, anyio.current_time()
+        before = self._replaced.get(info.name)
+        is_again = before is not None and now - before.at < self._bounds.calm_seconds
+        count = before.count + 1 if before is not None and is_again else 1
+        self._replaced[info.name] = Replaced(info=info, cause=str(cause), count=count, at=now)
+        _log.error("the log of history %s is not the one that was read: %s", info.name, cause)
+        pause = min(2.0 ** (count - 2), self._bounds.pause_seconds_max) if count > 1 else 0.0
+        if pause:
+            await self._note_broken(info, await self._last_head(runtime), cause)
+            await anyio.sleep(pause)
+            self._broken.pop(info.name, None)
+        pause = 1.0
+        while True:
+            try:
+                await self.open(info.name)
+                return
+            except NotFound:
+                self._broken.pop(info.name, None)
+                return
+            except (LogError, InputError):
+                # Away as in a failover, or broken as it stands: a look at its head is cheap.
+                await anyio.sleep(pause)
+                pause = min(2 * pause, self._bounds.pause_seconds_max)
 
     async def _last_head(self, runtime: HistoryRuntime) -> Head:
         """Where the log ends, which may be after what was folded."""
@@ -279,3 +337,16 @@ class Broken:
     info: HistoryInfo
     head: Head
     cause: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Replaced:
+    """A history whose log was found to be another than the one that was folded, and was read anew.
+
+    `count` is how often in a row, `at` when, in seconds of the event loop.
+    """
+
+    info: HistoryInfo
+    cause: str
+    count: int
+    at: float

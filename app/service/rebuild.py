@@ -12,7 +12,7 @@ from app.domain.errors import LogUnavailable
 from app.domain.log import HistoryId, Revision
 from app.domain.log.projection import Projection, Row, RowKey, hash_rows
 from app.ports import EventLog, ViewStore
-from app.service import folding
+from app.service import folding, snapshots
 from app.service.folding import FoldingBounds, MakeViews
 
 Progress = Callable[[str, Revision, Revision], None]
@@ -90,7 +90,7 @@ async def _rebuild_one(
     revision_before = before.revision if before is not None else Revision(0)
     stored = await _stored_hash(views, history, view) if check_rows and before else None
     await views.clear(history, view.name, view.version)
-    written, hash_again = Revision(0), ""
+    written, hash_again, last = Revision(0), "", b""
     while view.revision < head:
         # A page ends at the old checkpoint, so that the hash can be taken there.
         stop = revision_before if view.revision < revision_before else head
@@ -104,12 +104,13 @@ async def _rebuild_one(
                 f"another process is writing the view {view.name!r}; stop its projector and "
                 "try again"
             )
-        written = view.revision
+        written, last = view.revision, events[-1].hash
         if view.revision == revision_before:
             hash_again = view.state_hash()
         progress(view.name, view.revision, head)
     if written:
-        await views.save_snapshot(history, view.name, view.version, view.revision, view.dump())
+        place = (view.name, view.version)
+        await snapshots.keep(views, history, place, view.revision, last, view.dump())
     return Rebuilt(
         projection=view.name,
         version=view.version,

@@ -5,6 +5,7 @@ committed here or elsewhere passes `_take_over`, which folds it into the views a
 followers, in order and once.
 """
 
+import itertools
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -14,20 +15,18 @@ import anyio.lowlevel
 
 from app.domain.controllers.plan import Plan, Reads, Reconciler
 from app.domain.controllers.record import commands_of
-from app.domain.errors import LogError
+from app.domain.errors import ChainBroken, LogError
 from app.domain.log import Actor, Event, Head, HistoryInfo, LeaseToken, Revision
 from app.domain.objects.commands import Command
 from app.domain.objects.rules import Rules
 from app.domain.values.timestamps import SECOND
 from app.ports import Clock, EventLog, UidSource, ViewStore, WakeUp
+from app.service import snapshots
 from app.service.cluster_clock import ClusterClock
 from app.service.signals import Signal
 from app.service.views import LiveViews
 from app.service.watches import Subscription, Watches
 from app.service.writing import GroupWriter, Outcome, Request, WriterBounds
-
-PAGE = 5_000
-"""Events read from the log at once while starting."""
 
 SKEW_SECONDS_MIN = 1.0
 """Clocks of machines that are kept in step differ by less."""
@@ -39,7 +38,8 @@ class RuntimeBounds:
 
     `watch_queue_max` events may wait for one follower, `recent_max` are kept in memory for
     followers that start a little in the past, `poll_seconds` covers lost wake-ups, and a snapshot
-    is kept every `snapshot_every` events.
+    is kept every `snapshot_every` events. When its log is replaced again within `calm_seconds`, it
+    is read anew after a pause that doubles up to `pause_seconds_max`.
     """
 
     writer: WriterBounds = WriterBounds()
@@ -47,6 +47,8 @@ class RuntimeBounds:
     recent_max: int = 10_000
     poll_seconds: float = 2.0
     snapshot_every: int = 50_000
+    calm_seconds: float = 60.0
+    pause_seconds_max: float = 60.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,13 +67,17 @@ class HistoryRuntime:
 
     `problem` is why the log cannot be followed right now, `troubles` what went wrong in controllers
     of this process, by their names. `leading` are the controllers that this process leads. `clock`
-    stamps what is written here.
+    stamps what is written here. `life` is a number that no other runtime of this process has, also
+    none of the same history: what is remembered of its events is remembered under it.
     """
+
+    _lives = itertools.count(1)
 
     def __init__(
         self, *, info: HistoryInfo, ports: RuntimePorts, rules: Rules, bounds: RuntimeBounds
     ) -> None:
         self.info = info
+        self.life = next(self._lives)
         self.rules = rules
         self.views = LiveViews(rules.profile)
         self.watches = Watches(
@@ -113,7 +119,10 @@ class HistoryRuntime:
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator["HistoryRuntime"]:
-        """Start, follow, and stop on leaving; what was answered before is durable."""
+        """Start, follow, and stop on leaving; what was answered before is durable.
+
+        Ends with ChainBroken when the log is not the one that was folded any more.
+        """
         await self.load()
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(self._writer.run)
@@ -122,32 +131,23 @@ class HistoryRuntime:
                 yield self
             finally:
                 tasks.cancel_scope.cancel()
+                self.watches.end()
 
     async def load(self) -> None:
         """Fold the history up to its present end."""
-        store = self._ports.views
-        objects = self.views.objects
-        if store is not None:
-            found = await store.load_snapshot(
-                self.info.id, objects.name, objects.version, until=Revision(2**62)
-            )
-            if found is not None:
-                self.views.load_objects(found[1])
-                self._snapshot_at = found[0]
         stored = await self.log.head(self.info.id)
-        while self.views.revision < stored.revision:
-            events = await self.log.read(self.info.id, after=self.views.revision, limit=PAGE)
-            if not events:
-                break
-            for event in events:
-                self.views.fold(event)
-        self._writer.head = await self.log.head(self.info.id)
-        self.clock.observe(self._writer.head.time)
+        last = b"" if stored.revision else stored.hash
+        if self._ports.views is not None:
+            kept = await snapshots.load(
+                self._ports.views, self.log, self.info.id, self._view, until=stored.revision
+            )
+            if kept is not None:
+                self._snapshot_at, last, state = kept
+                self.views.load_objects(state)
+        self._writer.head = Head(revision=self.views.revision, hash=last)
         self.watches.start(self.views.revision)
         async with self._writer.lock:
-            if self._writer.head.revision != self.views.revision:
-                self._writer.head = Head(revision=self.views.revision)
-                await self._writer.catch_up()
+            await self._writer.catch_up()
 
     async def submit(
         self,
@@ -241,14 +241,19 @@ class HistoryRuntime:
         if store is None or self.views.revision == self._snapshot_at:
             return
         objects = self.views.objects
-        revision = objects.revision
+        revision, last = objects.revision, self.head.hash
         parts: list[bytes] = []
         for part in objects.dump_parts():
             parts.append(part)
             await anyio.lowlevel.checkpoint()
         state = b"".join(parts)
-        await store.save_snapshot(self.info.id, objects.name, objects.version, revision, state)
+        await snapshots.keep(store, self.info.id, self._view, revision, last, state)
         self._snapshot_at = revision
+
+    @property
+    def _view(self) -> tuple[str, int]:
+        """The view whose states are kept."""
+        return self.views.objects.name, self.views.objects.version
 
     def _take_over(self, events: Sequence[Event], head: Head) -> None:
         for event in events:
@@ -272,6 +277,8 @@ class HistoryRuntime:
                     self.problem = None
                     if self.views.revision - self._snapshot_at >= self._bounds.snapshot_every:
                         await self.save_snapshot()
+                except ChainBroken:
+                    raise  # what was folded is not in the log any more
                 except LogError as problem:
                     # Kept for the health page; the poll tries again until the cause is gone.
                     self.problem = problem

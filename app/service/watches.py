@@ -47,7 +47,7 @@ class Subscription:
         self._queue: deque[Event] = deque()
         self._grown = Signal()
         self._listener: Callable[[], None] | None = None
-        self._lost = False
+        self._lost = hub.ended
         self._live_from = hub.published
         hub.register(self)
 
@@ -56,10 +56,18 @@ class Subscription:
         if self._lost:
             return
         if len(self._queue) + len(events) > self._queue_max:
-            self._lost = True
-            self._queue.clear()
-        else:
-            self._queue.extend(events)
+            text = f"the watcher fell more than {self._queue_max} events behind and was cut off"
+            self.cut_off(text)
+            return
+        self._queue.extend(events)
+        self._grown.raise_()
+        if self._listener is not None:
+            self._listener()
+
+    def cut_off(self, text: str) -> None:
+        """Take back what waits, and raise Expired with this text to whoever asks."""
+        self._lost = text
+        self._queue.clear()
         self._grown.raise_()
         if self._listener is not None:
             self._listener()
@@ -71,7 +79,7 @@ class Subscription:
     @property
     def has_more(self) -> bool:
         """Whether `take` would return or raise something now."""
-        return bool(self._queue) or self._lost
+        return bool(self._queue or self._lost)
 
     def close(self) -> None:
         """End the subscription; pending events are dropped."""
@@ -119,6 +127,8 @@ class Subscription:
     async def catch_up(self) -> list[Event]:
         """The next events from before the subscription was live; empty when there are no more."""
         while self.after < self._live_from:
+            if self._hub.ended:
+                raise Expired(self._hub.ended)
             events = await self._hub.past(self.after, self._live_from)
             if not events:
                 self.after = self._live_from
@@ -138,9 +148,7 @@ class Subscription:
     def take(self) -> list[Event]:
         """The live events that wait, without waiting. Raises Expired for one that was cut off."""
         if self._lost:
-            raise Expired(
-                f"the watcher fell more than {self._queue_max} events behind and was cut off"
-            )
+            raise Expired(self._lost)
         queue = self._queue
         if queue and queue[0].revision > self.after:
             events = list(queue)
@@ -165,7 +173,8 @@ class Watches:
     """The hub of one history in this process.
 
     `published` is the last revision that was handed on. `guests` are followers that somebody else's
-    subscription serves; whoever takes them in counts them.
+    subscription serves; whoever takes them in counts them. `ended` says why nothing is handed on
+    any more; empty while the history is followed.
     """
 
     def __init__(
@@ -179,6 +188,14 @@ class Watches:
         self._by_reads: dict[Reads, set[Subscription]] = {}
         self.published = Revision(0)
         self.guests = 0
+        self.ended = ""
+
+    def end(self) -> None:
+        """Cut off everybody, also who comes later: nothing will be published any more."""
+        self.ended = "the history is read anew, or the server stops; list and watch again"
+        for followers in (*self._by_place.values(), *self._by_reads.values()):
+            for follower in tuple(followers):
+                follower.cut_off(self.ended)
 
     def start(self, revision: Revision) -> None:
         """Say that everything up to `revision` has been folded already."""

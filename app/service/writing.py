@@ -22,7 +22,7 @@ from dataclasses import dataclass, field
 import anyio
 import msgspec
 
-from app.domain.errors import HeadMoved, LogError, LogUnavailable, StaleLease, TooLarge
+from app.domain.errors import ChainBroken, HeadMoved, LogError, LogUnavailable, StaleLease, TooLarge
 from app.domain.log import (
     Actor,
     Draft,
@@ -32,6 +32,7 @@ from app.domain.log import (
     LeaseToken,
     Revision,
     Stamp,
+    chain,
 )
 from app.domain.log.chain import seal
 from app.domain.objects import admission, lifecycle, registry
@@ -56,6 +57,8 @@ from app.ports import EventLog, UidSource
 from app.service import secret_drafts
 from app.service.cluster_clock import ClusterClock
 from app.service.staging import StagedObjects
+
+_CLOSED = "the server is stopping, or reads the history anew"
 
 
 class Outcome(msgspec.Struct, frozen=True, kw_only=True):
@@ -161,6 +164,7 @@ class GroupWriter:
         self._queue: deque[Request] = deque()
         self._ahead: _Batch | None = None
         self._arrived = asyncio.Event()
+        self._is_closed = False
         self.lock = anyio.Lock()
         self.head = Head()
 
@@ -172,6 +176,8 @@ class GroupWriter:
     async def submit(self, request: Request) -> Request:
         """Queue a request and wait for its fate; raises what refused it."""
         ahead = self._ahead
+        if self._is_closed:
+            raise LogUnavailable(_CLOSED)
         if self.waiting >= self._bounds.queue_max:
             raise LogUnavailable(f"more than {self._bounds.queue_max} writes are waiting already")
         waiter = request.waiter = asyncio.get_running_loop().create_future()
@@ -196,20 +202,27 @@ class GroupWriter:
                 async with self.lock:
                     await self._write_batch(self._take())
         finally:
+            self._is_closed = True
             self._withdraw()
             while self._queue:
-                self._queue.popleft().fail(LogUnavailable("the server is stopping"))
+                self._queue.popleft().fail(LogUnavailable(_CLOSED))
 
     async def catch_up(self) -> set[bytes]:
-        """Fold what has been appended since; the caller holds the lock. Returns the hashes."""
+        """Fold what has been appended since; the caller holds the lock. Returns the hashes.
+
+        Raises ChainBroken when the log does not continue what was folded: it was restored, or
+        another copy of it took over.
+        """
         hashes: set[bytes] = set()
         while True:
             stored = await self._log.head(self._history)
             if stored.revision <= self.head.revision:
+                chain.check_same_end(self.head, stored)
                 self.head = stored
                 self._clock.observe(stored.time)
                 return hashes
             events = await self._log.read(self._history, after=self.head.revision, limit=5_000)
+            chain.check_continues(events, self.head, stored)
             last = events[-1]
             hashes.update(event.hash for event in events)
             self.head = Head(
@@ -243,6 +256,8 @@ class GroupWriter:
                 try:
                     await self._store(batch)
                     return
+                except ChainBroken:
+                    raise
                 except LogError as problem:
                     left = await self._settle_failure(batch.requests, problem)
                     if is_last:
@@ -296,6 +311,8 @@ class GroupWriter:
         waiting = [request for request in requests if not request.is_settled]
         try:
             hashes = await self.catch_up()
+        except ChainBroken:
+            raise
         except LogError:
             for request in waiting:
                 request.fail(problem)

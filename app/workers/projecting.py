@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 
 import anyio
 
-from app.domain.errors import Expired, LogUnavailable
+from app.domain.errors import ChainBroken, Expired, LogUnavailable
 from app.domain.log import HistoryInfo, Revision
 from app.domain.log.projection import Projection
 from app.ports import EventLog, ViewStore, WakeUp
@@ -46,6 +46,9 @@ async def run(
         except Expired:
             # It fell behind its queue: the next round reads what it missed from the log.
             continue
+        except ChainBroken as problem:
+            _say_again(runtime.info.name, problem)
+            await anyio.sleep(TROUBLE_SECONDS)
         except Exception as mistake:
             runtime.troubles["projector"] = _say(runtime.info.name, mistake)
             return
@@ -55,6 +58,11 @@ def _say(history: str, mistake: Exception) -> str:
     """Log a mistake of ours, which ends the views of one history, not the process; its text."""
     _log.error("the view tables of history %s are kept no longer", history, exc_info=mistake)
     return f"{type(mistake).__name__}: {mistake}"
+
+
+def _say_again(history: str, problem: ChainBroken) -> None:
+    """Log that what was folded is not in the log any more: a restore, or another copy took over."""
+    _log.error("the view tables of history %s are made anew: %s", history, problem)
 
 
 async def _follow(
@@ -108,6 +116,9 @@ async def follow_log(
                     elif 0 < count < bounds.page_max:
                         await anyio.sleep(PAUSE_SECONDS)
         except LogUnavailable:
+            await anyio.sleep(TROUBLE_SECONDS)
+        except ChainBroken as problem:
+            _say_again(info.name, problem)
             await anyio.sleep(TROUBLE_SECONDS)
         except Exception as mistake:
             _say(info.name, mistake)

@@ -8,10 +8,10 @@ import pytest
 
 from app.adapters.memory import MemoryStore
 from app.domain.errors import HistoryBroken
-from app.domain.log import Draft
+from app.domain.log import Draft, Head
 from app.domain.log.chain import seal
 from app.service.views import LiveViews
-from tests.api.serving import CONFIG_MAPS, config_map, serving
+from tests.api.serving import CONFIG_MAPS, claim, config_map, serving
 
 WORDS = "this cannot be folded"
 CAUSE = f"TypeError: {WORDS}"
@@ -99,6 +99,56 @@ async def test_mistake_while_following_ends_that_history_only(poison):
         await server.get(f"/h/night{CONFIG_MAPS}", 503)
         await server.post(CONFIG_MAPS, config_map("fine"))
         assert [found.info.name for found in server.histories.broken()] == ["night"]
+
+
+async def test_log_that_was_replaced_is_named_and_nothing_of_the_lost_one_is_shown():
+    store = MemoryStore()
+    place = "/h/night/apis/resource.k8s.io/{}/namespaces/default/resourceclaims"
+    old, stored = place.format("v1beta2"), place.format("v1")
+    async with serving(store=store) as server:
+        runtime = await server.histories.create_cluster("night")
+        keep = runtime.head.revision
+        lost = await server.post(stored, claim("c", labels={"is": "lost"}))
+        revision = lost["metadata"]["resourceVersion"]
+        assert (await server.get(f"{old}/c"))["metadata"]["labels"] == {"is": "lost"}
+        assert len((await server.get(f"{old}?limit=1"))["items"]) == 1
+        rows = await server.get(f"{HISTORIES}/night/views/claims")
+        assert [row["name"] for row in rows["items"]] == ["c"]
+
+        _cut(store, runtime.info.id, keep)
+        refused = await server.post(stored, claim("d"), 503)
+        assert refused["reason"] == "ServiceUnavailable"
+        with anyio.fail_after(20):
+            while await server.histories.open("night") is runtime:
+                await anyio.lowlevel.checkpoint()
+        health = await server.raw("GET", "/readyz")
+        assert health.status_code == 200
+        assert health.text.startswith("ok\nnight: read anew because the hash chain breaks at")
+        listed = {item["name"]: item for item in (await server.get(HISTORIES))["items"]}
+        assert "the log ends there" in listed["night"]["replaced"]
+        assert (listed["night"]["broken"], listed["default"]["replaced"]) == ("", "")
+
+        await server.get(f"{old}/c", 404)
+        assert (await server.get(f"{HISTORIES}/night/views/claims"))["items"] == []
+        # The same revision is another event now.
+        made = await server.post(stored, claim("c", labels={"is": "new"}))
+        assert made["metadata"]["resourceVersion"] == revision
+        assert (await server.get(f"{old}/c"))["metadata"]["labels"] == {"is": "new"}
+        [item] = (await server.get(f"{old}?resourceVersion={revision}&limit=1"))["items"]
+        assert item["metadata"]["labels"] == {"is": "new"}
+        past = f"/h/night@{revision}{old.removeprefix('/h/night')}"
+        assert (await server.get(f"{past}/c"))["metadata"]["labels"] == {"is": "new"}
+
+
+def _cut(store, history, keep):
+    """What a restore of an older copy does."""
+    held = store.history(history)
+    del held.events[keep:], held.clocks[keep:]
+    held.by_key.clear()
+    for event in held.events:
+        held.by_key.setdefault(event.key, []).append(event)
+    last = held.events[-1]
+    held.head = Head(revision=last.revision, hash=last.hash, time=held.clocks[-1])
 
 
 async def test_history_whose_settings_cannot_be_read_is_broken():

@@ -21,6 +21,7 @@ from app.domain.log.event import (
     Actor,
     Draft,
     Event,
+    Head,
     HistoryInfo,
     ObjectKey,
     Origin,
@@ -202,6 +203,36 @@ def check_event(event: Event, previous: bytes, expected: Revision) -> None:
 
 def _fits(event: Event, previous: bytes) -> bool:
     return hashlib.sha256(previous + canonical_bytes(event)).digest() == event.hash
+
+
+def check_continues(events: list[Event], head: Head, stored: Head) -> None:
+    """Raise ChainBroken unless a page of the log goes on where `head` was.
+
+    `stored` is the end that the log named before the page was read; a head without a hash is only
+    known by its revision. The hash of the first event is computed, and covers all before it; the
+    others are looked at by whoever verifies.
+    """
+    expected = Revision(head.revision + 1)
+    if not events:
+        raise ChainBroken(expected, "the event is missing although the log goes on")
+    if head.hash:
+        check_event(events[0], head.hash, expected)
+    for number, event in enumerate(events, start=expected):
+        if event.revision != number:
+            raise ChainBroken(event.revision, f"revision {number} is missing before it")
+    last = events[-1]
+    if last.revision == stored.revision and last.hash != stored.hash:
+        raise ChainBroken(last.revision, "the head of the log names another hash")
+
+
+def check_same_end(head: Head, stored: Head) -> None:
+    """Raise ChainBroken unless the log, which does not go on, ends where `head` is."""
+    if stored.revision < head.revision:
+        raise ChainBroken(
+            stored.revision, f"the log ends there, and was read up to revision {head.revision}"
+        )
+    if head.hash and stored.hash != head.hash:
+        raise ChainBroken(stored.revision, "the log ends with another event than was read")
 
 
 def check_chain(
