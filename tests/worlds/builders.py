@@ -159,6 +159,7 @@ def allocator(
     quirks: Quirks | None = None,
     variant: Variant = Variant.EXPERIMENTAL,
     prune: bool = True,
+    compiler: CelCompiler = COMPILER,
     **rest: object,
 ) -> Allocator:
     """An allocator over the slices, with every gate on but list attributes."""
@@ -167,7 +168,7 @@ def allocator(
         {found["metadata"]["name"]: found for found in classes or [device_class()]},
         AllocatedState.of_claims(held or [], consumable_capacity=features.consumable_capacity),
         features,
-        compiler=COMPILER,
+        compiler=compiler,
         quirks=quirks or Quirks(),
         variant=variant,
         prune=prune,
