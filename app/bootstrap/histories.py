@@ -4,15 +4,20 @@ from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import replace
 
+from app.bootstrap import choices
 from app.bootstrap.choices import history_settings
 from app.bootstrap.rules import rules_of
 from app.bootstrap.stores import Store
+from app.domain.controllers import registry
 from app.domain.devices.cel_selectors import CelCompiler
+from app.domain.errors import InputError
 from app.domain.log import HistoryInfo
 from app.domain.log.projection import Projection
+from app.domain.objects import profile as profiles
 from app.domain.objects import services
 from app.domain.objects.profile import Profile
 from app.domain.objects.rules import Rules
+from app.domain.values import json_tree
 from app.service.folding import FoldingBounds, fold_until
 from app.service.histories import DEFAULT_HISTORY, Histories
 from app.service.runtime import RuntimeBounds
@@ -64,8 +69,51 @@ def views_of(
 
 
 async def default_history(histories: Histories, settings: Settings) -> None:
-    """Open the default history, made with the settings' profile when it is missing."""
+    """Open the default history, made with the settings' profile when it is missing.
+
+    Raises InputError when it is there and profile, gates or quirks are given that it does not have:
+    its decisions were made by those that it has, and a caller who names others expects them.
+    """
+    info = await histories.find(DEFAULT_HISTORY)
+    if info is not None:
+        _check_given(info, settings)
     await histories.open_or_create(DEFAULT_HISTORY, settings=history_settings(settings))
+
+
+def _check_given(info: HistoryInfo, settings: Settings) -> None:
+    has = {**info.settings}
+    wanted = {
+        **has,
+        "gates": {
+            **json_tree.mapping(has, "gates"),
+            **choices.switches(settings.gates, place="--gate"),
+        },
+        "quirks": {
+            **json_tree.mapping(has, "quirks"),
+            **choices.switches(settings.quirks.lower(), place="--quirk"),
+        },
+    }
+    if "profile" in settings.model_fields_set:
+        wanted["profile"] = settings.profile
+    try:
+        before = profiles.from_settings(has)
+    except InputError:
+        return  # what it cannot be opened with is told when it is opened
+    after = profiles.from_settings(wanted)
+    option = ""
+    if (before.version, before.patch) != (after.version, after.patch):
+        option = "--profile"
+    elif before.open_gates != after.open_gates:
+        option = "--gate"
+    elif registry.options_from(has) != registry.options_from(wanted):
+        option = "--quirk"
+    if option:
+        raise InputError(
+            f"the history {info.name!r} imitates {before.patch or before.version} with gates and "
+            "quirks of its own, and keeps them: its decisions were made by them",
+            place=option,
+            cure="leave the option out, or begin in another folder with --data",
+        )
 
 
 def runtime_bounds(settings: Settings) -> RuntimeBounds:

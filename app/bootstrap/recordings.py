@@ -8,6 +8,7 @@ from app.adapters.head_keys import open_head_key
 from app.adapters.history import opening
 from app.adapters.history.bundle import MANIFEST, BundleReader, BundleWriter
 from app.adapters.history.limits import ImportLimits
+from app.adapters.history.opening import RecordedHistory
 from app.adapters.history.reading import ReadOptions
 from app.adapters.secret_keys import IMPORTED_FILE
 from app.bootstrap.choices import history_settings
@@ -23,7 +24,7 @@ from app.domain.objects.rules import Rules
 from app.domain.values import timestamps
 from app.domain.values.json_tree import JsonObject
 from app.domain.values.timestamps import Instant, TimestampError
-from app.service import exporting, importing
+from app.service import exporting, importing, releases
 from app.service import rebuild as rebuilding
 from app.service.exporting import BundleImport
 from app.service.fidelity import ROW_TITLES, FidelityReport
@@ -59,6 +60,7 @@ class Imported:
     report: FidelityReport | None
     signed: tuple[SignedHead, ...] = ()
     notes: tuple[str, ...] = ()
+    profile: str = ""
 
     def to_json(self) -> JsonObject:
         """The answer for machines."""
@@ -69,6 +71,7 @@ class Imported:
             "signedHeads": [{"revision": each.revision, "key": each.key} for each in self.signed],
             "report": None if self.report is None else self.report.to_json(),
             "notes": list(self.notes),
+            "profile": self.profile,
         }
 
     def table(self) -> list[tuple[str, ...]]:
@@ -103,25 +106,15 @@ async def import_history(
                 signed=bundle.signed,
                 notes=tuple(_bundle_notes(bundle)),
             )
+    source, settings, notes = _opened(store, settings, wanted)
     chosen = history_settings(settings)
     profile = profiles.from_settings(chosen)
-    options = ReadOptions(
-        format=wanted.format,
-        at=_instant(wanted.at),
-        now=store.ports.clock.now(),
-        unwrap=wanted.unwrap,
-        with_secrets=wanted.with_secrets,
-        keep_going=wanted.keep_going,
-        rules=rules_for(profile),
-        limits=limits,
-    )
-    with opening.open_history(wanted.paths, options) as source:
-        notes = []
+    with source:
         has_rules = RULES in source.resources and not profile.enabled(RULES_GATE)
         if has_rules and RULES_GATE not in profile.gates:
             # A cluster that held rules served them, whatever its release has by default.
             chosen["gates"] = {**profile.gates, RULES_GATE: True}
-            notes = [f"the gate {RULES_GATE} is on, because there are DeviceTaintRules"]
+            notes.append(f"the gate {RULES_GATE} is on, because there are DeviceTaintRules")
         result = await importing.import_records(
             store.log,
             source,
@@ -139,6 +132,42 @@ async def import_history(
         events=result.head.revision,
         head=f"sha256:{result.head.hash.hex()}",
         report=result.report,
+        profile=profiles.from_settings(result.history.settings).settings()["profile"],
+    )
+
+
+def _opened(
+    store: Store, settings: Settings, wanted: Recording
+) -> tuple[RecordedHistory, Settings, list[str]]:
+    """The recording, read as the release that it is of; settings with that, and where it is from.
+
+    A profile that was given counts, whatever the recording says.
+    """
+    source = opening.open_history(wanted.paths, _read_options(store, settings, wanted))
+    if "profile" in settings.model_fields_set:
+        return source, settings, releases.objections(source.releases, settings.profile)
+    best = source.releases.best()
+    profile = settings.profile if best is None else profiles.nearest_to(best.release)
+    notes = releases.notes(source.releases, profile)
+    if profile == settings.profile:
+        return source, settings, notes
+    # What a release takes and knows of fields is not what another does, so it is read again.
+    source.close()
+    settings = settings.model_copy(update={"profile": profile})
+    source = opening.open_history(wanted.paths, _read_options(store, settings, wanted))
+    return source, settings, notes
+
+
+def _read_options(store: Store, settings: Settings, wanted: Recording) -> ReadOptions:
+    return ReadOptions(
+        format=wanted.format,
+        at=_instant(wanted.at),
+        now=store.ports.clock.now(),
+        unwrap=wanted.unwrap,
+        with_secrets=wanted.with_secrets,
+        keep_going=wanted.keep_going,
+        rules=rules_for(profiles.from_settings(history_settings(settings))),
+        limits=import_limits(settings),
     )
 
 

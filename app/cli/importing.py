@@ -43,7 +43,8 @@ def import_history(
         bool, typer.Option(help="Leave out what cannot be read, and list it.")
     ] = False,
     profile: Annotated[
-        str | None, typer.Option(help="Kubernetes version that the recording is of.")
+        str | None,
+        typer.Option(help="Kubernetes version that the recording is of; default: as it says."),
     ] = None,
     gate: GateOption = None,
     quirk: QuirkOption = None,
@@ -86,7 +87,8 @@ def import_history(
 
 
 def _print(imported: "Imported") -> None:
-    console.say(f"history {imported.name}: {imported.events} events")
+    imitated = f", imitates {imported.profile}" if imported.profile else ""
+    console.say(f"history {imported.name}: {imported.events} events{imitated}")
     for note in imported.notes:
         console.note(f"note: {note}")
     report = imported.report

@@ -42,7 +42,11 @@ def up(
     data: DataOption = None,
     workers: Annotated[bool, typer.Option(help="Run the controllers in this process.")] = True,
     profile: Annotated[
-        str | None, typer.Option(help="Kubernetes version that a new default history imitates.")
+        str | None,
+        typer.Option(
+            help="Kubernetes version that a new default history imitates; one that is there keeps "
+            "its own."
+        ),
     ] = None,
     gate: GateOption = None,
     quirk: QuirkOption = None,

@@ -5,7 +5,6 @@ verdicts, each with the reasons for a no. Parity: history-formats.md 3.6. Nothin
 silently: whatever was filled in is counted here.
 """
 
-import re
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field
@@ -18,14 +17,6 @@ from app.domain.values.timestamps import Instant
 
 GAPS_LISTED_MAX = 100
 """Gaps that are listed one by one; all are counted."""
-
-AGENTS_MAX = 100
-"""User agents of control planes that are looked at; one cluster has a dozen."""
-
-DECIDERS = ("kube-scheduler", "kube-controller-manager", "kube-apiserver")
-"""Components whose user agents name the release of a cluster, the one that decides first."""
-
-_AGENT = re.compile(r"(kube-[a-z-]+)/v(\d+\.\d+\.\d+)")
 
 NEEDED = ("resourceslices", "resourceclaims", "deviceclasses", "pods", "nodes")
 """Kinds without which a decision about devices cannot be made again."""
@@ -162,14 +153,10 @@ class FidelityCollector:
         self._gaps: list[str] = []
         self._gap_count = 0
         self._records = 0
-        self._agents: set[str] = set()
 
     def add(self, record: Record) -> None:
         """Count one record."""
         self._records += 1
-        agent = "" if record.actor is None else record.actor.agent
-        if agent.startswith(DECIDERS) and len(self._agents) < AGENTS_MAX:
-            self._agents.add(agent)
         place = (record.group, record.resource)
         kind = self._kinds.get(place)
         if kind is None:
@@ -197,17 +184,6 @@ class FidelityCollector:
             kind.qualities[record.object_quality] += 1
             if op is not Op.DELETED and record.object_quality in INCOMPLETE:
                 kind.incomplete += 1
-
-    def releases(self) -> tuple[str, list[str]]:
-        """The component that decides and its releases, such as 1.36.2, as its requests say."""
-        found: dict[str, set[str]] = {}
-        for agent in self._agents:
-            if match := _AGENT.match(agent):
-                found.setdefault(match[1], set()).add(match[2])
-        for component in DECIDERS:
-            if component in found:
-                return component, sorted(found[component])
-        return "", []
 
     def report(
         self,

@@ -168,6 +168,10 @@ class Histories:
         await runtime.submit_all(commands, actor=SERVER)
         return runtime
 
+    async def find(self, name: str) -> HistoryInfo | None:
+        """What the store knows of a history; None when there is none of that name."""
+        return await self._ports.log.find_history(name)
+
     async def info(self, name: str) -> HistoryInfo:
         """What the store knows of a history. Raises NotFound."""
         found = await self._ports.log.find_history(name)

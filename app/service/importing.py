@@ -32,7 +32,6 @@ from app.domain.log import (
 )
 from app.domain.log.records import Op, Quality, Record
 from app.domain.objects import intake, secret_values
-from app.domain.objects import profile as profiles
 from app.domain.objects.secret_values import SecretCipher
 from app.domain.values.json_tree import JsonObject
 from app.domain.values.timestamps import Instant
@@ -210,25 +209,12 @@ class _Batches:
             notes=(
                 *self._options.notes,
                 *self._source.notes,
-                *self._release_notes(),
             ),
             refused=self._source.refused,
             refusals=self._source.refused_places,
         )
         closing = {"phase": "finished", "report": self._report.to_json()}
         yield sealer.seal(_import_draft(self._name, sealer.time, closing))
-
-    def _release_notes(self) -> Iterator[str]:
-        """That the recorded cluster was of another release than the history imitates."""
-        component, releases = self._collector.releases()
-        chosen = profiles.from_settings(self._options.settings)
-        imitated = chosen.patch or chosen.version
-        found = {release: profiles.profile_of(release) for release in releases}
-        if imitated in found.values():
-            return
-        for release, profile in found.items():
-            cure = f"--profile {profile} imitates that one" if profile else "no profile is like it"
-            yield f"{component} was v{release}, the history imitates {imitated}; {cure}"
 
 
 class _Sealer:

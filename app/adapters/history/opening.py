@@ -34,6 +34,7 @@ from app.domain.errors import InputError
 from app.domain.log.records import CHANGES, Op, Record
 from app.domain.objects.rules import Rules
 from app.domain.values.json_tree import JsonObject
+from app.service.releases import ReleaseEvidence
 
 UNREAD = {
     Format.TAR: "unpack it and give the folder",
@@ -103,7 +104,10 @@ class RecordedHistory:
         notes: Notes,
         rules: Rules | None,
         resources: frozenset[tuple[str, str]],
+        releases: ReleaseEvidence,
     ) -> None:
+        self.releases = releases
+        """What the recording says of the release of its cluster."""
         self.resources = resources
         """Group and plural of what was there, not of what was only asked for."""
         self._name = name
@@ -195,12 +199,14 @@ def open_history(paths: Sequence[Path], options: ReadOptions) -> RecordedHistory
     files = find_files(paths, options, notes)
     spool = Spool(options.limits)
     resources: set[tuple[str, str]] = set()
+    releases = ReleaseEvidence()
     try:
         for record in _read_all(files, options, notes):
             try:
                 normal = normalising.normalise(record, options, notes)
                 if normal is not None:
                     spool.add(normal)
+                    releases.add(normal)
                     if normal.op in CHANGES:
                         resources.add((normal.group, normal.resource))
             except InputError as problem:
@@ -213,7 +219,7 @@ def open_history(paths: Sequence[Path], options: ReadOptions) -> RecordedHistory
         spool.close()
         raise
     name = " ".join(path.name for path in paths)
-    return RecordedHistory(name, infos, spool, notes, options.rules, frozenset(resources))
+    return RecordedHistory(name, infos, spool, notes, options.rules, frozenset(resources), releases)
 
 
 def is_bundle(path: Path) -> bool:

@@ -170,3 +170,11 @@ def from_settings(settings: Mapping[str, object]) -> Profile:
         version = PATCHES.get(version, version)
     switched = {str(name): on is True for name, on in gates.items() if name not in FIXED}
     return Profile(version=version, gates=switched)
+
+
+def nearest_to(release: str) -> str:
+    """The profile of a release, or for one that is not imitated the nearest older or newer one."""
+    minor = int(release.split(".")[1])
+    return profile_of(release) or min(
+        VERSIONS, key=lambda version: abs(int(version.partition(".")[2]) - minor)
+    )

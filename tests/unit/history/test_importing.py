@@ -115,42 +115,6 @@ async def test_name_that_no_path_can_hold_is_refused(name):
         await importing.check_name_is_free(MemoryLog(MemoryStore()), name)
 
 
-@pytest.mark.parametrize(
-    ("agents", "profile", "note"),
-    [
-        (
-            ["kube-scheduler/v1.36.2 (linux/amd64) kubernetes/8e16b12/scheduler"],
-            "1.37",
-            "kube-scheduler was v1.36.2, the history imitates 1.37; "
-            "--profile 1.36.2 imitates that one",
-        ),
-        (
-            ["kube-apiserver/v1.36.5 (linux)", "kube-controller-manager/v1.35.1 (linux)"],
-            "1.36",
-            "kube-controller-manager was v1.35.1, the history imitates 1.36; "
-            "--profile 1.35 imitates that one",
-        ),
-        (
-            ["kube-scheduler/v1.31.0 (linux)"],
-            "1.34",
-            "kube-scheduler was v1.31.0, the history imitates 1.34; no profile is like it",
-        ),
-        (["kube-scheduler/v1.36.9 (linux)"], "1.36", ""),
-        (["kube-scheduler/v1.36.9", "kube-scheduler/v1.37.0"], "1.37", ""),
-        (["kubectl/v1.35.0"], "1.37", ""),
-    ],
-)
-async def test_recording_of_another_release_is_noted(tmp_path, agents, profile, note):
-    lines = [
-        audit("create", tree(name=f"c{number}", rv=number), agent=agent)
-        for number, agent in enumerate(agents, start=1)
-    ]
-    options = ImportOptions(settings={"profile": profile})
-    result, _, _ = await imported(tmp_path, *lines, options=options)
-    said = [found for found in result.report.notes if "imitates" in found]
-    assert said == ([note] if note else [])
-
-
 RULES = ("resource.k8s.io", "v1beta2", "devicetaintrules", "DeviceTaintRule")
 
 

@@ -1,0 +1,136 @@
+"""Which Kubernetes release a recording is of, as the recording itself says.
+
+Components name their release in the user agents of their requests, control planes that run as pods
+in the tags of their images, and kubelets in the status of their nodes. The component that decides
+about devices counts first. Kubelets may be older than the control plane, so they say least.
+"""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from app.domain.log.records import Record
+from app.domain.objects import profile as profiles
+from app.domain.values import json_tree
+
+AGENTS_MAX = 1_000
+"""Different user agents that are looked at; one cluster has a few dozen."""
+
+COMPONENTS = ("kube-scheduler", "kube-controller-manager", "kube-apiserver", "kubelet")
+"""Who names the release, the one that counts first."""
+
+AGENT, IMAGE, NODE = "user agents", "images of its pods", "status of nodes"
+
+_AGENT = re.compile(rf"({'|'.join(COMPONENTS)})/v(\d+\.\d+\.\d+)")
+_IMAGE = re.compile(rf"(?:.*/)?({'|'.join(COMPONENTS[:-1])}):v(\d+\.\d+\.\d+)")
+_NODE = re.compile(r"v(\d+\.\d+\.\d+)")
+
+
+@dataclass(slots=True)
+class Evidence:
+    """What says that a component was of a release: how many records, and where the first is."""
+
+    component: str
+    release: str
+    kind: str
+    place: str
+    count: int = 0
+
+    def text(self) -> str:
+        """For people. Example: kube-scheduler was v1.36.2 (user agents, 12 times, first a.log:3)"""
+        times = "once, at" if self.count == 1 else f"{self.count} times, first at"
+        return f"{self.component} was v{self.release} ({self.kind}, {times} {self.place})"
+
+
+@dataclass(slots=True)
+class ReleaseEvidence:
+    """Collects what records say of the release of their cluster."""
+
+    found: dict[tuple[str, str, str], Evidence] = field(default_factory=dict)
+    _agents: dict[str, tuple[str, str] | None] = field(default_factory=dict)
+
+    def add(self, record: Record) -> None:
+        """Look at one record."""
+        if record.actor is not None and record.actor.agent:
+            said = self._said_by(record.actor.agent)
+            if said is not None:
+                self._count(*said, AGENT, record)
+        if record.group == "" and record.object is not None:
+            if record.resource == "pods":
+                for container in json_tree.objects(record.object, "spec", "containers"):
+                    if match := _IMAGE.match(json_tree.text(container, "image")):
+                        self._count(match[1], match[2], IMAGE, record)
+            elif record.resource == "nodes":
+                version = json_tree.text(record.object, "status", "nodeInfo", "kubeletVersion")
+                if match := _NODE.match(version):
+                    self._count("kubelet", match[1], NODE, record)
+
+    def best(self) -> Evidence | None:
+        """What the release is taken from: of the first component that says one, what most say."""
+        for component in COMPONENTS:
+            said = [found for found in self.found.values() if found.component == component]
+            if said:
+                return max(said, key=lambda one: (one.count, _order(one.release)))
+        return None
+
+    def others(self, best: Evidence) -> Iterator[Evidence]:
+        """What says another release than `best`: a control plane that was upgraded, or mixed.
+
+        Kubelets up to that release are no contradiction.
+        """
+        for one in sorted(self.found.values(), key=_place):
+            is_older_kubelet = one.component == "kubelet" and _order(one.release) <= _order(
+                best.release
+            )
+            if one.release != best.release and not is_older_kubelet:
+                yield one
+
+    def _said_by(self, agent: str) -> tuple[str, str] | None:
+        if agent not in self._agents:
+            if len(self._agents) >= AGENTS_MAX:
+                return None
+            match = _AGENT.match(agent)
+            self._agents[agent] = None if match is None else (match[1], match[2])
+        return self._agents[agent]
+
+    def _count(self, component: str, release: str, kind: str, record: Record) -> None:
+        key = (component, release, kind)
+        if key not in self.found:
+            self.found[key] = Evidence(component, release, kind, record.place)
+        self.found[key].count += 1
+
+
+def notes(evidence: ReleaseEvidence, profile: str) -> list[str]:
+    """Where the profile of a history comes from, for its report."""
+    best = evidence.best()
+    if best is None:
+        return [
+            f"the recording does not say of which release it is: the history imitates {profile}; "
+            "--profile names another"
+        ]
+    found = [f"the history imitates {profile}: {best.text()}"]
+    if not profiles.profile_of(best.release):
+        found[0] += ", which no profile is like; the nearest is taken"
+    found += [f"against it: {other.text()}" for other in evidence.others(best)]
+    return found
+
+
+def objections(evidence: ReleaseEvidence, profile: str) -> list[str]:
+    """That the recording is of another release than the one that was given; mostly nothing."""
+    best = evidence.best()
+    if best is None:
+        return []
+    said = {one.release for one in evidence.found.values() if one.component == best.component}
+    if profile in {profiles.profile_of(release) for release in said}:
+        return []
+    like = profiles.profile_of(best.release)
+    cure = f"--profile {like} imitates that one" if like else "no profile is like it"
+    return [f"the history imitates {profile}, but {best.text()}; {cure}"]
+
+
+def _order(release: str) -> tuple[int, ...]:
+    return tuple(int(part) for part in release.split("."))
+
+
+def _place(one: Evidence) -> tuple[int, tuple[int, ...], str]:
+    return COMPONENTS.index(one.component), _order(one.release), one.kind
