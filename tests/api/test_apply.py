@@ -4,6 +4,8 @@ import pytest
 
 from tests.api.serving import CLAIMS, CONFIG_MAPS, claim, config_map, serving
 
+POD_SPEC = {"containers": [{"name": "c", "image": "i:1"}]}
+
 APPLY = "apply-patch+yaml"
 DEPLOYMENTS = "/apis/apps/v1/namespaces/default/deployments"
 
@@ -159,3 +161,89 @@ async def test_configuration_must_say_what_it_is(given, shown):
         assert told["message"] == f"invalid object type: {shown}"
         assert told["reason"] == "BadRequest"
         await server.get(place, code=404)
+
+
+ALWAYS_THERE = [
+    (
+        "/api/v1/namespaces/default/limitranges",
+        {"spec": {"limits": [{"type": "Container"}]}},
+        "spec",
+    ),
+    ("/api/v1/namespaces/default/resourcequotas", {"spec": {"hard": {"pods": "1"}}}, "spec"),
+    (
+        "/api/v1/namespaces/default/persistentvolumeclaims",
+        {
+            "spec": {
+                "accessModes": ["ReadWriteOnce"],
+                "resources": {"requests": {"storage": "1Gi"}},
+            }
+        },
+        "spec",
+    ),
+    (
+        "/apis/coordination.k8s.io/v1/namespaces/default/leases",
+        {"spec": {"holderIdentity": "x"}},
+        "spec",
+    ),
+    ("/api/v1/namespaces/default/podtemplates", {"template": {"spec": POD_SPEC}}, "template"),
+    (
+        "/apis/batch/v1/namespaces/default/jobs",
+        {"spec": {"template": {"spec": {**POD_SPEC, "restartPolicy": "Never"}}}},
+        "spec",
+    ),
+    (
+        "/apis/batch/v1/namespaces/default/cronjobs",
+        {
+            "spec": {
+                "schedule": "* * * * *",
+                "jobTemplate": {
+                    "spec": {"template": {"spec": {**POD_SPEC, "restartPolicy": "Never"}}}
+                },
+            }
+        },
+        "spec",
+    ),
+]
+
+
+def structs(fields, path=()):
+    """Paths of entries that own a struct itself."""
+    for name, below in fields.items():
+        if name == ".":
+            yield path
+        else:
+            yield from structs(below, (*path, name))
+
+
+@pytest.mark.parametrize(
+    ("path", "content", "part"), ALWAYS_THERE, ids=[r[0] for r in ALWAYS_THERE]
+)
+async def test_structs_that_are_always_there_have_no_owner(path, content, part):
+    async with serving() as server:
+        made = await server.post(path, {"metadata": {"name": "a"}, **content})
+        (entry,) = made["metadata"]["managedFields"]
+        owned = {place[-1] for place in structs(entry["fieldsV1"])}
+        never = {"f:spec", "f:template", "f:jobTemplate", "f:resources", "f:metadata"}
+        assert not owned & (never | {f"f:{part}"})
+
+
+async def test_job_that_was_applied_from_the_client_is_applied_on_the_server():
+    async with serving() as server:
+        jobs = "/apis/batch/v1/namespaces/default/jobs"
+        job = {
+            "apiVersion": "batch/v1",
+            "kind": "Job",
+            "metadata": {"name": "j", "labels": {"app": "x"}},
+            "spec": {
+                "template": {
+                    "metadata": {"labels": {"app": "x"}},
+                    "spec": {**POD_SPEC, "restartPolicy": "Never"},
+                }
+            },
+        }
+        made = await server.post(f"{jobs}?fieldManager=kubectl-client-side-apply", job)
+        for _ in range(2):
+            path = f"{jobs}/j?fieldManager=kubectl"
+            applied = await server.patch(path, job, kind="apply-patch+yaml")
+            for part in ("selector", "template", "completionMode"):
+                assert applied["spec"][part] == made["spec"][part]

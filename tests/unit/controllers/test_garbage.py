@@ -2,6 +2,8 @@
 
 from collections.abc import Sequence
 
+import pytest
+
 from app.domain.controllers.batching import BATCH_MAX
 from app.domain.errors import Rejected
 from app.domain.objects.commands import Command, DeleteObject, Propagation
@@ -97,3 +99,83 @@ def test_owners_that_wait_for_their_dependents_end_after_them():
         f"{kind}-{number}" for kind in ("part", "owner") for number in range(3)
     ]
     assert appends(cluster) == [3, 3]
+
+
+def reference(owner: JsonObject, **more: object) -> JsonObject:
+    return {
+        "apiVersion": owner["apiVersion"],
+        "kind": owner["kind"],
+        "name": owner["metadata"]["name"],
+        "uid": owner["metadata"]["uid"],
+        "blockOwnerDeletion": True,
+        **more,
+    }
+
+
+def circle(size: int) -> Cluster:
+    """Objects of which each owns the next one, and the last one the first."""
+    cluster = Cluster()
+    trees = [template(cluster, f"c{number}") for number in range(size)]
+    for number in range(size):
+        owners = [reference(trees[number - 1])]
+        cluster.patch(TEMPLATES, f"c{number}", {"metadata": {"ownerReferences": owners}})
+    return cluster.settle()
+
+
+@pytest.mark.parametrize("size", [2, 3, 5])
+def test_foreground_deletion_of_a_circle_ends(size):
+    cluster = circle(size)
+    cluster.delete(TEMPLATES, "c0", propagation=Propagation.FOREGROUND)
+    cluster.settle()
+    assert cluster.names(TEMPLATES) == []
+
+
+def test_circle_of_which_all_are_deleted_in_the_foreground_ends():
+    cluster = circle(3)
+    for name in ("c0", "c1", "c2"):
+        cluster.delete(TEMPLATES, name, propagation=Propagation.FOREGROUND)
+    cluster.settle()
+    assert cluster.names(TEMPLATES) == []
+
+
+def test_dependent_of_an_owner_in_another_namespace_is_collected():
+    cluster = Cluster(namespaces=("default", "other"))
+    owner = template(cluster, "owner")
+    for namespace in ("default", "other"):
+        cluster.apply(
+            {
+                "apiVersion": "resource.k8s.io/v1",
+                "kind": "ResourceClaimTemplate",
+                "metadata": {
+                    "name": "part",
+                    "namespace": namespace,
+                    "ownerReferences": [reference(owner)],
+                },
+                **SPEC,
+            }
+        )
+    cluster.settle()
+    assert cluster.get(TEMPLATES, "part", "other") is None
+    assert cluster.get(TEMPLATES, "part") is not None
+
+
+def test_owner_of_the_right_uid_and_another_name_does_not_keep_a_dependent():
+    cluster = Cluster()
+    owner = template(cluster, "owner")
+    template(cluster, "part")
+    change = {"metadata": {"ownerReferences": [reference(owner, name="other")]}}
+    cluster.patch(TEMPLATES, "part", change)
+    cluster.settle()
+    assert cluster.names(TEMPLATES) == ["owner"]
+
+
+def test_cluster_scoped_object_with_a_namespaced_owner_stays():
+    cluster = Cluster()
+    owner = template(cluster, "owner")
+    metadata = {"name": "gpu.example.com", "ownerReferences": [reference(owner)]}
+    tree = {"apiVersion": "resource.k8s.io/v1", "kind": "DeviceClass", "spec": {}}
+    cluster.apply({**tree, "metadata": metadata})
+    cluster.settle()
+    cluster.delete(TEMPLATES, "owner")
+    cluster.settle()
+    assert cluster.names("deviceclasses") == ["gpu.example.com"]

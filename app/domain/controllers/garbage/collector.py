@@ -33,6 +33,8 @@ NAME = "garbage"
 FOREGROUND_FINALIZER = "foregroundDeletion"
 ORPHAN_FINALIZER = "orphan"
 
+_UNBLOCKING: JsonObject = {"blockOwnerDeletion": False}
+
 DEPENDENTS_MAX = 100
 """How many dependents one step deals with; the owner is looked at again afterwards."""
 
@@ -67,7 +69,10 @@ class GarbageReconciler:
             return
         if "deletionTimestamp" in tree["metadata"] and _policy_finalizer(tree):
             self._queue.add(event.key, event.revision)
-        if any(_is_dangling(objects, owner) for owner in owners):
+        for owner in owners:
+            if owner.get("blockOwnerDeletion") is False:
+                self._queue_waiting_owner(objects, owner, event.revision)
+        if any(_is_dangling(objects, event.key, owner) for owner in owners):
             self._queue.add(event.key, event.revision)
 
     def step(self, views: Views, now: Instant) -> Plan | None:
@@ -144,7 +149,7 @@ def _commands(objects: ObjectsReader, key: ObjectKey, tree: JsonObject) -> Itera
             yield from _delete_dependents(objects, key, tree)
         return
     owners = json_tree.objects(tree, "metadata", "ownerReferences")
-    dangling = [owner for owner in owners if _is_dangling(objects, owner)]
+    dangling = [owner for owner in owners if _is_dangling(objects, key, owner)]
     if not dangling:
         return
     solid = [owner for owner in owners if owner not in dangling]
@@ -183,11 +188,19 @@ def _delete_dependents(
         if found is None:
             continue
         owners = json_tree.objects(found, "metadata", "ownerReferences")
-        if any(o.get("uid") == uid and o.get("blockOwnerDeletion") is True for o in owners):
+        blocks = any(o.get("uid") == uid and o.get("blockOwnerDeletion") is True for o in owners)
+        if blocks:
             blocking += 1
-        if "deletionTimestamp" in found["metadata"] or sent >= DEPENDENTS_MAX:
+        if sent >= DEPENDENTS_MAX:
             continue
-        others = [o for o in owners if o.get("uid") != uid and not _is_dangling(objects, o)]
+        if blocks and _waits_in_circle(objects, found):
+            sent += 1
+            yield _owners_patch(dependent, found, [o | _UNBLOCKING for o in owners])
+        if "deletionTimestamp" in found["metadata"]:
+            continue
+        others = [
+            o for o in owners if o.get("uid") != uid and not _is_dangling(objects, dependent, o)
+        ]
         sent += 1
         if others:
             yield _owners_patch(dependent, found, others)
@@ -203,12 +216,33 @@ def _delete_dependents(
         yield _without_finalizer(key, tree, FOREGROUND_FINALIZER)
 
 
-def _is_dangling(objects: ObjectsReader, owner: JsonView) -> bool:
-    """True when the owner cannot exist any more. Kinds that are not served may live elsewhere."""
+def _waits_in_circle(objects: ObjectsReader, tree: JsonView) -> bool:
+    """True for an object that owns one which waits for its own dependents.
+
+    Were it to block its owner too, each could wait for the other. Parity: upstream's detection,
+    which looks one step far and ends every circle by that.
+    """
+    for key in objects.dependents(json_tree.text(tree, "metadata", "uid")):
+        found = objects.get(key)
+        if found is not None and _policy_finalizer(found) == FOREGROUND_FINALIZER:
+            return True
+    return False
+
+
+def _is_dangling(objects: ObjectsReader, key: ObjectKey, owner: JsonView) -> bool:
+    """True when the owner is not where the object of that key may have it.
+
+    Owners are in the same namespace or in none. Kinds that are not served may live elsewhere, and
+    the namespaced owner of a cluster-scoped object is no owner, but nothing goes because of it.
+    """
     group, version = registry.split_api_version(json_tree.text(owner, "apiVersion"))
-    if kinds.find_kind(objects, group, version, json_tree.text(owner, "kind")) is None:
+    kind = kinds.find_kind(objects, group, version, json_tree.text(owner, "kind"))
+    if kind is None or (kind.namespaced and not key.namespace):
         return False
-    return objects.by_uid(json_tree.text(owner, "uid")) is None
+    found = objects.by_uid(json_tree.text(owner, "uid"))
+    namespace = key.namespace if kind.namespaced else ""
+    expected = ObjectKey(kind.group, kind.plural, namespace, json_tree.text(owner, "name"))
+    return found != expected
 
 
 def _policy_finalizer(tree: JsonView) -> str:

@@ -37,11 +37,10 @@ MUTABLE = frozenset(
         "tolerations",
         "terminationGracePeriodSeconds",
         "schedulingGates",
-        "nodeName",
-        "nodeSelector",
-        "affinity",
     }
 )
+WHILE_GATED = frozenset({"nodeSelector", "affinity"})
+"""What may also change as long as a pod is held back by gates; of an affinity, that to nodes."""
 
 
 def create_pod(tree: JsonView, _context: Context) -> list[FieldError]:
@@ -70,8 +69,11 @@ def update_pod(
         return []
     new, stored = json_tree.mapping(tree, "spec"), json_tree.mapping(old, "spec")
     errors: list[FieldError] = []
-    if _frozen_part(new) != _frozen_part(stored):
+    is_gated = bool(stored.get("schedulingGates"))
+    parts = [_frozen_part(spec, is_gated=is_gated) for spec in (new, stored)]
+    if parts[0] != parts[1] or not _is_same_grace(new, stored):
         errors.append(forbidden("spec", UPDATE_TEXT))
+    errors += _gates(new, stored)
     kept = [_without_time(item) for item in json_tree.objects(new, "tolerations")]
     if any(_without_time(item) not in kept for item in json_tree.objects(stored, "tolerations")):
         errors.append(forbidden("spec.tolerations", TOLERATION_TEXT))
@@ -105,14 +107,43 @@ def _without_time(toleration: JsonView) -> dict[str, Any]:
     return {name: value for name, value in toleration.items() if name != "tolerationSeconds"}
 
 
-def _frozen_part(spec: JsonView) -> dict[str, Any]:
-    kept = {name: value for name, value in spec.items() if name not in MUTABLE and value}
+def _is_same_grace(new: JsonView, stored: JsonView) -> bool:
+    """True when the grace period is as before, or was negative and is 1 now."""
+    seconds, before = (
+        json_tree.integer(spec, "terminationGracePeriodSeconds") for spec in (new, stored)
+    )
+    return seconds == before or (seconds == 1 and before is not None and before < 0)
+
+
+def _gates(new: JsonView, stored: JsonView) -> list[FieldError]:
+    """Gates go and do not come; while there are some, labels of nodes may be added."""
+    errors: list[FieldError] = []
+    before = [json_tree.text(gate, "name") for gate in json_tree.objects(stored, "schedulingGates")]
+    for index, gate in enumerate(json_tree.objects(new, "schedulingGates")):
+        name = json_tree.text(gate, "name")
+        if name not in before:
+            detail = f"only deletion is allowed, but found new scheduling gate '{name}'"
+            errors.append(forbidden(f"spec.schedulingGates[{index}].name", detail))
+    if before:
+        selector = json_tree.labels(new, "nodeSelector")
+        wanted = json_tree.labels(stored, "nodeSelector")
+        if any(selector.get(key) != value for key, value in wanted.items()):
+            detail = "only additions to spec.nodeSelector are allowed (no mutations or deletions)"
+            errors.append(invalid("spec.nodeSelector", selector, detail))
+    return errors
+
+
+def _frozen_part(spec: JsonView, *, is_gated: bool) -> dict[str, Any]:
+    open_fields = MUTABLE | WHILE_GATED if is_gated else MUTABLE
+    kept = {name: value for name, value in spec.items() if name not in open_fields and value}
+    if is_gated:
+        affinity = json_tree.mapping(spec, "affinity")
+        kept["affinity"] = {name: part for name, part in affinity.items() if name != "nodeAffinity"}
     for field in ("containers", "initContainers"):
         items = json_tree.objects(spec, field)
         if items:
             kept[field] = [
-                {name: value for name, value in item.items() if name not in ("image", "resources")}
-                for item in items
+                {name: value for name, value in item.items() if name != "image"} for item in items
             ]
     return kept
 

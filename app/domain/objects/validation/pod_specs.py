@@ -5,7 +5,7 @@ looked at only where the spec has it, because every pod of every workload passes
 texts are upstream's.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from app.domain.objects.field_errors import (
@@ -32,8 +32,10 @@ _PROTOCOLS = ("SCTP", "TCP", "UDP")
 _RESTARTS = ("Always", "Never", "OnFailure")
 
 
-def check_template(template: JsonView, path: str) -> list[FieldError]:
-    """A pod template: labels, and its spec."""
+def check_template(
+    template: JsonView, path: str, *, volumes: Iterable[str] = ()
+) -> list[FieldError]:
+    """A pod template: labels, and its spec; `volumes` are added to those of the spec."""
     errors = shared.labels(json_tree.get(template, "metadata", "labels"), f"{path}.metadata.labels")
     spec = json_tree.mapping(template, "spec")
     if not spec.get("containers"):
@@ -50,19 +52,23 @@ def check_template(template: JsonView, path: str) -> list[FieldError]:
             if name in seen:
                 errors.append(duplicate(at, name))
             seen.add(name)
-    return errors + check(spec, f"{path}.spec")
+    return errors + check(spec, f"{path}.spec", volumes=volumes)
 
 
-def check(spec: JsonView, path: str) -> list[FieldError]:
-    """Everything about a spec but the names and claims of its containers."""
+def check(spec: JsonView, path: str, *, volumes: Iterable[str] = ()) -> list[FieldError]:
+    """Everything about a spec but the names and claims of its containers.
+
+    `volumes` are names that the owner of the spec adds, as a StatefulSet does with its claims.
+    """
     errors: list[FieldError] = []
-    volumes: set[str] = set()
+    known: set[str] = set()
     if spec.get("volumes"):
-        errors += _volumes(json_tree.objects(spec, "volumes"), f"{path}.volumes", volumes)
+        errors += _volumes(json_tree.objects(spec, "volumes"), f"{path}.volumes", known)
+    known.update(volumes)
     for field in ("initContainers", "containers"):
         for index, container in enumerate(spec.get(field) or ()):
             if not _is_plain(container):
-                errors += _container(container, f"{path}.{field}[{index}]", volumes)
+                errors += _container(container, f"{path}.{field}[{index}]", known)
     deadline = json_tree.integer(spec, "activeDeadlineSeconds")
     if deadline is not None and not 0 < deadline <= DEADLINE_MAX:
         detail = f"must be between 1 and {DEADLINE_MAX}, inclusive"

@@ -144,7 +144,9 @@ def _selected(spec: JsonView, kind: str) -> list[FieldError]:
             errors.append(invalid("spec.selector", selector, "invalid label selector"))
         elif not label_selectors.matches(selector, labels):
             errors.append(invalid("spec.template.metadata.labels", labels, UNMATCHED))
-    errors += pod_specs.check_template(template, "spec.template")
+    claims = json_tree.objects(spec, "volumeClaimTemplates")
+    volumes = [json_tree.text(claim, "metadata", "name") for claim in claims]
+    errors += pod_specs.check_template(template, "spec.template", volumes=volumes)
     policy = json_tree.text(template, "spec", "restartPolicy")
     if policy != "Always":
         errors.append(not_supported("spec.template.spec.restartPolicy", policy, ("Always",)))
