@@ -9,7 +9,16 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from typing import Protocol
 
-from app.domain.log import Event, Head, HistoryId, HistoryInfo, LeaseToken, ObjectKey, Revision
+from app.domain.log import (
+    Event,
+    Head,
+    HistoryId,
+    HistoryInfo,
+    LeaseToken,
+    ObjectKey,
+    Revision,
+    Tombstone,
+)
 from app.domain.log.event import GENESIS
 from app.domain.log.heads import SignedHead
 from app.domain.log.upcasting import StoredRow
@@ -44,7 +53,27 @@ class EventLog(Protocol):
         ...
 
     async def histories(self) -> list[HistoryInfo]:
-        """All histories, sorted by name."""
+        """All histories, sorted by name, but for those that are still being made."""
+        ...
+
+    async def unfinished(self) -> list[HistoryInfo]:
+        """The histories that are still being made, or were left so; sorted by name."""
+        ...
+
+    async def rename_history(self, history: HistoryId, name: str) -> None:
+        """Give a history another name. Raises AlreadyExists when it is taken, NotFound."""
+        ...
+
+    async def delete_history(self, history: HistoryId, *, at: Instant, by: str) -> Tombstone:
+        """Remove a history with everything that belongs to it, in one step; a tombstone stays.
+
+        Who appends to it meanwhile or later gets NotFound, as does who asks for its head. Raises
+        NotFound.
+        """
+        ...
+
+    async def tombstones(self) -> list[Tombstone]:
+        """The deleted histories in the order of deletion, but for those never finished."""
         ...
 
     async def find_history(self, name: str) -> HistoryInfo | None:

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable
 from pathlib import Path
+from typing import Any
 
 import typer
 
@@ -31,15 +32,24 @@ def settings_page() -> str:
     return "\n".join(lines) + "\n"
 
 
+def _all_commands(group: typer.core.TyperGroup, name: str) -> list[tuple[str, Any]]:
+    """Every command of a group by its full name, and those of the groups in it."""
+    found: list[tuple[str, Any]] = []
+    for part, command in group.commands.items():
+        found.append((f"{name} {part}", command))
+        if isinstance(command, typer.core.TyperGroup):
+            found += _all_commands(command, f"{name} {part}")
+    return found
+
+
 def commands_page() -> str:
     """Every command with its own help."""
     lines = ["# Commands", ""]
     group = typer.main.get_command(root)
     assert isinstance(group, typer.core.TyperGroup)
-    for name in sorted(group.commands):
-        command = group.commands[name]
-        context = typer.Context(command, info_name=f"redra {name}", terminal_width=98)
-        lines += [f"## redra {name}", "", "```text", command.get_help(context).rstrip(), "```", ""]
+    for name, command in sorted(_all_commands(group, "redra")):
+        context = typer.Context(command, info_name=name, terminal_width=98)
+        lines += [f"## {name}", "", "```text", command.get_help(context).rstrip(), "```", ""]
     return "\n".join(lines)
 
 

@@ -207,6 +207,13 @@ class Gate:
         question = Question(verb="get", path=path)
         return self._authorizer.decide(runtime, actor, question).allowed
 
+    async def check_may_make(self, actor: Actor) -> None:
+        """Raise Forbidden unless somebody may make histories, by the default history's rules."""
+        if not self._authorizer.is_unlimited(actor):
+            runtime = await self._histories.open(self._default)
+            question = Question(verb="post", path="/redra/v1/histories")
+            self._authorizer.check(runtime, actor, question)
+
     async def _judging(self, place: Place) -> HistoryRuntime:
         """The history whose rules count.
 

@@ -8,7 +8,7 @@ from functools import partial
 import anyio
 import anyio.lowlevel
 import msgspec
-from pydantic import BaseModel, ValidationError
+from pydantic import BaseModel
 
 from app.api import paths, redra_openapi, redra_views, status
 from app.api import redra_models as models
@@ -17,6 +17,7 @@ from app.api.limits import ApiLimits
 from app.api.messages import Answer, Request, Stream
 from app.api.readers import WORKED_OUT_FROM, Reader
 from app.api.redra_blast import BlastApi
+from app.api.redra_managing import ManagingApi
 from app.api.timelines import views_at
 from app.domain.devices.cel_selectors import CelCompiler
 from app.domain.errors import BadRequest, InputError, NotFound, RevisionTooLarge
@@ -62,6 +63,7 @@ class RedraApi:
         self._authorizer = authorizer
         self._limits = limits
         self._blasts = BlastApi(histories, limits)
+        self._managing = ManagingApi(histories, limits)
         self._explanations = anyio.CapacityLimiter(limits.explanations_at_once_max)
         self._compiler = CelCompiler()
         self._views = redra_views.ViewTables(kept_max=_KEPT_VIEWS_MAX)
@@ -85,9 +87,16 @@ class RedraApi:
             case "GET", ["histories"]:
                 return await self._list(actor)
             case "POST", ["histories"]:
-                return await self._create(request)
+                made = await self._managing.create(request)
+                return _answer(await self._history(made), code=201)
+            case "GET", ["deleted"]:
+                return _answer(await self._managing.deleted())
             case "GET", ["histories", name]:
                 return _answer(await self._history(await self._histories.info(name)))
+            case "DELETE", ["histories", name]:
+                return _answer(await self._managing.delete(name, actor))
+            case "POST", ["histories", name, "rename" | "copy" as what]:
+                return await self._manage(request, name, what, actor)
             case "POST", ["histories", name, "blast"]:
                 runtime = await self._histories.open(name)
                 self._authorizer.reader(runtime, actor).check_all(WORKED_OUT_FROM)
@@ -125,22 +134,20 @@ class RedraApi:
         ]
         return _answer(models.HistoryList(items=items))
 
-    async def _create(self, request: Request) -> Answer:
-        limits = self._limits
-        text = await request.body(
-            bytes_max=limits.body_bytes_max, seconds_max=limits.body_seconds_max
-        )
-        try:
-            wanted = models.NewHistory.model_validate_json(text)
-        except ValidationError as problem:
-            raise BadRequest(models.problem_text(problem)) from problem
-        profile = profiles.Profile(
-            version=wanted.profile or profiles.DEFAULT_VERSION, gates=wanted.gates
-        )
-        runtime = await self._histories.create_cluster(
-            wanted.name, seed=wanted.seed, settings=profile.settings()
-        )
-        return _answer(await self._history(runtime.info), code=201)
+    async def _manage(self, request: Request, name: str, what: str, actor: Actor) -> Answer:
+        """Rename or copy a history: it gets a name, as one that is made does, and keeps its data.
+
+        So the right to make histories is needed as well, and for a copy, which other rules may
+        guard, the right to read everything in it.
+        """
+        await self._gate.check_may_make(actor)
+        if what == "rename":
+            return _answer(await self._history(await self._managing.rename(request, name)))
+        if not self._authorizer.is_unlimited(actor):
+            runtime = await self._histories.open(name)
+            reader = self._authorizer.reader(runtime, actor)
+            reader.check_all(runtime.views.objects.resources())
+        return _answer(await self._history(await self._managing.copy(request, name)), code=201)
 
     async def _history(self, info: HistoryInfo) -> models.History:
         """What is known of a history without opening it."""

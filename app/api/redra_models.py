@@ -28,6 +28,37 @@ class NewHistory(Model):
     gates: dict[str, bool] = Field(default_factory=dict, description="Feature gates set by hand")
 
 
+class NewName(Model):
+    """Body of `POST /redra/v1/histories/{history}/rename`."""
+
+    name: str = Field(description="DNS label; dots are allowed")
+
+
+class NewCopy(Model):
+    """Body of `POST /redra/v1/histories/{history}/copy`."""
+
+    name: str = Field(description="DNS label; dots are allowed")
+    at: str = Field("", description="Copy up to this revision or instant; empty: all of it")
+
+
+class DeletedHistory(Model):
+    """What is left of a deleted history."""
+
+    name: str
+    revision: int = Field(description="Revision of the last event")
+    time: str = Field(description="Time of the last event; empty for an empty history")
+    hash: str = Field(description="Hash of the last event")
+    created: str
+    deleted: str
+    deleted_by: str = Field(description="User, or command")
+
+
+class DeletedHistoryList(Model):
+    """Deleted histories, in the order of deletion."""
+
+    items: list[DeletedHistory]
+
+
 class History(Model):
     """One history."""
 

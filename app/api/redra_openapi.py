@@ -32,6 +32,31 @@ _OPERATIONS: tuple[tuple[str, str, str, tuple[Any, ...], Any, Any], ...] = (
     ),
     ("/histories/{history}", "get", "One history", (), None, models.History),
     (
+        "/histories/{history}",
+        "delete",
+        "Delete a history with all that belongs to it; a tombstone stays",
+        (),
+        None,
+        models.DeletedHistory,
+    ),
+    (
+        "/histories/{history}/rename",
+        "post",
+        "Give a history another name",
+        (),
+        models.NewName,
+        models.History,
+    ),
+    (
+        "/histories/{history}/copy",
+        "post",
+        "Make a history of the same events",
+        (),
+        models.NewCopy,
+        models.History,
+    ),
+    ("/deleted", "get", "What is left of deleted histories", (), None, models.DeletedHistoryList),
+    (
         "/histories/{history}/events",
         "get",
         "The log as JSON lines; with follow it goes on",
@@ -146,7 +171,7 @@ def _operation(
     content: dict[str, Any] = {"application/x-ndjson": {"schema": {"type": "string"}}}
     if answer is not None:
         content = {"application/json": {"schema": _ref(answer)}}
-    code = "201" if body is models.NewHistory else "200"
+    code = "201" if body in (models.NewHistory, models.NewCopy) else "200"
     found: dict[str, Any] = {
         "operationId": "".join([method, *(word.title() for word in words)]),
         "summary": summary,

@@ -150,10 +150,21 @@ async def find_revision(store: Store, info: HistoryInfo, moment: str, *, option:
         raise InputError(problem.message, place=option) from problem
 
 
-async def migrate(settings: Settings, revision: str, *, note: Callable[[str], None]) -> str:
-    """Bring the database to a schema revision; returns where it is then."""
+async def migrate(
+    settings: Settings,
+    revision: str,
+    *,
+    note: Callable[[str], None],
+    allow: Callable[[list[str]], None],
+) -> str:
+    """Bring the database to a schema revision; returns where it is then.
+
+    `allow` is asked with their names before histories are deleted; it raises InputError for a no.
+    """
     async with AsyncExitStack() as stack:
         url = await _database_url(settings, stack, note, make=True)
+        if revision == schema.BASE and (names := await schema.history_names(url)):
+            allow(names)
         return await _migrate(settings, url, revision)
 
 

@@ -1,12 +1,14 @@
 """`redra histories`, `redra log`, `redra timeline`: what there is and what happened."""
 
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-from app.cli import console
+from app.cli import console, managing
 from app.cli.console import Output, OutputOption
 from app.cli.serving import DataOption
+from app.domain.errors import InputError
 from app.domain.log import Event, Revision
 from app.domain.log.chain import event_json
 from app.domain.values import timestamps
@@ -14,13 +16,36 @@ from app.domain.values import timestamps
 
 def register(root: typer.Typer) -> None:
     """Add the commands of this module."""
-    root.command("histories")(histories)
+    group = typer.Typer(invoke_without_command=True, callback=histories)
+    managing.register(group)
+    root.add_typer(group, name="histories")
     root.command("log")(log)
     root.command("timeline")(timeline)
 
 
-def histories(data: DataOption = None, output: OutputOption = Output.TEXT) -> None:
-    """List the histories of the database; of those that could not be opened, say why."""
+def histories(
+    context: typer.Context,
+    deleted: Annotated[
+        bool, typer.Option("--deleted", help="List what is known of deleted ones.")
+    ] = False,
+    data: DataOption = None,
+    output: OutputOption = Output.TEXT,
+) -> None:
+    """List the histories of the database; of those that could not be opened, say why.
+
+    The commands create, rename, copy and delete them.
+    """
+    if context.invoked_subcommand is not None:
+        if deleted or data is not None or output is not Output.TEXT:
+            raise InputError(
+                "options of the list do not go with a command",
+                place=f"redra histories {context.invoked_subcommand}",
+                cure="put --data after it",
+            )
+        return
+    if deleted:
+        _list_deleted(data, output)
+        return
     from app.bootstrap import choices, stores
     from app.service import brokenness
 
@@ -51,6 +76,28 @@ def histories(data: DataOption = None, output: OutputOption = Output.TEXT) -> No
     if any(row["broken"] for row in rows):
         titles.append("broken")
     console.table(tuple(titles), [tuple(row[title] for title in titles) for row in rows])
+
+
+def _list_deleted(data: Path | None, output: Output) -> None:
+    from app.bootstrap import choices, managing, stores
+
+    settings = choices.settings(data=data)
+
+    async def read() -> list[dict[str, Any]]:
+        async with stores.open_store(settings) as store:
+            return [managing.tombstone_json(each) for each in await store.log.tombstones()]
+
+    rows = console.run(read)
+    if output is Output.JSON:
+        console.say_json(rows)
+        return
+    console.table(
+        ("name", "revision", "hash", "deleted", "by"),
+        [
+            (row["name"], row["revision"], row["hash"][:19], row["deleted"], row["deletedBy"])
+            for row in rows
+        ],
+    )
 
 
 def log(

@@ -4,9 +4,12 @@ from typing import Annotated
 
 import typer
 
-from app.cli import console
+from app.cli import console, managing
 from app.cli.console import Output, OutputOption, Progress
 from app.cli.serving import DataOption
+
+NAMES_MAX = 10
+"""Histories that are named before all are deleted; all are counted."""
 
 
 def register(root: typer.Typer) -> None:
@@ -17,15 +20,33 @@ def register(root: typer.Typer) -> None:
 
 def migrate(
     revision: Annotated[str, typer.Argument(help="Schema revision to go to.")] = "head",
+    yes: Annotated[
+        bool,
+        typer.Option(
+            "--yes-delete-all-histories", help="Do not ask before everything is deleted (base)."
+        ),
+    ] = False,
     data: DataOption = None,
 ) -> None:
-    """Bring the schema of the database to this program's version, or to another one."""
+    """Bring the schema of the database to this program's version, or to another one.
+
+    `base` is the empty database: every history is deleted.
+    """
     from app.bootstrap import choices, stores
 
     settings = choices.settings(data=data)
 
+    def allow(names: list[str]) -> None:
+        listed = ", ".join(names[:NAMES_MAX]) + (", …" if len(names) > NAMES_MAX else "")
+        managing.confirm(
+            f"delete all {len(names)} histories ({listed}) for good?",
+            cure="add --yes-delete-all-histories",
+        )
+
     async def run() -> str:
-        return await stores.migrate(settings, revision, note=console.note)
+        return await stores.migrate(
+            settings, revision, note=console.note, allow=(lambda names: None) if yes else allow
+        )
 
     console.say(f"the schema is at {console.run(run)}")
 

@@ -20,7 +20,7 @@ from app.domain.values import timestamps
 from app.domain.values.json_tree import JsonObject
 from app.domain.values.timestamps import Instant
 from app.ports import EventLog
-from app.service import importing
+from app.service import importing, making
 
 PAGE = 5_000
 """Events read from the log at once."""
@@ -274,31 +274,32 @@ async def import_bundle(
     total = int(manifest.get("events", 0))
     settings = manifest.get("settings")
     seed = intake.check_seed(manifest.get("seed", 0), source.name)
-    info = await log.create_history(
+    async with making.unfinished(
+        log,
         name,
         seed=seed,
         settings=settings if isinstance(settings, dict) else {},
         created=created if source.created is None else source.created,
         hash=source.beginning,
-    )
-    head = await log.head(info.id)
-    protection = None if secrets is None else _Protection(secrets.cipher(info), head.hash)
-    for events in source.batches():
+    ) as info:
+        head = await log.head(info.id)
+        protection = None if secrets is None else _Protection(secrets.cipher(info), head.hash)
+        for events in source.batches():
+            if protection is not None:
+                events = protection.applied(events)
+            head = await log.append(info.id, expected=head, events=events)
+            if progress is not None:
+                progress(head.revision, total)
+            await lowlevel.checkpoint()
+        heads = source.heads()
+        keys: dict[str, bytes] = {}
         if protection is not None:
-            events = protection.applied(events)
-        head = await log.append(info.id, expected=head, events=events)
-        if progress is not None:
-            progress(head.revision, total)
-        await lowlevel.checkpoint()
-    heads = source.heads()
-    keys: dict[str, bytes] = {}
-    if protection is not None:
-        heads = [each for each in heads if each.revision < protection.changed_from]
-    if heads:
-        await log.keep_heads(info.id, heads)
-    if secrets is not None:
-        keys = source.secret_keys()
-        secrets.take(keys)
+            heads = [each for each in heads if each.revision < protection.changed_from]
+        if heads:
+            await log.keep_heads(info.id, heads)
+        if secrets is not None:
+            keys = source.secret_keys()
+            secrets.take(keys)
     return BundleImport(
         history=info,
         head=head,

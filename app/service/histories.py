@@ -11,6 +11,7 @@ import anyio
 from anyio.abc import TaskGroup, TaskStatus
 
 from app.domain.errors import (
+    AlreadyExists,
     ChainBroken,
     HistoryBroken,
     InputError,
@@ -18,12 +19,21 @@ from app.domain.errors import (
     LogUnavailable,
     NotFound,
 )
-from app.domain.log import Actor, Head, HistoryInfo, ObjectKey, Revision, chain
+from app.domain.log import (
+    Actor,
+    Head,
+    HistoryId,
+    HistoryInfo,
+    ObjectKey,
+    Revision,
+    Tombstone,
+    chain,
+)
 from app.domain.objects import priorities, services
 from app.domain.objects.commands import CreateObject
 from app.domain.objects.rules import Rules
 from app.domain.values.json_tree import JsonObject
-from app.service import brokenness, moments
+from app.service import brokenness, copying, moments
 from app.service.runtime import HistoryRuntime, RuntimeBounds, RuntimePorts
 from app.service.views import LiveViews
 
@@ -82,7 +92,8 @@ class Histories:
         self._bounds = bounds
         self._runtimes: dict[str, HistoryRuntime] = {}
         self._opening = anyio.Lock()
-        self._past: OrderedDict[tuple[str, Revision], LiveViews] = OrderedDict()
+        self._scopes: dict[HistoryId, anyio.CancelScope] = {}
+        self._past: OrderedDict[tuple[HistoryId, Revision], LiveViews] = OrderedDict()
         self._past_views_max = past_views_max
         self._objects_max = objects_max
         self._tasks: TaskGroup | None = None
@@ -95,6 +106,7 @@ class Histories:
         """Until leaving, opened histories follow their logs."""
         async with anyio.create_task_group() as tasks:
             self._tasks = tasks
+            tasks.start_soon(self._follow_names)
             try:
                 yield self
             finally:
@@ -172,6 +184,72 @@ class Histories:
         """What the store knows of a history; None when there is none of that name."""
         return await self._ports.log.find_history(name)
 
+    async def rename(self, name: str, new_name: str) -> HistoryInfo:
+        """Give a history another name. Raises NotFound, AlreadyExists, InputError.
+
+        Who follows it is cut off and finds it by its new name.
+        """
+        info = await self.info(name)
+        await self._ports.log.rename_history(info.id, check_name(new_name))
+        await self.look_again()
+        return await self.info(new_name)
+
+    async def delete(self, name: str, *, by: str) -> Tombstone:
+        """Delete a history with all that belongs to it. Raises NotFound.
+
+        Who follows it is cut off, and what is still being written fails.
+        """
+        info = await self.info(name)
+        deleted = await self._ports.log.delete_history(info.id, at=self._ports.clock.now(), by=by)
+        await self.look_again()
+        return deleted
+
+    async def copy(self, name: str, new_name: str, moment: str = "") -> HistoryInfo:
+        """Make a history of the events of another, up to a moment if one is named.
+
+        Raises NotFound, RevisionTooLarge, ChainBroken, InputError.
+        """
+        info = await self.info(name)
+        check_name(new_name)
+        if await self._ports.log.find_history(new_name) is not None:
+            raise AlreadyExists(
+                f'histories "{new_name}" already exists', resource="histories", name=new_name
+            )
+        until = await self.revision(info, moment) if moment else (await self.head(info)).revision
+        return await copying.copy_history(self._ports.log, info, new_name, until=until)
+
+    async def tombstones(self) -> list[Tombstone]:
+        """The deleted histories, in the order of deletion."""
+        return await self._ports.log.tombstones()
+
+    async def look_again(self) -> None:
+        """Serve no more what has been deleted, and nothing by a name that it had.
+
+        Other processes delete and rename, too.
+        """
+        async with self._opening:
+            names = {info.id: info.name for info in await self.all()}
+            for name, runtime in tuple(self._runtimes.items()):
+                if names.get(runtime.info.id) != name:
+                    self._close(runtime)
+            for name, broken in tuple(self._broken.items()):
+                if names.get(broken.info.id) != name:
+                    del self._broken[name]
+
+    def _close(self, runtime: HistoryRuntime) -> None:
+        """Serve it no more; its followers are told when it has ended."""
+        scope = self._scopes[runtime.info.id]
+        self._forget(runtime)
+        scope.cancel()
+
+    async def _follow_names(self) -> None:
+        while True:
+            await anyio.sleep(self._bounds.poll_seconds)
+            try:
+                await self.look_again()
+            except LogError:
+                continue
+
     async def info(self, name: str) -> HistoryInfo:
         """What the store knows of a history. Raises NotFound."""
         found = await self._ports.log.find_history(name)
@@ -229,13 +307,13 @@ class Histories:
         """The views as of a revision or instant text; read-only, shared, kept for a while."""
         info = await self.info(name)
         revision = await self.revision(info, moment)
-        found = self._past.get((name, revision))
+        found = self._past.get((info.id, revision))
         if found is None:
             found = await self._fold_at(info, revision)
-            self._past[name, revision] = found
+            self._past[info.id, revision] = found
             while len(self._past) > self._past_views_max:
                 self._past.popitem(last=False)
-        self._past.move_to_end((name, revision))
+        self._past.move_to_end((info.id, revision))
         return found
 
     async def _fold_at(self, info: HistoryInfo, revision: Revision) -> LiveViews:
@@ -261,30 +339,37 @@ class Histories:
     async def _run(
         self, runtime: HistoryRuntime, *, task_status: TaskStatus[None] = anyio.TASK_STATUS_IGNORED
     ) -> None:
-        """Follow one history until the service ends, or until something in its log breaks it."""
+        """Follow one history until it is closed, or until something in its log breaks it."""
         is_started = False
         try:
-            async with runtime.running(), anyio.create_task_group() as tasks:
-                if self.on_open is not None:
-                    self.on_open(runtime, tasks)
-                is_started = True
-                task_status.started()
-                await anyio.sleep_forever()
+            with anyio.CancelScope() as scope:
+                async with runtime.running(), anyio.create_task_group() as tasks:
+                    self._scopes[runtime.info.id] = scope
+                    if self.on_open is not None:
+                        self.on_open(runtime, tasks)
+                    is_started = True
+                    task_status.started()
+                    await anyio.sleep_forever()
         except Exception as mistake:
             if not is_started:
                 raise
             self._forget(runtime)
             cause = brokenness.innermost(mistake)
+            head = await self._last_head(runtime)
+            if head is None:
+                return
             if isinstance(cause, ChainBroken):
                 await self._read_anew(runtime, cause)
             else:
-                await self._note_broken(runtime.info, await self._last_head(runtime), mistake)
+                await self._note_broken(runtime.info, head, mistake)
 
     def _forget(self, runtime: HistoryRuntime) -> None:
         """The runtime has ended: what was read through it is shown no more."""
-        name = runtime.info.name
-        self._runtimes.pop(name, None)
-        for place in [place for place in self._past if place[0] == name]:
+        info = runtime.info
+        if self._runtimes.get(info.name) is runtime:
+            del self._runtimes[info.name]
+            self._scopes.pop(info.id, None)
+        for place in [place for place in self._past if place[0] == info.id]:
             del self._past[place]
 
     async def _read_anew(self, runtime: HistoryRuntime, cause: ChainBroken) -> None:
@@ -301,7 +386,7 @@ class Histories:
         _log.error("the log of history %s is not the one that was read: %s", info.name, cause)
         pause = min(2.0 ** (count - 2), self._bounds.pause_seconds_max) if count > 1 else 0.0
         if pause:
-            await self._note_broken(info, await self._last_head(runtime), cause)
+            await self._note_broken(info, await self._last_head(runtime) or runtime.head, cause)
             await anyio.sleep(pause)
             self._broken.pop(info.name, None)
         pause = 1.0
@@ -317,12 +402,14 @@ class Histories:
                 await anyio.sleep(pause)
                 pause = min(2 * pause, self._bounds.pause_seconds_max)
 
-    async def _last_head(self, runtime: HistoryRuntime) -> Head:
-        """Where the log ends, which may be after what was folded."""
+    async def _last_head(self, runtime: HistoryRuntime) -> Head | None:
+        """Where the log ends, which may be after what was folded; None when it was deleted."""
         try:
             return await self.head(runtime.info)
-        except (LogUnavailable, NotFound):
+        except LogUnavailable:
             return runtime.head
+        except NotFound:
+            return None
 
     async def _note_broken(self, info: HistoryInfo, head: Head, mistake: Exception) -> str:
         """Remember, say and keep why a history is broken; returns the cause."""

@@ -36,6 +36,7 @@ from app.domain.objects.secret_values import SecretCipher
 from app.domain.values.json_tree import JsonObject
 from app.domain.values.timestamps import Instant
 from app.ports import EventLog
+from app.service import making
 from app.service.fidelity import FidelityCollector, FidelityReport
 from app.service.histories import check_name
 
@@ -125,28 +126,29 @@ async def import_records(
 ) -> ImportResult:
     """Make the history `name` of a recording. Raises InputError when the name is taken.
 
-    `progress` is told how many records of how many have been appended. After LogUnavailable the
-    history exists and is incomplete: its last event is not `HistoryImported`.
+    `progress` is told how many records of how many have been appended. An import that fails leaves
+    no history.
     """
     await check_name_is_free(log, name)
     start = _first_time(source, options.started)
     # A history begins when its recording does: times never fall along a log.
     seed, settings = options.seed, options.settings
-    info = await log.create_history(
+    async with making.unfinished(
+        log,
         name,
         seed=seed,
         settings=settings,
         created=start,
         hash=chain.genesis(seed=seed, settings=settings, created=start),
-    )
-    head = await log.head(info.id)
-    cipher = None if options.secrets is None else options.secrets(info)
-    batches = _Batches(source, name, _Sealer(head, start, cipher), options)
-    batch = await to_thread.run_sync(batches.next)
-    while batch:
-        head, batch = await _append_and_prepare(log, info, head, batch, batches)
-        if progress is not None:
-            progress(min(head.revision, source.count), source.count)
+    ) as info:
+        head = await log.head(info.id)
+        cipher = None if options.secrets is None else options.secrets(info)
+        batches = _Batches(source, name, _Sealer(head, start, cipher), options)
+        batch = await to_thread.run_sync(batches.next)
+        while batch:
+            head, batch = await _append_and_prepare(log, info, head, batch, batches)
+            if progress is not None:
+                progress(min(head.revision, source.count), source.count)
     return ImportResult(history=info, head=head, report=batches.report())
 
 

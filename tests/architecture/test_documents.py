@@ -78,6 +78,8 @@ def test_command_of_a_page_is_understood(page: str, text: str) -> None:
         return
     assert name in group.commands, f"{page}: {text}"
     command = group.commands[name]
+    if isinstance(command, typer.core.TyperGroup) and rest and rest[0] in command.commands:
+        command = command.commands[rest[0]]
     options = {option for parameter in command.params for option in parameter.opts}
     options |= {option for parameter in command.params for option in parameter.secondary_opts}
     shown = {

@@ -3,6 +3,8 @@
 from bisect import bisect_right
 from collections.abc import Callable, Sequence
 
+import msgspec
+
 from app.adapters.memory.store import History, MemoryStore
 from app.domain.errors import AlreadyExists, ChainBroken, HeadMoved, StaleLease
 from app.domain.log import (
@@ -14,8 +16,9 @@ from app.domain.log import (
     LeaseToken,
     ObjectKey,
     Revision,
+    Tombstone,
 )
-from app.domain.log.event import GENESIS
+from app.domain.log.event import GENESIS, UNFINISHED
 from app.domain.log.heads import SignedHead
 from app.domain.log.upcasting import StoredRow, to_stored
 from app.domain.values.json_tree import JsonObject
@@ -44,13 +47,11 @@ class MemoryLog:
     ) -> HistoryInfo:
         """Make an empty history. Raises AlreadyExists; NotFound for an unknown parent."""
         if name in self._store.by_name:
-            raise AlreadyExists(
-                f'histories "{name}" already exists', resource="histories", name=name
-            )
+            raise _taken(name)
         if parent is not None:
             self._store.history(parent)
         info = HistoryInfo(
-            id=HistoryId(len(self._store.by_id) + 1),
+            id=self._next_id(),
             name=name,
             seed=seed,
             settings=settings,
@@ -63,8 +64,55 @@ class MemoryLog:
         return info
 
     async def histories(self) -> list[HistoryInfo]:
-        """All histories, sorted by name."""
-        return [self._store.by_name[name].info for name in sorted(self._store.by_name)]
+        """All histories, sorted by name, but for those that are still being made."""
+        by_name = self._store.by_name
+        return [by_name[name].info for name in sorted(by_name) if not name.startswith(UNFINISHED)]
+
+    async def unfinished(self) -> list[HistoryInfo]:
+        """The histories that are still being made."""
+        by_name = self._store.by_name
+        return [by_name[name].info for name in sorted(by_name) if name.startswith(UNFINISHED)]
+
+    async def rename_history(self, history: HistoryId, name: str) -> None:
+        """Give a history another name. Raises AlreadyExists, NotFound."""
+        renamed = self._store.history(history)
+        other = self._store.by_name.get(name)
+        if other is not None and other is not renamed:
+            raise _taken(name)
+        del self._store.by_name[renamed.info.name]
+        renamed.info = msgspec.structs.replace(renamed.info, name=name)
+        self._store.by_name[name] = renamed
+
+    async def delete_history(self, history: HistoryId, *, at: Instant, by: str) -> Tombstone:
+        """Remove a history. Raises NotFound."""
+        deleted = self._store.history(history)
+        info, head = deleted.info, deleted.head
+        tombstone = Tombstone(
+            name=info.name,
+            seed=info.seed,
+            settings=info.settings,
+            created=info.created,
+            revision=head.revision,
+            hash=head.hash,
+            time=head.time,
+            deleted=at,
+            deleted_by=by,
+        )
+        del self._store.by_name[info.name]
+        del self._store.by_id[history]
+        for other in self._store.by_id.values():
+            if other.info.parent == history:
+                other.info = msgspec.structs.replace(other.info, parent=None)
+        self._store.tombstones.append(tombstone)
+        return tombstone
+
+    async def tombstones(self) -> list[Tombstone]:
+        """The deleted histories in the order of deletion."""
+        return [each for each in self._store.tombstones if not each.name.startswith(UNFINISHED)]
+
+    def _next_id(self) -> HistoryId:
+        self._store.last += 1
+        return HistoryId(self._store.last)
 
     async def find_history(self, name: str) -> HistoryInfo | None:
         """The history of that name."""
@@ -180,6 +228,10 @@ class MemoryLog:
     async def revision_at(self, history: HistoryId, instant: Instant) -> Revision:
         """The last revision at which the cluster's clock was not after `instant`."""
         return Revision(bisect_right(self._store.history(history).clocks, instant))
+
+
+def _taken(name: str) -> AlreadyExists:
+    return AlreadyExists(f'histories "{name}" already exists', resource="histories", name=name)
 
 
 def _revision(event: Event) -> Revision:

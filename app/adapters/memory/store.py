@@ -11,6 +11,7 @@ from app.domain.log import (
     LeaseToken,
     ObjectKey,
     Revision,
+    Tombstone,
 )
 from app.domain.log.heads import SignedHead
 from app.domain.values.timestamps import Instant
@@ -43,6 +44,8 @@ class MemoryStore:
     def __init__(self) -> None:
         self.by_id: dict[HistoryId, History] = {}
         self.by_name: dict[str, History] = {}
+        self.tombstones: list[Tombstone] = []
+        self.last = 0
 
     def history(self, history: HistoryId) -> History:
         """The history of that number. Raises NotFound."""

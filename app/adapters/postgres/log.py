@@ -10,7 +10,7 @@ from asyncpg.pool import PoolConnectionProxy
 
 from app.adapters.postgres import statements
 from app.adapters.postgres.database import Database
-from app.adapters.postgres.names import channel
+from app.adapters.postgres.names import channel, view_name
 from app.domain.errors import AlreadyExists, ChainBroken, HeadMoved, NotFound, StaleLease
 from app.domain.log import (
     Event,
@@ -20,6 +20,7 @@ from app.domain.log import (
     LeaseToken,
     ObjectKey,
     Revision,
+    Tombstone,
 )
 from app.domain.log.chain import canonical_json
 from app.domain.log.event import FORMAT_VERSION, GENESIS
@@ -28,6 +29,7 @@ from app.domain.log.upcasting import StoredEvent, StoredRow, encode_stamp, from_
 from app.domain.values import timestamps
 from app.domain.values.json_tree import JsonObject
 from app.domain.values.timestamps import Instant
+from projections import all_projections
 
 COPY_MIN = 256
 """From this many events on, COPY in a transaction is faster than one statement with arrays."""
@@ -36,6 +38,12 @@ _COPY_COLUMNS = (
     "history", "revision", "time", "clock", "type", "group", "resource", "namespace", "name", "uid",
     "stamp", "object", "format", "hash",
 )  # fmt: skip
+
+DELETED_AT_ONCE = 20_000
+"""Events of a deleted history that one statement removes, within the time of a statement."""
+
+_OF_A_HISTORY = ("leases", "checkpoints", "snapshots", "signed_heads", "log_heads", "histories")
+"""Tables from which a deleted history goes after its events, in the order of their references."""
 
 _FIRST_KEY = ObjectKey("", "", "", "")
 _LAST_REVISION = (1 << 63) - 1
@@ -76,9 +84,7 @@ class PostgresLog:
             except asyncpg.ForeignKeyViolationError as problem:
                 raise _no_history(HistoryId(parent or 0)) from problem
         if history is None:
-            raise AlreadyExists(
-                f'histories "{name}" already exists', resource="histories", name=name
-            )
+            raise _taken(name)
         return HistoryInfo(
             id=HistoryId(history),
             name=name,
@@ -90,9 +96,52 @@ class PostgresLog:
         )
 
     async def histories(self) -> list[HistoryInfo]:
-        """All histories, sorted by name."""
+        """All histories, sorted by name, but for those that are still being made."""
         async with self._database.connection() as connection:
             return [_history_info(row) for row in await connection.fetch(statements.HISTORIES)]
+
+    async def unfinished(self) -> list[HistoryInfo]:
+        """The histories that are still being made."""
+        async with self._database.connection() as connection:
+            return [_history_info(row) for row in await connection.fetch(statements.UNFINISHED)]
+
+    async def rename_history(self, history: HistoryId, name: str) -> None:
+        """Give a history another name. Raises AlreadyExists, NotFound."""
+        async with self._database.connection() as connection:
+            try:
+                renamed = await connection.fetchval(statements.RENAME, history, name)
+            except asyncpg.UniqueViolationError as problem:
+                raise _taken(name) from problem
+        if renamed is None:
+            raise _no_history(history)
+
+    async def delete_history(self, history: HistoryId, *, at: Instant, by: str) -> Tombstone:
+        """Remove a history and all that belongs to it; see the port. Raises NotFound."""
+        async with self._database.transaction() as connection:
+            await connection.execute(statements.FORGET_LEASES, history)
+            last = await connection.fetchval(statements.HOLD, history)
+            if last is None:
+                raise _no_history(history)
+            buried = await connection.fetchrow(
+                statements.BURY, history, timestamps.to_datetime(at), by
+            )
+            assert buried is not None, "its head is held"
+            await connection.execute(statements.NAME_DELETED, str(history))
+            await connection.execute(statements.MAY_DELETE)
+            for until in (*range(DELETED_AT_ONCE, last, DELETED_AT_ONCE), _LAST_REVISION):
+                await connection.execute(statements.FORGET_EVENTS, history, until)
+            await connection.execute(statements.MAY_NOT_DELETE)
+            for table in (*_view_tables(), *_OF_A_HISTORY):
+                await connection.execute(
+                    f"DELETE FROM {table} WHERE history = $1",  # noqa: S608 (names of our own)
+                    history,
+                )
+        return _tombstone(buried)
+
+    async def tombstones(self) -> list[Tombstone]:
+        """The deleted histories in the order of deletion."""
+        async with self._database.connection() as connection:
+            return [_tombstone(row) for row in await connection.fetch(statements.TOMBSTONES)]
 
     async def find_history(self, name: str) -> HistoryInfo | None:
         """The history of that name."""
@@ -360,6 +409,29 @@ def _history_info(row: asyncpg.Record) -> HistoryInfo:
         parent=None if parent is None else HistoryId(parent),
         parent_revision=Revision(row["parent_revision"]),
     )
+
+
+def _view_tables() -> list[str]:
+    declared = (table for projection in all_projections() for table in projection.tables())
+    return [view_name(table.name) for table in declared]
+
+
+def _tombstone(row: asyncpg.Record) -> Tombstone:
+    return Tombstone(
+        name=row["name"],
+        seed=int(row["seed"]),
+        settings=msgspec.json.decode(row["settings"]),
+        created=timestamps.from_datetime(row["created"]),
+        revision=Revision(row["revision"]),
+        hash=row["hash"],
+        time=timestamps.from_datetime(row["time"]),
+        deleted=timestamps.from_datetime(row["deleted"]),
+        deleted_by=row["deleted_by"],
+    )
+
+
+def _taken(name: str) -> AlreadyExists:
+    return AlreadyExists(f'histories "{name}" already exists', resource="histories", name=name)
 
 
 def _no_history(history: HistoryId) -> NotFound:

@@ -31,8 +31,15 @@ LOG_TABLES = (
     "log_heads",
     "signed_heads",
     "snapshots",
+    "tombstones",
 )
 """The tables that every history needs; those of views come with the projections."""
+
+BASE = "base"
+"""The schema without anything: to go there deletes every history."""
+
+HISTORY_NAMES = "SELECT name FROM histories ORDER BY name"
+"""All histories, also those in the making."""
 
 REVISION = "SELECT version_num FROM redra_schema"
 """The revision of the database."""
@@ -74,6 +81,18 @@ async def migrate(
     if stands == newest():
         await readers.prepare(url, named=reader, statement_seconds=reader_statement_seconds)
     return stands
+
+
+async def history_names(url: str) -> list[str]:
+    """The names of all histories; none in a database that is not ours."""
+    with translated():
+        connection = await asyncpg.connect(url, timeout=10.0, command_timeout=10.0)
+        try:
+            return [row["name"] for row in await connection.fetch(HISTORY_NAMES)]
+        except asyncpg.UndefinedTableError:
+            return []
+        finally:
+            await connection.close(timeout=5.0)
 
 
 async def check(connection: PoolConnectionProxy | asyncpg.Connection) -> None:

@@ -18,15 +18,57 @@ RETURNING history
 
 HISTORIES = """
 SELECT history, name, seed, settings, created, parent, parent_revision
-FROM histories ORDER BY name
+FROM histories WHERE name NOT LIKE '~%' ORDER BY name
 """
-"""All histories."""
+"""All histories, but for those that are still being made."""
+
+UNFINISHED = """
+SELECT history, name, seed, settings, created, parent, parent_revision
+FROM histories WHERE name LIKE '~%' ORDER BY name
+"""
+"""The histories that are still being made."""
 
 HISTORY_BY_NAME = """
 SELECT history, name, seed, settings, created, parent, parent_revision
 FROM histories WHERE name = $1
 """
 """One history. ($1 is the name here.)"""
+
+RENAME = "UPDATE histories SET name = $2 WHERE history = $1 RETURNING history"
+"""Another name; no row when there is no such history."""
+
+FORGET_LEASES = "DELETE FROM leases WHERE history = $1"
+"""The leases of a history away, first of all, as an append locks them first."""
+
+HOLD = "SELECT revision FROM log_heads WHERE history = $1 FOR UPDATE"
+"""The end of a history, kept as it is until the end of the transaction."""
+
+BURY = """
+INSERT INTO tombstones (history, name, seed, settings, created, revision, hash, time, deleted,
+                        deleted_by)
+SELECT history, name, seed, settings, created, revision, hash, time, $2, $3
+FROM histories JOIN log_heads USING (history) WHERE history = $1
+RETURNING *
+"""
+"""The tombstone of a history."""
+
+NAME_DELETED = "SELECT set_config('redra.deleted_history', $1, true)"
+"""Tell the guards for this transaction which history is deleted. ($1 is its number as text.)"""
+
+MAY_DELETE = "GRANT DELETE ON log_events TO CURRENT_USER"
+"""Give the owner back, for this transaction, the right that it took from itself."""
+
+MAY_NOT_DELETE = "REVOKE DELETE ON log_events FROM CURRENT_USER"
+"""Take it again."""
+
+FORGET_EVENTS = "DELETE FROM log_events WHERE history = $1 AND revision <= $2"
+"""The events of a deleted history up to a revision."""
+
+TOMBSTONES = """
+SELECT name, seed, settings, created, revision, hash, time, deleted, deleted_by
+FROM tombstones WHERE name NOT LIKE '~%' ORDER BY deleted, history
+"""
+"""The deleted histories."""
 
 KEEP_HEAD = """
 INSERT INTO signed_heads (history, revision, key, head) VALUES ($1, $2, $3, $4)

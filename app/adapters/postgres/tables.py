@@ -11,6 +11,7 @@ the migrated schema with this declaration.
 | log_heads | the end of a history; locked by whoever appends | history |
 | log_events | one event | history, revision |
 | signed_heads | a head that came with a bundle | history, revision, key |
+| tombstones | a history that was deleted | history |
 | leases | who leads a controller | history, name |
 | checkpoints | how far a materialised projection has come | history, projection, version |
 | snapshots | a kept folded state | history, projection, version, revision |
@@ -78,7 +79,7 @@ histories = Table(
     Column("seed", Numeric(40, 0), nullable=False),
     Column("settings", JSON, nullable=False),
     Column("created", DateTime(timezone=True), nullable=False),
-    Column("parent", BigInteger, ForeignKey("histories.history")),
+    Column("parent", BigInteger, ForeignKey("histories.history", ondelete="SET NULL")),
     Column("parent_revision", BigInteger, nullable=False),
 )
 
@@ -125,6 +126,21 @@ signed_heads = Table(
     Column("revision", BigInteger, primary_key=True, autoincrement=False),
     Column("key", Text(collation="C"), primary_key=True),
     Column("head", JSON, nullable=False),
+)
+
+tombstones = Table(
+    "tombstones",
+    metadata,
+    Column("history", BigInteger, primary_key=True, autoincrement=False),
+    Column("name", Text(collation="C"), nullable=False),
+    Column("seed", Numeric(40, 0), nullable=False),
+    Column("settings", JSON, nullable=False),
+    Column("created", DateTime(timezone=True), nullable=False),
+    Column("revision", BigInteger, nullable=False),
+    Column("hash", LargeBinary, nullable=False),
+    Column("time", DateTime(timezone=True), nullable=False),
+    Column("deleted", DateTime(timezone=True), nullable=False),
+    Column("deleted_by", Text, nullable=False),
 )
 
 leases = Table(

@@ -19,6 +19,7 @@ from app.domain.log.event import (
     Origin,
     Revision,
     Stamp,
+    Tombstone,
 )
 
 __all__ = [
@@ -35,4 +36,5 @@ __all__ = [
     "Origin",
     "Revision",
     "Stamp",
+    "Tombstone",
 ]

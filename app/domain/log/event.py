@@ -195,6 +195,27 @@ class HistoryInfo(msgspec.Struct, frozen=True, kw_only=True):
         return self.settings.get("recorded") is True
 
 
+UNFINISHED = "~"
+"""Names that begin so are of histories that are still being made; nobody can give one."""
+
+
+class Tombstone(msgspec.Struct, frozen=True, kw_only=True):
+    """What is left of a deleted history: what it was, how it ended, who deleted it and when.
+
+    `time` is the cluster's time of the last event, `deleted` that of the deletion.
+    """
+
+    name: str
+    seed: int
+    settings: JsonObject
+    created: Instant
+    revision: Revision
+    hash: bytes
+    time: Instant
+    deleted: Instant
+    deleted_by: str
+
+
 _decoder = msgspec.json.Decoder()
 
 

@@ -1,0 +1,56 @@
+"""Copies of histories: the same events, stamps and hashes under another name."""
+
+from collections.abc import Callable
+
+import msgspec
+from anyio import lowlevel
+
+from app.domain.errors import ChainBroken
+from app.domain.log import HistoryInfo, Revision, chain
+from app.ports import EventLog
+from app.service import making
+
+PAGE = 5_000
+"""Events that are read and appended at once."""
+
+
+async def copy_history(
+    log: EventLog,
+    source: HistoryInfo,
+    name: str,
+    *,
+    until: Revision,
+    progress: Callable[[int, int], None] | None = None,
+) -> HistoryInfo:
+    """Make the history `name` of the events of another up to `until`.
+
+    Settings, seed and creation time are those of the source, as they are in the chain, and so are
+    signed heads up to there. The chain is checked on the way. Raises ChainBroken, InputError when
+    the name is taken; nothing is left then.
+    """
+    page = await log.read(source.id, after=Revision(0), limit=PAGE, until=until)
+    hash_ = chain.beginning_of(source, page[0]) if page else chain.genesis_of(source)
+    async with making.unfinished(
+        log,
+        name,
+        seed=source.seed,
+        settings=source.settings,
+        created=source.created,
+        hash=hash_,
+        parent=source.id,
+        parent_revision=until,
+    ) as made:
+        head = await log.head(made.id)
+        while page:
+            hash_ = chain.check_chain(page, after=head.revision, hash=hash_)
+            head = await log.append(made.id, expected=head, events=page)
+            if progress is not None:
+                progress(head.revision, until)
+            await lowlevel.checkpoint()
+            page = await log.read(source.id, after=head.revision, limit=PAGE, until=until)
+        if head.revision < until:
+            raise ChainBroken(head.revision + 1, "it is missing")
+        heads = [each for each in await log.kept_heads(source.id) if each.revision <= until]
+        if heads:
+            await log.keep_heads(made.id, heads)
+    return msgspec.structs.replace(made, name=name)

@@ -1,0 +1,56 @@
+"""Histories as wholes at the command line; a server that serves what is deleted goes on."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.acceptance.test_command_line import EXAMPLES, redra
+
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
+
+
+def names(data: Path) -> list[str]:
+    code, out, error = redra("histories", "-o", "json", data=data)
+    assert code == 0, error
+    return [row["name"] for row in json.loads(out)]
+
+
+def test_histories_are_made_renamed_copied_and_deleted(tmp_path: Path) -> None:
+    data = tmp_path / "data"
+    assert redra("histories", "create", "one", "--profile", "1.36", data=data)[0] == 0
+    code, _, error = redra("histories", "create", "one", data=data)
+    assert (code, "exists already" in error) == (2, True)
+    assert redra("histories", "rename", "one", "two", data=data)[0] == 0
+    assert redra("histories", "copy", "two", "three", "--to", "4", data=data)[0] == 0
+    code, out, error = redra("histories", "-o", "json", data=data)
+    rows = {row["name"]: row for row in json.loads(out)}
+    assert sorted(rows) == ["three", "two"]
+    assert (rows["three"]["revision"], rows["three"]["profile"]) == (4, "1.36")
+    code, out, _ = redra("verify", "three", "-o", "json", data=data)
+    assert (code, json.loads(out)["chain"]["settings"]) == (0, "anchored")
+    code, _, error = redra("histories", "delete", "two", data=data)
+    assert code == 2
+    assert "delete two for good? nobody can be asked; add --yes" in error
+    assert names(data) == ["three", "two"]
+    assert redra("histories", "delete", "two", "--yes", data=data)[0] == 0
+    code, _, error = redra("histories", "delete", "two", "--yes", data=data)
+    assert (code, "there is no history 'two'" in error) == (2, True)
+    code, out, _ = redra("histories", "--deleted", "-o", "json", data=data)
+    (tombstone,) = json.loads(out)
+    assert (tombstone["name"], tombstone["hash"]) == ("two", rows["two"]["head"])
+    assert names(data) == ["three"]
+
+
+def test_everything_is_deleted_only_when_that_is_said(tmp_path: Path) -> None:
+    data = tmp_path / "data"
+    assert redra("import", EXAMPLES, "--history", "kept", data=data)[0] == 0
+    code, out, error = redra("migrate", "base", data=data)
+    assert (code, out) == (2, "")
+    assert "delete all 1 histories (kept) for good? nobody can be asked" in error
+    assert "--yes-delete-all-histories" in error
+    assert names(data) == ["kept"]
+    code, out, _ = redra("migrate", "base", "--yes-delete-all-histories", data=data)
+    assert (code, out) == (0, "the schema is at base\n")
+    assert names(data) == []
+    assert redra("migrate", "base", data=data)[0] == 0, "nothing is lost"

@@ -1,0 +1,167 @@
+"""Histories renamed, copied and deleted while they are served, here or by another process."""
+
+import pytest
+
+from app.adapters.memory import MemoryLog, MemoryStore
+from app.domain.values.timestamps import Instant
+from tests.api.serving import CONFIG_MAPS, config_map, serving
+from tests.api.test_authentication import AS_ANN, AS_ROOT, KNOWN, ROLES, grant
+
+ALL = "/redra/v1/histories"
+EVERYTHING = {"apiGroups": ["*"], "resources": ["*"], "verbs": ["get", "list", "watch"]}
+
+
+async def names(server) -> list[str]:
+    return [item["name"] for item in (await server.get(ALL))["items"]]
+
+
+async def night(server, **data) -> None:
+    await server.post(ALL, {"name": "night"})
+    await server.post(f"/h/night{CONFIG_MAPS}", config_map(**data))
+
+
+async def test_deleted_history_is_gone_and_leaves_a_tombstone():
+    async with serving() as server:
+        await night(server)
+        head = await server.get(f"{ALL}/night")
+        deleted = await server.delete(f"{ALL}/night")
+        assert (deleted["name"], deleted["hash"]) == ("night", head["hash"])
+        assert (await server.get("/redra/v1/deleted"))["items"] == [deleted]
+        assert await names(server) == ["default"]
+        await server.get(f"/h/night{CONFIG_MAPS}", 404)
+        await server.get(f"{ALL}/night", 404)
+        await server.delete(f"{ALL}/night", code=404)
+
+
+async def test_name_that_is_given_again_shows_nothing_of_the_deleted_history():
+    async with serving() as server:
+        await night(server, old="yes")
+        await server.get(f"/h/night@8{CONFIG_MAPS}")
+        revision = (await server.get(f"{ALL}/night"))["revision"]
+        await server.delete(f"{ALL}/night")
+        await night(server, new="yes")
+        for place in ("night", f"night@{revision}"):
+            (found,) = (await server.get(f"/h/{place}{CONFIG_MAPS}"))["items"]
+            assert found["data"] == {"new": "yes"}
+
+
+async def test_watch_of_a_deleted_history_is_ended_and_says_so():
+    async with serving() as server:
+        await night(server)
+        async with server.watch(f"/h/night{CONFIG_MAPS}?watch=1") as following:
+            assert (await following.line())["type"] == "ADDED"
+            await server.delete(f"{ALL}/night")
+            last = await following.line()
+            assert (last["type"], last["object"]["code"]) == ("ERROR", 410)
+
+
+async def test_renamed_history_is_found_by_its_new_name_alone():
+    async with serving() as server:
+        await night(server, a="b")
+        renamed = await server.post(f"{ALL}/night/rename", {"name": "day"}, 200)
+        assert renamed["name"] == "day"
+        assert await names(server) == ["day", "default"]
+        await server.get(f"/h/night{CONFIG_MAPS}", 404)
+        (found,) = (await server.get(f"/h/day{CONFIG_MAPS}"))["items"]
+        assert found["data"] == {"a": "b"}
+        await server.post(f"/h/day{CONFIG_MAPS}", config_map("more"))
+        taken = await server.post(f"{ALL}/day/rename", {"name": "default"}, 409)
+        assert taken["reason"] == "AlreadyExists"
+
+
+async def test_copy_goes_on_by_itself():
+    async with serving() as server:
+        await night(server, a="b")
+        source = await server.get(f"{ALL}/night")
+        copied = await server.post(f"{ALL}/night/copy", {"name": "copy"})
+        assert (copied["hash"], copied["revision"]) == (source["hash"], source["revision"])
+        await server.post(f"/h/copy{CONFIG_MAPS}", config_map("more"))
+        assert (await server.get(f"{ALL}/night"))["revision"] == source["revision"]
+        early = await server.post(f"{ALL}/night/copy", {"name": "early", "at": "3"})
+        assert early["revision"] == 3
+        await server.post(f"{ALL}/night/copy", {"name": "late", "at": "99999"}, 404)
+        await server.post(f"{ALL}/night/copy", {"name": "copy"}, 409)
+        assert await names(server) == ["copy", "default", "early", "night"]
+
+
+@pytest.mark.parametrize(
+    ("path", "body"),
+    [
+        ("night/rename", {"name": "Upper"}),
+        ("night/rename", {}),
+        ("night/rename", {"name": "a", "at": "3"}),
+        ("night/copy", {"name": "~x"}),
+        ("night/copy", {"name": "a", "at": "yesterday"}),
+        ("night/copy", []),
+    ],
+)
+async def test_body_that_cannot_be_meant_is_refused(path, body):
+    async with serving() as server:
+        await night(server)
+        await server.post(f"{ALL}/{path}", body, 400)
+        assert await names(server) == ["default", "night"]
+
+
+async def test_history_at_the_root_stays_while_it_is_served():
+    async with serving() as server:
+        refused = await server.delete(f"{ALL}/default", code=409)
+        assert "is served at /" in refused["message"]
+        await server.post(f"{ALL}/default/rename", {"name": "other"}, 409)
+        await server.post(f"{ALL}/default/copy", {"name": "other"})
+        assert await names(server) == ["default", "other"]
+
+
+async def test_what_another_process_deletes_is_let_go():
+    store = MemoryStore()
+    async with serving(store=store) as server:
+        await night(server)
+        info = await server.histories.info("night")
+        other = MemoryLog(store)
+        await other.delete_history(info.id, at=Instant(0), by="another process")
+        refused = await server.raw("POST", f"/h/night{CONFIG_MAPS}", config_map("late"))
+        assert refused.status_code in (404, 503)
+        await server.histories.look_again()
+        assert [each.info.name for each in server.histories.open_runtimes()] == ["default"]
+        assert server.histories.broken() == []
+        await server.get(f"/h/night{CONFIG_MAPS}", 404)
+        await server.post(CONFIG_MAPS, config_map("fine"))
+
+
+async def test_what_another_process_renames_is_found_by_its_new_name():
+    store = MemoryStore()
+    async with serving(store=store) as server:
+        await night(server, a="b")
+        info = await server.histories.info("night")
+        await MemoryLog(store).rename_history(info.id, "day")
+        await server.histories.look_again()
+        await server.get(f"/h/night{CONFIG_MAPS}", 404)
+        await server.post(f"/h/day{CONFIG_MAPS}", config_map("more"))
+
+
+def path_rule(verb: str, path: str) -> dict:
+    return {"nonResourceURLs": [path], "verbs": [verb]}
+
+
+async def test_each_is_judged_by_the_rules_of_its_history():
+    async with serving(credentials=KNOWN, authorization=ROLES) as server:
+        await server.post(ALL, {"name": "night"}, **AS_ROOT)
+        await grant(server, "ann", path_rule("delete", f"{ALL}/*"))
+        await server.call("DELETE", f"{ALL}/night", None, 403, **AS_ANN)
+        await server.call("DELETE", f"{ALL}/nothing", None, 404, **AS_ANN)
+        await server.get("/redra/v1/deleted", 403, **AS_ANN)
+        for what in ("rename", "copy"):
+            await server.post(f"{ALL}/night/{what}", {"name": "x"}, 403, **AS_ANN)
+        deleted = await server.call("DELETE", f"{ALL}/night", None, 200, **AS_ROOT)
+        assert deleted["deleted_by"] == "root"
+
+
+async def test_copy_needs_the_rights_to_make_a_history_and_to_read_this_one():
+    async with serving(credentials=KNOWN, authorization=ROLES) as server:
+        path = f"{ALL}/default/copy"
+        await grant(server, "ann", path_rule("post", path))
+        refused = await server.post(path, {"name": "x"}, 403, **AS_ANN)
+        assert f'cannot post path "{ALL}"' in refused["message"]
+        await grant(server, "ann", path_rule("post", f"{ALL}*"), name="makes")
+        await server.post(path, {"name": "x"}, 403, **AS_ANN)
+        await grant(server, "ann", EVERYTHING, name="reads")
+        await server.post(path, {"name": "x"}, 201, **AS_ANN)
