@@ -15,13 +15,13 @@ from app.domain.errors import RedraError, Rejected
 from app.domain.log import Actor, Event, Head, LeaseToken, Revision, Stamp
 from app.domain.log.chain import seal
 from app.domain.objects import lifecycle
-from app.domain.objects.commands import Command, CreateObject, ImportObject
+from app.domain.objects.commands import Command, CreateObject, ImportObject, verb_of
 from app.domain.objects.lifecycle import Rules
 from app.domain.values.timestamps import Instant
 from app.ports import UidSource
 from app.service.staging import StagedObjects
 from app.service.views import LiveViews
-from app.service.writing import Outcome, verb_of
+from app.service.writing import Outcome
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -15,6 +15,7 @@ was not stored after all, that is decided again.
 """
 
 import asyncio
+import logging
 from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -22,7 +23,15 @@ from dataclasses import dataclass, field
 import anyio
 import msgspec
 
-from app.domain.errors import ChainBroken, HeadMoved, LogError, LogUnavailable, StaleLease, TooLarge
+from app.domain.errors import (
+    ChainBroken,
+    HeadMoved,
+    LogError,
+    LogUnavailable,
+    RedraError,
+    StaleLease,
+    TooLarge,
+)
 from app.domain.log import (
     Actor,
     Draft,
@@ -37,16 +46,13 @@ from app.domain.log import (
 from app.domain.log.chain import seal
 from app.domain.objects import admission, lifecycle, registry
 from app.domain.objects.commands import (
-    BindPod,
     Command,
     CreateObject,
-    DeleteObject,
     ImportObject,
     PatchObject,
     PatchType,
-    RecordDecision,
-    RecordFact,
     UpdateObject,
+    verb_of,
 )
 from app.domain.objects.decided import Decided
 from app.domain.objects.reader import ObjectsReader
@@ -57,6 +63,8 @@ from app.ports import EventLog, UidSource
 from app.service import secret_drafts
 from app.service.cluster_clock import ClusterClock
 from app.service.staging import StagedObjects
+
+_log = logging.getLogger("redra")
 
 _CLOSED = "the server is stopping, or reads the history anew"
 
@@ -344,9 +352,14 @@ class GroupWriter:
             head = await self._log.append(
                 self._history, expected=self.head, events=events, leases=list(leases.values())
             )
-        except BaseException:
+        except BaseException as problem:
             self._withdraw()
-            raise
+            if not isinstance(problem, Exception) or isinstance(problem, RedraError):
+                raise
+            # What one batch holds must not end the history: its callers hear of it.
+            _log.exception("events of history %d cannot be stored", self._history)
+            text = f"the events cannot be stored: {type(problem).__name__}: {problem}"
+            raise LogUnavailable(text) from problem
         self.head = head
         self._commit(events, head)
         if ahead.requests:
@@ -412,27 +425,6 @@ class GroupWriter:
             staged.restore(mark)
             raise
         return events, outcomes
-
-
-def verb_of(command: Command) -> str:
-    """The API verb under which a command is recorded when the caller names none."""
-    match command:
-        case CreateObject():
-            return "create"
-        case UpdateObject():
-            return "update"
-        case PatchObject():
-            return "patch"
-        case DeleteObject():
-            return "delete"
-        case BindPod():
-            return "create"
-        case RecordDecision():
-            return "decide"
-        case RecordFact():
-            return "record"
-        case ImportObject():
-            return "import"
 
 
 def _may_create(command: Command, objects: ObjectsReader) -> bool:

@@ -161,3 +161,24 @@ Command: TypeAlias = (
     | RecordFact
     | ImportObject
 )
+
+
+def verb_of(command: Command) -> str:
+    """The API verb under which a command is recorded when the caller names none."""
+    match command:
+        case CreateObject():
+            return "create"
+        case UpdateObject():
+            return "update"
+        case PatchObject():
+            return "patch"
+        case DeleteObject():
+            return "delete"
+        case BindPod():
+            return "create"
+        case RecordDecision():
+            return "decide"
+        case RecordFact():
+            return "record"
+        case ImportObject():
+            return "import"

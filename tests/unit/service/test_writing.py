@@ -396,6 +396,33 @@ async def test_no_answer_stands_upon_a_write_that_was_not_stored() -> None:
         assert tree["data"] == {"a": "2"}
 
 
+class Stumbles(MemoryLog):
+    """A log that some events are too much for."""
+
+    async def append(
+        self,
+        history: HistoryId,
+        *,
+        expected: Head,
+        events: Sequence[Event],
+        leases: Sequence[LeaseToken] = (),
+    ) -> Head:
+        if any(event.key.name == "odd" for event in events):
+            raise TypeError("odd")
+        return await super().append(history, expected=expected, events=events, leases=leases)
+
+
+async def test_events_that_cannot_be_stored_do_not_end_the_history(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    async with running_history(log=Stumbles(MemoryStore())) as history:
+        await history.submit(namespace("default"), actor=ALICE)
+        with pytest.raises(LogUnavailable, match="cannot be stored: TypeError: odd"):
+            await history.submit(config_map("odd"), actor=ALICE)
+        assert (await history.submit(config_map("even"), actor=ALICE)).created
+    assert "cannot be stored" in caplog.text
+
+
 async def test_what_changes_nothing_is_not_answered_while_the_log_cannot_be_read() -> None:
     log = Refuses(MemoryStore())
     async with running_history(log=log) as history:
