@@ -119,13 +119,19 @@ def _cluster() -> Iterator[Event]:
         yield made.event("ObjectCreated", slice_key(node), slice_tree(node, 0), DRIVER)
     pod = 0
     while True:
-        yield from arrive(made, pod)
         if pod >= ALIVE:
+            # First: the device goes to the one that arrives.
             yield from _leave(made, pod - ALIVE)
+        yield from arrive(made, pod)
         if pod % 4 == 0:
             node = pod % NODES
             yield made.event("ObjectUpdated", slice_key(node), slice_tree(node, pod), DRIVER)
         pod += 1
+
+
+def uid_of(key: ObjectKey) -> str:
+    """The uid of an object, by its key."""
+    return f"00000000-0000-4000-8000-{hash(key) & 0xFFFFFFFFFFFF:012x}"
 
 
 class Maker:
@@ -142,7 +148,7 @@ class Maker:
             revision=Revision(self.revision),
             type=EventType(kind),
             key=key,
-            uid=f"00000000-0000-4000-8000-{hash(key) & 0xFFFFFFFFFFFF:012x}",
+            uid=uid_of(key),
             body=_encode(tree),
             stamp=Stamp(
                 time=Instant(_START + self.revision * SECOND // 10),
@@ -286,6 +292,7 @@ def _claim(
         "status": {},
     }
     if node:
+        metadata["finalizers"] = ["resource.kubernetes.io/delete-protection"]
         result = {
             "request": "gpu",
             "driver": "gpu.example.com",
@@ -299,7 +306,8 @@ def _claim(
             "nodeSelector": {"nodeSelectorTerms": [{"matchFields": [field]}]},
         }
     if reserved:
-        tree["status"]["reservedFor"] = [{"resource": "pods", "name": pod, "uid": pod}]
+        uid = uid_of(ObjectKey("", "pods", "work", pod))
+        tree["status"]["reservedFor"] = [{"resource": "pods", "name": pod, "uid": uid}]
     return tree
 
 

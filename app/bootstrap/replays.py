@@ -85,7 +85,6 @@ async def verify(
     with PartProcesses(
         info,
         count=count,
-        invariants_every=bounds.invariants_every,
         bytes_max=settings.verify_spool_bytes_max,
     ) as processes:
         return await verifying.verify(

@@ -47,11 +47,10 @@ class Job(msgspec.Struct, frozen=True, kw_only=True):
     deciders: tuple[str, ...]
     node_of_pod: dict[str, str]
     written: list[_Written]
-    invariants_every: int
     spool: int
 
     @classmethod
-    def of(cls, history: HistoryInfo, part: Part, *, invariants_every: int, spool: int) -> "Job":
+    def of(cls, history: HistoryInfo, part: Part, *, spool: int) -> "Job":
         """The job to verify the part."""
         return cls(
             history=msgspec.json.encode(history),
@@ -72,7 +71,6 @@ class Job(msgspec.Struct, frozen=True, kw_only=True):
                 )
                 for found in part.index.written
             ],
-            invariants_every=invariants_every,
             spool=spool,
         )
 
@@ -124,7 +122,6 @@ def verify(job: Job, tell: Callable[[bytes], None]) -> PartFound:
         ),
         compiler=compiler,
         quirks=registry.allocator_quirks_of(rules.profile, options),
-        invariants_every=job.invariants_every,
     )
     for events in event_spool.read(job.spool):
         for event in events:

@@ -36,12 +36,9 @@ class PartProcesses:
     process verifies the history alone.
     """
 
-    def __init__(
-        self, history: HistoryInfo, *, count: int, invariants_every: int, bytes_max: int
-    ) -> None:
+    def __init__(self, history: HistoryInfo, *, count: int, bytes_max: int) -> None:
         self._history = history
         self._count = count
-        self._invariants_every = invariants_every
         self._bytes_max = bytes_max
         self._spool: EventSpool | None = None
 
@@ -82,7 +79,6 @@ class PartProcesses:
         job = Job.of(
             self._history,
             part,
-            invariants_every=self._invariants_every,
             spool=descriptor,
         )
         # Not to be interrupted in between: a process that is half started would be left behind.

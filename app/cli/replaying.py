@@ -16,6 +16,9 @@ from app.domain.errors import InputError
 SHOWN_MAX = 10
 """Differences and violations that are printed; all are counted."""
 
+STATUSES = {"verified": 0, "verified in part": 3, "failed": 1}
+"""Exit statuses by the outcome of a verification; 2 is that of a wrong command line."""
+
 
 class Mode(StrEnum):
     """What a replay does."""
@@ -102,9 +105,10 @@ def replay(
     """Rebuild a history's views, verify it, or decide it again from its outside inputs.
 
     A source that is there as a file or folder is read as such, into memory and without a
-    database; any other is the name of a history. verify exits with 1 when the chain is broken,
-    an invariant does not hold, a placement goes against a taint, or a decision of our own comes
-    out differently; decide exits with 1 when a difference has no known reason.
+    database; any other is the name of a history. verify exits with 0 when everything was compared
+    and agrees, with 1 when it failed (a broken chain, an invariant that did not hold, a decision,
+    effect or allocation that comes out differently), and with 3 when what could be compared agrees
+    and something could not. decide exits with 1 when a difference has no known reason.
     """
     from app.bootstrap import choices, collecting, heads, replays, stores
 
@@ -139,8 +143,9 @@ def replay(
                     return await replays.verify(store, settings, name, to, tell, profile, signed)
 
         report = console.run(lambda: run(work))
-    if not _print(mode, report, output):
-        raise typer.Exit(1)
+    status = _print(mode, report, output)
+    if status:
+        raise typer.Exit(status)
 
 
 def _check_is_verify(mode: Mode, options: Mapping[str, object]) -> None:
@@ -183,19 +188,19 @@ def _files(sources: Sequence[str]) -> tuple[Path, ...]:
     return there
 
 
-def _print(mode: Mode, report: Any, output: Output) -> bool:
-    """Print a report; whether it is as it should be."""
+def _print(mode: Mode, report: Any, output: Output) -> int:
+    """Print a report; the exit status that it means."""
     tree = report.to_json()
     match mode:
         case Mode.FOLD:
             _print_fold(tree, output)
-            return True
+            return 0
         case Mode.VERIFY:
             _print_verify(tree, output)
-            return bool(report.agrees)
+            return STATUSES[tree["outcome"]]
         case Mode.DECIDE:
             _print_decide(tree, output)
-            return bool(report.explained)
+            return 0 if report.explained else 1
 
 
 def _print_fold(report: Mapping[str, Any], output: Output) -> None:
@@ -216,17 +221,30 @@ def _print_verify(report: Mapping[str, Any], output: Output) -> None:
         return
     console.say(f"history {report['history']}: {report['events']} events")
     _print_chain(report["chain"])
-    invariants = report["invariants"]
-    console.say(
-        f"invariants: {invariants['violations']} violations (checks made: {invariants['checks']})"
-    )
-    for found in invariants["examples"][:SHOWN_MAX]:
-        span = f"revisions {found['firstRevision']}-{found['lastRevision']}"
-        note = " (transient)" if found["transient"] else ""
-        console.say(f"  {found['rule']}, {span}{note}: {found['message']}")
+    _print_invariants(report["invariants"])
     for name in ("decisions", "effects", "allocations"):
         _print_compared(name, report[name])
-    console.say("everything agrees" if report["agrees"] else "it does NOT agree")
+    console.say(_CONCLUSIONS[report["outcome"]])
+
+
+_CONCLUSIONS = {
+    "verified": "verified: everything was compared and agrees",
+    "verified in part": "verified in part: what could be compared agrees, and something could not",
+    "failed": "FAILED: it does not agree",
+}
+
+
+def _print_invariants(invariants: Mapping[str, Any]) -> None:
+    kinds = ", ".join(f"{count} {kind}" for kind, count in invariants["kinds"].items() if count)
+    console.say(f"invariants: {invariants['violations']} violations{kinds and f' ({kinds})'}")
+    for violation in invariants["examples"][:SHOWN_MAX]:
+        begin, end = violation["from"], violation["until"]
+        until = f"until revision {end['revision']}, {end['time']}" if end else "to the end"
+        console.say(f"  {violation['rule']} ({violation['kind']}): {violation['message']}")
+        console.say(f"    from revision {begin['revision']}, {begin['time']}, {until}")
+        console.say(f"    {', '.join(violation['objects'])}")
+        if violation["doubt"]:
+            console.say(f"    unsure: {violation['doubt']}")
 
 
 _SETTINGS = {
@@ -274,10 +292,13 @@ def _print_decide(report: Mapping[str, Any], output: Output) -> None:
 
 
 def _print_compared(name: str, compared: Mapping[str, Any]) -> None:
-    counts = ", ".join(f"{count} {verdict}" for verdict, count in compared["counts"].items())
+    counts = ", ".join(
+        f"{count} {verdict}" for verdict, count in compared["counts"].items() if count
+    )
     console.say(f"{name}: {counts or 'none'}")
-    for reason, count in compared.get("reasons", {}).items():
-        console.say(f"  not comparable, {count}: {reason}")
+    for reason, authors in compared["notComparable"].items():
+        for author, count in authors.items():
+            console.say(f"  not comparable, {count} by {author}: {reason}")
     for found in compared["differences"][:SHOWN_MAX]:
         console.say(
             f"  revision {found['revision']}, {found['subject']}, {found['path']}: recorded "

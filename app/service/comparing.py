@@ -19,10 +19,12 @@ class Verdict(StrEnum):
     """What a comparison came to.
 
     `CONCURRENT` is the same under the assumption that allocations which were written a little later
-    had been chosen already (or releases not yet seen): the recording does not tell.
+    had been chosen already (or releases not yet seen): the recording does not tell. `EFFECT` is an
+    allocation that was compared as the effect of a decision of ours.
     """
 
     SAME = "same"
+    EFFECT = "compared as effects"
     CONCURRENT = "same if others were in flight"
     DIFFERENT = "different"
     NOT_COMPARABLE = "not comparable"
@@ -59,16 +61,24 @@ class Difference:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Compared:
-    """How often each verdict was given; examples of differences; why not comparable, how often."""
+    """How often each verdict was given, and examples of differences.
+
+    `reasons` are why something was not comparable: how often, by reason and author.
+    """
 
     counts: Mapping[Verdict, int]
     differences: tuple[Difference, ...]
-    reasons: Mapping[str, int]
+    reasons: Mapping[str, Mapping[str, int]]
 
     @property
     def agrees(self) -> bool:
         """True when nothing differs."""
         return not self.counts.get(Verdict.DIFFERENT, 0)
+
+    @property
+    def is_complete(self) -> bool:
+        """True when everything could be compared."""
+        return not self.counts.get(Verdict.NOT_COMPARABLE, 0)
 
     @property
     def total(self) -> int:
@@ -80,7 +90,10 @@ class Compared:
         return {
             "counts": {verdict.value: self.counts.get(verdict, 0) for verdict in Verdict},
             "differences": [difference.to_json() for difference in self.differences],
-            "notComparable": dict(sorted(self.reasons.items())),
+            "notComparable": {
+                reason: dict(sorted(authors.items()))
+                for reason, authors in sorted(self.reasons.items())
+            },
         }
 
 
@@ -90,11 +103,15 @@ class Tally:
 
     counts: Counter[Verdict] = field(default_factory=Counter)
     differences: list[Difference] = field(default_factory=list)
-    reasons: Counter[str] = field(default_factory=Counter)
+    reasons: dict[str, Counter[str]] = field(default_factory=dict)
 
     def same(self) -> None:
         """Count an agreement."""
         self.counts[Verdict.SAME] += 1
+
+    def effect(self) -> None:
+        """Count what is compared as the effect of a decision."""
+        self.counts[Verdict.EFFECT] += 1
 
     def concurrent(self) -> None:
         """Count an agreement under the assumption of concurrency."""
@@ -106,17 +123,17 @@ class Tally:
         if len(self.differences) < EXAMPLES_MAX:
             self.differences.append(difference)
 
-    def not_comparable(self, reason: str) -> None:
-        """Count what cannot be compared, by reason."""
+    def not_comparable(self, reason: str, author: str) -> None:
+        """Count what cannot be compared, by reason and by who wrote it."""
         self.counts[Verdict.NOT_COMPARABLE] += 1
-        self.reasons[reason] += 1
+        self.reasons.setdefault(reason, Counter())[author] += 1
 
     def result(self) -> Compared:
         """What was counted so far."""
         return Compared(
             counts=dict(self.counts),
             differences=tuple(self.differences),
-            reasons=dict(self.reasons),
+            reasons={reason: dict(authors) for reason, authors in self.reasons.items()},
         )
 
 

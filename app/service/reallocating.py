@@ -1,8 +1,11 @@
 """Deciding recorded allocations again: what a foreign scheduler chose, asked of our allocator.
 
-For every allocation that a scheduler wrote, the allocator is asked for the recorded node and the
-recorded state before the write; the result must mean the same as the recorded one (`meanings`). A
-real scheduler decides before it writes, several pods in a row, and writes them in any order: an
+An allocation is found by what an event did, whoever wrote it: a claim has one that it had not. The
+allocator is asked for the recorded node and the recorded state before the write; the result must
+mean the same as the recorded one (`meanings`). What cannot be asked is counted, by reason and
+author, so that every allocation of a history is accounted for.
+
+A real scheduler decides before it writes, several pods in a row, and writes them in any order: an
 allocation written a little later may have been chosen already, a release written a little earlier
 may not have been seen yet. Where the plain answer differs, such allocations are assumed to be in
 force one by one, and agreement under such an assumption is counted apart.
@@ -27,14 +30,14 @@ from app.service.views import LiveViews
 from projections import outlines
 
 GROUP = "resource.k8s.io"
-SCHEDULERS = frozenset(("system:kube-scheduler",))
-"""Who writes allocations; imports without actors name the importer."""
-
 WINDOW = 15 * SECOND
 """How long before its write an allocation may have been chosen."""
 
 ASSUMED_MAX = 64
 """How many allocations are assumed to be in flight before an answer counts as different."""
+
+_WITHOUT_DEVICES = frozenset(("events", "pods", "namespaces"))
+"""Kinds whose unseen writes change no allocation."""
 
 DeviceName = tuple[str, str, str]
 
@@ -139,41 +142,71 @@ class AllocationChecker:
         self._tally = Tally()
         self._next = 0
         self._freed: deque[Written] = deque()
+        self._unseen: set[ObjectKey] = set()
+
+    def follow(self, event: Event) -> None:
+        """Take an event in that is not judged here: what it frees may be assumed in use later."""
+        self._note_unseen(event)
+        if _is_about_claim(event):
+            self._note(event, self._held(event), _allocation(event))
 
     def before(self, event: Event, *, is_ours: bool) -> None:
         """Decide again when the event allocates a claim; the views stand before it.
 
-        What is ours, the effect of a decision that was made again, has been judged with it.
+        What is ours, the effect of a decision that was made again, is compared as such.
         """
-        key = event.key
-        if key.resource != "resourceclaims" or key.group != GROUP or not event.is_about_object:
+        self._note_unseen(event)
+        if not _is_about_claim(event):
+            if event.type is EventType.GAP_OBSERVED and event.key.resource == "resourceclaims":
+                self._not_comparable(event, "a write of the claim was recorded without its body")
             return
-        old = self._views.objects.get(key)
-        held = None if old is None else json_tree.get(old, "status", "allocation")
-        allocation = _allocation(event)
-        if isinstance(held, dict) and allocation is None:
-            self._note_freed(event, held)
-        if allocation is None or isinstance(held, dict):
+        held, allocation = self._held(event), _allocation(event)
+        self._note(event, held, allocation)
+        if allocation is None or allocation == held:
             return
-        while self._next < len(self._index.written):
-            if self._index.written[self._next].revision > event.revision:
-                break
-            self._next += 1
-        if is_ours or not self._is_scheduled(event):
-            return
-        if old is None:
-            self._tally.not_comparable("the claim was allocated when the recording began")
-            return
-        self._check(event, old, allocation)
+        old = self._views.objects.get(event.key)
+        if is_ours:
+            self._tally.effect()
+        elif old is None or json_tree.text(old, "metadata", "uid") != event.uid:
+            self._not_comparable(event, "the claim was allocated when it was first seen")
+        elif held is None:
+            self._check(event, old, allocation)
+        elif self._meaning(held) != self._meaning(allocation):
+            self._not_comparable(event, "it took the place of another allocation")
 
     def result(self) -> Compared:
         """What was compared so far."""
         return self._tally.result()
 
-    def _is_scheduled(self, event: Event) -> bool:
-        user = event.stamp.actor.user
-        is_unnamed = event.stamp.origin is not None and user.startswith("redra:")
-        return user in SCHEDULERS or is_unnamed
+    def _note_unseen(self, event: Event) -> None:
+        """Remember what is not known as it is: an allocation may depend on it."""
+        if event.type is EventType.GAP_OBSERVED:
+            if event.key.resource not in _WITHOUT_DEVICES:
+                self._unseen.add(event.key)
+        elif self._unseen and event.is_about_object:
+            self._unseen.discard(event.key)
+
+    def _held(self, event: Event) -> JsonObject | None:
+        """The allocation that the claim has before the event."""
+        old = self._views.objects.get(event.key)
+        held = None if old is None else json_tree.get(old, "status", "allocation")
+        return held if isinstance(held, dict) else None
+
+    def _note(self, event: Event, held: JsonObject | None, allocation: JsonObject | None) -> None:
+        """Remember what was freed, and leave allocations behind that are not in flight any more."""
+        if held is not None and allocation is None:
+            self._note_freed(event, held)
+        elif held is None and allocation is not None:
+            while self._next < len(self._index.written):
+                if self._index.written[self._next].revision > event.revision:
+                    break
+                self._next += 1
+
+    def _not_comparable(self, event: Event, reason: str) -> None:
+        self._tally.not_comparable(reason, event.stamp.actor.user)
+
+    def _meaning(self, allocation: JsonView) -> JsonObject:
+        return meanings.of_allocation(allocation, self._schemas)
 
     def _note_freed(self, event: Event, held: JsonObject) -> None:
         freed = Written(
@@ -190,15 +223,15 @@ class AllocationChecker:
     def _check(self, event: Event, claim: JsonObject, allocation: JsonObject) -> None:
         name, pod = self._place(event, allocation)
         if not name:
-            self._tally.not_comparable("the node of the allocation is not recorded")
+            self._not_comparable(event, "the node of the allocation is not recorded")
             return
         node = self._views.objects.get(ObjectKey("", "nodes", "", name))
         if node is None:
-            self._tally.not_comparable("the node's object is not recorded")
+            self._not_comparable(event, "the node's object is not recorded")
             return
         wanted = self._claims_of(pod, claim)
         place = next(index for index, found in enumerate(wanted) if found is claim)
-        recorded = meanings.of_allocation(allocation, self._schemas)
+        recorded = self._meaning(allocation)
         assumed: list[Written] = []
         try:
             again = self._decide(node, wanted, place)
@@ -218,6 +251,9 @@ class AllocationChecker:
                 self._tally.concurrent()
             else:
                 self._tally.same()
+            return
+        if self._unseen:
+            self._not_comparable(event, "what it depends on was recorded without its body")
             return
         path, left, right = first_difference(recorded, plain) or ("", None, None)
         self._tally.different(
@@ -272,7 +308,7 @@ class AllocationChecker:
         answer = allocator.allocate(node, wanted)
         match answer:
             case Allocation():
-                return meanings.of_allocation(answer.allocation_results(str)[place], self._schemas)
+                return self._meaning(answer.allocation_results(str)[place])
             case Failure(text=text):
                 return {"refused": text}
             case _:
@@ -318,6 +354,11 @@ class AllocationChecker:
             if other.time > event.stamp.time + WINDOW:
                 return
             yield other
+
+
+def _is_about_claim(event: Event) -> bool:
+    key = event.key
+    return event.is_about_object and key.resource == "resourceclaims" and key.group == GROUP
 
 
 def _is_allocated(event: Event) -> bool:

@@ -51,14 +51,15 @@ class DecisionChecker:
         self._commands: deque[Command] = deque()
         self._drafts: deque[Draft] = deque()
         self._decision: Event | None = None
+        self._other: Event | None = None
 
     def decide_again(self, observers: Iterable[Event]) -> None:
         """Make the plans of decisions that observed the present revision, and compare them."""
         for name, decisions in groupby(observers, _controller_of):
             controller = self._controllers.get(name)
             if controller is None:
-                for _ in decisions:
-                    self._decisions.not_comparable(f"no controller {name!r} here")
+                for decision in decisions:
+                    self.not_comparable(f"no controller {name!r} here", decision)
                 continue
             steps = self._steps.get(name)
             with nullcontext() if steps is None else steps.redeciding():
@@ -84,12 +85,16 @@ class DecisionChecker:
         if event.type is EventType.DECISION_RECORDED:
             self._end_effects()
             plan = self._plans.pop(event.revision, None)
+            self._other = event if plan is None else None
             if plan is not None:
                 self._decision = event
                 self._commands = deque(plan.commands)
             return
         if not self.expects(event):
             self._end_effects()
+            if self._other is not None and event.is_about_object and belongs(event, self._other):
+                author = event.stamp.actor.user
+                self._effects.not_comparable("its decision was not made again", author)
             return
         try:
             expected = self._next_draft(event)
@@ -97,6 +102,7 @@ class DecisionChecker:
             self._effect_differs(event, "", event.object, str(refusal), event.object, None)
             return
         if expected is None:
+            # What follows is of a plan without a decision, in the same append.
             self._end_effects()
         else:
             self._compare_effect(event, expected)
@@ -116,9 +122,9 @@ class DecisionChecker:
             self._end_effects()
         return self._decisions.result(), self._effects.result()
 
-    def not_comparable(self, reason: str) -> None:
+    def not_comparable(self, reason: str, decision: Event) -> None:
         """Count a decision that could not be made again."""
-        self._decisions.not_comparable(reason)
+        self._decisions.not_comparable(reason, decision.stamp.actor.user)
 
     def _check_decision(self, controller: Reconciler, decision: Event) -> Plan | None:
         recorded = decision.object

@@ -24,15 +24,9 @@ _SUMMED = frozenset(("objects", "inventory", "claims", "decisions"))
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReplayBounds:
-    """Bounds of one replay.
-
-    `page_max` events are read at once; the invariants are checked every `invariants_every` events,
-    or after as many as there are objects if these are more (a check looks at all of them), and at
-    the end.
-    """
+    """Bounds of one replay: `page_max` events are read at once."""
 
     page_max: int = 5_000
-    invariants_every: int = 2_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -5,22 +5,23 @@ slice or of a DeviceTaintRule. Released 1.36 schedulers do, because they do not 
 (controllers.md C24). Such placements are reported, never refused: they happened.
 """
 
+from dataclasses import dataclass
+
 from app.domain.devices import taints
 from app.domain.devices.inventory import Inventory
-from app.domain.devices.model import Device, Taint
+from app.domain.devices.model import Device
 from app.domain.log import Event, EventType, ObjectKey
-from app.domain.values import json_tree, timestamps
+from app.domain.values import json_tree
 from app.domain.values.json_tree import JsonObject, JsonView
-from app.domain.values.timestamps import SECOND, Instant
-from app.service.invariants import Violation
 from app.service.views import LiveViews
 
-RULE = "placement-respects-taints"
-"""The name of the rule in reports."""
 
-SEEN_AFTER = 2 * SECOND
-"""A placement against a taint younger than this is marked transient: the decision may have been
-under way, and `timeAdded` counts in whole seconds."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ForbiddenPlacement:
+    """An allocation against a taint; `objects` are the claim and the rule that taints, if any."""
+
+    objects: tuple[ObjectKey, ...]
+    message: str
 
 
 class TaintAudit:
@@ -28,7 +29,7 @@ class TaintAudit:
 
     def __init__(self, views: LiveViews) -> None:
         self._views = views
-        self.found: list[tuple[Event, Violation]] = []
+        self.found: list[tuple[Event, ForbiddenPlacement]] = []
 
     def before(self, event: Event) -> None:
         """Check the event when it allocates a claim."""
@@ -40,16 +41,15 @@ class TaintAudit:
         old = self._views.objects.get(key)
         if old is None or json_tree.get(old, "status", "allocation") is not None:
             return
-        now = event.stamp.time
         for result in json_tree.objects(event.object, "status", "allocation", "devices", "results"):
-            found = violation_of(self._views.inventory, key, result, now)
+            found = violation_of(self._views.inventory, key, result)
             if found is not None:
                 self.found.append((event, found))
 
 
 def violation_of(
-    inventory: Inventory, claim: ObjectKey, result: JsonObject, now: Instant
-) -> Violation | None:
+    inventory: Inventory, claim: ObjectKey, result: JsonObject
+) -> ForbiddenPlacement | None:
     """The rule that one allocation result breaks, if any. Administrative access breaks none."""
     if json_tree.flag(result, "adminAccess"):
         return None
@@ -65,12 +65,10 @@ def violation_of(
     if taint.rule:
         source = f"DeviceTaintRule {taint.rule}"
         objects.append(ObjectKey("resource.k8s.io", "devicetaintrules", "", taint.rule))
-    return Violation(
-        rule=RULE,
+    return ForbiddenPlacement(
         objects=tuple(objects),
         message=f"device {'/'.join(device.id)} was allocated to claim {claim.namespace}/"
         f"{claim.name} although {source} taints it {taint.key}:{taint.effect}",
-        is_transient=not _was_seen(taint, now),
     )
 
 
@@ -85,12 +83,3 @@ def _device(inventory: Inventory, result: JsonView) -> Device | None:
                 if device.id == (driver, pool, name):
                     return device
     return None
-
-
-def _was_seen(taint: Taint, now: Instant) -> bool:
-    if not taint.time_added:
-        return True
-    try:
-        return now - timestamps.parse(taint.time_added) >= SEEN_AFTER
-    except ValueError:
-        return True

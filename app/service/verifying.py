@@ -1,17 +1,19 @@
 """Verification: is a history what it says?
 
 The log is read twice. The first pass checks the stored log (`integrity`) and learns what has to be
-known ahead. The second folds event by event and checks: the invariants, at intervals and at the
-end; every decision of our controllers, made again from what it observed, with its effects; every
-allocation that a foreign scheduler wrote. Nothing is written. Events after one that cannot be
+known ahead, and follows the invariants from event to event. The second folds event by event and
+checks every decision of our controllers, made again from what it observed, with its effects, and
+every allocation that somebody else wrote. Nothing is written. Events after one that cannot be
 understood are checked in the first pass alone.
 
 The second pass may be divided among processes, see `verifying_parts`. The report is the same.
 """
 
-from collections.abc import Callable, Sequence
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
+from enum import StrEnum
 from functools import partial
 from typing import Protocol
 
@@ -23,17 +25,19 @@ from app.domain.controllers.plan import Reconciler
 from app.domain.devices.device_selectors import SelectorCompiler
 from app.domain.log import Event, EventType, HistoryInfo, Revision
 from app.domain.log.heads import SignedHead
+from app.domain.objects.profile import Profile
 from app.domain.objects.rules import Rules
 from app.domain.values.json_tree import JsonObject
 from app.ports import EventLog
-from app.service import integrity, invariant_watch, verifying_parts
+from app.service import integrity, verifying_parts
 from app.service.comparing import Compared
 from app.service.integrity import Integrity, IntegrityCheck
-from app.service.invariant_watch import FoundViolation
+from app.service.invariants import InvariantWatch, Kind, Switches, Violation
 from app.service.reallocating import AllocationIndex
 from app.service.redeciding import belongs
 from app.service.replaying import Progress, ReplayBounds, pages, silent, stored_pages
 from app.service.verifying_parts import Cut, Division, Part, PartFound, PartVerifier
+from app.service.views import features_of
 
 VIOLATIONS_MAX = 100
 """How many violations a report names; all are counted."""
@@ -60,39 +64,63 @@ class Processes(Protocol):
         ...
 
 
+class Outcome(StrEnum):
+    """What a verification came to.
+
+    `VERIFIED`: everything was compared and agrees. `PARTLY`: what could be compared agrees, and
+    something could not. `FAILED`: something does not agree.
+    """
+
+    VERIFIED = "verified"
+    PARTLY = "verified in part"
+    FAILED = "failed"
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class VerifyReport:
     """What verification found.
 
-    `chain` is what was found in the stored log. `violations` leave out transient ones that did
-    not last. `decisions` are our controllers' own, `effects` the events that followed
-    from them, `allocations` those that no decision of ours explains.
+    `chain` is what was found in the stored log. `violations` are broken invariants, counted by
+    kind. `decisions` are our controllers' own, `effects` the events that followed from them,
+    `allocations` all of the history: those that are no effects were decided again.
     """
 
     history: str
     revision: Revision
     events: int
     chain: Integrity
-    invariant_checks: int
-    violations_count: int
-    violations: tuple[FoundViolation, ...]
+    violations_counts: Mapping[Kind, int]
+    violations: tuple[Violation, ...]
     decisions: Compared
     effects: Compared
     allocations: Compared
 
     @property
-    def agrees(self) -> bool:
-        """True when chain, invariants, placements and everything of our own making agree.
+    def violations_count(self) -> int:
+        """How many invariants were broken by what a control plane did."""
+        return sum(count for kind, count in self.violations_counts.items() if kind.is_failure)
 
-        That a foreign scheduler chose other devices is reported and does not count: it may run
-        other rules. That it placed against a taint counts.
-        """
+    @property
+    def agrees(self) -> bool:
+        """True when nothing that could be compared is otherwise than it must be."""
         return (
             not self.chain.problem
             and not self.violations_count
-            and self.decisions.agrees
-            and self.effects.agrees
+            and all(compared.agrees for compared in self._compared)
         )
+
+    @property
+    def outcome(self) -> Outcome:
+        """Verified, in part, or failed."""
+        if not self.agrees:
+            return Outcome.FAILED
+        is_whole = all(compared.is_complete for compared in self._compared)
+        is_sure = not self.violations_counts.get(Kind.UNSURE, 0)
+        return Outcome.VERIFIED if is_whole and is_sure else Outcome.PARTLY
+
+    @property
+    def _compared(self) -> tuple[Compared, ...]:
+        return self.decisions, self.effects, self.allocations
 
     def to_json(self) -> JsonObject:
         """For the command line and the API."""
@@ -100,12 +128,13 @@ class VerifyReport:
             "history": self.history,
             "revision": self.revision,
             "events": self.events,
+            "outcome": self.outcome.value,
             "agrees": self.agrees,
             "chain": self.chain.to_json(),
             "invariants": {
-                "checks": self.invariant_checks,
                 "violations": self.violations_count,
-                "examples": [found.to_json() for found in self.violations],
+                "kinds": {kind.value: self.violations_counts.get(kind, 0) for kind in Kind},
+                "examples": [violation.to_json() for violation in self.violations],
             },
             "decisions": self.decisions.to_json(),
             "effects": self.effects.to_json(),
@@ -135,7 +164,7 @@ async def verify(
     are verified there, the first one always here.
     """
     ends = until >= (await log.head(history.id)).revision
-    ahead = _Ahead(division=division)
+    ahead = _Ahead(division=division, invariants=InvariantWatch(switches_of(rules.profile, quirks)))
     # As stored: a replay as another release has other settings.
     info = await log.find_history(history.name) or history
     stored = IntegrityCheck(info, signed=[*heads, *await log.kept_heads(info.id)])
@@ -148,7 +177,6 @@ async def verify(
         controllers=controllers,
         compiler=compiler,
         quirks=quirks,
-        invariants_every=bounds.invariants_every,
     )
     telling = _Telling(parts, until, progress)
 
@@ -177,6 +205,17 @@ async def verify(
             tasks.start_soon(verify_there, place, processes)
         found[0] = await verify_here()
     return ahead.report(history, chain, [found[place] for place in range(len(parts))])
+
+
+def switches_of(profile: Profile, quirks: Quirks) -> Switches:
+    """What of the history's release matters to the invariants."""
+    features = features_of(profile)
+    return Switches(
+        rules=features.taint_rules,
+        taints=features.device_taints,
+        patches=features.patches,
+        distinct_by_last=quirks.q6,
+    )
 
 
 class _Telling:
@@ -211,6 +250,7 @@ class _Ahead:
     """
 
     division: Division
+    invariants: InvariantWatch
     index: AllocationIndex = field(default_factory=AllocationIndex)
     observers: dict[Revision, list[Event]] = field(default_factory=dict)
     deciders: set[str] = field(default_factory=set)
@@ -223,6 +263,7 @@ class _Ahead:
     def take(self, event: Event) -> None:
         """Read one event."""
         self._note_cut(event)
+        self.invariants.note(event)
         self.revision = event.revision
         self.events += 1
         self.cost += self.division.fold + self.division.check
@@ -283,21 +324,16 @@ class _Ahead:
         self, history: HistoryInfo, chain: Integrity, parts: Sequence[PartFound]
     ) -> VerifyReport:
         """What the parts found, in their order."""
-        looks = [part.invariants for part in parts]
-        placed = [
-            FoundViolation(violation=violation, first=revision, last=revision)
-            for part in parts
-            for revision, violation in part.placed
-        ]
-        found = [*invariant_watch.found_in(looks, parts[-1].time), *placed]
+        violations = self.invariants.violations()
+        # The gravest first: the list is bounded.
+        named = sorted(violations, key=lambda each: not each.kind.is_failure)[:VIOLATIONS_MAX]
         return VerifyReport(
             history=history.name,
             revision=parts[-1].revision,
             events=sum(part.events for part in parts),
             chain=chain,
-            invariant_checks=sum(len(part.looks) for part in looks),
-            violations_count=len(found),
-            violations=tuple(found[:VIOLATIONS_MAX]),
+            violations_counts=Counter(violation.kind for violation in violations),
+            violations=tuple(named),
             decisions=verifying_parts.joined([part.decisions for part in parts]),
             effects=verifying_parts.joined([part.effects for part in parts]),
             allocations=verifying_parts.joined([part.allocations for part in parts]),

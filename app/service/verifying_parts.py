@@ -4,8 +4,8 @@ A part is a range of revisions. Whoever verifies it folds all events before it, 
 then checks each event as if it had checked those before, too. Example with parts up to 500 and 900:
 the second one is folded up to 500; a decision at 510 that observed 498 is made again when 498 is
 shown, for its effects from 511 on, but whether it was the same is said by the first part, which
-shows 498 as well. So each decision, effect, allocation and look at the invariants is judged once,
-and what the parts found, in their order, is what one process finds.
+shows 498 as well. So each decision, effect and allocation is judged once, and what the parts found,
+in their order, is what one process finds.
 
 A part begins where no effect of an earlier decision is expected any more.
 """
@@ -20,13 +20,9 @@ from app.domain.controllers.plan import Reconciler
 from app.domain.devices.device_selectors import SelectorCompiler
 from app.domain.log import Event, Revision
 from app.domain.objects.rules import Rules
-from app.domain.values.timestamps import Instant
 from app.service.comparing import EXAMPLES_MAX, Compared, Verdict
-from app.service.invariant_watch import InvariantWatch, Looks
-from app.service.invariants import Violation
 from app.service.reallocating import AllocationChecker, AllocationIndex
 from app.service.redeciding import DecisionChecker
-from app.service.taint_audit import TaintAudit
 from app.service.views import LiveViews
 
 _HALVINGS = 40
@@ -89,16 +85,13 @@ class Part:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PartFound:
-    """What was found in a part: up to which revision and time, in how many events."""
+    """What was found in a part: up to which revision, in how many events."""
 
     revision: Revision
-    time: Instant
     events: int
     decisions: Compared
     effects: Compared
     allocations: Compared
-    invariants: Looks
-    placed: tuple[tuple[Revision, Violation], ...]
 
 
 def divide(cuts: Sequence[Cut], end: Cut, count: int, division: Division) -> list[Cut]:
@@ -170,7 +163,6 @@ class PartVerifier:
         controllers: Sequence[Reconciler],
         compiler: SelectorCompiler,
         quirks: Quirks,
-        invariants_every: int,
     ) -> None:
         self._part = part
         self._observers = dict(part.observers)
@@ -180,8 +172,6 @@ class PartVerifier:
         self._allocations = AllocationChecker(
             part.index, self._views, compiler=compiler, quirks=quirks, schemas=rules.schemas
         )
-        self._invariants = InvariantWatch(self._views, invariants_every)
-        self._audit = TaintAudit(self._views)
         self._events = 0
 
     def take(self, event: Event) -> None:
@@ -193,34 +183,27 @@ class PartVerifier:
             self._check(event, observers)
 
     def found(self) -> PartFound:
-        """Everything that was found, at the end of the history after a last look."""
-        if self._part.is_last:
-            self._invariants.look()
+        """Everything that was found."""
         for observed, left in self._observers.items():
             if observed >= self._part.after:
-                for _ in left:
-                    self._decisions.not_comparable("the observed revision is not in the log")
+                for decision in left:
+                    reason = "the observed revision is not in the log"
+                    self._decisions.not_comparable(reason, decision)
         decisions, effects = self._decisions.result(is_whole=self._part.ends)
         return PartFound(
             revision=self._views.revision,
-            time=self._invariants.time,
             events=self._events,
             decisions=decisions,
             effects=effects,
             allocations=self._allocations.result(),
-            invariants=self._invariants.result(),
-            placed=tuple((event.revision, violation) for event, violation in self._audit.found),
         )
 
     def _follow(self, event: Event, observers: Sequence[Event] | None) -> None:
         if observers:
             self._decisions.decide_again(observers)
-        if event.is_about_object:
-            # Not judged here, but what it frees may be assumed to be in use later.
-            self._allocations.before(event, is_ours=True)
+        self._allocations.follow(event)
         self._views.fold(event)
         self._decisions.after(event)
-        self._invariants.note(event, looks=False)
         if event.revision == self._part.after:
             self._decisions.begin(event.revision)
 
@@ -230,23 +213,19 @@ class PartVerifier:
             self._decisions.decide_again(observers)
         is_ours = self._decisions.expects(event)
         self._decisions.before(event)
-        if event.is_about_object:
-            self._allocations.before(event, is_ours=is_ours)
-            self._audit.before(event)
+        self._allocations.before(event, is_ours=is_ours)
         self._views.fold(event)
         self._decisions.after(event)
-        self._invariants.note(event, looks=True)
         self._events += 1
 
 
 def joined(parts: Sequence[Compared]) -> Compared:
     """What was compared in the parts of a history that follow each other."""
     counts: Counter[Verdict] = Counter()
-    reasons: Counter[str] = Counter()
+    reasons: dict[str, Counter[str]] = {}
     for part in parts:
         counts.update(part.counts)
-        reasons.update(part.reasons)
+        for reason, authors in part.reasons.items():
+            reasons.setdefault(reason, Counter()).update(authors)
     found = [difference for part in parts for difference in part.differences]
-    return Compared(
-        counts=dict(counts), differences=tuple(found[:EXAMPLES_MAX]), reasons=dict(reasons)
-    )
+    return Compared(counts=dict(counts), differences=tuple(found[:EXAMPLES_MAX]), reasons=reasons)

@@ -60,7 +60,7 @@ def test_log_that_is_shorter_than_its_head_fails(data: Path, tmp_path: Path) -> 
     assert code == 1
     assert f"a signed head is at revision {signed.revision + 1}" in out
     assert "it was cut short" in out
-    assert "it does NOT agree" in out
+    assert "FAILED: it does not agree" in out
 
 
 def test_changed_head_is_refused(data: Path, tmp_path: Path) -> None:

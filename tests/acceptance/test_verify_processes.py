@@ -31,7 +31,7 @@ ANYWHERE = Division(start=0, fold=0, worth_percent=100, apart=1)
 """Other processes cost nothing, so that the shortest history is divided."""
 
 BYTES_MAX = 1_000_000_000
-BOUNDS = ReplayBounds(page_max=50, invariants_every=25)
+BOUNDS = ReplayBounds(page_max=50)
 
 
 @pytest.fixture(scope="module")
@@ -50,9 +50,7 @@ async def verify(
     log, info = await history_of(events)
     rules = rules_of(info)
     compiler = compiler_of(rules.profile)
-    with PartProcesses(
-        info, count=count, invariants_every=BOUNDS.invariants_every, bytes_max=bytes_max
-    ) as processes:
+    with PartProcesses(info, count=count, bytes_max=bytes_max) as processes:
         return await verifying.verify(
             log,
             info,
@@ -164,7 +162,7 @@ def job_of(events: list[Event], spool: EventSpool) -> bytes:
         index=AllocationIndex(),
     )
     info = HistoryInfo(id=1, name="h")
-    job = Job.of(info, part, invariants_every=BOUNDS.invariants_every, spool=spool.descriptor)
+    job = Job.of(info, part, spool=spool.descriptor)
     return verifying_process.job_bytes(job)
 
 

@@ -6,7 +6,6 @@ from app.bootstrap import choices, replays, stores
 from app.service.comparing import Verdict
 from app.service.deciding.classes import Reason
 from app.service.deciding.differences import Aspect
-from app.service.taint_audit import RULE
 from tests.conformance.recordings import RECORDINGS
 from tests.shared_data import shared_path
 
@@ -161,8 +160,8 @@ async def test_every_recorded_allocation_is_decided_alike_on_its_node(name):
 
 async def test_audit_lists_placements_against_rules_that_the_scheduler_did_not_see():
     report = await replay(replays.verify, "e-taints-rules-ignored", profile="1.36")
-    found = [each for each in report.violations if each.violation.rule == RULE]
-    claims = [each.violation.objects[0].name.partition("-dev-")[0] for each in found]
+    found = [each for each in report.violations if each.rule == "placement-respects-taints"]
+    claims = [each.objects[-1].name.partition("-dev-")[0] for each in found]
     web = {name for name in claims if name.startswith("web-")}
     assert sorted(set(claims) - web) == ["blocked", "n-0", "n-1", "n-2", "n-3"]
     assert len(web) == 2

@@ -12,8 +12,7 @@ from app.service.deciding.inputs import Input, is_terminating
 from app.service.deciding.pace import Act, RecordedPace
 from app.service.deciding.traces import Trace, consumers, is_event_object
 from app.service.deciding.writers import Writer, Writers
-from app.service.invariants import Violation
-from app.service.taint_audit import TaintAudit
+from app.service.taint_audit import ForbiddenPlacement, TaintAudit
 from app.service.views import LiveViews
 
 _UNREAD = frozenset(("leases", "secrets", "configmaps", "serviceaccounts"))
@@ -70,7 +69,7 @@ class Recording:
             found[event.uid] = since is not None and since < tried
         return found
 
-    def _rule_of(self, violation: Violation) -> Instant | None:
+    def _rule_of(self, violation: ForbiddenPlacement) -> Instant | None:
         """Since when the rule was there that a placement breaks; None when it is no rule."""
         rules = [key.name for key in violation.objects if key.resource == "devicetaintrules"]
         return max((self._changed.get(name, Instant(0)) for name in rules), default=None)

@@ -1,0 +1,311 @@
+"""An allocation at the moment at which it is written: is it one that the claim asks for?
+
+What is published then is what counts: a device may go away or be tainted later, and the allocation
+stays right. What changed within the seconds that lie between a decision and its write cannot be
+told from what the scheduler had seen, and is unsure.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from app.domain.log import ObjectKey
+from app.domain.values.json_tree import JsonObject
+from app.domain.values.timestamps import Instant
+from app.service.invariants import reading
+from app.service.invariants.reading import Result, Taint
+from app.service.invariants.stock import SINCE_EVER, DeviceId, Stock
+from app.service.invariants.violations import IN_FLIGHT, Finding, Kind, Place
+
+BLOCKING = frozenset(("NoSchedule", "NoExecute"))
+"""Effects of taints that keep a device from being allocated."""
+
+_TYPES = ("int", "bool", "string", "version")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Switches:
+    """What the cluster's features and known mistakes are.
+
+    `rules`: DeviceTaintRules taint; `taints`: taints keep devices from being allocated; `patches`:
+    ResourceSlicePatches change devices. `distinct_by_last`: with quirk q6 distinctAttribute
+    compares with the last device of each request only.
+    """
+
+    rules: bool = True
+    taints: bool = True
+    patches: bool = True
+    distinct_by_last: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wanted:
+    """What a request, or one alternative of it, asks for."""
+
+    mode: str
+    count: int
+    is_admin: bool
+    tolerations: tuple[tuple[Any, ...], ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Written:
+    """An allocation: the claim with its tree and age, its results and the instant of the write."""
+
+    claim: ObjectKey
+    tree: JsonObject
+    made: Instant
+    results: Sequence[Result]
+    now: Instant
+
+
+def judge(stock: Stock, switches: Switches, written: Written) -> Iterator[tuple[Place, Finding]]:
+    """What is wrong with an allocation, each with the place within it."""
+    wanted = _wanted(written.tree)
+    yield from _unsatisfied(written, wanted)
+    yield from _constraints(stock, switches, written)
+    tolerations = [
+        _tolerations(each)
+        for each in reading.objects(
+            reading.get(written.tree, "status", "allocation", "devices", "results")
+        )
+    ]
+    for index, result in enumerate(written.results):
+        request = wanted.get(result.request)
+        copied = tolerations[index]
+        for rule, kind, objects, message in _result(stock, switches, written, result, copied):
+            yield (rule, index), _finding(written, kind, message, objects)
+        if (
+            request is not None
+            and stock.device(result.id) is not None
+            and copied != request.tolerations
+        ):
+            message = f"result {index} has not the tolerations of request {result.request}"
+            yield ("tolerations-copied", index), _finding(written, Kind.BROKEN, message)
+
+
+def _finding(
+    written: Written, kind: Kind, message: str, objects: Iterable[ObjectKey] = ()
+) -> Finding:
+    return Finding(kind=kind, objects=(written.claim, *objects), message=message)
+
+
+def _unsatisfied(written: Written, wanted: Mapping[str, Wanted]) -> Iterator[tuple[Place, Finding]]:
+    """Requests that got other devices than they ask for, by number and access."""
+    received: dict[str, dict[str, list[Result]]] = defaultdict(lambda: defaultdict(list))
+    for result in written.results:
+        received[_main(result.request)][result.request].append(result)
+    for main in sorted({_main(name) for name in wanted} | received.keys()):
+        problem = _shortage(received.get(main, {}), wanted)
+        if problem:
+            place = ("request-satisfied", main)
+            yield place, _finding(written, Kind.BROKEN, f"request {main} {problem}")
+
+
+def _shortage(received: Mapping[str, Sequence[Result]], wanted: Mapping[str, Wanted]) -> str:
+    if not received:
+        return "got no device"
+    if len(received) > 1:
+        return f"got devices for several of its alternatives: {', '.join(sorted(received))}"
+    ((name, results),) = received.items()
+    request = wanted.get(name)
+    if request is None:
+        return f"got devices for {name}, which is not asked for"
+    if request.mode in ("", "ExactCount") and len(results) != (request.count or 1):
+        return f"got {len(results)} devices of {request.count or 1}"
+    if any(result.admin_access is not request.is_admin for result in results):
+        return "got another access than it asks for"
+    return ""
+
+
+def _constraints(
+    stock: Stock, switches: Switches, written: Written
+) -> Iterator[tuple[Place, Finding]]:
+    listed = reading.objects(reading.get(written.tree, "spec", "devices", "constraints"))
+    for index, constraint in enumerate(listed):
+        requests = reading.texts(constraint.get("requests"))
+        under = [
+            result
+            for result in written.results
+            if not requests or result.request in requests or _main(result.request) in requests
+        ]
+        match = reading.text(constraint, "matchAttribute")
+        name = match or reading.text(constraint, "distinctAttribute")
+        if not name or not under:
+            continue
+        values: list[tuple[str, frozenset[Any]] | None] = []
+        is_certain = True
+        for result in under:
+            value, certain = stock.attribute_of(result.id, name)
+            is_certain = is_certain and certain
+            values.append(_values(value))
+        if match:
+            holds = _agree(values)
+        else:
+            requests = [_main(result.request) for result in under]
+            holds = _differ(requests, values, by_last=switches.distinct_by_last)
+        if not holds:
+            kind = Kind.BROKEN if is_certain else Kind.UNSURE
+            verb = "do not agree in" if match else "do not differ in"
+            message = f"the devices of constraint {index} {verb} {name}"
+            yield ("constraint-holds", index), _finding(written, kind, message)
+
+
+def _result(
+    stock: Stock,
+    switches: Switches,
+    written: Written,
+    result: Result,
+    tolerations: Iterable[tuple[Any, ...]],
+) -> Iterator[tuple[str, Kind, tuple[ObjectKey, ...], str]]:
+    """Rule, kind, further objects and sentence of what is wrong with one device."""
+    id_ = result.id
+    name = "/".join(id_)
+    if not stock.pool(id_).has(id_[2]):
+        if not stock.has_seen_slices:
+            yield "allocated-device-existed", Kind.UNSURE, (), f"no slice with {name} was recorded"
+        elif written.now - stock.gone.get(id_, SINCE_EVER) <= IN_FLIGHT:
+            message = f"device {name} went away just before"
+            yield "allocated-device-existed", Kind.UNSURE, (), message
+        else:
+            yield "allocated-device-existed", Kind.BROKEN, (), f"device {name} is in no slice"
+    device = stock.device(id_)
+    if device is None:
+        return
+    if result.share_id and not device.allow_multiple_allocations:
+        message = f"device {name} is given in shares and does not allow multiple allocations"
+        yield "share-of-shared-device", Kind.BROKEN, (), message
+    if switches.taints and not result.admin_access:
+        yield from _taints(stock, switches, written, id_, tolerations)
+
+
+def _taints(
+    stock: Stock,
+    switches: Switches,
+    written: Written,
+    device: DeviceId,
+    tolerations: Iterable[tuple[Any, ...]],
+) -> Iterator[tuple[str, Kind, tuple[ObjectKey, ...], str]]:
+    """The first taint that the scheduler must have seen, or else the first that it may have."""
+    doubtful = None
+    for taint, since, rule in _taints_of(stock, device, with_rules=switches.rules):
+        if taint.effect not in BLOCKING or any(_tolerates(each, taint) for each in tolerations):
+            continue
+        source = "its slice" if rule is None else f"DeviceTaintRule {rule.name}"
+        objects = () if rule is None else (rule,)
+        message = f"device {'/'.join(device)} is allocated although {source} taints it "
+        message += f"{taint.key}:{taint.effect}"
+        if since <= written.made or written.now - since > IN_FLIGHT:
+            yield "placement-respects-taints", Kind.BROKEN, objects, message
+            return
+        doubtful = doubtful or ("placement-respects-taints", Kind.UNSURE, objects, message)
+    if doubtful is not None:
+        yield doubtful
+
+
+def _taints_of(
+    stock: Stock, device: DeviceId, *, with_rules: bool
+) -> Iterator[tuple[Taint, Instant, ObjectKey | None]]:
+    """Each taint of a device, since when, and the rule that it comes from."""
+    published = stock.device(device)
+    since = stock.pool(device).taints.get(device[2], {})
+    for taint in () if published is None else published.taints:
+        yield taint, since[taint], None
+    for key in sorted(stock.rules) if with_rules else ():
+        rule = stock.rules[key]
+        if rule.matches(device):
+            yield rule.taint, rule.since, key
+
+
+def _tolerates(toleration: tuple[Any, ...], taint: Taint) -> bool:
+    key, operator, value, effect, _ = toleration
+    if effect not in ("", taint.effect) or key not in ("", taint.key):
+        return False
+    return operator == "Exists" or (operator in ("", "Equal") and value == taint.value)
+
+
+def _wanted(claim: JsonObject) -> dict[str, Wanted]:
+    """What is asked for by `request` or `request/alternative`."""
+    wanted: dict[str, Wanted] = {}
+    for request in reading.objects(reading.get(claim, "spec", "devices", "requests")):
+        name = reading.text(request, "name")
+        exactly = request.get("exactly")
+        if isinstance(exactly, dict):
+            wanted[name] = _request(exactly)
+        for alternative in reading.objects(request.get("firstAvailable")):
+            wanted[f"{name}/{reading.text(alternative, 'name')}"] = _request(alternative)
+    return wanted
+
+
+def _request(tree: JsonObject) -> Wanted:
+    count = tree.get("count")
+    is_number = isinstance(count, int) and not isinstance(count, bool)
+    return Wanted(
+        mode=reading.text(tree, "allocationMode"),
+        count=count if is_number and isinstance(count, int) else 0,
+        is_admin=tree.get("adminAccess") is True,
+        tolerations=_tolerations(tree),
+    )
+
+
+def _tolerations(tree: JsonObject) -> tuple[tuple[Any, ...], ...]:
+    """Key, operator, value, effect and seconds of each toleration."""
+    return tuple(
+        (
+            *(reading.text(each, name) for name in ("key", "operator", "value", "effect")),
+            each.get("tolerationSeconds"),
+        )
+        for each in reading.objects(tree.get("tolerations"))
+    )
+
+
+def _values(value: Any) -> tuple[str, frozenset[Any]] | None:
+    """Type and values of an attribute, one that is no list as a set of one."""
+    if not isinstance(value, dict):
+        return None
+    for kind in _TYPES:
+        listed = value.get(f"{kind}s")
+        if isinstance(listed, list) and listed:
+            return kind, frozenset(map(_hashable, listed))
+    for kind in _TYPES:
+        if value.get(kind) is not None:
+            return kind, frozenset((_hashable(value[kind]),))
+    return None
+
+
+def _agree(values: Sequence[tuple[str, frozenset[Any]] | None]) -> bool:
+    known = [value for value in values if value is not None]
+    if len(known) < len(values) or len({kind for kind, _ in known}) > 1:
+        return False
+    return bool(frozenset.intersection(*(each for _, each in known)))
+
+
+def _differ(
+    requests: Sequence[str],
+    values: Sequence[tuple[str, frozenset[Any]] | None],
+    *,
+    by_last: bool,
+) -> bool:
+    """A device without the attribute is accepted as the first one only. Parity: allocator.md 6."""
+    earlier: list[tuple[str, tuple[str, frozenset[Any]] | None]] = []
+    for request, value in zip(requests, values, strict=True):
+        if earlier and value is None:
+            return False
+        for _, other in earlier:
+            if other is None or value is None:
+                continue
+            if other[0] == value[0] and other[1] & value[1]:
+                return False
+        if by_last:
+            earlier = [each for each in earlier if each[0] != request]
+        earlier.append((request, value))
+    return True
+
+
+def _hashable(value: Any) -> Any:
+    return repr(value) if isinstance(value, dict | list) else (type(value).__name__, value)
+
+
+def _main(request: str) -> str:
+    return request.partition("/")[0]

@@ -1,0 +1,258 @@
+"""The few fields that the rules look at, read from the bytes of an object.
+
+Reading never fails: what is not as it should be (a number where a text belongs) counts as absent,
+in a list the item.
+"""
+
+from collections.abc import Callable
+from types import NoneType, UnionType
+from typing import Any, TypeVar, Union, cast, get_args, get_origin
+
+import msgspec
+
+from app.domain.values.json_tree import JsonObject
+
+_T = TypeVar("_T")
+
+
+class _Part(msgspec.Struct, frozen=True, gc=False, rename="camel"):
+    """A part of an object; what is absent has its default."""
+
+
+class Result(_Part, frozen=True, gc=False, rename="camel"):
+    """A device of an allocation."""
+
+    request: str = ""
+    driver: str = ""
+    pool: str = ""
+    device: str = ""
+    admin_access: bool = False
+    share_id: str = msgspec.field(default="", name="shareID")
+    consumed_capacity: dict[str, Any] = {}
+
+    @property
+    def id(self) -> tuple[str, str, str]:
+        """Driver, pool and name of the device."""
+        return self.driver, self.pool, self.device
+
+
+class Results(_Part, frozen=True, gc=False, rename="camel"):
+    """The devices of an allocation."""
+
+    results: tuple[Result, ...] = ()
+
+
+class Allocation(_Part, frozen=True, gc=False, rename="camel"):
+    """An allocation; the selector as it is written."""
+
+    devices: Results = Results()
+    node_selector: Any = None
+
+
+class Consumer(_Part, frozen=True, gc=False, rename="camel"):
+    """An entry of `status.reservedFor`."""
+
+    api_group: str = ""
+    resource: str = ""
+    name: str = ""
+    uid: str = ""
+
+
+class ClaimStatus(_Part, frozen=True, gc=False, rename="camel"):
+    """Of a claim."""
+
+    allocation: Allocation | None = None
+    reserved_for: tuple[Consumer, ...] = ()
+
+
+class Finalizers(_Part, frozen=True, gc=False, rename="camel"):
+    """Of a claim."""
+
+    finalizers: tuple[str, ...] = ()
+
+
+class Claim(_Part, frozen=True, gc=False, rename="camel"):
+    """A ResourceClaim."""
+
+    metadata: Finalizers = Finalizers()
+    status: ClaimStatus = ClaimStatus()
+
+
+class PodClaim(_Part, frozen=True, gc=False, rename="camel"):
+    """An entry of `spec.resourceClaims` or `status.resourceClaimStatuses`."""
+
+    name: str = ""
+    resource_claim_name: str = ""
+
+
+class PodSpec(_Part, frozen=True, gc=False, rename="camel"):
+    """Of a pod."""
+
+    node_name: str = ""
+    resource_claims: tuple[PodClaim, ...] = ()
+
+
+class PodStatus(_Part, frozen=True, gc=False, rename="camel"):
+    """Of a pod."""
+
+    phase: str = ""
+    resource_claim_statuses: tuple[PodClaim, ...] = ()
+    extended_resource_claim_status: PodClaim = PodClaim()
+
+
+class Pod(_Part, frozen=True, gc=False, rename="camel"):
+    """A Pod."""
+
+    spec: PodSpec = PodSpec()
+    status: PodStatus = PodStatus()
+
+
+class Labels(_Part, frozen=True, gc=False, rename="camel"):
+    """Of a node."""
+
+    labels: dict[str, Any] = {}
+
+
+class Node(_Part, frozen=True, gc=False, rename="camel"):
+    """A Node."""
+
+    metadata: Labels = Labels()
+
+
+class Taint(_Part, frozen=True, gc=False, rename="camel"):
+    """Of a device."""
+
+    key: str = ""
+    value: str = ""
+    effect: str = ""
+
+
+class Amount(_Part, frozen=True, gc=False, rename="camel"):
+    """A counter or a capacity."""
+
+    value: Any = None
+
+
+class Counters(_Part, frozen=True, gc=False, rename="camel"):
+    """A counter set, or what a device draws from one."""
+
+    name: str = ""
+    counter_set: str = ""
+    counters: dict[str, Amount] = {}
+
+
+class Device(_Part, frozen=True, gc=False, rename="camel"):
+    """A device of a slice; its attributes are read when somebody asks."""
+
+    name: str = ""
+    allow_multiple_allocations: bool = False
+    taints: tuple[Taint, ...] = ()
+    consumes_counters: tuple[Counters, ...] = ()
+    capacity: dict[str, Any] = {}
+
+
+class PoolName(_Part, frozen=True, gc=False, rename="camel"):
+    """Of a slice."""
+
+    name: str = ""
+    generation: int = 0
+
+
+class SliceSpec(_Part, frozen=True, gc=False, rename="camel"):
+    """Of a slice."""
+
+    driver: str = ""
+    pool: PoolName = PoolName()
+    devices: tuple[Device, ...] = ()
+    shared_counters: tuple[Counters, ...] = ()
+
+
+class Slice(_Part, frozen=True, gc=False, rename="camel"):
+    """A ResourceSlice."""
+
+    spec: SliceSpec = SliceSpec()
+
+
+def reader(form: type[_T]) -> Callable[[bytes], _T]:
+    """A function that reads objects of that form."""
+    decode = msgspec.json.Decoder(form).decode
+
+    def read(body: bytes) -> _T:
+        try:
+            return decode(body)
+        except msgspec.ValidationError:
+            return cast(_T, _read(form, msgspec.json.decode(body), form()))
+
+    return read
+
+
+claim = reader(Claim)
+pod = reader(Pod)
+node = reader(Node)
+slice_ = reader(Slice)
+
+
+def tree(body: bytes) -> JsonObject:
+    """The whole object."""
+    found = msgspec.json.decode(body)
+    return found if isinstance(found, dict) else {}
+
+
+def get(value: Any, *path: str) -> Any:
+    """What stands at the end of a path of names; None when there is nothing."""
+    for name in path:
+        value = value.get(name) if isinstance(value, dict) else None
+    return value
+
+
+def text(value: Any, name: str) -> str:
+    """A field that is a text; empty when it is none."""
+    found = get(value, name)
+    return found if isinstance(found, str) else ""
+
+
+def objects(value: Any) -> list[JsonObject]:
+    """The objects in a list."""
+    return [each for each in value if isinstance(each, dict)] if isinstance(value, list) else []
+
+
+def texts(value: Any) -> list[str]:
+    """The texts in a list."""
+    return [each for each in value if isinstance(each, str)] if isinstance(value, list) else []
+
+
+def _read(form: Any, value: Any, default: Any) -> Any:
+    """The value as far as it has the form."""
+    if form is Any:
+        return value
+    origin = get_origin(form)
+    if origin in (Union, UnionType):
+        (inner,) = (each for each in get_args(form) if each is not NoneType)
+        return _read(inner, value, default)
+    if origin is tuple:
+        inner = get_args(form)[0]
+        items = value if isinstance(value, list) else []
+        return tuple(_read(inner, item, None) for item in items if _has_form(inner, item))
+    if origin is dict:
+        inner = get_args(form)[1]
+        pairs = value.items() if isinstance(value, dict) else ()
+        return {name: _read(inner, item, None) for name, item in pairs if _has_form(inner, item)}
+    if issubclass(form, msgspec.Struct):
+        if not isinstance(value, dict):
+            return default
+        return form(
+            **{
+                field.name: _read(field.type, value[field.encode_name], field.default)
+                for field in msgspec.structs.fields(form)
+                if field.encode_name in value
+            }
+        )
+    return value if _has_form(form, value) else default
+
+
+def _has_form(form: Any, value: Any) -> bool:
+    if form is Any:
+        return True
+    if isinstance(form, type) and issubclass(form, msgspec.Struct):
+        return isinstance(value, dict)
+    return isinstance(value, form) and (form is bool or not isinstance(value, bool))

@@ -1,0 +1,137 @@
+"""A broken rule: which, how grave, what it concerns, from when until when."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import Enum, StrEnum
+
+from app.domain.log import ObjectKey, Revision
+from app.domain.values import timestamps
+from app.domain.values.json_tree import JsonObject
+from app.domain.values.timestamps import SECOND, Instant
+
+Place = tuple[object, ...]
+"""What is broken: the rule, and what of the cluster it is broken for."""
+
+LATE_AFTER = 60 * SECOND
+"""How long, in cluster time, a controller may leave undone what it restores by and by."""
+
+IN_FLIGHT = 15 * SECOND
+"""How long before its write an allocation may have been chosen: what changed since then may not
+have been seen. A scheduler under its client's rate limit writes seconds after it has decided."""
+
+
+class Kind(StrEnum):
+    """How grave a violation is.
+
+    `BROKEN` must not be. `LATE` is restored by controllers, and was not within `LATE_AFTER`.
+    `OUTSIDE` came about by what a driver or a user did beneath allocations that were right when
+    they were written. `UNSURE` may be none: the recording does not tell what would decide it.
+    """
+
+    BROKEN = "broken"
+    LATE = "late"
+    OUTSIDE = "outside"
+    UNSURE = "unsure"
+
+    @property
+    def is_failure(self) -> bool:
+        """Whether a history in which this was found is not as it must be."""
+        return self is Kind.BROKEN or self is Kind.LATE
+
+
+RULES: Mapping[str, str] = {
+    "device-in-one-claim": "A device that does not allow multiple allocations is in one result.",
+    "counters-not-overdrawn": "Devices in use draw no more than the counters of their pool have.",
+    "consumed-within-capacity": "Shares of a device consume no more than its capacity.",
+    "allocation-has-finalizer": "A claim that is allocated has the finalizer that protects it.",
+    "reservation-has-allocation": "A claim that is reserved is allocated.",
+    "reservations-within-limit": "A claim is reserved for at most 256 consumers.",
+    "reservation-names-pod": "The pod that a claim is reserved for exists.",
+    "bound-pod-has-claims": "Claims of a bound pod are allocated and reserved for it.",
+    "pod-on-allocated-node": "A pod runs on a node that its allocations select.",
+    "allocated-device-existed": "A device exists when it is allocated.",
+    "allocation-unchanged": "An allocation is not exchanged for another one.",
+    "request-satisfied": "Each request gets as many devices, with the access, as it asks for.",
+    "constraint-holds": "Devices agree or differ in the attribute that a constraint names.",
+    "share-of-shared-device": "Only a device that allows multiple allocations is given in shares.",
+    "tolerations-copied": "A result has the tolerations of its request.",
+    "placement-respects-taints": "A device is not allocated against a taint.",
+}
+"""All rules by name, each as a sentence that holds of a sound history."""
+
+
+class Cause(Enum):
+    """How a claim came to hold its devices in the present step.
+
+    `FOUND` is a claim that was allocated when it was first seen: nobody knows what was there then.
+    """
+
+    ALLOCATED = "allocated"
+    FOUND = "found"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Finding:
+    """Something broken at the present revision.
+
+    Without a `kind` it depends on who brought it about since it is broken; `causes` are what claims
+    did for that in the present step. A step without any is one of drivers or administrators.
+    """
+
+    kind: Kind | None
+    objects: tuple[ObjectKey, ...]
+    message: str
+    causes: frozenset[Cause] = frozenset()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Moment:
+    """A revision, and the cluster's time of it."""
+
+    revision: Revision
+    time: Instant
+
+    def to_json(self) -> JsonObject:
+        """For reports."""
+        return {"revision": self.revision, "time": timestamps.micro_text(self.time)}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Violation:
+    """A rule that did not hold from `begin` until, but not including, `end`.
+
+    `end` is None for one that was still there at the last revision. `objects` are all objects that
+    had to do with it in that time. `doubt` says why an UNSURE one is unsure.
+    """
+
+    rule: str
+    kind: Kind
+    objects: tuple[ObjectKey, ...]
+    message: str
+    begin: Moment
+    end: Moment | None
+    doubt: str = ""
+
+    def __str__(self) -> str:
+        last = "" if self.end is None else str(self.end.revision)
+        objects = ", ".join(str(key) for key in self.objects)
+        return (
+            f"{self.rule} ({self.kind}), {self.begin.revision}-{last}: {self.message} [{objects}]"
+        )
+
+    def to_json(self) -> JsonObject:
+        """For reports."""
+        return {
+            "rule": self.rule,
+            "kind": self.kind.value,
+            "message": self.message,
+            "doubt": self.doubt,
+            "objects": [str(key) for key in self.objects],
+            "claims": [
+                f"{key.namespace}/{key.name}"
+                for key in self.objects
+                if key.resource == "resourceclaims"
+            ],
+            "from": self.begin.to_json(),
+            "until": None if self.end is None else self.end.to_json(),
+        }

@@ -1,0 +1,235 @@
+"""Recordings altered by machine: what a hand or a mistake may do to an audit log.
+
+An alteration is a function of the lines, which it changes in place, and of a seed; it returns what
+it did in words. Each has a verdict that verification must give, whatever the recording.
+"""
+
+import gzip
+import itertools
+import json
+import random
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+Lines = list[dict[str, Any]]
+Alter = Callable[[Lines, random.Random], str]
+
+
+def read(path: Path) -> Lines:
+    """The lines of an audit log."""
+    with gzip.open(path, "rt") as stream:
+        return [json.loads(line) for line in stream]
+
+
+def write(lines: Lines, path: Path) -> Path:
+    """The altered log as a file."""
+    path.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    return path
+
+
+def bodies(line: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    """The objects that a line holds."""
+    for name in ("requestObject", "responseObject"):
+        if isinstance(line.get(name), dict):
+            yield line[name]
+
+
+def of(lines: Lines, resource: str) -> Iterator[dict[str, Any]]:
+    """The lines about a resource that changed something."""
+    for line in lines:
+        about = line.get("objectRef", {})
+        code = line.get("responseStatus", {}).get("code", 200)
+        if about.get("resource") == resource and code < 300 and line["verb"] not in READS:
+            yield line
+
+
+READS = ("get", "list", "watch")
+
+
+@dataclass
+class Allocated:
+    """An allocation of the log: which claim, its results, and which lines show it."""
+
+    claim: tuple[str, str]
+    results: list[dict[str, Any]]
+    lines: list[dict[str, Any]]
+    trees: list[dict[str, Any]]
+
+
+def allocations(lines: Lines) -> list[Allocated]:
+    """All allocations in order; a claim that is allocated twice has two."""
+    found: list[Allocated] = []
+    held: dict[tuple[str, str], Allocated] = {}
+    for line in of(lines, "resourceclaims"):
+        for tree in bodies(line):
+            metadata = tree.get("metadata", {})
+            claim = metadata.get("namespace", ""), metadata.get("name", "")
+            allocation = tree.get("status", {}).get("allocation")
+            if allocation is None:
+                if line["verb"] == "update" and "status" in tree:
+                    held.pop(claim, None)
+                continue
+            if claim not in held:
+                results = json.loads(json.dumps(allocation["devices"]["results"]))
+                held[claim] = Allocated(claim, results, [], [])
+                found.append(held[claim])
+            held[claim].lines.append(line)
+            held[claim].trees.append(tree)
+    return found
+
+
+def results_of(tree: dict[str, Any]) -> list[dict[str, Any]]:
+    """The results of the allocation in a claim."""
+    return tree["status"]["allocation"]["devices"]["results"]
+
+
+def nothing(lines: Lines, draw: random.Random) -> str:
+    return "nothing"
+
+
+def rename_scheduler(lines: Lines, draw: random.Random) -> str:
+    """Another user name and another program: a scheduler of somebody's own."""
+    name = draw.choice(("system:serviceaccount:batch:volcano", "system:my-scheduler", "alice"))
+    for line in lines:
+        if line["user"]["username"] == "system:kube-scheduler":
+            line["user"]["username"] = name
+            line["userAgent"] = "scheduler/v1"
+    return f"the scheduler is {name}"
+
+
+def remove_authors(lines: Lines, draw: random.Random) -> str:
+    for line in lines:
+        line["user"] = {}
+        line.pop("userAgent", None)
+    return "no line names its user"
+
+
+def give_unknown_device(lines: Lines, draw: random.Random) -> str:
+    chosen = draw.choice(allocations(lines))
+    for tree in chosen.trees:
+        results_of(tree)[0]["device"] = "no-such-device"
+    return f"{chosen.claim} has a device that is in no slice"
+
+
+def give_device_twice(lines: Lines, draw: random.Random) -> str:
+    """A claim has, as long as it has any, the device that another claim got just before."""
+    chosen = allocations(lines)
+    pairs = [
+        (one, other)
+        for one, other in itertools.pairwise(chosen)
+        if one.claim != other.claim and len(one.results) == len(other.results) == 1
+        if "shareID" not in one.results[0]
+        if not any(
+            line["stageTimestamp"] < other.lines[0]["stageTimestamp"] for line in ends(lines, one)
+        )
+    ]
+    one, other = draw.choice(pairs)
+    for tree in other.trees:
+        for name in ("driver", "pool", "device"):
+            results_of(tree)[0][name] = one.results[0][name]
+    return f"{other.claim} has the device of {one.claim}"
+
+
+def ends(lines: Lines, allocated: Allocated) -> Iterator[dict[str, Any]]:
+    """The lines in which an allocation is taken away."""
+    begun = allocated.lines[0]["stageTimestamp"]
+    for line in of(lines, "resourceclaims"):
+        for tree in bodies(line):
+            metadata = tree.get("metadata", {})
+            is_same = (metadata.get("namespace", ""), metadata.get("name", "")) == allocated.claim
+            is_free = "allocation" not in tree.get("status", {})
+            if is_same and is_free and line["stageTimestamp"] > begun:
+                yield line
+
+
+def move_to_another_node(lines: Lines, draw: random.Random) -> str:
+    chosen = [each for each in allocations(lines) if "nodeSelector" in selector_place(each)]
+    picked = draw.choice(chosen)
+    field = {"key": "metadata.name", "operator": "In", "values": ["another-node"]}
+    for tree in picked.trees:
+        term = {"matchFields": [field]}
+        tree["status"]["allocation"]["nodeSelector"] = {"nodeSelectorTerms": [term]}
+    return f"{picked.claim} selects another node than its pod's"
+
+
+def selector_place(allocated: Allocated) -> dict[str, Any]:
+    return allocated.trees[0]["status"]["allocation"]
+
+
+def remove_finalizer(lines: Lines, draw: random.Random) -> str:
+    chosen = draw.choice(allocations(lines))
+    for line in of(lines, "resourceclaims"):
+        for tree in bodies(line):
+            metadata = tree.get("metadata", {})
+            if (metadata.get("namespace"), metadata.get("name")) == chosen.claim:
+                metadata.pop("finalizers", None)
+    return f"{chosen.claim} has no finalizer"
+
+
+def reserve_for_another(lines: Lines, draw: random.Random) -> str:
+    chosen = [each for each in allocations(lines) if each.trees[0]["status"].get("reservedFor")]
+    picked = draw.choice(chosen)
+    for tree in picked.trees:
+        for consumer in tree["status"].get("reservedFor", ()):
+            consumer["uid"] = "00000000-0000-0000-0000-000000000000"
+    return f"{picked.claim} is reserved for a pod that never was"
+
+
+def shrink_counters(lines: Lines, draw: random.Random) -> str:
+    """From the beginning on the counters are too small for what was allocated."""
+    for line in of(lines, "resourceslices"):
+        for tree in bodies(line):
+            for counter_set in tree.get("spec", {}).get("sharedCounters", ()):
+                for counter in counter_set["counters"].values():
+                    counter["value"] = "1"
+    return "every counter is 1"
+
+
+def write_amounts_otherwise(lines: Lines, draw: random.Random) -> str:
+    """Quantities in other notations: `40Gi` as bytes."""
+    units = {"Ki": 2**10, "Mi": 2**20, "Gi": 2**30, "k": 10**3, "M": 10**6, "G": 10**9}
+
+    def plain(text: str) -> str:
+        for unit, factor in units.items():
+            if text.endswith(unit) and text.removesuffix(unit).isdigit():
+                return str(int(text.removesuffix(unit)) * factor)
+        return f"{text}000m" if text.isdigit() else text
+
+    for line in of(lines, "resourceslices"):
+        for tree in bodies(line):
+            spec = tree.get("spec", {})
+            places = [each["counters"] for each in spec.get("sharedCounters", ())]
+            for device in spec.get("devices") or ():
+                places += [each["counters"] for each in device.get("consumesCounters", ())]
+            for counters in places:
+                for counter in counters.values():
+                    counter["value"] = plain(counter["value"])
+    return "counters are written in other units"
+
+
+def swap_lines(lines: Lines, draw: random.Random) -> str:
+    """Lines in another order, as log rotation and several servers leave them."""
+    for place in range(0, len(lines) - 1, 2):
+        lines[place], lines[place + 1] = lines[place + 1], lines[place]
+    return "every two lines have changed places"
+
+
+def drop_bodies(lines: Lines, draw: random.Random) -> str:
+    """One allocation was recorded at level Metadata."""
+    chosen = draw.choice(allocations(lines))
+    for line in chosen.lines:
+        line["level"] = "Metadata"
+        line.pop("requestObject", None)
+        line.pop("responseObject", None)
+    return f"the allocation of {chosen.claim} has no body"
+
+
+def drop_answers(lines: Lines, draw: random.Random) -> str:
+    """All of the log is at level Request."""
+    for line in lines:
+        if line["level"] == "RequestResponse":
+            line["level"] = "Request"
+        line.pop("responseObject", None)
+    return "no line has its answer"

@@ -1,0 +1,113 @@
+"""Recordings altered by machine, and the verdict that each alteration must get.
+
+What was right stays verified however it is written; what is wrong fails and is named; what is not
+recorded is said to be unsure, and is never passed over.
+"""
+
+import json
+import random
+
+import pytest
+
+from app.bootstrap import choices, replays, stores
+from app.cli.application import application
+from app.cli.replaying import STATUSES
+from app.service.comparing import Verdict
+from app.service.verifying import Outcome
+from tests.conformance import tampering
+from tests.shared_data import shared_path
+
+NAMES = ("a-quickstart", "b-mig-partitions", "e-taints", "i-soak-short")
+DRAWS = [(name, seed) for name in NAMES for seed in range(1 if name == "i-soak-short" else 3)]
+
+HARMLESS = (
+    tampering.nothing,
+    tampering.rename_scheduler,
+    tampering.remove_authors,
+    tampering.write_amounts_otherwise,
+    tampering.swap_lines,
+)
+"""These change nothing that matters: everything is compared as before, and agrees."""
+
+WRONG = (
+    (tampering.give_unknown_device, "allocated-device-existed"),
+    (tampering.give_device_twice, "device-in-one-claim"),
+    (tampering.move_to_another_node, "pod-on-allocated-node"),
+    (tampering.remove_finalizer, "allocation-has-finalizer"),
+    (tampering.reserve_for_another, "bound-pod-has-claims"),
+)
+"""These make a history that no control plane writes, with the invariant that must say so."""
+
+
+def silent(*_: object) -> None:
+    """No progress is shown."""
+
+
+async def verified(lines, path):
+    store = stores.memory_store()
+    settings = choices.settings(profile="1.36", verify_processes=1)
+    history = await replays.load_files(store, settings, (tampering.write(lines, path),))
+    return await replays.verify(store, settings, history, "", silent)
+
+
+async def tampered(name, alter, seed, tmp_path):
+    lines = tampering.read(shared_path("histories", name, "audit.jsonl.gz"))
+    count = len(tampering.allocations(lines))
+    told = alter(lines, random.Random(f"{name} {seed}"))
+    return await verified(lines, tmp_path / "audit.jsonl"), count, told
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("alter", HARMLESS)
+async def test_what_changes_nothing_is_verified(name, alter, tmp_path):
+    report, count, told = await tampered(name, alter, 0, tmp_path)
+    assert report.outcome is Outcome.VERIFIED, (told, [str(each) for each in report.violations])
+    assert report.allocations.total == count, "every allocation is accounted for"
+
+
+@pytest.mark.parametrize(("name", "seed"), DRAWS)
+@pytest.mark.parametrize(("alter", "rule"), WRONG)
+async def test_what_no_control_plane_writes_fails(name, alter, rule, seed, tmp_path):
+    report, _, told = await tampered(name, alter, seed, tmp_path)
+    broken = {each.rule for each in report.violations if each.kind.is_failure}
+    assert rule in broken, told
+    assert report.outcome is Outcome.FAILED
+
+
+async def test_counters_that_were_never_enough_are_overdrawn(tmp_path):
+    report, *_ = await tampered("b-mig-partitions", tampering.shrink_counters, 0, tmp_path)
+    assert "counters-not-overdrawn" in {each.rule for each in report.violations}
+    assert report.allocations.counts[Verdict.DIFFERENT] > 0
+    assert report.outcome is Outcome.FAILED
+
+
+@pytest.mark.parametrize(("name", "seed"), DRAWS)
+async def test_an_allocation_without_body_leaves_the_rest_unsure(name, seed, tmp_path):
+    """Nothing is invented: neither that all is well, nor that a pod runs without its claims."""
+    report, _, told = await tampered(name, tampering.drop_bodies, seed, tmp_path)
+    assert report.outcome is not Outcome.VERIFIED, told
+    assert [str(each) for each in report.violations if each.kind.is_failure] == [], told
+
+
+@pytest.mark.parametrize("name", NAMES)
+async def test_a_log_without_answers_accuses_nobody(name, tmp_path):
+    report, _, told = await tampered(name, tampering.drop_answers, 0, tmp_path)
+    assert [str(each) for each in report.violations if each.kind.is_failure] == [], told
+
+
+@pytest.mark.parametrize(
+    ("alter", "status", "text"),
+    [
+        (tampering.nothing, 0, "verified: everything was compared and agrees"),
+        (tampering.drop_bodies, 3, "not comparable, 1 by system:kube-scheduler: a write of the"),
+        (tampering.give_device_twice, 1, "FAILED: it does not agree"),
+    ],
+)
+def test_exit_status_tells_three_outcomes_apart(alter, status, text, tmp_path, capsys):
+    lines = tampering.read(shared_path("histories", "a-quickstart", "audit.jsonl.gz"))
+    alter(lines, random.Random(0))
+    path = tampering.write(lines, tmp_path / "audit.jsonl")
+    assert application(["replay", str(path), "--mode", "verify"]) == status
+    assert text in capsys.readouterr().out
+    assert application(["replay", str(path), "--mode", "verify", "-o", "json"]) == status
+    assert STATUSES[json.loads(capsys.readouterr().out)["outcome"]] == status

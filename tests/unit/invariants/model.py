@@ -1,0 +1,840 @@
+"""The invariants by brute force: every rule, at every revision, from plain dicts.
+
+Nothing is kept from one revision to the next but the states themselves. A state is a copy of all
+objects; a rule reads the whole of it. What depends on the past (which allocation was written when,
+since when a place is broken) is found by walking back through the states. The watch that goes along
+a log event by event must come to the same.
+"""
+
+from collections import defaultdict
+from dataclasses import dataclass, field
+from decimal import ROUND_UP, Decimal, InvalidOperation
+
+import msgspec
+
+from app.domain.log import Event, EventType
+
+GROUP = "resource.k8s.io"
+FINALIZER = "resource.kubernetes.io/delete-protection"
+SECOND = 1_000_000
+LATE_AFTER = 60 * SECOND
+IN_FLIGHT = 15 * SECOND
+FACTORS = {"": 1, "n": "1e-9", "u": "1e-6", "m": "1e-3", "k": 10**3, "M": 10**6, "G": 10**9}
+FACTORS |= {"T": 10**12, "P": 10**15, "E": 10**18}
+FACTORS |= {f"{letter}i": 1024**power for power, letter in enumerate("KMGTPE", start=1)}
+LOSSES = {"metadata_only", "truncated_body", "no_status", "spec_only", "unknown_patch"}
+READ = {"resourceclaims", "resourceslices", "devicetaintrules", "resourceslicepatches"}
+READ |= {"pods", "nodes"}
+LOSSES |= {"undecodable", "encrypted", "redacted"}
+
+
+@dataclass
+class State:
+    """All objects at a revision, when each was last written, and what the last events did."""
+
+    revision: int
+    time: int
+    objects: dict = field(default_factory=dict)
+    written: dict = field(default_factory=dict)
+    made: dict = field(default_factory=dict)
+    lossy: set = field(default_factory=set)
+    collapsed: set = field(default_factory=set)
+    touched: list = field(default_factory=list)
+    gap: int = 0
+
+
+@dataclass
+class Switches:
+    """What of the cluster's features matters."""
+
+    rules: bool = True
+    taints: bool = True
+    patches: bool = True
+    distinct_by_last: bool = False
+
+
+def expected(events: list[Event], switches: Switches) -> list[tuple]:
+    """Rule, kind, objects, from and until (None: to the end) of every violation, sorted."""
+    states = states_of(events)
+    judge = Judge(states, switches)
+    found, still = [], {}
+    causes: dict[tuple, set] = defaultdict(set)
+    for number, state in enumerate(states):
+        broken = judge.broken(number)
+        for place in [place for place in causes if place not in broken]:
+            del causes[place]
+        for place, (kind, objects) in broken.items():
+            if kind == "":
+                causes[place] |= judge.causes(number, place, objects)
+                broken[place] = (BLAME[place[0]](causes[place]), objects)
+        for place in list(still):
+            if place not in broken or broken[place][0] != still[place][0]:
+                found.append((place, *still.pop(place), state))
+        for place, (kind, objects) in broken.items():
+            if place in still:
+                still[place][1].update(objects)
+            else:
+                doubted = judge.doubted(number, objects)
+                still[place] = [kind, set(objects), (state, doubted)]
+    found += [(place, *parts, None) for place, parts in still.items()]
+    end = events[-1].stamp.time if events else 0
+    seen = {event.key.resource for event in events if event.is_about_object}
+    made = []
+    for place, kind, objects, (first, doubted), last in found:
+        if kind == "late":
+            if (end if last is None else last.time) - first.time < LATE_AFTER:
+                continue
+            if place[0] == "reservation-names-pod" and "pods" not in seen:
+                kind = "unsure"
+        if doubted:
+            kind = "unsure"
+        until = None if last is None else last.revision
+        made.append((place[0], kind, tuple(sorted(map(str, objects))), first.revision, until))
+    return sorted(made, key=repr)
+
+
+def blame(causes: set) -> str:
+    if "allocated" in causes:
+        return "broken"
+    return "unsure" if "found" in causes else "outside"
+
+
+def blame_double(causes: set) -> str:
+    return "broken" if causes & {"allocated", "found"} else "outside"
+
+
+BLAME = {
+    "device-in-one-claim": blame_double,
+    "counters-not-overdrawn": blame,
+    "consumed-within-capacity": blame,
+}
+
+
+def states_of(events: list[Event]) -> list[State]:
+    """The states of the cluster; what is listed when a recording begins is one."""
+    states = []
+    last = State(0, 0)
+    listing = False
+    gap = 0
+    missed = set()
+    for event in events:
+        if not event.is_about_object:
+            if event.type is EventType.GAP_OBSERVED:
+                listing = False
+                if event.key.resource in READ:
+                    missed.add(event.key)
+                else:
+                    gap = event.revision
+            continue
+        is_listed = event.stamp.verb == "baseline"
+        if not (listing and is_listed):
+            last = State(
+                0,
+                0,
+                dict(last.objects),
+                dict(last.written),
+                dict(last.made),
+                set(last.lossy),
+                set(last.collapsed),
+                [],
+                gap,
+            )
+            states.append(last)
+        listing = is_listed
+        last.lossy |= missed
+        missed.clear()
+        take(last, event)
+    return states
+
+
+def take(state: State, event: Event) -> None:
+    state.revision, state.time = event.revision, event.stamp.time
+    key = event.key
+    state.touched.append((key, event))
+    if event.type is EventType.OBJECT_DELETED:
+        state.objects.pop(key, None)
+        state.written.pop(key, None)
+        state.lossy.discard(key)
+        return
+    old = state.objects.get(key)
+    if old is None or uid_of(old) != event.uid or event.type is EventType.OBJECT_CREATED:
+        state.made[key] = event
+    state.objects[key] = {**msgspec.json.decode(event.body), "": event.uid}
+    state.written[key] = event.revision
+    origin = event.stamp.origin
+    losses = set(origin.losses) if origin is not None else set()
+    state.lossy.discard(key)
+    if losses & LOSSES or (origin is not None and origin.quality in ("partial", "identity")):
+        state.lossy.add(key)
+    state.collapsed.discard(key)
+    if "collapsed" in losses:
+        state.collapsed.add(key)
+
+
+def uid_of(tree):
+    return tree[""]
+
+
+def at(tree, *path):
+    for name in path:
+        if not isinstance(tree, dict):
+            return None
+        tree = tree.get(name)
+    return tree
+
+
+def text(tree, *path):
+    value = at(tree, *path)
+    return value if isinstance(value, str) else ""
+
+
+def items(tree, *path):
+    value = at(tree, *path)
+    return [item for item in value if isinstance(item, dict)] if isinstance(value, list) else []
+
+
+def texts(tree, *path):
+    value = at(tree, *path)
+    return [item for item in value if isinstance(item, str)] if isinstance(value, list) else []
+
+
+def fields(tree, *path):
+    value = at(tree, *path)
+    return value if isinstance(value, dict) else {}
+
+
+def whole(tree, *path):
+    value = at(tree, *path)
+    return value if isinstance(value, int) and not isinstance(value, bool) else 0
+
+
+def amount(value) -> Decimal:
+    """The value of a quantity; 0 for what is none."""
+    written = str(value).strip() if isinstance(value, str | int | float) else ""
+    try:
+        number = written.rstrip("numkKMGTPEi")
+        exact = Decimal(number) * Decimal(FACTORS[written[len(number) :]])
+        return exact.quantize(Decimal("1e-9"), rounding=ROUND_UP)
+    except (InvalidOperation, KeyError):
+        return Decimal(0)
+
+
+def amounts(tree):
+    """The counters of a set, or what a device draws from one."""
+    return {
+        name: amount(value.get("value"))
+        for name, value in fields(tree, "counters").items()
+        if isinstance(value, dict)
+    }
+
+
+def device_of(result):
+    return text(result, "driver"), text(result, "pool"), text(result, "device")
+
+
+def results_of(claim):
+    return items(claim, "status", "allocation", "devices", "results")
+
+
+def is_allocated(claim):
+    return isinstance(at(claim, "status", "allocation"), dict)
+
+
+def chosen(claim):
+    """What an allocation consists of for telling whether it changed."""
+    if claim is None or not is_allocated(claim):
+        return None
+    names = ("request", "driver", "pool", "device", "shareID")
+    results = [
+        (
+            *(text(result, name) for name in names),
+            at(result, "adminAccess") is True,
+            sorted(fields(result, "consumedCapacity").items(), key=repr),
+        )
+        for result in results_of(claim)
+    ]
+    terms = items(claim, "status", "allocation", "nodeSelector", "nodeSelectorTerms")
+    return results, terms, at(claim, "status", "allocation", "nodeSelector") is not None
+
+
+class World:
+    """One state, read."""
+
+    def __init__(self, state: State, switches: Switches):
+        self.state = state
+        self.switches = switches
+
+    def of(self, resource, group=GROUP):
+        return sorted(
+            (key, tree)
+            for key, tree in self.state.objects.items()
+            if (key.group, key.resource) == (group, resource)
+        )
+
+    def slices(self, pool):
+        return [
+            tree
+            for _, tree in self.of("resourceslices")
+            if (text(tree, "spec", "driver"), text(tree, "spec", "pool", "name")) == pool
+        ]
+
+    def newest(self, pool):
+        slices = self.slices(pool)
+        newest = max((whole(each, "spec", "pool", "generation") for each in slices), default=0)
+        return [each for each in slices if whole(each, "spec", "pool", "generation") == newest]
+
+    def published(self, pool):
+        """Devices of the newest generation by name."""
+        devices = {}
+        for each in self.newest(pool):
+            for device in items(each, "spec", "devices"):
+                devices.setdefault(text(device, "name"), device)
+        return devices
+
+    def device(self, device):
+        return self.published(device[:2]).get(device[2])
+
+    def is_published(self, device):
+        """In a slice of whatever generation."""
+        return any(
+            text(each, "name") == device[2]
+            for one in self.slices(device[:2])
+            for each in items(one, "spec", "devices")
+        )
+
+    def holdings(self):
+        held = defaultdict(list)
+        for key, claim in self.of("resourceclaims"):
+            for result in results_of(claim):
+                if at(result, "adminAccess") is not True:
+                    held[device_of(result)].append((key, result))
+        return held
+
+    def patched(self, device, field_name, name):
+        """The value of an attribute or capacity after patches, and whether that is doubtful."""
+        driver = device[0]
+        value = fields(self.device(device), field_name).get(name)
+        qualified = name if "/" in name else f"{driver}/{name}"
+        is_doubtful = False
+        best = None
+        for key, patch in self.of("resourceslicepatches") if self.switches.patches else ():
+            spec = fields(patch, "spec", "devices")
+            chosen_by = fields(spec, "filter")
+            names = [text(chosen_by, part) for part in ("driver", "pool", "device")]
+            if any(want and want != has for want, has in zip(names, device, strict=True)):
+                continue
+            change = fields(spec, field_name).get(qualified)
+            if not isinstance(change, dict):
+                continue
+            if items(chosen_by, "selectors") or text(chosen_by, "deviceClassName"):
+                is_doubtful = True
+                continue
+            rank = (
+                -whole(spec, "priority"),
+                text(patch, "metadata", "creationTimestamp"),
+                self.state.made[key].revision,
+                key.name,
+            )
+            if best is None or rank < best[0]:
+                best = rank, change
+        if best is not None:
+            value = None if "null" in best[1] else best[1]
+        return value, is_doubtful
+
+
+class Judge:
+    def __init__(self, states: list[State], switches: Switches):
+        self.states = states
+        self.switches = switches
+        self.worlds = [World(state, switches) for state in states]
+
+    def doubted(self, number, objects):
+        state = self.states[number]
+        return any(
+            key in state.lossy or (state.gap and state.written.get(key, 0) < state.gap)
+            for key in objects
+        )
+
+    def broken(self, number) -> dict:
+        world = self.worlds[number]
+        broken = {}
+        broken |= self.double_use(world)
+        broken |= self.counters(world)
+        broken |= self.capacity(world)
+        for key, claim in world.of("resourceclaims"):
+            broken |= self.claim(number, key, claim)
+            broken |= self.allocation(number, key, claim)
+        for key, pod in world.of("pods", ""):
+            broken |= self.pod(number, key, pod)
+        return broken
+
+    def causes(self, number, place, holders) -> set:
+        """Why the place may be broken: what the events of this state did to its holders."""
+        causes = set()
+        before = self.states[number - 1].objects if number else {}
+        for key, event in self.states[number].touched:
+            if key not in holders:
+                continue
+            new, old = self.states[number].objects.get(key), before.get(key)
+            if chosen(new) is None or not self.uses(number, key, place):
+                continue
+            is_same = old is not None and uid_of(old) == event.uid
+            if is_same and chosen(old) == chosen(new):
+                continue
+            is_found = not is_same or event.type is EventType.OBJECT_CREATED
+            causes.add("found" if is_found else "allocated")
+        return causes or {"outside"}
+
+    def uses(self, number, key, place):
+        claim = self.states[number].objects[key]
+        for result in results_of(claim):
+            if at(result, "adminAccess") is True:
+                continue
+            device = device_of(result)
+            if place[1] == device:
+                return True
+            if place[0] == "counters-not-overdrawn" and place[1] == device[:2]:
+                published = self.worlds[number].device(device)
+                for use in items(published, "consumesCounters"):
+                    if text(use, "counterSet") == place[2] and place[3] in amounts(use):
+                        return True
+        return False
+
+    def double_use(self, world):
+        broken = {}
+        for device, held in world.holdings().items():
+            published = world.device(device)
+            may_share = published is not None and at(published, "allowMultipleAllocations") is True
+            if len(held) > 1 and not all(
+                may_share or text(result, "shareID") for _, result in held
+            ):
+                broken["device-in-one-claim", device] = ("", {key for key, _ in held})
+        return broken
+
+    def counters(self, world):
+        broken = {}
+        held = world.holdings()
+        for pool in {device[:2] for device in held}:
+            limits, used, holders = {}, defaultdict(Decimal), defaultdict(set)
+            for each in world.newest(pool):
+                for counter_set in items(each, "spec", "sharedCounters"):
+                    for name, counter in amounts(counter_set).items():
+                        limits[text(counter_set, "name"), name] = counter
+            for name, device in world.published(pool).items():
+                holding = held.get((*pool, name), [])
+                for use in items(device, "consumesCounters") if holding else []:
+                    for counter, value in amounts(use).items():
+                        place = text(use, "counterSet"), counter
+                        used[place] += value
+                        holders[place] |= {key for key, _ in holding}
+            for place, total in used.items():
+                if place in limits and total > limits[place]:
+                    broken["counters-not-overdrawn", pool, *place] = ("", holders[place])
+        return broken
+
+    def capacity(self, world):
+        broken = {}
+        for device, held in world.holdings().items():
+            if world.device(device) is None:
+                continue
+            used, holders = defaultdict(Decimal), defaultdict(set)
+            for key, result in held:
+                for name, value in fields(result, "consumedCapacity").items():
+                    used[name] += amount(value)
+                    holders[name].add(key)
+            for name, total in used.items():
+                limit, is_doubtful = world.patched(device, "capacity", name)
+                if isinstance(limit, dict) and total > amount(limit.get("value")):
+                    kind = "unsure" if is_doubtful else ""
+                    broken["consumed-within-capacity", device, name] = (kind, holders[name])
+        return broken
+
+    def claim(self, number, key, claim):
+        broken = {}
+        reserved = items(claim, "status", "reservedFor")
+        if is_allocated(claim) and FINALIZER not in texts(claim, "metadata", "finalizers"):
+            broken["allocation-has-finalizer", key] = (self.protection(number, key), {key})
+        if reserved and not is_allocated(claim):
+            broken["reservation-has-allocation", key] = ("broken", {key})
+        if len(reserved) > 256:
+            broken["reservations-within-limit", key] = ("broken", {key})
+        for consumer in reserved:
+            if text(consumer, "resource") != "pods" or text(consumer, "apiGroup"):
+                continue
+            pod = type(key)("", "pods", key.namespace, text(consumer, "name"))
+            tree = self.states[number].objects.get(pod)
+            if tree is None or uid_of(tree) != text(consumer, "uid"):
+                place = "reservation-names-pod", key, pod.name, text(consumer, "uid")
+                broken[place] = ("late", {key, pod})
+        return broken
+
+    def protection(self, number, key):
+        """A finalizer that the allocation had is missed late, one that it never had at once."""
+        claim = self.states[number].objects[key]
+        for index in range(number, -1, -1):
+            tree = self.states[index].objects.get(key)
+            if tree is None or uid_of(tree) != uid_of(claim) or chosen(tree) != chosen(claim):
+                return "broken"
+            if FINALIZER in texts(tree, "metadata", "finalizers"):
+                return "late"
+        return "broken"
+
+    def pod(self, number, key, pod):
+        broken = {}
+        node = text(pod, "spec", "nodeName")
+        if not node or text(pod, "status", "phase") in ("Succeeded", "Failed"):
+            return broken
+        made = {
+            text(entry, "name"): text(entry, "resourceClaimName")
+            for entry in items(pod, "status", "resourceClaimStatuses")
+        }
+        names = {
+            text(entry, "resourceClaimName") or made.get(text(entry, "name"), "")
+            for entry in items(pod, "spec", "resourceClaims")
+        }
+        names.add(text(pod, "status", "extendedResourceClaimStatus", "resourceClaimName"))
+        creation = self.states[number].made[key]
+        came_bound = (
+            creation.stamp.verb != "baseline"
+            and text(msgspec.json.decode(creation.body), "spec", "nodeName") != ""
+        )
+        for name in names - {""}:
+            claim_key = type(key)(GROUP, "resourceclaims", key.namespace, name)
+            claim = self.states[number].objects.get(claim_key)
+            users = [text(each, "uid") for each in items(claim, "status", "reservedFor")]
+            if claim is None or not is_allocated(claim) or uid_of(pod) not in users:
+                kind = "outside" if came_bound else "broken"
+                broken["bound-pod-has-claims", key, claim_key] = (kind, {key, claim_key})
+            if claim is not None and is_allocated(claim):
+                fit = self.fits(number, key, claim_key)
+                if fit != "fits":
+                    node_key = type(key)("", "nodes", "", node)
+                    kind = "unsure" if fit == "unknown" else "broken"
+                    objects = {key, claim_key, node_key}
+                    broken["pod-on-allocated-node", key, claim_key] = (kind, objects)
+        return broken
+
+    def fits(self, number, pod_key, claim_key):
+        """As it was when the pod was on the node and the claim allocated for the first time."""
+
+        def pair(index):
+            objects = self.states[index].objects
+            pod, claim = objects.get(pod_key), objects.get(claim_key)
+            if pod is None or claim is None or not text(pod, "spec", "nodeName"):
+                return None
+            if not is_allocated(claim) or text(pod, "status", "phase") in ("Succeeded", "Failed"):
+                return None
+            if claim_key.name not in names_of(pod):
+                return None
+            terms = at(claim, "status", "allocation", "nodeSelector")
+            return uid_of(pod), text(pod, "spec", "nodeName"), uid_of(claim), terms
+
+        first = number
+        while first and pair(first - 1) == pair(number):
+            first -= 1
+        _, node, _, selector = pair(number)
+        if not isinstance(selector, dict):
+            return "fits"
+        tree = self.states[first].objects.get(type(pod_key)("", "nodes", "", node))
+        labels = fields(tree, "metadata", "labels")
+        is_listed = any(event.stamp.verb == "baseline" for _, event in self.states[first].touched)
+        answers = [
+            term_matches(term, node, labels, tree is not None)
+            for term in items(selector, "nodeSelectorTerms")
+        ]
+        if True in answers:
+            return "fits"
+        return "unknown" if None in answers or (is_listed and uses_labels(selector)) else "no"
+
+    def allocation(self, number, key, claim):
+        """What was wrong with the allocation when it was written."""
+        if not is_allocated(claim):
+            return {}
+        first = number
+        while first:
+            before = self.states[first - 1].objects.get(key)
+            if before is None or uid_of(before) != uid_of(claim) or chosen(before) != chosen(claim):
+                break
+            first -= 1
+        state, world = self.states[first], self.worlds[first]
+        before = self.states[first - 1].objects.get(key) if first else None
+        if before is None or uid_of(before) != uid_of(claim):
+            return {}
+        written = [event for each, event in state.touched if each == key]
+        if not written or any(event.type is EventType.OBJECT_CREATED for event in written):
+            return {}
+        tree = state.objects[key]
+        broken = {}
+
+        def breach(rule, kind, *place, objects=()):
+            broken[rule, key, first, *place] = (kind, {key, *objects})
+
+        if chosen(before) is not None:
+            breach("allocation-unchanged", "unsure" if key in state.collapsed else "broken")
+        requests = requests_of(tree)
+        self.judge_requests(tree, requests, breach)
+        self.judge_constraints(world, tree, breach)
+        for index, result in enumerate(results_of(tree)):
+            self.judge_result(first, key, result, requests, index, breach)
+        return broken
+
+    def judge_requests(self, tree, requests, breach):
+        counted = defaultdict(int)
+        subs = defaultdict(set)
+        for result in results_of(tree):
+            name = text(result, "request")
+            counted[name] += 1
+            subs[name.partition("/")[0]].add(name)
+        for main in sorted({name.partition("/")[0] for name in requests} | set(subs)):
+            wanted = [name for name in requests if name.partition("/")[0] == main]
+            if not wanted or len(subs[main]) != 1 or not subs[main] <= set(wanted):
+                breach("request-satisfied", "broken", main)
+                continue
+            (name,) = subs[main]
+            mode, count, is_admin, _ = requests[name]
+            given = [result for result in results_of(tree) if text(result, "request") == name]
+            is_short = mode in ("", "ExactCount") and counted[name] != (count or 1)
+            if is_short or any((at(each, "adminAccess") is True) != is_admin for each in given):
+                breach("request-satisfied", "broken", main)
+
+    def judge_constraints(self, world, tree, breach):
+        for index, constraint in enumerate(items(tree, "spec", "devices", "constraints")):
+            listed = texts(constraint, "requests")
+            under = [
+                result
+                for result in results_of(tree)
+                if not listed
+                or text(result, "request") in listed
+                or text(result, "request").partition("/")[0] in listed
+            ]
+            match, distinct = (
+                text(constraint, "matchAttribute"),
+                text(constraint, "distinctAttribute"),
+            )
+            name = match or distinct
+            if not name or not under:
+                continue
+            values, is_doubtful = [], False
+            for result in under:
+                device = device_of(result)
+                published = world.device(device)
+                domain, _, short = name.partition("/")
+                attributes = fields(published, "attributes")
+                spelt = name if name in attributes or domain != device[0] else short
+                value, doubtful = world.patched(device, "attributes", spelt)
+                is_doubtful |= doubtful or published is None
+                values.append(None if published is None else values_of(value))
+            if match:
+                known = [value for value in values if value is not None]
+                holds = (
+                    len(known) == len(values)
+                    and len({kind for kind, _ in known}) == 1
+                    and bool(set.intersection(*(found for _, found in known)))
+                )
+            else:
+                names = [text(result, "request").partition("/")[0] for result in under]
+                holds = are_distinct(names, values, by_last=self.switches.distinct_by_last)
+            if not holds:
+                breach("constraint-holds", "unsure" if is_doubtful else "broken", index)
+
+    def judge_result(self, number, key, result, requests, index, breach):
+        state, world = self.states[number], self.worlds[number]
+        device = device_of(result)
+        published = world.device(device)
+        if not world.is_published(device):
+            breach("allocated-device-existed", self.absence(number, device), index)
+        if published is None:
+            return
+        if text(result, "shareID") and at(published, "allowMultipleAllocations") is not True:
+            breach("share-of-shared-device", "broken", index)
+        if (
+            text(result, "request") in requests
+            and tolerations_of(result) != requests[text(result, "request")][3]
+        ):
+            breach("tolerations-copied", "broken", index)
+        if at(result, "adminAccess") is True or not self.switches.taints:
+            return
+        worst = None
+        for taint, source in taints_of(world, device, published, self.switches.rules):
+            if taint[2] not in ("NoSchedule", "NoExecute"):
+                continue
+            if any(tolerates(each, taint) for each in items(result, "tolerations")):
+                continue
+            since = self.since(number, device, taint, source)
+            made = state.made[key].stamp.time
+            is_sure = since is None or made >= since or state.time - since > IN_FLIGHT
+            if worst is None or (is_sure and not worst[0]):
+                worst = is_sure, source
+        if worst is not None:
+            kind = "broken" if worst[0] else "unsure"
+            breach("placement-respects-taints", kind, index, objects=[worst[1]] if worst[1] else [])
+
+    def absence(self, number, device):
+        """A device that was never published, or that went away a moment or long before."""
+        ever = any(
+            key.resource == "resourceslices"
+            for state in self.states[: number + 1]
+            for key, _ in state.touched
+        )
+        if not ever:
+            return "unsure"
+        for index in range(number, 0, -1):
+            if self.worlds[index - 1].is_published(device):
+                gone = self.states[index].time
+                return "unsure" if self.states[number].time - gone <= IN_FLIGHT else "broken"
+        return "broken"
+
+    def since(self, number, device, taint, source):
+        """The instant from which on the taint was there; None when it always was."""
+        first = number
+
+        def has(index):
+            world = self.worlds[index]
+            published = world.device(device)
+            if source is None:
+                return published is not None and taint in own_taints(published)
+            tree = self.states[index].objects.get(source)
+            now = self.states[number].objects[source]
+            return tree is not None and tree.get("spec") == now.get("spec")
+
+        while first and has(first - 1):
+            first -= 1
+        state = self.states[first]
+        if any(event.stamp.verb == "baseline" for _, event in state.touched):
+            return None
+        return state.time
+
+
+def names_of(pod):
+    made = {
+        text(entry, "name"): text(entry, "resourceClaimName")
+        for entry in items(pod, "status", "resourceClaimStatuses")
+    }
+    names = {
+        text(entry, "resourceClaimName") or made.get(text(entry, "name"), "")
+        for entry in items(pod, "spec", "resourceClaims")
+    }
+    names.add(text(pod, "status", "extendedResourceClaimStatus", "resourceClaimName"))
+    return names - {""}
+
+
+def requests_of(claim):
+    """Mode, count, admin access and tolerations by `request` or `request/sub`."""
+    requests = {}
+    for request in items(claim, "spec", "devices", "requests"):
+        name = text(request, "name")
+        exactly = at(request, "exactly")
+        places = [(name, exactly)] if isinstance(exactly, dict) else []
+        places += [(f"{name}/{text(sub, 'name')}", sub) for sub in items(request, "firstAvailable")]
+        for place, tree in places:
+            requests[place] = (
+                text(tree, "allocationMode"),
+                whole(tree, "count"),
+                at(tree, "adminAccess") is True,
+                tolerations_of(tree),
+            )
+    return requests
+
+
+def tolerations_of(tree):
+    return [
+        (
+            *(text(each, name) for name in ("key", "operator", "value", "effect")),
+            at(each, "tolerationSeconds"),
+        )
+        for each in items(tree, "tolerations")
+    ]
+
+
+def own_taints(device):
+    return [
+        tuple(text(taint, name) for name in ("key", "value", "effect"))
+        for taint in items(device, "taints")
+    ]
+
+
+def taints_of(world, device, published, with_rules):
+    found = [(taint, None) for taint in own_taints(published)]
+    for key, rule in world.of("devicetaintrules") if with_rules else ():
+        selector = at(rule, "spec", "deviceSelector")
+        if not isinstance(selector, dict):
+            continue
+        names = [at(selector, part) for part in ("driver", "pool", "device")]
+        if all(want is None or want == has for want, has in zip(names, device, strict=True)):
+            taint = fields(rule, "spec", "taint")
+            found.append((tuple(text(taint, name) for name in ("key", "value", "effect")), key))
+    return found
+
+
+def tolerates(toleration, taint):
+    key, operator, value, effect = (
+        text(toleration, name) for name in ("key", "operator", "value", "effect")
+    )
+    if effect not in ("", taint[2]) or key not in ("", taint[0]):
+        return False
+    return operator == "Exists" or (operator in ("", "Equal") and value == taint[1])
+
+
+def values_of(value):
+    if not isinstance(value, dict):
+        return None
+    for kind in ("int", "bool", "string", "version"):
+        listed = value.get(f"{kind}s")
+        if isinstance(listed, list) and listed:
+            return kind, {msgspec.json.encode(each) for each in listed}
+    for kind in ("int", "bool", "string", "version"):
+        if value.get(kind) is not None:
+            return kind, {msgspec.json.encode(value[kind])}
+    return None
+
+
+def are_distinct(names, values, *, by_last):
+    stored = []
+    for name, value in zip(names, values, strict=True):
+        if stored and value is None:
+            return False
+        for _, other in stored:
+            if other is not None and value[0] == other[0] and value[1] & other[1]:
+                return False
+        if by_last:
+            stored = [(each, other) for each, other in stored if each != name]
+        stored.append((name, value))
+    return True
+
+
+def uses_labels(selector):
+    return any(items(term, "matchExpressions") for term in items(selector, "nodeSelectorTerms"))
+
+
+def term_matches(term, node, labels, is_known):
+    """True, False, or None when the node's labels are not known."""
+    expressions, by_field = items(term, "matchExpressions"), items(term, "matchFields")
+    if not expressions and not by_field:
+        return False
+    for each in by_field:
+        if text(each, "key") != "metadata.name" or not holds(each, {"metadata.name": node}):
+            return False
+    if expressions and not is_known:
+        return None
+    return all(holds(each, labels) for each in expressions)
+
+
+def holds(requirement, labels):
+    key, operator = text(requirement, "key"), text(requirement, "operator")
+    values = texts(requirement, "values")
+    match operator:
+        case "In":
+            return key in labels and labels[key] in values
+        case "NotIn":
+            return key not in labels or labels[key] not in values
+        case "Exists":
+            return key in labels
+        case "DoesNotExist":
+            return key not in labels
+        case "Gt" | "Lt":
+            try:
+                mine, limit = int(labels[key]), int(values[0])
+            except (KeyError, IndexError, ValueError):
+                return False
+            return mine > limit if operator == "Gt" else mine < limit
+    return False

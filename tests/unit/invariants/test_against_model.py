@@ -1,0 +1,68 @@
+"""The watch that goes along a log finds what brute force finds at every revision."""
+
+import pytest
+
+from app.service.invariants import RULES, InvariantWatch, Kind, Switches
+from tests.unit.invariants import model
+from tests.unit.invariants.worlds import RandomWorld
+
+
+def watched(events, switches=Switches()):
+    watch = InvariantWatch(switches)
+    for event in events:
+        watch.note(event)
+    return told(watch)
+
+
+def told(watch):
+    return sorted(
+        (
+            (
+                each.rule,
+                each.kind.value,
+                tuple(sorted(map(str, each.objects))),
+                each.begin.revision,
+                None if each.end is None else each.end.revision,
+            )
+            for each in watch.violations()
+        ),
+        key=repr,
+    )
+
+
+SEEDS = range(24)
+
+
+def switches_of(seed):
+    return Switches(
+        rules=seed % 5 != 0,
+        taints=seed % 7 != 0,
+        patches=seed % 3 != 0,
+        distinct_by_last=seed % 2 == 0,
+    )
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_random_worlds(seed):
+    events = RandomWorld(seed, 100).events
+    expected = model.expected(events, switches_of(seed))
+    assert expected
+    assert watched(events, switches_of(seed)) == expected
+
+
+def test_random_worlds_break_nearly_everything_in_every_way():
+    found = [each for seed in SEEDS for each in watched(RandomWorld(seed, 100).events)]
+    assert {rule for rule, *_ in found} == set(RULES)
+    assert {kind for _, kind, *_ in found} == {kind.value for kind in Kind}
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_what_is_found_up_to_a_revision_is_found_again(seed):
+    """Asked in between, the watch goes on as if nobody had asked."""
+    events = RandomWorld(seed, 100).events
+    watch = InvariantWatch(switches_of(seed))
+    for event in events:
+        watch.note(event)
+        if event.stamp.verb != "baseline":
+            watch.violations()
+    assert told(watch) == watched(events, switches_of(seed))
