@@ -91,8 +91,9 @@ def drop_disabled(
         return ()
     warnings: list[str] = []
     places, path = _PLACES[kind.kind]
-    for gates, place, names in _closed(rows, profile.open_gates):
-        holders = [holder for holder in places(tree, place) if not holder.keys().isdisjoint(names)]
+    for gates, place, names in _closed(kind.kind, profile.open_gates):
+        # Nearly always there is nothing to remove, so that is found out first.
+        holders = [holder for holder in places(tree, place) for name in names if name in holder]
         if not holders or (old is not None and _is_used(rows, gates, old, places)):
             continue
         gate = next(gate for gate in gates if gate not in profile.open_gates)
@@ -120,9 +121,9 @@ def _is_used(
 
 
 @lru_cache(maxsize=256)
-def _closed(rows: tuple[_Row, ...], on: frozenset[str]) -> tuple[_Row, ...]:
-    """The rows that are not allowed with these gates on."""
-    return tuple(row for row in rows if not on.issuperset(row[0]))
+def _closed(kind: str, on: frozenset[str]) -> tuple[_Row, ...]:
+    """The rows of a kind that are not allowed with these gates on."""
+    return tuple(row for row in _ROWS[kind] if not on.issuperset(row[0]))
 
 
 def _slice_places(tree: JsonView, place: str) -> Iterator[Any]:
@@ -171,6 +172,9 @@ def _claim_places(tree: JsonView, place: str) -> Iterator[Any]:
 
 def _inside(*path: str) -> _Places:
     """One part of the object, whatever the place."""
+    if len(path) == 1:
+        (only,) = path
+        return lambda tree, _: (tree.get(only) or json_tree.EMPTY,)
     return lambda tree, _: (json_tree.mapping(tree, *path),)
 
 

@@ -13,6 +13,7 @@ from app.domain.values.json_tree import JsonView
 
 _POD = ("evictionResponders", "runtimeClassName", "schedulingGroup")
 _VOLUMES = ("ephemeral", "persistentVolumeClaim")
+_ASKED = frozenset((*_POD, "volumes"))
 
 _REASONS: Mapping[str, str] = {
     "evictionResponders": "evictions ask nobody",
@@ -43,7 +44,9 @@ def _fields(kind: Kind, tree: JsonView) -> Sequence[tuple[str, str]]:
     """Place and name of each field without effect, each once."""
     path = gates.POD_SPECS.get(kind.kind)
     if path is not None:
-        return _of_pod(json_tree.mapping(tree, *path), ".".join(path))
+        spec = json_tree.mapping(tree, *path)
+        # Most pods have none of them.
+        return () if spec.keys().isdisjoint(_ASKED) else _of_pod(spec, ".".join(path))
     if kind.kind == "ResourceSlice" and kind.group == RESOURCE:
         return _of_slice(json_tree.mapping(tree, "spec"))
     if kind.kind == "Node" and "podPreemptionPolicy" in json_tree.mapping(tree, "spec"):
