@@ -55,11 +55,18 @@ class SecretKeys:
         salt = hashlib.sha256(canonical_json([info.name, info.created])).digest()[:8]
         return _HistoryCipher(self, salt.hex(), digests=self._digests)
 
-    def open(self) -> None:
-        """Read the keys, and make a main key when there is none. Raises InputError."""
-        if not self._main_file.exists():
+    @property
+    def place(self) -> Path:
+        """The file of the main keys."""
+        return self._main_file
+
+    def open(self) -> bool:
+        """Read the keys; True when a main key had to be made. Raises InputError."""
+        is_missing = not self._main_file.exists()
+        if is_missing:
             signing_keys.make(self._main_file)
         self._read()
+        return is_missing
 
     def current(self, salt: str) -> tuple[str, bytes]:
         """The key that encrypts now, with its id."""

@@ -90,6 +90,16 @@ def supervise(
     histories.on_open = start
 
 
+async def _open_secrets(store: Store, note: Callable[[str], None]) -> None:
+    """Read the key of Secrets, made when it is missing: of old data that may be a loss."""
+    assert store.secrets is not None, "a server keeps what it is told"
+    if store.secrets.open() and await store.log.histories():
+        note(
+            f"{store.secrets.place} was missing and has been made; values of Secrets that another "
+            "key encrypted can be read with that key alone"
+        )
+
+
 async def serve(
     settings: Settings,
     *,
@@ -104,8 +114,7 @@ async def serve(
         listener = bind(door.address.host, door.address.port)
         stack.callback(listener.close)
         store = await stack.enter_async_context(open_store(settings, migrate=True, note=note))
-        if store.secrets is not None:
-            store.secrets.open()
+        await _open_secrets(store, note)
         telemetry = Telemetry()
         histories = await stack.enter_async_context(open_histories(store, settings))
         supervise(

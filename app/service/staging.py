@@ -76,9 +76,9 @@ class StagedObjects:
             tree = None if event is None else event.object
         else:
             tree = self._base.get(key)
-        if tree is not None and self._secrets is not None and secret_values.is_secret(key):
-            return secret_values.revealed(key, tree, self._secrets)
-        return tree
+        if self._secrets is None or key.resource != "secrets" or tree is None or key.group:
+            return tree
+        return secret_values.revealed(key, tree, self._secrets)
 
     def event(self, key: ObjectKey) -> Event | None:
         """Its last event."""
