@@ -114,13 +114,20 @@ class Settings(BaseSettings):
     past_views_max: int = Field(4, ge=1, description="Views of past moments kept in memory")
     past_objects_max: int = Field(1_000_000, ge=1, description="Objects in a view of the past")
 
+    history_idle_seconds: float = Field(
+        900.0,
+        gt=0,
+        description="A history that nobody uses for so long is closed until it is used again or "
+        "something is due in it; the default one stays open",
+    )
+
     # Workers
     lease_seconds: float = Field(15.0, gt=0, description="Term of a controller's lease")
     steps_max: int = Field(64, ge=1, description="Steps a controller takes before others may run")
     projector: Literal["process", "task", "off"] = Field(
         "process",
         description="Where `redra up` writes the view tables: in a process beside it, as a task "
-        "of its own process, or not at all",
+        "of its own process (of open histories), or not at all",
     )
     projector_decoded_max: int = Field(
         1_500, ge=1, description="Decoded objects that the process of the view tables keeps"

@@ -337,7 +337,8 @@ async def _follow(
     At most `limit`, and for `seconds` unless that is 0.
     """
     end = anyio.current_time() + seconds if seconds else math.inf
-    with asked.runtime.subscribe(after=after) as subscription:
+    runtime = asked.runtime
+    with runtime.subscribe(after=after) as subscription, runtime.watches.guest():
         while limit > 0:
             left = end - anyio.current_time()
             if left <= 0:

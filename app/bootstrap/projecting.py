@@ -62,7 +62,7 @@ async def project(
         for name in names:
             await find_history(store, name)
         tasks = await stack.enter_async_context(anyio.create_task_group())
-        tasks.start_soon(_start_each, store, settings, names, tasks)
+        tasks.start_soon(start_each, store, settings, names, tasks)
         ready(f"projecting {', '.join(names) or 'every history'}")
         if until_input_ends:
             await anyio.to_thread.run_sync(sys.stdin.buffer.read, abandon_on_cancel=True)
@@ -73,9 +73,10 @@ async def project(
         tasks.cancel_scope.cancel()
 
 
-async def _start_each(
+async def start_each(
     store: Store, settings: Settings, names: tuple[str, ...], tasks: TaskGroup
 ) -> None:
+    """Keep the tables of the named histories, or of all, also of those that are made later."""
     started: set[HistoryId] = set()
     while True:
         try:
@@ -99,6 +100,7 @@ async def _start_each(
                 views=store.views,
                 make=views_of(profile, decoded_max=settings.projector_decoded_max),
                 bounds=folding_bounds(settings),
+                idle_seconds=settings.history_idle_seconds,
             )
             tasks.start_soon(follow)
         await anyio.sleep(settings.poll_seconds)

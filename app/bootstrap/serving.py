@@ -1,6 +1,5 @@
 """The processes that stay: `redra up` and `redra work`."""
 
-import os
 import resource
 import signal
 import socket
@@ -27,18 +26,19 @@ from app.bootstrap.histories import (
     open_histories,
     views_of,
 )
-from app.bootstrap.projecting import keep_process
+from app.bootstrap.projecting import keep_process, start_each
 from app.bootstrap.stores import Store, find_history, open_store
 from app.domain.allocation.summary import SummaryBounds
 from app.domain.devices.cel_selectors import CelCompiler
 from app.domain.errors import HistoryBroken, InputError
 from app.ports import Meter
-from app.service.histories import Histories
+from app.service.histories import DEFAULT_HISTORY, Histories
 from app.service.runtime import HistoryRuntime
 from app.settings import Settings
-from app.workers import metering, projecting, supervisor
+from app.workers import metering, projecting, supervisor, tending
 from app.workers.loop import LoopBounds
 from app.workers.supervisor import WorkerSetting
+from app.workers.tending import TendingBounds
 
 
 def supervise(
@@ -57,7 +57,8 @@ def supervise(
     """
     setting = WorkerSetting(
         leases=store.leases,
-        holder=f"{socket.gethostname()}-{os.getpid()}",
+        # Host and number of the process come again in containers; the uid does not.
+        holder=f"{socket.gethostname()}-{store.ports.uids.uid()}",
         compiler=CelCompiler(),
         bounds=LoopBounds(
             poll_seconds=settings.poll_seconds,
@@ -125,7 +126,8 @@ async def serve(
             with_projector=workers and settings.projector == "task",
             meter=telemetry,
         )
-        await _open_all(histories, settings)
+        with suppress(HistoryBroken):
+            await default_history(histories, settings)
         application = create_app(
             histories,
             schemas=schemas.load,
@@ -150,21 +152,20 @@ async def serve(
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(_stop_on_signal, server, application.end_watches)
             tasks.start_soon(_tell_when_started, server, lambda: ready(url, kubeconfig))
+            tend = partial(
+                tending.run,
+                histories,
+                tending_bounds(settings),
+                adopts=workers,
+                kept=(DEFAULT_HISTORY,),
+            )
+            tasks.start_soon(tend)
             if workers and settings.projector == "process":
                 tasks.start_soon(keep_process, store, settings, partial(_note_trouble, histories))
             await server.serve(sockets=[listener])
             for runtime in histories.open_runtimes():
                 await runtime.save_snapshot()
             tasks.cancel_scope.cancel()
-
-
-async def _open_all(histories: Histories, settings: Settings) -> None:
-    """Open every history; those that are broken are shown by the service that the others have."""
-    with suppress(HistoryBroken):
-        await default_history(histories, settings)
-    for info in await histories.all():
-        with suppress(HistoryBroken):
-            await histories.open(info.name)
 
 
 def _note_trouble(histories: Histories, trouble: str | None) -> None:
@@ -182,23 +183,45 @@ async def work(
     names: tuple[str, ...],
     ready: Callable[[str], None],
 ) -> None:
-    """`redra work`: the controllers of some or all histories, until a signal to stop."""
+    """`redra work`: the controllers of some or all histories, until a signal to stop.
+
+    Without names also those that are made later, as long as they are in use.
+    """
     collecting.expect_large_heap()
     async with AsyncExitStack() as stack:
         store = await stack.enter_async_context(open_store(settings, note=ready))
         histories = await stack.enter_async_context(open_histories(store, settings))
-        supervise(histories, store, settings, only=only, with_projector=not only)
+        supervise(histories, store, settings, only=only, with_projector=False)
         for name in names:
             await find_history(store, name)
-        wanted = names or tuple(info.name for info in await store.log.histories())
-        for name in wanted:
             with suppress(HistoryBroken):
                 await histories.open(name)
+        await histories.open_active(settings.history_idle_seconds, names)
         collecting.keep_loaded()
-        ready(f"working on {', '.join(wanted) or 'no history yet'}")
-        with anyio.open_signal_receiver(signal.SIGTERM, signal.SIGINT) as signals:
-            async for _ in signals:
-                return
+        async with anyio.create_task_group() as tasks:
+            tend = partial(
+                tending.run,
+                histories,
+                tending_bounds(settings),
+                adopts=True,
+                names=names,
+                kept=names,
+            )
+            tasks.start_soon(tend)
+            if not only:
+                tasks.start_soon(start_each, store, settings, names, tasks)
+            ready(f"working on {', '.join(names) or 'every history'}")
+            with anyio.open_signal_receiver(signal.SIGTERM, signal.SIGINT) as signals:
+                async for _ in signals:
+                    break
+            tasks.cancel_scope.cancel()
+
+
+def tending_bounds(settings: Settings) -> TendingBounds:
+    """When histories are closed, and how often that is looked at."""
+    return TendingBounds(
+        idle_seconds=settings.history_idle_seconds, poll_seconds=settings.poll_seconds
+    )
 
 
 _KEEP_ALIVE_SECONDS = 120

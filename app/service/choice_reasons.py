@@ -43,7 +43,7 @@ def revision_before(decisions: Sequence[Event], moment: Revision) -> Revision:
     """
     for event in decisions:
         body = event.object
-        if body.get("resource") == "pods" and body.get("outcome") in _SUCCESSES:
+        if body.get("resource") == "pods" and json_tree.text(body, "outcome") in _SUCCESSES:
             first = event.revision
             if first < moment <= first + (json_tree.integer(body, "commands") or 0):
                 return Revision(first - 1)

@@ -3,8 +3,8 @@
 import logging
 import re
 from collections import OrderedDict
-from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Callable, Container
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 
 import anyio
@@ -20,7 +20,6 @@ from app.domain.errors import (
     NotFound,
 )
 from app.domain.log import (
-    Actor,
     Head,
     HistoryId,
     HistoryInfo,
@@ -29,21 +28,16 @@ from app.domain.log import (
     Tombstone,
     chain,
 )
-from app.domain.objects import priorities, services
-from app.domain.objects.commands import CreateObject
 from app.domain.objects.rules import Rules
 from app.domain.values.json_tree import JsonObject
-from app.service import brokenness, copying, moments
+from app.domain.values.timestamps import SECOND, Instant
+from app.service import brokenness, copying, first_objects, moments
 from app.service.runtime import HistoryRuntime, RuntimeBounds, RuntimePorts
+from app.service.uses import Use
 from app.service.views import LiveViews
 
 DEFAULT_HISTORY = "default"
 """The history that is served at `/` and meant when none is named."""
-
-SYSTEM_NAMESPACES = ("default", "kube-node-lease", "kube-public", "kube-system")
-"""What a real API server makes when it starts for the first time."""
-
-SERVER = Actor(user="system:apiserver", groups=("system:masters",), agent="kube-apiserver/redra")
 
 _log = logging.getLogger("redra")
 
@@ -59,17 +53,6 @@ def check_name(name: str) -> str:
             "or digit",
         )
     return name
-
-
-def _namespace(name: str) -> CreateObject:
-    tree = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}}
-    return CreateObject(key=ObjectKey("", "namespaces", "", name), version="v1", tree=tree)
-
-
-def _created(place: tuple[str, str], tree: JsonObject) -> CreateObject:
-    metadata = tree["metadata"]
-    key = ObjectKey(*place, metadata.get("namespace", ""), metadata["name"])
-    return CreateObject(key=key, version="v1", tree=tree)
 
 
 class Histories:
@@ -92,13 +75,14 @@ class Histories:
         self._bounds = bounds
         self._runtimes: dict[str, HistoryRuntime] = {}
         self._opening = anyio.Lock()
-        self._scopes: dict[HistoryId, anyio.CancelScope] = {}
         self._past: OrderedDict[tuple[HistoryId, Revision], LiveViews] = OrderedDict()
         self._past_views_max = past_views_max
         self._objects_max = objects_max
         self._tasks: TaskGroup | None = None
         self._broken: dict[str, Broken] = {}
         self._replaced: dict[str, Replaced] = {}
+        self._uses: dict[HistoryId, Use] = {}
+        self._alarms: dict[str, Instant] = {}
         self.on_open: Callable[[HistoryRuntime, TaskGroup], None] | None = None
 
     @asynccontextmanager
@@ -167,17 +151,10 @@ class Histories:
     async def create_cluster(
         self, name: str, *, seed: int = 0, settings: JsonObject | None = None
     ) -> HistoryRuntime:
-        """Make a history with what every cluster has, and open it.
-
-        That is namespaces, priority classes, and the service by which pods reach the API.
-        """
+        """Make a history with what every cluster has (`first_objects`), and open it."""
         runtime = await self.create(name, seed=seed, settings=settings)
-        commands = [_namespace(found) for found in SYSTEM_NAMESPACES]
-        classes = (priorities.GROUP, priorities.CLASSES)
-        commands += [_created(classes, tree) for tree in priorities.system_classes()]
-        ranges = self._rules(runtime.info).services
-        commands.append(_created(services.SERVICES, services.of_the_api(ranges)))
-        await runtime.submit_all(commands, actor=SERVER)
+        commands = first_objects.commands(self._rules(runtime.info).services)
+        await runtime.submit_all(commands, actor=first_objects.SERVER)
         return runtime
 
     async def find(self, name: str) -> HistoryInfo | None:
@@ -238,9 +215,9 @@ class Histories:
 
     def _close(self, runtime: HistoryRuntime) -> None:
         """Serve it no more; its followers are told when it has ended."""
-        scope = self._scopes[runtime.info.id]
+        use = self._uses[runtime.info.id]
         self._forget(runtime)
-        scope.cancel()
+        use.scope.cancel()
 
     async def _follow_names(self) -> None:
         while True:
@@ -261,15 +238,75 @@ class Histories:
         """The running history of that name; starts it when needed.
 
         Raises NotFound, LogUnavailable, and HistoryBroken for one that cannot be folded: it is not
-        tried again until its log has changed.
+        tried again until its log has changed. Each call counts as a use, see `close_idle`.
         """
         runtime = self._runtimes.get(name)
         if runtime is not None:
+            self._uses[runtime.info.id].last = anyio.current_time()
             return runtime
         async with self._opening:
             if name not in self._runtimes:
                 self._runtimes[name] = await self._start(await self.info(name))
         return self._runtimes[name]
+
+    async def close_idle(self, idle_seconds: float, *, kept: Container[str] = ()) -> list[str]:
+        """Close what nobody used for so long; returns the names.
+
+        A history is in use while clients follow it or wait for a write, and when something was
+        stored in it. What is due later is remembered: `open_due` opens it then.
+        """
+        closed = []
+        for name, runtime in list(self._runtimes.items()):
+            use, now = self._uses[runtime.info.id], anyio.current_time()
+            if runtime.is_busy or runtime.views.revision != use.revision:
+                use.revision, use.last = runtime.views.revision, now
+            elif name not in kept and now - use.last >= idle_seconds:
+                await self.close(name)
+                closed.append(name)
+        return closed
+
+    async def close(self, name: str) -> None:
+        """Stop following a history; the next `open` begins where it ended."""
+        async with self._opening:
+            runtime = self._runtimes.get(name)
+            if runtime is None:
+                return
+            due = runtime.next_due()
+            if due is not None:
+                self._alarms[name] = due
+            use = self._uses[runtime.info.id]
+            with suppress(LogUnavailable):
+                await runtime.save_snapshot()
+            del self._runtimes[name], self._uses[runtime.info.id]
+            use.scope.cancel()
+            await use.ended.wait()
+
+    async def open_due(self) -> list[str]:
+        """Open the closed histories in which something is due by now; returns their names."""
+        now = self._ports.clock.now()
+        due = sorted(name for name, instant in self._alarms.items() if instant <= now)
+        for name in due:
+            del self._alarms[name]
+            with suppress(HistoryBroken, NotFound):
+                await self.open(name)
+        return due
+
+    async def open_active(self, within_seconds: float, names: Container[str] = ()) -> list[str]:
+        """Open the live histories in which something was stored lately, by whatever process.
+
+        Of some names, or of all when none are given. Returns those that were opened.
+        """
+        opened = []
+        oldest = self._ports.clock.now() - within_seconds * SECOND
+        for info in await self.all():
+            is_wanted = not info.is_recorded and (not names or info.name in names)
+            if not is_wanted or info.name in self._runtimes:
+                continue
+            if (await self.head(info)).time >= oldest:
+                with suppress(HistoryBroken, NotFound):
+                    await self.open(info.name)
+                    opened.append(info.name)
+        return opened
 
     async def _start(self, info: HistoryInfo) -> HistoryRuntime:
         assert self._tasks is not None, "histories are opened inside running()"
@@ -340,11 +377,15 @@ class Histories:
         self, runtime: HistoryRuntime, *, task_status: TaskStatus[None] = anyio.TASK_STATUS_IGNORED
     ) -> None:
         """Follow one history until it is closed, or until something in its log breaks it."""
+        name = runtime.info.name
+        use = Use(last=anyio.current_time())
         is_started = False
         try:
-            with anyio.CancelScope() as scope:
+            with use.scope:
                 async with runtime.running(), anyio.create_task_group() as tasks:
-                    self._scopes[runtime.info.id] = scope
+                    use.revision = runtime.views.revision
+                    self._uses[runtime.info.id] = use
+                    self._alarms.pop(name, None)
                     if self.on_open is not None:
                         self.on_open(runtime, tasks)
                     is_started = True
@@ -353,6 +394,7 @@ class Histories:
         except Exception as mistake:
             if not is_started:
                 raise
+            use.ended.set()
             self._forget(runtime)
             cause = brokenness.innermost(mistake)
             head = await self._last_head(runtime)
@@ -362,13 +404,15 @@ class Histories:
                 await self._read_anew(runtime, cause)
             else:
                 await self._note_broken(runtime.info, head, mistake)
+        finally:
+            use.ended.set()
 
     def _forget(self, runtime: HistoryRuntime) -> None:
         """The runtime has ended: what was read through it is shown no more."""
         info = runtime.info
         if self._runtimes.get(info.name) is runtime:
             del self._runtimes[info.name]
-            self._scopes.pop(info.id, None)
+            self._uses.pop(info.id, None)
         for place in [place for place in self._past if place[0] == info.id]:
             del self._past[place]
 

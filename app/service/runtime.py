@@ -19,7 +19,7 @@ from app.domain.errors import ChainBroken, LogError
 from app.domain.log import Actor, Event, Head, HistoryInfo, LeaseToken, Revision
 from app.domain.objects.commands import Command
 from app.domain.objects.rules import Rules
-from app.domain.values.timestamps import SECOND
+from app.domain.values.timestamps import SECOND, Instant
 from app.ports import Clock, EventLog, UidSource, ViewStore, WakeUp
 from app.service import snapshots
 from app.service.cluster_clock import ClusterClock
@@ -27,6 +27,8 @@ from app.service.signals import Signal
 from app.service.views import LiveViews
 from app.service.watches import Subscription, Watches
 from app.service.writing import GroupWriter, Outcome, Request, WriterBounds
+
+_SCHEDULER = "scheduling"
 
 SKEW_SECONDS_MIN = 1.0
 """Clocks of machines that are kept in step differ by less."""
@@ -116,6 +118,23 @@ class HistoryRuntime:
     def waiting_writes(self) -> int:
         """How many writes are queued."""
         return self._writer.waiting
+
+    @property
+    def is_busy(self) -> bool:
+        """Whether somebody waits for this history: a client that follows it, or a write."""
+        return self.watches.count_clients() > 0 or self.waiting_writes > 0
+
+    def next_due(self) -> Instant | None:
+        """When something is due in it without a new event, as far as is known here.
+
+        The scheduler's own retries are left out: without a new event they come to the same.
+        """
+        found = [
+            due
+            for name, reconciler in self.leading.items()
+            if name != _SCHEDULER and (due := reconciler.due()) is not None
+        ]
+        return min(found, default=None)
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator["HistoryRuntime"]:

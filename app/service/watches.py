@@ -6,7 +6,8 @@ queue; one that falls behind is cut off and told (Expired), never waited for.
 """
 
 from collections import deque
-from collections.abc import AsyncIterator, Callable, Iterable, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from types import TracebackType
 from typing import TypeVar
 
@@ -256,6 +257,19 @@ class Watches:
             _discard(self._by_reads, subscription.reads, subscription)
         else:
             _discard(self._by_place, subscription.place, subscription)
+
+    @contextmanager
+    def guest(self) -> Iterator[None]:
+        """Count somebody outside who follows by a subscription of ours."""
+        self.guests += 1
+        try:
+            yield
+        finally:
+            self.guests -= 1
+
+    def count_clients(self) -> int:
+        """How many follow it for somebody outside: controllers and other loops are not counted."""
+        return self.guests + sum(len(followers) for followers in self._by_place.values())
 
     def count(self) -> int:
         """How many follow the history."""

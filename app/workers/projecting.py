@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 import anyio
 
 from app.domain.errors import ChainBroken, Expired, LogUnavailable
-from app.domain.log import HistoryInfo, Revision
+from app.domain.log import HistoryId, HistoryInfo, Revision
 from app.domain.log.projection import Projection
 from app.ports import EventLog, ViewStore, WakeUp
 from app.service.folding import FoldingBounds, Projector, parts_of
@@ -97,20 +97,28 @@ async def follow_log(
     views: ViewStore,
     make: Callable[[], Sequence[Projection]],
     bounds: FoldingBounds,
+    idle_seconds: float,
 ) -> None:
     """Materialise a history from its log until cancelled; starts again after a fault.
 
-    A mistake in a fold ends it: the other histories of the process go on.
+    The views are let go when nothing has happened for `idle_seconds`, and folded again from their
+    snapshots when something does. A mistake in a fold ends it: the other histories go on.
     """
+    wanted = [(view.name, view.version) for view in make()]
     while True:
         try:
             async with wake_up.listen(info.id) as listener:
+                while await _is_current(info.id, log, views, wanted):
+                    await listener.wait(POLL_SECONDS)
                 projector = Projector(
                     log=log, views=views, history=info.id, make=make, bounds=bounds
                 )
                 await projector.open()
-                while True:
+                last = anyio.current_time()
+                while anyio.current_time() - last < idle_seconds:
                     count = await projector.step()
+                    if count:
+                        last = anyio.current_time()
                     if count == 0 and not await listener.wait(POLL_SECONDS):
                         await projector.rest()
                     elif 0 < count < bounds.page_max:
@@ -123,3 +131,15 @@ async def follow_log(
         except Exception as mistake:
             _say(info.name, mistake)
             return
+
+
+async def _is_current(
+    history: HistoryId, log: EventLog, views: ViewStore, wanted: Sequence[tuple[str, int]]
+) -> bool:
+    """Whether every view is written up to the end of the log."""
+    head = (await log.head(history)).revision
+    written = {
+        (found.projection, found.version): found.revision
+        for found in await views.checkpoints(history)
+    }
+    return all(written.get(place, 0) == head for place in wanted)

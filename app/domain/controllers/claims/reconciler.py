@@ -201,7 +201,9 @@ class ClaimsReconciler:
             return
         place = (json_tree.text(body, "namespace"), json_tree.text(body, "name"))
         self._going.pop(place, None)
-        acts = tuple(Act(act) for act in json_tree.texts(body, "inputs", "follows"))
+        known = {act.value for act in Act}
+        follows = json_tree.texts(body, "inputs", "follows")
+        acts = tuple(Act(act) for act in follows if act in known)
         if not acts:
             return
         now = json_tree.integer(body, "inputs", "now") or event.stamp.time

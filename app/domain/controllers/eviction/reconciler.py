@@ -189,10 +189,10 @@ class EvictionReconciler:
         uid = json_tree.text(body, "inputs", "uid")
         pod_id = (json_tree.text(body, "namespace"), json_tree.text(body, "name"), uid)
         observed = Revision(event.stamp.observed)
-        if body.get("outcome") == "Cancelled":
+        if json_tree.text(body, "outcome") == "Cancelled":
             self._cancelled.drop(pod_id, observed)
             return
-        if body.get("outcome") in ENDED:
+        if json_tree.text(body, "outcome") in ENDED:
             self._delete_at.pop(pod_id, None)
             self._queue.drop(pod_id, observed)
             self._note_evicted(uid)

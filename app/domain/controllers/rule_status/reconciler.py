@@ -6,6 +6,8 @@ item, so a count that changes for other reasons stays as it is (C6). Every look 
 decision, also one that changes nothing, so that a restart repeats none.
 """
 
+from collections.abc import Iterator
+
 from app.domain.controllers.eviction.reconciler import COMPONENT, ENDED
 from app.domain.controllers.eviction.reconciler import NAME as EVICTION
 from app.domain.controllers.eviction.state import READ, Changes, TaintState
@@ -135,8 +137,8 @@ class RuleStatusReconciler:
             # Parity: the item of ten seconds after a pod's eviction was planned is another one.
             now = Instant(json_tree.integer(body, "inputs", "now") or event.stamp.time)
             self._queue.drop(rule_id, Revision(event.stamp.observed), now)
-        elif body.get("controller") == EVICTION and body.get("outcome") in ENDED:
-            for name, uid in json_tree.get(body, "inputs", "rules") or ():
+        elif body.get("controller") == EVICTION and json_tree.text(body, "outcome") in ENDED:
+            for name, uid in _rules_of(body):
                 rule = self._state.rules.get(name)
                 if rule is None or rule.uid != uid:
                     continue
@@ -228,3 +230,11 @@ def _wait(tree: JsonObject, generation: int, now: Instant) -> int:
     except TimestampError:
         return 0
     return max(0, since + INTERVAL - now)
+
+
+def _rules_of(decision: JsonObject) -> Iterator[_RuleId]:
+    """The rules for which a pod was evicted; an entry that is no pair of texts is passed over."""
+    entries = json_tree.get(decision, "inputs", "rules")
+    for entry in entries if isinstance(entries, list) else ():
+        if isinstance(entry, list) and [type(part) for part in entry] == [str, str]:
+            yield entry[0], entry[1]

@@ -67,19 +67,42 @@ def record(attempt: Attempt, *, claims_at: Instant | None, bind_at: Instant) -> 
 
 
 def read(inputs: JsonView) -> Assumed:
-    """The other way round; `inputs` are those of the decision."""
+    """The other way round; `inputs` are those of the decision.
+
+    A decision of another program may say what does not fit together: nothing is assumed then.
+    """
     body = json_tree.mapping(inputs, "assumed")
-    extended = body.get("extended")
+    claims, allocations = _claims_of(body), json_tree.objects(body, "allocations")
+    extended = _extended_of(json_tree.mapping(body, "extended"))
+    wanted = sum(is_fresh for _, _, is_fresh in claims) + (extended is not None)
+    is_whole = wanted == len(allocations)
     return Assumed(
         number=json_tree.integer(inputs, "attempt") or 1,
-        claims=tuple((name, uid, fresh) for name, uid, fresh in body["claims"]),
-        allocations=tuple(json_tree.objects(body, "allocations")),
-        extended=None
-        if extended is None
-        else ExtendedClaim(tree=extended["tree"], mappings=tuple(extended["mappings"])),
+        claims=claims if is_whole else (),
+        allocations=tuple(allocations) if is_whole else (),
+        extended=extended if is_whole else None,
         claims_at=_instant(body, "claimsAt"),
         bind_at=_instant(body, "bindAt") or Instant(0),
     )
+
+
+_CLAIM = [str, str, bool]
+
+
+def _claims_of(body: JsonView) -> tuple[tuple[str, str, bool], ...]:
+    rows = json_tree.get(body, "claims")
+    return tuple(
+        (row[0], row[1], row[2])
+        for row in (rows if isinstance(rows, list) else ())
+        if isinstance(row, list) and [type(part) for part in row] == _CLAIM
+    )
+
+
+def _extended_of(body: JsonView) -> ExtendedClaim | None:
+    tree = body.get("tree")
+    if not isinstance(tree, dict):
+        return None
+    return ExtendedClaim(tree=tree, mappings=tuple(json_tree.objects(body, "mappings")))
 
 
 def _instant(body: JsonView, name: str) -> Instant | None:

@@ -83,9 +83,12 @@ def plan_of(
 
 
 def read(inputs: JsonView) -> Iterator[QuietAttempt]:
-    """The attempts of a recorded decision."""
+    """The attempts of a recorded decision; a row that is none is passed over."""
     for group in json_tree.objects(inputs, "attempts"):
-        for row in group.get("pods") or ():
+        rows = group.get("pods")
+        for row in rows if isinstance(rows, list) else ():
+            if not _is_attempt(row):
+                continue
             namespace, name, uid, start, assumed, number = row
             yield QuietAttempt(
                 namespace=namespace,
@@ -97,6 +100,13 @@ def read(inputs: JsonView) -> Iterator[QuietAttempt]:
                 assumed=assumed,
                 number=number,
             )
+
+
+_ATTEMPT = [str, str, str, int, int, int]
+
+
+def _is_attempt(row: object) -> bool:
+    return isinstance(row, list) and [type(part) for part in row] == _ATTEMPT
 
 
 def places_of(plan: Plan) -> list[tuple[str, str]]:

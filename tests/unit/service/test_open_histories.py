@@ -1,0 +1,123 @@
+"""Histories that nobody uses are closed; those that are used, or have something due, are open."""
+
+import anyio
+import pytest
+
+from app.adapters.memory import MemoryStore
+from app.domain.errors import LogUnavailable
+from app.domain.log import Actor, ObjectKey
+from app.domain.objects.commands import CreateObject
+from app.domain.values.timestamps import SECOND, Instant
+from tests.api.serving import CONFIG_MAPS, config_map, serving
+
+HISTORIES = "/redra/v1/histories"
+
+
+def names(server):
+    return [runtime.info.name for runtime in server.histories.open_runtimes()]
+
+
+async def closed(server, idle_seconds=0.0, kept=("default",)):
+    # The first look sees what was stored since the history was opened.
+    await server.histories.close_idle(1e9)
+    return await server.histories.close_idle(idle_seconds, kept=kept)
+
+
+async def test_history_that_nobody_uses_is_closed_and_opened_where_it_ended():
+    async with serving() as server:
+        await server.histories.create_cluster("night")
+        await server.post(f"/h/night{CONFIG_MAPS}", config_map("one"))
+        assert names(server) == ["default", "night"]
+        assert await closed(server, idle_seconds=3_600) == []
+        assert await closed(server) == ["night"]
+        assert names(server) == ["default"]
+        await server.post(f"/h/night{CONFIG_MAPS}", config_map("two"))
+        listed = await server.get(f"/h/night{CONFIG_MAPS}")
+        assert [item["metadata"]["name"] for item in listed["items"]] == ["one", "two"]
+
+
+async def test_looking_at_the_list_of_histories_opens_none():
+    store = MemoryStore()
+    async with serving(store=store) as server:
+        await server.histories.create_cluster("night")
+    async with serving(store=store) as server:
+        listed = {item["name"]: item for item in (await server.get(HISTORIES))["items"]}
+        assert listed["night"]["revision"] > 0
+        await server.get(f"{HISTORIES}/night")
+        assert names(server) == []
+
+
+@pytest.mark.parametrize(
+    "path", [f"/h/night{CONFIG_MAPS}?watch=1", f"{HISTORIES}/night/events?follow=1"]
+)
+async def test_history_that_a_client_follows_stays_open(path):
+    async with serving() as server:
+        await server.histories.create_cluster("night")
+        async with server.watch(path):
+            with anyio.fail_after(20):
+                night = await server.histories.open("night")
+                while not night.watches.count_clients():
+                    await anyio.lowlevel.checkpoint()
+            assert await closed(server) == []
+        with anyio.fail_after(20):
+            while night.watches.count_clients():
+                await anyio.lowlevel.checkpoint()
+        assert await closed(server) == ["night"]
+
+
+async def test_history_in_which_something_is_stored_stays_open():
+    async with serving() as server:
+        night = await server.histories.create_cluster("night")
+        await server.histories.close_idle(1e9)
+        key = ObjectKey("", "configmaps", "default", "m")
+        command = CreateObject(key=key, version="v1", tree=config_map("m"))
+        await night.submit(command, actor=Actor(user="a controller"))
+        assert await server.histories.close_idle(0.0, kept=("default",)) == []
+        assert await server.histories.close_idle(0.0, kept=("default",)) == ["night"]
+
+
+async def test_write_to_a_history_that_was_closed_meanwhile_is_refused():
+    async with serving() as server:
+        night = await server.histories.create_cluster("night")
+        await server.histories.close("night")
+        key = ObjectKey("", "configmaps", "default", "m")
+        command = CreateObject(key=key, version="v1", tree=config_map("m"))
+        with anyio.fail_after(20), pytest.raises(LogUnavailable):
+            await night.submit(command, actor=Actor(user="u"))
+
+
+class _Due:
+    """A controller with something due."""
+
+    def __init__(self, due):
+        self._due = due
+
+    def due(self):
+        return self._due
+
+
+async def test_history_is_opened_when_something_becomes_due_in_it():
+    async with serving() as server:
+        night = await server.histories.create_cluster("night")
+        now = night.clock.now()
+        night.leading["eviction"] = _Due(Instant(now - SECOND))
+        night.leading["scheduling"] = _Due(Instant(0))
+        assert await closed(server) == ["night"]
+        assert await server.histories.open_due() == ["night"]
+        again = await server.histories.open("night")
+        again.leading["eviction"] = _Due(Instant(now + 3_600 * SECOND))
+        assert await closed(server) == ["night"]
+        assert await server.histories.open_due() == []
+
+
+async def test_live_histories_that_others_write_to_are_opened():
+    store = MemoryStore()
+    async with serving(store=store) as other:
+        await other.histories.create_cluster("night")
+        await other.histories.create_cluster("recorded", settings={"recorded": True})
+        async with serving(store=store) as server:
+            assert await server.histories.open_active(0.0) == []
+            assert await server.histories.open_active(3_600, ("other",)) == []
+            assert set(await server.histories.open_active(3_600)) == {"default", "night"}
+            await other.histories.create_cluster("later")
+            assert await server.histories.open_active(3_600) == ["later"]

@@ -1,0 +1,32 @@
+"""Each start of a process has a name of its own in leases."""
+
+import os
+import socket
+
+import anyio
+
+from app.bootstrap import serving, stores
+from app.bootstrap.histories import open_histories
+from app.settings import Settings
+
+
+async def test_holder_differs_between_starts_with_one_host_and_number(monkeypatch):
+    holders = []
+
+    async def note(_runtime, setting):
+        holders.append(setting.holder)
+
+    monkeypatch.setattr(serving.supervisor, "run", note)
+    monkeypatch.setattr(socket, "gethostname", lambda: "host")
+    monkeypatch.setattr(os, "getpid", lambda: 1)
+    settings = Settings()
+    for count in (1, 2):
+        store = stores.memory_store()
+        async with open_histories(store, settings) as histories:
+            serving.supervise(histories, store, settings, with_projector=False)
+            await histories.create_cluster("default")
+            with anyio.fail_after(20):
+                while len(holders) < count:
+                    await anyio.lowlevel.checkpoint()
+    assert len(set(holders)) == 2
+    assert all(holder.startswith("host-") for holder in holders)
