@@ -7,11 +7,30 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 
+LITERAL = ("capacity", "claims", "cluster", "constraints", "results", "scenarios", "search")
+
 JUDGES = {
     # Whether an allocation is right; asked by `redra allocate --check` and by tests.
     "app/domain/allocation/checking": (
         "app.domain.allocation.checking",
         "app.domain.values.json_tree",
+    ),
+    # What must hold of claims, devices and pods at any revision; asked by verification and import.
+    "app/service/invariants": (
+        "app.service.invariants",
+        "app.domain.log",
+        "app.domain.values.json_tree",
+        "app.domain.values.timestamps",
+    ),
+    # The second allocator, written from the specification. It shares the two languages that have
+    # oracles of their own, quantities and CEL, and what switches are called.
+    "tests/worlds/literal_*.py": (
+        *(f"tests.worlds.literal_{part}" for part in LITERAL),
+        "app.domain.cel",
+        "app.domain.values.quantity",
+        "app.domain.allocation.Features",
+        "app.domain.allocation.Quirks",
+        "app.domain.allocation.Variant",
     ),
     # Whether a history is sound after each event, and at rest; of simulated worlds and of crashes.
     "tests/simulation/plain_state.py": (
@@ -29,14 +48,17 @@ JUDGES = {
     # Whether the log of a story with kills is whole, and nothing in it was done twice.
     "tests/crash/judging.py": ("app.domain.log.Event", "tests.simulation.soundness"),
 }
-"""Folder or module of each judge, and the only modules of ours that it may import."""
+"""Folder or modules of each judge, and the only modules of ours that it may import."""
 
 OURS = ("app", "projections", "tests", "bench")
 
 
 def modules(place: str) -> list[Path]:
-    path = ROOT / place
-    return sorted(path.rglob("*.py")) if path.is_dir() else [path]
+    return sorted(
+        module
+        for path in ROOT.glob(place)
+        for module in (path.rglob("*.py") if path.is_dir() else [path])
+    )
 
 
 def imported(path: Path) -> set[str]:
