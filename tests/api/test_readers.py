@@ -182,6 +182,10 @@ SEEN = {
 }
 
 
+CHANGES = ("/copy", "/rename")
+"""Paths that change which histories there are; nothing is read there."""
+
+
 def found_in(text):
     return {name for name in NAMES if name in text}
 
@@ -212,7 +216,7 @@ async def test_every_path_and_view_is_in_the_table():
         index = (await server.get("/redra/v1", **headers("root")))["paths"]
         below = "/redra/v1/histories/{history}"
         parts |= {path.removeprefix(below) for path in index if path.startswith(below)}
-        parts.discard("/views/{view}")
+        parts -= {"/views/{view}", *CHANGES}
         assert parts == {part.partition("?")[0] for part in SEEN}
 
 
@@ -277,6 +281,21 @@ async def test_role_of_the_page_opens_all_pages_and_no_secret():
             answer = await server.raw("GET", f"{ONE}{part}", **headers("ann"))
             assert answer.status_code == 200, (part, answer.text)
             assert not found_in(answer.text) & {"s-lab", "s-other", VALUE}
+
+
+@pytest.mark.parametrize("reader", USERS)
+async def test_who_may_not_make_histories_changes_none(reader):
+    async with filled() as server:
+        for part in CHANGES:
+            body = {"name": f"of-{reader}"}
+            for history in (ONE, DEFAULT):
+                found = await server.raw("POST", f"{history}{part}", body, **headers(reader))
+                # ann may make histories, not read the default one; and that one keeps its name.
+                refused = 409 if (reader, history, part) == ("ann", DEFAULT, "/rename") else 403
+                assert found.status_code == refused, (history, part, found.text)
+        assert (await server.raw("DELETE", ONE, **headers(reader))).status_code == 403
+        names = await server.get("/redra/v1/histories", **headers("root"))
+        assert [item["name"] for item in names["items"]] == ["default", "one"]
 
 
 async def test_limit_counts_what_the_reader_sees():
