@@ -4,7 +4,15 @@ from collections.abc import Iterable, Iterator
 
 from app.domain.log import ObjectKey
 from app.service.invariants import amounts, nodes
-from app.service.invariants.cluster import CLAIM_FINALIZER, Cell, CellKind, Cluster, Fit
+from app.service.invariants.cluster import (
+    CLAIM,
+    CLAIM_FINALIZER,
+    DEVICE,
+    POD,
+    Cell,
+    Cluster,
+    Fit,
+)
 from app.service.invariants.holdings import Held, draws
 from app.service.invariants.stock import DeviceId, PoolId
 from app.service.invariants.violations import Finding, Kind, Place
@@ -18,15 +26,11 @@ Broken = Iterator[tuple[Place, Finding]]
 def judge(cluster: Cluster, cell: Cell, *, is_listed: bool) -> dict[Place, Finding]:
     """What is broken in the cell. `is_listed` tells that it was found as it is."""
     kind, subject = cell
-    match kind:
-        case CellKind.CLAIM:
-            return dict(_claim(cluster, subject))
-        case CellKind.POD:
-            return dict(_pod(cluster, subject, is_listed=is_listed))
-        case CellKind.DEVICE:
-            return dict(_device(cluster, subject))
-        case CellKind.POOL:
-            return dict(_pool(cluster, subject))
+    if kind == CLAIM:
+        return dict(_claim(cluster, subject))
+    if kind == POD:
+        return dict(_pod(cluster, subject, is_listed=is_listed))
+    return dict(_device(cluster, subject) if kind == DEVICE else _pool(cluster, subject))
 
 
 def _device(cluster: Cluster, device: DeviceId) -> Broken:

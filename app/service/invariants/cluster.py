@@ -3,7 +3,6 @@
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from enum import Enum
 from typing import Any
 
 from app.domain.log import Event, EventType, ObjectKey, Revision
@@ -40,16 +39,10 @@ LOSSES = frozenset(
 """What a recording may lack of an object so that a rule cannot be judged by it."""
 
 
-class CellKind(Enum):
-    """What is judged as a whole."""
+DEVICE, POOL, CLAIM, POD = "device", "pool", "claim", "pod"
+"""What is judged as a whole. Plain texts: hashing a member of an enumeration costs more."""
 
-    DEVICE = "device"
-    POOL = "pool"
-    CLAIM = "claim"
-    POD = "pod"
-
-
-Cell = tuple[CellKind, Any]
+Cell = tuple[str, Any]
 
 
 @dataclass(slots=True, kw_only=True)
@@ -94,7 +87,11 @@ class Fit:
 
 
 class Cluster:
-    """Takes events in; `dirty` are the cells that have to be judged again."""
+    """Takes events in; `dirty` are the cells that have to be judged again.
+
+    Most events leave everything as it must be, so a cell is dirty only when something in it may be
+    broken, or is one of `open`, those in which something was broken when they were last judged.
+    """
 
     def __init__(self, switches: Switches) -> None:
         self.switches = switches
@@ -105,12 +102,14 @@ class Cluster:
         self.has_seen_pods = False
         self.labels: dict[str, Mapping[str, Any]] = {}
         self.users: dict[ObjectKey, set[ObjectKey]] = defaultdict(set)
-        self.reservers: dict[ObjectKey, set[ObjectKey]] = defaultdict(set)
+        self.reservers: dict[tuple[str, str], set[ObjectKey]] = {}
+        self._uids: dict[tuple[str, str], str] = {}
         self.causes: dict[ObjectKey, Cause] = {}
         self.written: dict[ObjectKey, Revision] = {}
         self.lossy: set[ObjectKey] = set()
         self.fits: dict[ObjectKey, dict[ObjectKey, Fit]] = {}
         self.dirty: set[Cell] = set()
+        self.open: dict[Cell, Any] = {}
         self._patch_uids: dict[ObjectKey, str] = {}
         self._takers: Mapping[tuple[str, str], Callable[[Event], None]] = {
             (GROUP, "resourceclaims"): self._take_claim,
@@ -181,8 +180,8 @@ class Cluster:
             self.holdings.forget(pool)
             held = self.holdings.in_pool(pool)
             if held:
-                self.dirty.add((CellKind.POOL, pool))
-                self.dirty.update((CellKind.DEVICE, device) for device in held)
+                self.dirty.add((POOL, pool))
+                self.dirty.update((DEVICE, device) for device in held)
 
     def _take_node(self, event: Event) -> None:
         if event.type is EventType.OBJECT_DELETED:
@@ -222,6 +221,19 @@ class Cluster:
         if now is not None and CLAIM_FINALIZER in claim.metadata.finalizers:
             known.was_protected = True
         self._note_claim(key, before, claim)
+        if self._is_odd(key, known):
+            self.dirty.add((CLAIM, key))
+
+    def _is_odd(self, key: ObjectKey, known: KnownClaim) -> bool:
+        """Whether some rule about the claim, or the pods that it is reserved for, may be broken."""
+        claim = known.claim
+        reserved = claim.status.reserved_for
+        if claim.status.allocation is None:
+            return bool(reserved)
+        if known.placed or CLAIM_FINALIZER not in claim.metadata.finalizers or len(reserved) > 1:
+            return True
+        uids = self._uids
+        return any(uids.get((key.namespace, each.name)) != each.uid for each in reserved)
 
     def _placed(
         self, event: Event, known: KnownClaim, *, is_exchange: bool
@@ -252,28 +264,37 @@ class Cluster:
     def _note_claim(self, key: ObjectKey, before: Claim | None, after: Claim | None) -> None:
         """Keep what follows from a claim that was written or deleted."""
         dirty = self.dirty
-        dirty.add((CellKind.CLAIM, key))
-        users = self.users.get(key)
-        if users:
-            dirty.update((CellKind.POD, pod) for pod in users)
+        if self.open and (CLAIM, key) in self.open:
+            dirty.add((CLAIM, key))
+        for pod in self.users.get(key, ()):
+            if self.pods[pod].node:
+                dirty.add((POD, pod))
         held = before.status.allocation if before is not None else None
         now = after.status.allocation if after is not None else None
         if held != now or key in self.causes:
-            devices: set[DeviceId] = set()
+            devices: list[DeviceId] = []
             if held is not None:
-                devices.update(self.holdings.release(key, held.devices.results))
+                devices += self.holdings.release(key, held.devices.results)
             if now is not None:
-                devices.update(self.holdings.hold(key, now.devices.results))
+                devices += self.holdings.hold(key, now.devices.results)
             for device in devices:
-                dirty.add((CellKind.DEVICE, device))
-                dirty.add((CellKind.POOL, device[:2]))
+                self._note_device(device)
         reserved = before.status.reserved_for if before is not None else ()
         reserving = after.status.reserved_for if after is not None else ()
         if reserved != reserving:
             for consumer in reserved:
-                self.reservers[ObjectKey("", "pods", key.namespace, consumer.name)].discard(key)
+                self.reservers[key.namespace, consumer.name].discard(key)
             for consumer in reserving:
-                self.reservers[ObjectKey("", "pods", key.namespace, consumer.name)].add(key)
+                self.reservers.setdefault((key.namespace, consumer.name), set()).add(key)
+
+    def _note_device(self, device: DeviceId) -> None:
+        """A device was taken or given back: judge it, and its pool, where that may matter."""
+        if self.holdings.is_shared(device) or (self.open and (DEVICE, device) in self.open):
+            self.dirty.add((DEVICE, device))
+        pool_id = device[:2]
+        pool = self.stock.pools.get(pool_id)
+        if (pool is not None and pool.limits) or (self.open and (POOL, pool_id) in self.open):
+            self.dirty.add((POOL, pool_id))
 
     def _take_pod(self, event: Event) -> None:
         self.has_seen_pods = True
@@ -294,9 +315,8 @@ class Cluster:
             if is_new or old is None
             else old.came_bound
         )
-        known = KnownPod(
-            uid=event.uid, pod=pod, claims=tuple(_claims(key, pod)), came_bound=came_bound
-        )
+        claims = old.claims if old is not None and _names_same(old.pod, pod) else _claims(key, pod)
+        known = KnownPod(uid=event.uid, pod=pod, claims=claims, came_bound=came_bound)
         self.pods[key] = known
         self._note_pod(key, old, known)
 
@@ -304,16 +324,28 @@ class Cluster:
         """Keep what follows from a pod that was written or deleted."""
         before = () if old is None else old.claims
         claims = () if known is None else known.claims
-        if before or claims:
-            self.dirty.add((CellKind.POD, key))
-        if before != claims:
+        node = "" if known is None else known.node
+        was, now = old.uid if old is not None else "", known.uid if known is not None else ""
+        if node:
+            is_other = before is not claims or was != now or old is None or node != old.node
+            if claims and (is_other or (known is not None and known.came_bound)):
+                self.dirty.add((POD, key))
+        elif key in self.fits:
+            self.dirty.add((POD, key))
+        if self.open and (POD, key) in self.open:
+            self.dirty.add((POD, key))
+        if before is not claims and before != claims:
             for claim in before:
                 self.users[claim].discard(key)
             for claim in claims:
                 self.users[claim].add(key)
-        was, now = old.uid if old is not None else "", known.uid if known is not None else ""
-        if was != now:
-            self.dirty.update((CellKind.CLAIM, claim) for claim in self.reservers.get(key, ()))
+        if was != now or known is None:
+            place = key.namespace, key.name
+            if known is None:
+                self._uids.pop(place, None)
+            else:
+                self._uids[place] = now
+            self.dirty.update((CLAIM, claim) for claim in self.reservers.get(place, ()))
 
 
 def _is_same(uid: str, other: str) -> bool:
@@ -321,14 +353,27 @@ def _is_same(uid: str, other: str) -> bool:
     return uid == other or not uid or not other
 
 
-def _claims(key: ObjectKey, pod: Pod) -> Iterable[ObjectKey]:
+def _names_same(one: Pod, other: Pod) -> bool:
+    """Whether both states of a pod name the same claims."""
+    left, right = one.status, other.status
+    return (
+        one.spec.resource_claims == other.spec.resource_claims
+        and left.resource_claim_statuses == right.resource_claim_statuses
+        and left.extended_resource_claim_status == right.extended_resource_claim_status
+    )
+
+
+def _claims(key: ObjectKey, pod: Pod) -> tuple[ObjectKey, ...]:
     """The claims that a pod names, as far as they have been made."""
     status = pod.status
+    extended = status.extended_resource_claim_status.resource_claim_name
+    if not pod.spec.resource_claims and not extended:
+        return ()
     made = {each.name: each.resource_claim_name for each in status.resource_claim_statuses}
     names = {
         each.resource_claim_name or made.get(each.name, "") for each in pod.spec.resource_claims
     }
-    names.add(status.extended_resource_claim_status.resource_claim_name)
-    return (
+    names.add(extended)
+    return tuple(
         ObjectKey(GROUP, "resourceclaims", key.namespace, name) for name in sorted(names) if name
     )

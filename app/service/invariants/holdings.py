@@ -55,6 +55,10 @@ class Holdings:
                 self._draw(device, -1)
             yield device
 
+    def is_shared(self, device: DeviceId) -> bool:
+        """Whether several results hold the device, or capacity of it is consumed."""
+        return len(self._holders.get(device, ())) > 1 or device in self._consumed
+
     def of(self, device: DeviceId) -> list[Held]:
         """Who holds the device."""
         return self._holders.get(device, [])

@@ -55,6 +55,7 @@ class InvariantWatch:
     def __init__(self, switches: Switches = Switches()) -> None:
         self._cluster = Cluster(switches)
         self._open: dict[Cell, dict[Place, _Open]] = {}
+        self._cluster.open = self._open
         self._ended: list[Violation] = []
         self._last = Moment(revision=Revision(0), time=Instant(0))
         self._time = Instant(0)
@@ -81,6 +82,8 @@ class InvariantWatch:
         elif cluster.dirty:
             self._last = Moment(revision=event.revision, time=event.stamp.time)
             self._judge(is_listed=False)
+        elif cluster.causes:
+            cluster.causes.clear()
 
     def violations(self) -> list[Violation]:
         """Everything that was broken so far, and what still is, in the order of its beginning.
