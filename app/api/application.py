@@ -37,6 +37,7 @@ from app.api.timelines import Timeline, open_timeline
 from app.api.versions import version_document
 from app.api.watching import WatchBounds, Watching
 from app.domain.errors import RedraError
+from app.domain.objects import rejections
 from app.domain.objects.custom import definitions
 from app.domain.objects.profile import Profile
 from app.domain.objects.registry import Kind
@@ -159,19 +160,24 @@ class Application:
         customs = tuple(definitions.all_kinds(timeline.views.objects))
         path = place.path.rstrip("/") or "/"
         found: Answer | None = None
-        if request.method not in ("GET", "HEAD"):
-            return status.page_not_found()
+        documents = discovery.of_profile(profile, customs)
         if path == "/version":
             found = Answer(encode(version_document(profile)))
         elif path.startswith("/openapi/"):
             found = self._openapi_of(profile, customs).answer(request, path, place.prefix)
         elif path.startswith("/api"):
-            found = discovery.of_profile(profile, customs).answer(request, path)
+            found = documents.answer(request, path)
+            if found is None and documents.knows_beginning(path):
+                raise rejections.unknown_resource()
         elif path == "/":
             found = Answer(encode({"paths": _PATHS}))
         elif path in ("/healthz", "/livez", "/readyz"):
             found = Answer(b"ok", content_type=TEXT)
-        return found if found is not None else status.page_not_found()
+        if found is None:
+            return status.page_not_found()
+        if request.method not in ("GET", "HEAD"):
+            raise rejections.not_allowed()
+        return found
 
     def _openapi_of(self, profile: Profile, customs: tuple[Kind, ...]) -> Openapi:
         """The documents of a profile; those of custom kinds share all others with it."""

@@ -72,7 +72,9 @@ def patch_type(request: Request, *, is_custom: bool = False) -> PatchType:
     """
     found = _PATCHES.get(media_type(request))
     if found is None or (is_custom and found is PatchType.STRATEGIC):
-        offered = [name for name in _PATCHES if not is_custom or name != PatchType.STRATEGIC.value]
+        if found is None:
+            raise UnsupportedMediaType("415: Unsupported Media Type", is_generic=True)
+        offered = [name for name in _PATCHES if name != PatchType.STRATEGIC.value]
         listed = ", ".join(offered)
         raise UnsupportedMediaType(
             "the body of the request was in an unknown format - accepted media types include: "

@@ -119,6 +119,13 @@ class Discovery:
                 return _plain(request, self._resource_list(parts[1], parts[2]))
         return None
 
+    def knows_beginning(self, path: str) -> bool:
+        """Whether a path goes on below something served, like another version of a group."""
+        parts = path.split("/")[1:]
+        if parts[0] == "api":
+            return len(parts) > 1
+        return parts[0] == "apis" and len(parts) > 2 and parts[1] in self.groups
+
     def _document(self, groups: dict[str, dict[str, list[Kind]]]) -> tuple[bytes, str]:
         items = []
         for group, versions in groups.items():

@@ -28,11 +28,15 @@ class Encoding(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Form:
-    """The chosen representation. `version` is that of the meta group for tables and metadata."""
+    """The chosen representation. `version` is that of the meta group for tables and metadata.
+
+    `of` is empty, "object" or "list": metadata are asked for as those of one or of many.
+    """
 
     shape: Shape = Shape.OBJECT
     encoding: Encoding = Encoding.JSON
     version: str = "v1"
+    of: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,7 +53,11 @@ class MediaRange:
 
 PLAIN = Form()
 
-_JSON_RANGES = frozenset({"application/json", "*/*", "application/*"})
+_JSON_RANGES = frozenset({"application/json", "*/*"})
+_SERVED = (*_JSON_RANGES, "application/yaml")
+_NOT_ACCEPTABLE = (
+    "406: Not Acceptable\n\nAvailable representations: application/json, application/yaml"
+)
 _META_VERSIONS = ("v1", "v1beta1")
 
 
@@ -77,9 +85,24 @@ def choose(accept: str) -> Form:
         form = _form(alternative)
         if form is not None:
             return form
-    raise NotAcceptable(
-        "only the following media types are accepted: application/json, application/yaml"
-    )
+    if any(alternative.type in _SERVED for alternative in parse(accept)):
+        raise NotAcceptable(
+            "only the following media types are accepted: application/json, application/yaml"
+        )
+    raise NotAcceptable(_NOT_ACCEPTABLE, is_generic=True)
+
+
+def check_of(form: Form, *, is_list: bool, kind: str) -> None:
+    """Raise NotAcceptable for metadata of one where there are many, or of many for one."""
+    if form.of == "object" and is_list:
+        raise NotAcceptable(
+            f"you requested PartialObjectMetadata, but the requested object is a list ({kind}List)"
+        )
+    if form.of == "list" and not is_list:
+        raise NotAcceptable(
+            "you requested PartialObjectMetadataList, but the requested object is not a list "
+            f"({kind})"
+        )
 
 
 @lru_cache(maxsize=64)
@@ -123,5 +146,6 @@ def _form(alternative: MediaRange) -> Form | None:
     if wanted == "Table":
         return Form(shape=Shape.TABLE, encoding=encoding, version=version)
     if wanted in ("PartialObjectMetadata", "PartialObjectMetadataList"):
-        return Form(shape=Shape.METADATA, encoding=encoding, version=version)
+        of = "list" if wanted.endswith("List") else "object"
+        return Form(shape=Shape.METADATA, encoding=encoding, version=version, of=of)
     return None

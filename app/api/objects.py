@@ -103,6 +103,7 @@ class Objects:
         if event is None:
             raise calls.object_not_found(call)
         target = call.target(form)
+        negotiation.check_of(form, is_list=False, kind=call.kind.kind)
         if form is PLAIN and target.serves(event):
             return Answer(event.body)
         now = call.timeline.now
@@ -111,6 +112,7 @@ class Objects:
 
     async def _list(self, call: Call) -> Answer:
         form = negotiation.choose(call.request.header(b"accept"))
+        negotiation.check_of(form, is_list=True, kind=call.kind.kind)
         options = parameters.list_options(call.request)
         body = await self._lists.read(
             call.timeline, call.target(form), _selection(call, options), options

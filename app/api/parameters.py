@@ -1,5 +1,6 @@
 """Query parameters of requests, read and checked once. Parity: api-surface.md 5 and 6."""
 
+import json
 from dataclasses import dataclass, replace
 
 from app.api.messages import Request
@@ -9,6 +10,8 @@ from app.domain.values import json_tree
 from app.domain.values.json_tree import JsonObject
 
 MANAGER_LENGTH_MAX = 128
+
+_WITH_CONTINUE = "resourceVersionMatch is forbidden when continue is provided"
 
 _VALIDATIONS = {"": FieldValidation.WARN} | {mode.value: mode for mode in FieldValidation}
 
@@ -50,7 +53,8 @@ def parse_revision(text: str) -> int:
         return 0
     if not text.isascii() or not text.isdigit() or len(text) > 18:
         raise BadRequest(
-            f'invalid resource version: strconv.ParseUint: parsing "{text[:64]}": invalid syntax'
+            f'invalid resource version: resourceVersion: Invalid value: "{text[:64]}": '
+            f'strconv.ParseUint: parsing "{text[:64]}": invalid syntax'
         )
     return int(text)
 
@@ -66,11 +70,13 @@ def list_options(request: Request) -> ListOptions:
     if not query:
         return ListOptions()
     initial = request.flag("sendInitialEvents") if "sendInitialEvents" in query else None
-    timeout = _number(request, "timeoutSeconds")
+    timeout = _number(request, "timeoutSeconds", signed=True)
+    # Parity: fewer than no seconds mean none in particular.
+    timeout = timeout if timeout is None or timeout > 0 else None
     options = ListOptions(
         label_selector=request.parameter("labelSelector"),
         field_selector=request.parameter("fieldSelector"),
-        limit=_number(request, "limit") or 0,
+        limit=max(0, _number(request, "limit", signed=True) or 0),
         continue_token=request.parameter("continue"),
         resource_version=request.parameter("resourceVersion"),
         resource_version_match=request.parameter("resourceVersionMatch"),
@@ -92,11 +98,11 @@ def write_options(request: Request, *, patch: PatchType | None, action: str) -> 
         return _PLAIN
     causes: list[Cause] = []
     dry_run = query.get("dryRun", [])
-    causes.extend(_unsupported("dryRun", value, ["All"]) for value in dry_run if value != "All")
+    causes.extend(_dry_run_causes(dry_run))
     validation = request.parameter("fieldValidation")
     mode = _VALIDATIONS.get(validation)
     if mode is None:
-        allowed = ["Ignore", "Strict", "Warn"]
+        allowed = ["", "Ignore", "Strict", "Warn"]
         causes.append(_unsupported("fieldValidation", validation, allowed))
     manager = request.parameter("fieldManager")
     causes.extend(_manager_causes(manager))
@@ -129,7 +135,7 @@ def delete_options(request: Request, body: JsonObject | None) -> tuple[DeleteOpt
         policy = request.parameter("propagationPolicy")
         orphan = request.flag("orphanDependents") if "orphanDependents" in request.query else None
         dry_run = request.query.get("dryRun", [])
-    causes = [_unsupported("dryRun", value, ["All"]) for value in dry_run if value != "All"]
+    causes = _dry_run_causes(dry_run)
     known = [mode.value for mode in (Propagation.FOREGROUND, Propagation.BACKGROUND)]
     known.append(Propagation.ORPHAN.value)
     if policy and policy not in known:
@@ -170,7 +176,7 @@ def _number(request: Request, name: str, *, signed: bool = False) -> int | None:
         return None
     digits = text[1:] if signed and text.startswith("-") else text
     if not digits.isascii() or not digits.isdigit() or len(digits) > 18:
-        raise BadRequest(f'{name}: strconv.ParseInt: parsing "{text[:64]}": invalid syntax')
+        raise BadRequest(f'strconv.ParseInt: parsing "{text[:64]}": invalid syntax')
     return int(text)
 
 
@@ -194,31 +200,31 @@ def _check_match(options: ListOptions) -> None:
                     "sendInitialEvents requires setting resourceVersionMatch to NotOlderThan",
                 )
             )
+            if match:
+                causes.append(_unsupported("resourceVersionMatch", match, ["NotOlderThan"]))
+        if options.continue_token:
+            causes.append(_forbidden("resourceVersionMatch", _WITH_CONTINUE))
     elif options.send_initial_events is not None:
         causes.append(_forbidden("sendInitialEvents", "sendInitialEvents is forbidden for list"))
     elif match not in ("Exact", "NotOlderThan"):
         causes.append(_unsupported("resourceVersionMatch", match, ["Exact", "NotOlderThan", ""]))
-    elif not options.resource_version:
-        causes.append(
-            _forbidden(
-                "resourceVersionMatch",
-                "resourceVersionMatch is forbidden unless resourceVersion is provided",
+    else:
+        if not options.resource_version:
+            causes.append(
+                _forbidden(
+                    "resourceVersionMatch",
+                    "resourceVersionMatch is forbidden unless resourceVersion is provided",
+                )
             )
-        )
-    elif options.continue_token:
-        causes.append(
-            _forbidden(
-                "resourceVersionMatch",
-                "resourceVersionMatch is forbidden when continue is provided",
+        if options.continue_token:
+            causes.append(_forbidden("resourceVersionMatch", _WITH_CONTINUE))
+        if match == "Exact" and options.resource_version == "0":
+            causes.append(
+                _forbidden(
+                    "resourceVersionMatch",
+                    'resourceVersionMatch "exact" is forbidden for resourceVersion "0"',
+                )
             )
-        )
-    elif match == "Exact" and options.resource_version == "0":
-        causes.append(
-            _forbidden(
-                "resourceVersionMatch",
-                'resourceVersionMatch "Exact" is forbidden for resourceVersion "0"',
-            )
-        )
     if causes:
         raise _invalid("ListOptions", causes)
 
@@ -228,10 +234,23 @@ def _manager_causes(manager: str) -> list[Cause]:
     if len(manager) > MANAGER_LENGTH_MAX:
         text = f"Too long: may not be more than {MANAGER_LENGTH_MAX} bytes"
         causes.append(Cause(reason="FieldValueTooLong", message=text, field="fieldManager"))
-    if not manager.isprintable():
-        text = f"Invalid value: {manager[:64]!r}: should only contain printable characters"
-        causes.append(Cause(reason="FieldValueInvalid", message=text, field="fieldManager"))
+    for position, character in enumerate(manager):
+        if not character.isprintable():
+            shown = json.dumps(manager[:64], ensure_ascii=False)
+            where = f"invalid character U+{ord(character):04X} (at position {position})"
+            text = f"Invalid value: {shown}: {where}"
+            causes.append(Cause(reason="FieldValueInvalid", message=text, field="fieldManager"))
+            break
     return causes
+
+
+def _dry_run_causes(values: list[str]) -> list[Cause]:
+    """Parity: the value is printed as the list that it is."""
+    if all(value == "All" for value in values):
+        return []
+    shown = json.dumps([value[:64] for value in values], ensure_ascii=False)
+    text = f'Unsupported value: {shown}: supported values: "All"'
+    return [Cause(reason="FieldValueNotSupported", message=text, field="dryRun")]
 
 
 def _unsupported(field: str, value: str, allowed: list[str]) -> Cause:

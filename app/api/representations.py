@@ -106,7 +106,10 @@ class Target:
 def check_include(include: str) -> str:
     """The includeObject parameter with its default. Raises BadRequest."""
     if include not in _INCLUDES:
-        raise BadRequest(f'unrecognized includeObject value: "{include[:64]}"')
+        raise BadRequest(
+            "Unable to convert to Table as requested: includeObject: Invalid value: "
+            f"\"{include[:64]}\": must be 'Metadata', 'Object', 'None', or empty"
+        )
     return include or "Metadata"
 
 
@@ -216,7 +219,7 @@ class Representations:
                 body = encode(self.tree_in(tree, target))
             return b'{"cells":%s,"object":%s}' % (cells, body)
         if target.include == "None":
-            return b'{"cells":%s}' % cells
+            return b'{"cells":%s,"object":null}' % cells
         return b'{"cells":%s,"object":%s}' % (cells, _partial(body, target.form.version))
 
 

@@ -103,7 +103,7 @@ def compile_selection(
     for requirement in requirements:
         label = kind.field_label(requirement.field)
         if label is None:
-            raise BadRequest(f"field label not supported: {requirement.field}")
+            raise BadRequest(_unsupported(kind, requirement.field))
         if requirement.field == _NAME and requirement.equal and not name and requirement.value:
             name = requirement.value
         elif requirement.field in (_NAME, _NAMESPACE):
@@ -113,6 +113,13 @@ def compile_selection(
     return Selection(
         namespace=namespace, name=name, keyed=tuple(keyed), fields=tuple(fields), labels=labels
     )
+
+
+def _unsupported(kind: Kind, field: str) -> str:
+    """Parity: kinds that select by their metadata only have a text of their own."""
+    if any(label.label not in (_NAME, _NAMESPACE) for label in kind.field_labels):
+        return f"field label not supported: {field}"
+    return f'"{field}" is not a known field selector: only "metadata.name", "metadata.namespace"'
 
 
 @lru_cache(maxsize=256)

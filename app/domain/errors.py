@@ -57,6 +57,7 @@ class Rejected(RedraError):
     `code` and `reason` are those of the Kubernetes Status. `resource` is the plural (or the Kind
     for `Invalid`), `group` the API group, `name` the object's name; all may be empty. A generic
     error is one that the HTTP code alone explains: its Status has details even if they are empty.
+    `undecodable` says why a body cannot be read as an object of its kind; empty for other errors.
     """
 
     code: ClassVar[int] = 500
@@ -73,6 +74,7 @@ class Rejected(RedraError):
         causes: tuple[Cause, ...] = (),
         retry_after_seconds: int = 0,
         is_generic: bool = False,
+        undecodable: str = "",
     ) -> None:
         super().__init__(message)
         self.message = message
@@ -83,6 +85,7 @@ class Rejected(RedraError):
         self.causes = causes
         self.retry_after_seconds = retry_after_seconds
         self.is_generic = is_generic
+        self.undecodable = undecodable
 
 
 class BadRequest(Rejected):

@@ -160,3 +160,90 @@ async def test_deleted_replication_controller_keeps_its_pods():
         answer = await server.raw("DELETE", f"{path}/a")
         assert answer.json()["metadata"]["finalizers"] == ["orphan"]
         assert "warning" not in answer.headers
+
+
+PARTIAL = "application/json;as=PartialObjectMetadata{};v=v1;g=meta.k8s.io"
+REFUSED_FORMS = [
+    (f"{CONFIG_MAPS}/a", PARTIAL.format("List"), "the requested object is not a list"),
+    (CONFIG_MAPS, PARTIAL.format(""), "the requested object is a list"),
+    (CONFIG_MAPS, "application/*", "406: Not Acceptable"),
+    (CONFIG_MAPS, "text/html", "406: Not Acceptable"),
+]
+
+
+@pytest.mark.parametrize(("path", "accept", "text"), REFUSED_FORMS)
+async def test_form_that_does_not_fit_is_not_acceptable(path, accept, text):
+    async with serving() as server:
+        await server.post(CONFIG_MAPS, config_map("a"))
+        refused = await server.get(path, code=406, accept=accept)
+        assert text in refused["message"]
+
+
+@pytest.mark.parametrize("query", ["limit=-1", "timeoutSeconds=-1"])
+async def test_negative_numbers_mean_no_bound(query):
+    async with serving() as server:
+        await server.post(CONFIG_MAPS, config_map("a"))
+        assert len((await server.get(f"{CONFIG_MAPS}?{query}"))["items"]) == 1
+
+
+async def test_paths_beside_what_is_served():
+    async with serving() as server:
+        for path in ("/api/v2", "/apis/resource.k8s.io/v9", "/apis/apps/v9/deployments"):
+            missing = await server.get(path, code=404)
+            assert (missing["reason"], missing["details"]) == ("NotFound", {})
+        assert (await server.raw("GET", "/apis/none.example.com/v1")).status_code == 404
+        refused = await server.call("PUT", "/version", {}, 405)
+        assert refused["reason"] == "MethodNotAllowed"
+
+
+FIELDS = [
+    ("/apis/batch/v1/jobs", "status.successful=0", 200),
+    ("/api/v1/services", "spec.clusterIP=1,spec.type=ClusterIP", 200),
+    ("/api/v1/replicationcontrollers", "status.replicas=0", 200),
+    ("/apis/apps/v1/replicasets", "status.replicas=0", 400),
+]
+
+
+@pytest.mark.parametrize(("path", "selector", "code"), FIELDS)
+async def test_fields_by_which_can_be_selected(path, selector, code):
+    async with serving() as server:
+        answer = await server.client.get(path, params={"fieldSelector": selector})
+        assert answer.status_code == code
+        if code == 400:
+            expected = 'is not a known field selector: only "metadata.name", "metadata.namespace"'
+            assert expected in answer.json()["message"]
+
+
+UNREADABLE = [
+    ({"data": {"a": 5}}, "merge-patch+json", "json: cannot unmarshal number"),
+    ({"data": {"a": 5}}, "strategic-merge-patch+json", "json: cannot unmarshal number"),
+    ([{"op": "add", "path": "/data", "value": 5}], "json-patch+json", "json: cannot unmarshal"),
+    ({"kind": "Secret"}, "merge-patch+json", "the request is for ConfigMap"),
+]
+
+
+@pytest.mark.parametrize(("patch", "kind", "text"), UNREADABLE)
+async def test_patched_object_that_cannot_be_read_is_invalid(patch, kind, text):
+    async with serving() as server:
+        await server.post(CONFIG_MAPS, config_map("a"))
+        refused = await server.patch(f"{CONFIG_MAPS}/a", patch, code=422, kind=kind)
+        (cause,) = refused["details"]["causes"]
+        assert (cause["field"], cause["reason"]) == ("patch", "FieldValueInvalid")
+        assert text in cause["message"]
+
+
+async def test_json_patch_replaces_what_is_not_there():
+    async with serving() as server:
+        await server.post(CONFIG_MAPS, config_map("a", x="1"))
+        patch = [{"op": "replace", "path": "/data/z", "value": "2"}]
+        changed = await server.patch(f"{CONFIG_MAPS}/a", patch, kind="json-patch+json")
+        assert changed["data"] == {"x": "1", "z": "2"}
+
+
+async def test_event_is_no_owner():
+    async with serving() as server:
+        owner = {"apiVersion": "v1", "kind": "Event", "name": "e", "uid": "u"}
+        tree = config_map("a")
+        tree["metadata"]["ownerReferences"] = [owner]
+        refused = await server.post(CONFIG_MAPS, tree, code=422)
+        assert "/v1, Kind=Event is disallowed from being an owner" in refused["message"]

@@ -120,7 +120,7 @@ def _check_name(kind: Kind, metadata: JsonView) -> list[FieldError]:
     base = metadata.get("generateName", "")
     name = metadata.get("name", "")
     found = []
-    if base and not name:
+    if base:
         # The base alone need not end in a letter or digit: a suffix follows.
         probe = base[:-1] + "a" if base.endswith("-") else base
         found += [_invalid("metadata.generateName", base, text) for text in check_format(probe)]
@@ -149,13 +149,16 @@ def _check_annotations(annotations: JsonView) -> list[FieldError]:
 def _check_owners(owners: list[JsonObject]) -> list[FieldError]:
     found = []
     controller = ""
-    for index, owner in enumerate(owners):
-        path = f"metadata.ownerReferences[{index}]"
+    path = "metadata.ownerReferences"  # Parity: without the index.
+    for owner in owners:
         if not owner.get("apiVersion"):
             found.append(_invalid(f"{path}.apiVersion", "", "version must not be empty"))
         for field in ("kind", "name", "uid"):
             if not owner.get(field):
                 found.append(_invalid(f"{path}.{field}", "", "must not be empty"))
+        if (owner.get("apiVersion"), owner.get("kind")) == ("v1", "Event"):
+            detail = "/v1, Kind=Event is disallowed from being an owner"
+            found.append(_invalid(path, owner, detail))
         if owner.get("controller"):
             if controller:
                 detail = (

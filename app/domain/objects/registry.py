@@ -262,6 +262,8 @@ _POD_LABELS = BOTH_LABELS + _labels(
     "status.podIP",
     "status.nominatedNodeName",
 )
+_JOB_LABELS = BOTH_LABELS + _labels("status.successful:status.succeeded=0")
+_SERVICE_LABELS = BOTH_LABELS + _labels("spec.clusterIP", "spec.type")
 _EVENT_LABELS = BOTH_LABELS + _labels(
     *(
         f"{prefix}.{field}:involvedObject.{field}"
@@ -349,7 +351,8 @@ _KINDS: tuple[Kind, ...] = (
     _core("ConfigMap", "configmaps", "cm"),
     _core("Secret", "secrets", field_labels=BOTH_LABELS + _labels("type")),
     _core(
-        "Service", "services", "svc", categories=_ALL, subresources=_STATUS, name_format="label",
+        "Service", "services", "svc", field_labels=_SERVICE_LABELS, categories=_ALL,
+        subresources=_STATUS, name_format="label",
         created_by_update=True,
     ),
     _core("ServiceAccount", "serviceaccounts", "sa", subresources=("token",)),
@@ -363,7 +366,8 @@ _KINDS: tuple[Kind, ...] = (
     _core("ResourceQuota", "resourcequotas", "quota", subresources=_STATUS),
     _core("LimitRange", "limitranges", "limits", created_by_update=True),
     _core(
-        "ReplicationController", "replicationcontrollers", "rc", categories=_ALL, orphans=True,
+        "ReplicationController", "replicationcontrollers", "rc",
+        field_labels=BOTH_LABELS + _labels("status.replicas=0"), categories=_ALL, orphans=True,
         subresources=_SCALED, has_generation=True,
     ),
     _resource("DeviceClass", "deviceclasses", namespaced=False, has_generation=True),
@@ -414,8 +418,8 @@ _KINDS: tuple[Kind, ...] = (
     ),
     _plain(_APPS, "ControllerRevision", "controllerrevisions"),
     _plain(
-        "batch", "Job", "jobs", categories=_ALL, subresources=_STATUS, has_generation=True,
-        orphans=True,
+        "batch", "Job", "jobs", field_labels=_JOB_LABELS, categories=_ALL, subresources=_STATUS,
+        has_generation=True, orphans=True,
     ),
     _plain(
         "batch", "CronJob", "cronjobs", "cj", categories=_ALL, subresources=_STATUS,

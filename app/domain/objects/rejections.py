@@ -114,7 +114,8 @@ def forbidden(kind: Kind, name: str, detail: str, *causes: Cause) -> Forbidden:
 def undecodable(kind: Kind, found_kind: str, version: str, detail: str) -> BadRequest:
     """The body cannot be read as an object of the kind."""
     return BadRequest(
-        f'{found_kind} in version "{version}" cannot be handled as a {kind.kind}: {detail}'
+        f'{found_kind} in version "{version}" cannot be handled as a {kind.kind}: {detail}',
+        undecodable=detail,
     )
 
 

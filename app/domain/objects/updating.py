@@ -8,6 +8,7 @@ from typing import Any
 
 from app.domain.errors import BadRequest, Invalid, Rejected, TooLarge
 from app.domain.log import Draft, EventType, ObjectKey, Stamp
+from app.domain.log.chain import canonical_json
 from app.domain.objects import (
     admission,
     claim_rights,
@@ -130,20 +131,40 @@ def decide_patch(
     patched = _apply(kind, shown, command, rules)
     if command.subresource == "status":
         patched = admission.of_status(kind, requested, patched, old)
-    tree, warnings = admission.admit(
-        kind,
-        command.key.group,
-        command.version,
-        patched,
-        options=command.options,
-        rules=rules,
-        now=stamp.time,
-    )
+    tree, warnings = _admit_patched(kind, command, patched, stamp, rules)
     check_identity(kind, key, tree)
     return replace(
         reader, kind, key, old, tree, stamp, rules, command.options,
         subresource=command.subresource, warnings=warnings, api_version=requested,
     )  # fmt: skip
+
+
+def _admit_patched(
+    kind: Kind, command: PatchObject, patched: JsonObject, stamp: Stamp, rules: Rules
+) -> tuple[JsonObject, tuple[str, ...]]:
+    """Admission of what a patch has made.
+
+    Parity: what cannot be read is Invalid in the field `patch`, and its value is the patched object
+    (of a strategic merge patch: the patch). Custom objects are read in another way.
+    """
+    try:
+        return admission.admit(
+            kind,
+            command.key.group,
+            command.version,
+            patched,
+            options=command.options,
+            rules=rules,
+            now=stamp.time,
+        )
+    except BadRequest as problem:
+        if kind.custom is not None or not problem.undecodable:
+            raise
+        value = command.body if isinstance(command.body, dict) else patched
+        is_strategic = command.type is PatchType.STRATEGIC
+        shown = canonical_json(value if is_strategic else patched).decode()
+        error = field_errors.invalid("patch", shown, problem.undecodable)
+        raise field_errors.rejection("", "", "", [error]) from problem
 
 
 def _clean_scale(kind: Kind, scale: JsonObject, rules: Rules) -> JsonObject:
@@ -288,7 +309,7 @@ def _apply(kind: Kind, shown: JsonObject, command: PatchObject, rules: Rules) ->
                 raise AssertionError("apply is decided elsewhere")
     except patches.PatchError as problem:
         if command.type is PatchType.JSON:
-            raise Invalid(APPLY_ERROR) from problem
+            raise Invalid(APPLY_ERROR, is_generic=True) from problem
         raise BadRequest(f"the patch cannot be applied: {problem}") from problem
 
 

@@ -123,7 +123,6 @@ def _apply_operation(tree: Any, operation: JsonView, number: int) -> Any:
         case "add":
             return _add(tree, path, _value(operation, number))
         case "replace":
-            _get(tree, path)
             return _replace(tree, path, _value(operation, number))
         case "remove":
             return _remove(tree, path)
@@ -141,7 +140,8 @@ def _apply_operation(tree: Any, operation: JsonView, number: int) -> Any:
 
 
 def _pointer(text: Any, number: int) -> list[str]:
-    if not isinstance(text, str) or (text and not text.startswith("/")):
+    # Parity: what stands before the first slash is passed over.
+    if not isinstance(text, str) or (text and "/" not in text):
         raise PatchError(f"operation {number} has no JSON pointer: {text!r}")
     return [part.replace("~1", "/").replace("~0", "~") for part in text.split("/")[1:]]
 

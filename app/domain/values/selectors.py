@@ -173,7 +173,7 @@ def parse_fields(text: str) -> FieldSelector:
             continue
         found = re.fullmatch(r"((?:[^\\=!]|\\.)+?)(!=|==|=)((?:[^\\]|\\.)*)", term, re.DOTALL)
         if found is None:
-            raise SelectorError(f"invalid field selector: {term!r}; can't understand it")
+            raise SelectorError(f"invalid selector: '{term}'; can't understand '{term}'")
         field, operator, value = found.groups()
         value = re.sub(r"\\(.)", r"\1", value, flags=re.DOTALL)
         requirements.append(

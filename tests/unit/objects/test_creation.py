@@ -254,7 +254,7 @@ def test_a_name_can_be_taken_once() -> None:
         ),
         (
             {"name": "c", "namespace": "default", "ownerReferences": [{"kind": "Pod"}]},
-            'metadata.ownerReferences[0].apiVersion: Invalid value: "": version must not be empty',
+            'metadata.ownerReferences.apiVersion: Invalid value: "": version must not be empty',
         ),
     ],
 )

@@ -81,7 +81,7 @@ def test_json_patch(tree: Any, operations: Any, expected: Any) -> None:
     "operation",
     [
         {"op": "remove", "path": "/x"},
-        {"op": "replace", "path": "/x", "value": 1},
+        {"op": "replace", "path": "/x/y", "value": 1},
         {"op": "add", "path": "/x/y", "value": 1},
         {"op": "add", "path": "/l/3", "value": 1},
         {"op": "add", "path": "/l/01", "value": 1},
