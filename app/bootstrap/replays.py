@@ -100,6 +100,7 @@ async def verify(
             quirks=registry.allocator_quirks_of(rules.profile, options),
             processes=processes,
             heads=heads,
+            views=store.views,
             progress=progress,
         )
 

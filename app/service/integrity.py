@@ -109,6 +109,10 @@ class IntegrityCheck:
             self._signed[stored.revision] = stored.hash
         self.hash, self.revision, self._begun = stored.hash, stored.revision, True
 
+    def note(self, problem: str) -> None:
+        """Note what was found beside the rows of the log."""
+        self._note(problem)
+
     def end(self, head: Head, *, last: StoredRow | None, outside: Sequence[StoredRow]) -> None:
         """Compare the log with the head row.
 

@@ -38,10 +38,19 @@ async def load(
     if found is None:
         return None
     revision, kept = found
-    last = kept[1 : 1 + _HASH_BYTES]
-    if kept[:1] != _MARK or len(last) < _HASH_BYTES:
+    parts = parts_of(kept)
+    if parts is None:
         return None
+    last, state = parts
     events = await log.read(history, after=Revision(revision - 1), limit=1, until=revision)
     if not events or events[0].hash != last:
         return None
-    return revision, last, kept[1 + _HASH_BYTES :]
+    return revision, last, state
+
+
+def parts_of(kept: bytes) -> tuple[bytes, bytes] | None:
+    """The hash and the state in what is kept; None for what an older program kept."""
+    last = kept[1 : 1 + _HASH_BYTES]
+    if kept[:1] != _MARK or len(last) < _HASH_BYTES:
+        return None
+    return last, kept[1 + _HASH_BYTES :]

@@ -28,7 +28,7 @@ from app.domain.log.heads import SignedHead
 from app.domain.objects.profile import Profile
 from app.domain.objects.rules import Rules
 from app.domain.values.json_tree import JsonObject
-from app.ports import EventLog
+from app.ports import EventLog, ViewStore
 from app.service import integrity, verifying_parts
 from app.service.comparing import Compared
 from app.service.integrity import Integrity, IntegrityCheck
@@ -36,6 +36,7 @@ from app.service.invariants import InvariantWatch, Kind, Switches, Violation
 from app.service.reallocating import AllocationIndex
 from app.service.redeciding import belongs
 from app.service.replaying import Progress, ReplayBounds, pages, silent, stored_pages
+from app.service.snapshot_audit import SnapshotAudit
 from app.service.verifying_parts import Cut, Division, Part, PartFound, PartVerifier
 from app.service.views import features_of
 
@@ -155,11 +156,13 @@ async def verify(
     processes: Processes | None = None,
     division: Division = Division(),
     heads: Sequence[SignedHead] = (),
+    views: ViewStore | None = None,
     progress: Progress = silent,
 ) -> VerifyReport:
     """Verify the history up to `until`; see the module's text.
 
-    `heads` are compared with the log, besides those that are kept with it.
+    `heads` are compared with the log, besides those that are kept with it. So are the states of
+    objects that are kept in `views`, with which a server begins.
     `controllers` are fresh reconcilers with the settings of the history. With `processes` parts
     are verified there, the first one always here.
     """
@@ -168,7 +171,8 @@ async def verify(
     # As stored: a replay as another release has other settings.
     info = await log.find_history(history.name) or history
     stored = IntegrityCheck(info, signed=[*heads, *await log.kept_heads(info.id)])
-    await _read_ahead(ahead, stored, log, history, until, bounds, processes, progress)
+    audit = None if views is None else SnapshotAudit(views, info.id)
+    await _read_ahead(ahead, stored, audit, log, history, until, bounds, processes, progress)
     chain = stored.result()
     parts = ahead.parts(1 if processes is None else processes.count, ends=ends)
     here = PartVerifier(
@@ -343,6 +347,7 @@ class _Ahead:
 async def _read_ahead(
     ahead: _Ahead,
     stored: IntegrityCheck,
+    audit: SnapshotAudit | None,
     log: EventLog,
     history: HistoryInfo,
     until: Revision,
@@ -351,6 +356,8 @@ async def _read_ahead(
     progress: Progress,
 ) -> None:
     """Check what is stored, and read ahead up to the first event that cannot be understood."""
+    if audit is not None:
+        await audit.begin(until)
     async for rows in stored_pages(log, history, until, bounds):
         for row in rows:
             stored.take(row)
@@ -361,8 +368,12 @@ async def _read_ahead(
             page = await log.read(history.id, after=ahead.revision, until=last, limit=len(rows))
             for event in page:
                 ahead.take(event)
+            if audit is not None:
+                await audit.take(page)
             if processes is not None:
                 processes.keep(page)
         progress("checking the chain", stored.revision, until)
         await lowlevel.checkpoint()
     await integrity.check_end(stored, log)
+    for problem in audit.problems if audit is not None else ():
+        stored.note(problem)

@@ -17,7 +17,8 @@ import msgspec
 import pytest
 
 from app.adapters.head_keys import open_head_key
-from app.bootstrap import replays, stores
+from app.bootstrap import recordings, replays, stores
+from app.bootstrap.histories import open_histories
 from app.domain.errors import LogError
 from app.domain.log import Draft, Event, Head, Revision, chain
 from app.domain.log.heads import SignedHead
@@ -404,6 +405,63 @@ async def test_only_a_signed_head_notices(
     report = await verify(url, (signed,))
     assert not report.agrees
     assert words in report.chain.problem
+
+
+async def keep_state(url: str) -> None:
+    """Let a server keep the state of the objects at the end of the log."""
+    async with (
+        stores.open_store(Settings(database_url=url)) as store,
+        open_histories(store, Settings(database_url=url)) as histories,
+    ):
+        runtime = await histories.open("victim")
+        await runtime.save_snapshot()
+
+
+@pytest.mark.parametrize(
+    ("state", "agrees"),
+    [
+        ("state", True),
+        ("substring(state FROM 1 FOR length(state) - 1)", False),
+        ("state || '\\x00'", False),
+        ("decode(replace(encode(state, 'hex'), encode('gpu-0', 'hex'), encode('gpu-1', 'hex')), "
+         "'hex')", False),
+        ("(SELECT state FROM snapshots AS other WHERE other.history <> snapshots.history)", True),
+    ],
+    ids=["untouched", "cut", "longer", "another-device", "of-another-log"],
+)  # fmt: skip
+async def test_state_with_which_a_server_begins_is_what_the_log_gives(
+    url: str, state: str, agrees: bool
+) -> None:
+    await keep_state(url)
+    await say(
+        url,
+        "INSERT INTO snapshots SELECT (SELECT history FROM histories WHERE name = 'other'), "
+        "projection, version, revision, state || '\\x01' FROM snapshots;"
+        "UPDATE snapshots SET state = set_byte(state, 5, 255 - get_byte(state, 5)) "
+        "WHERE history = (SELECT history FROM histories WHERE name = 'other');"
+        f"UPDATE snapshots SET state = {state} "
+        "WHERE history = (SELECT history FROM histories WHERE name = 'victim')",
+    )
+    report = await verify(url)
+    assert report.agrees == agrees
+    assert ("the state that is kept at revision" in report.chain.problem) != agrees
+
+
+async def test_altered_tables_are_found_and_mended_by_a_rebuild(url: str) -> None:
+    settings = Settings(database_url=url)
+    async with stores.open_store(settings) as store:
+        await recordings.rebuild(store, settings, "victim", lambda *_: None)
+        for statement in (
+            "UPDATE view_claims SET state = 'pending'",
+            "DELETE FROM view_decisions",
+            "UPDATE checkpoints SET state_hash = 'sha256:00'",
+        ):
+            await say(url, statement)
+            assert (await verify(url)).agrees, "the log is sound, whatever the tables say"
+            rows = await recordings.rebuild(store, settings, "victim", lambda *_: None)
+            assert not all(row["same"] for row in rows), statement
+            rows = await recordings.rebuild(store, settings, "victim", lambda *_: None)
+            assert all(row["same"] for row in rows)
 
 
 async def test_a_chain_without_settings_is_said_to_be_one(url: str) -> None:

@@ -1,0 +1,74 @@
+"""Are the kept states of a history what its log gives?
+
+A server begins with the newest one, so a state that was altered would be served as the truth while
+the log is sound. The objects are folded once more, from the log alone, up to the last kept state.
+"""
+
+from collections.abc import Iterable
+
+from app.domain.log import Event, HistoryId, Revision
+from app.ports import ViewStore
+from app.service import snapshots
+from projections.objects import ObjectsProjection
+
+STATES_MAX = 1_000
+"""Kept states that are compared, the newest first."""
+
+
+class SnapshotAudit:
+    """Takes the events of a history in order, from the first one on.
+
+    `problems` are sentences about states that differ.
+    """
+
+    def __init__(self, views: ViewStore, history: HistoryId) -> None:
+        self._views = views
+        self._history = history
+        self._folded = ObjectsProjection(1, tells_changes=False)
+        self._place = (self._folded.name, self._folded.version)
+        self._wanted: set[Revision] = set()
+        self._last = Revision(0)
+        self.problems: list[str] = []
+
+    async def begin(self, until: Revision) -> None:
+        """Find the states that are kept up to a revision."""
+        until_next = until
+        while len(self._wanted) < STATES_MAX and until_next > 0:
+            kept = await self._views.load_snapshot(self._history, *self._place, until=until_next)
+            if kept is None or kept[0] < 1:
+                break
+            self._wanted.add(kept[0])
+            until_next = Revision(kept[0] - 1)
+        self._last = max(self._wanted, default=Revision(0))
+
+    async def take(self, events: Iterable[Event]) -> None:
+        """Fold, and compare where a state is kept."""
+        for event in events:
+            if event.revision > self._last:
+                return
+            self._folded.fold(event)
+            if event.revision in self._wanted:
+                await self._compare(event)
+
+    async def _compare(self, event: Event) -> None:
+        kept = await self._views.load_snapshot(self._history, *self._place, until=event.revision)
+        if kept is None or kept[0] != event.revision:
+            return
+        parts = snapshots.parts_of(kept[1])
+        if parts is None or parts[0] != event.hash:
+            # Nobody begins with it: it is of an older program, or of another log.
+            return
+        if not self._is_same(parts[1]):
+            self.problems.append(
+                f"the state that is kept at revision {event.revision} is not what the log gives; "
+                "`redra rebuild` makes it anew"
+            )
+
+    def _is_same(self, state: bytes) -> bool:
+        loaded = ObjectsProjection(1, tells_changes=False)
+        try:
+            loaded.load(state)
+        except Exception:
+            # Whatever it is, it is not a state.
+            return False
+        return loaded.revision == self._folded.revision and loaded.dump() == self._folded.dump()
