@@ -249,11 +249,10 @@ def _is_readable(stored: StoredEvent, *, is_sound: bool) -> bool:
 
     Raises WrongDatabase for an event that fits the chain and is of a newer program.
     """
-    is_known = stored.type in _TYPES and stored.format <= FORMAT_VERSION
-    if not is_known:
-        if is_sound:
+    if is_sound:
+        if stored.type not in _TYPES or stored.format > FORMAT_VERSION:
             upcasting.from_stored(stored)
-        return False
+        return True
     try:
         upcasting.from_stored(stored)
         msgspec.json.decode(stored.object, type=dict)
