@@ -14,6 +14,7 @@ from app.domain.objects.commands import (
     DeleteObject,
     PatchObject,
     PatchType,
+    Propagation,
 )
 from app.domain.values.json_tree import JsonObject
 from tests.crash import deciding_again, inside, judging, story, virtual_loop
@@ -81,6 +82,7 @@ def _command(act: Act) -> Command:
             assert act.body is not None
             return CreateObject(key=key, version=version, tree=act.body)
         case "delete":
-            return DeleteObject(key=key, version=version)
+            # Without a word a Job leaves its pods behind.
+            return DeleteObject(key=key, version=version, propagation=Propagation.BACKGROUND)
         case _:
             return PatchObject(key=key, version=version, type=PatchType.MERGE, body=act.body)

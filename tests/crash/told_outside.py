@@ -124,7 +124,9 @@ async def _send_once(client: httpx.AsyncClient, act: Act, path: str) -> httpx.Re
         case "create":
             return await client.post(path, json=act.body)
         case "delete":
-            return await client.delete(f"{path}/{act.name}")
+            # Without a word a Job leaves its pods behind.
+            background = {"propagationPolicy": "Background"}
+            return await client.delete(f"{path}/{act.name}", params=background)
         case _:
             kind = {"content-type": "application/merge-patch+json"}
             return await client.patch(f"{path}/{act.name}", json=act.body, headers=kind)
