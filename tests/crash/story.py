@@ -188,6 +188,9 @@ def _group_of(pod: JsonView, name: str) -> str:
     owner = next(iter(json_tree.objects(pod, "metadata", "ownerReferences")), None)
     if owner is not None:
         return f"{owner['kind']} {owner['name'].split('-')[0]}"
+    # Pods of a deleted Job stay, without an owner and under names that were drawn.
+    if prefix := json_tree.text(pod, "metadata", "generateName"):
+        return f"left {prefix}"
     # Who shares a row of devices with others gets one or another of them.
     return name.split("-")[0] if name.startswith(("crowd", "visitor")) else ""
 
