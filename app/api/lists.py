@@ -17,7 +17,7 @@ import anyio.lowlevel
 import msgspec
 
 from app.api.parameters import ListOptions
-from app.api.representations import Representations, Target, encode, join_list
+from app.api.representations import Part, Representations, Target, encode, join_list
 from app.api.selection import Selection
 from app.api.timelines import Timeline
 from app.domain.errors import BadRequest, Expired
@@ -150,7 +150,7 @@ class Lists:
         now = timeline.now
         if len(events) <= _PORTION or target.is_plain:
             return made.list_bytes(events, target, now, metadata=metadata)
-        rows: list[bytes] = []
+        rows: list[Part] = []
         for start in range(0, len(events), _PORTION):
             rows += made.portion(events[start : start + _PORTION], target, now)
             await anyio.lowlevel.checkpoint()

@@ -218,7 +218,7 @@ async def send_answer(answer: Answer, request: Request, send: Send, *, compress_
     Parity: JSON ends with a line feed.
     """
     body = answer.body
-    if answer.content_type is JSON and body:
+    if answer.content_type is JSON and body and not body.endswith(b"\n"):
         body += b"\n"
     headers = [
         (b"content-type", answer.content_type),

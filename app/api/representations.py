@@ -43,6 +43,9 @@ _parts = msgspec.json.Decoder(dict[str, msgspec.Raw])
 
 _Place: TypeAlias = tuple[int, int, str, str, int, bool]
 
+Part: TypeAlias = bytes | memoryview
+"""A piece of an answer; views save copying long lists."""
+
 _TYPE = frozenset(("apiVersion", "kind"))
 
 
@@ -171,8 +174,8 @@ class Representations:
         """A list of objects in the target's form."""
         return join_list(self.portion(events, target, now), target, encode(metadata))
 
-    def portion(self, events: Sequence[Event], target: Target, now: Instant) -> list[bytes]:
-        """Items of a list, or rows of a table."""
+    def portion(self, events: Sequence[Event], target: Target, now: Instant) -> Sequence[Part]:
+        """Items of a list, or rows of a table, to be put together by `join_list`."""
         match target.form.shape:
             case Shape.TABLE:
                 return self.rows(events, target, now)
@@ -256,16 +259,17 @@ def _partial(body: bytes, version: str) -> bytes:
     )
 
 
-def _items(bodies: list[bytes], target: Target) -> list[bytes]:
-    """The items of a typed list: version and kind are those that the list says.
+def _items(bodies: list[bytes], target: Target) -> list[Part]:
+    """The items of a typed list, each without its first brace, so that no item is copied.
 
-    Parity: lists of custom objects are not typed, so their items say both.
+    Version and kind are those that the list says. Parity: lists of custom objects are not typed,
+    so their items say both.
     """
     kind = target.kind.kind.encode()
     begin = b'{"apiVersion":"%s","kind":"%s",' % (target.api_version.encode(), kind)
     return [
         # Nearly always nothing stands before the kind in the canonical form.
-        b"{" + body[len(begin) :] if body.startswith(begin) else _without_type(body)
+        memoryview(body)[len(begin) :] if body.startswith(begin) else _without_type(body)[1:]
         for body in bodies
     ]
 
@@ -279,8 +283,8 @@ def _table_metadata(event: Event) -> bytes:
     return b'{"resourceVersion":"%d"}' % event.revision
 
 
-def join_list(items: list[bytes], target: Target, metadata: bytes) -> bytes:
-    """A list in the target's form around its items."""
+def join_list(items: Sequence[Part], target: Target, metadata: bytes) -> bytes:
+    """A list in the target's form around what `portion` has made of its items."""
     version = target.form.version
     match target.form.shape:
         case Shape.TABLE:
@@ -289,15 +293,20 @@ def join_list(items: list[bytes], target: Target, metadata: bytes) -> bytes:
             kind, api_version = "PartialObjectMetadataList", f"meta.k8s.io/{version}"
         case Shape.OBJECT:
             kind, api_version = target.kind.list_kind, target.api_version
-    return b'{"kind":"%s","apiVersion":"%s","metadata":%s,"items":[%s]}' % (
+    head = b'{"kind":"%s","apiVersion":"%s","metadata":%s,"items":[' % (
         kind.encode(),
         api_version.encode(),
         metadata,
-        b",".join(items),
     )
+    brace = b"{" if target.form.shape is Shape.OBJECT and target.kind.custom is None else b""
+    if not items:
+        return head + b"]}\n"
+    return b"".join((head, brace, (b"," + brace).join(items), b"]}\n"))
 
 
-def join_table(rows: list[bytes], target: Target, metadata: bytes, *, with_columns: bool) -> bytes:
+def join_table(
+    rows: Sequence[Part], target: Target, metadata: bytes, *, with_columns: bool
+) -> bytes:
     """A Table around its rows; watches send the columns only once."""
     columns = b"null"
     if with_columns:

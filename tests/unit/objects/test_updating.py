@@ -404,7 +404,7 @@ def test_a_patch_may_carry_the_resource_version_it_expects() -> None:
         (PatchType.MERGE, [], BadRequest),
         (PatchType.STRATEGIC, [], BadRequest),
         (PatchType.STRATEGIC, {"metadata": {"$patch": "explode"}}, BadRequest),
-        (PatchType.MERGE, {"spec": 5}, BadRequest),
+        (PatchType.MERGE, {"spec": 5}, Invalid),
         (PatchType.JSON, [{"op": "test", "path": "/kind", "value": "x"}] * 10_001, TooLarge),
     ],
 )
