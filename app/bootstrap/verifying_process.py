@@ -45,6 +45,7 @@ class Job(msgspec.Struct, frozen=True, kw_only=True):
     ends: bool
     observers: dict[Revision, Sequence[Event]]
     deciders: tuple[str, ...]
+    lacking: tuple[str, ...]
     node_of_pod: dict[str, str]
     written: list[_Written]
     spool: int
@@ -60,6 +61,7 @@ class Job(msgspec.Struct, frozen=True, kw_only=True):
             ends=part.ends,
             observers=dict(part.observers),
             deciders=tuple(sorted(part.deciders)),
+            lacking=part.lacking,
             node_of_pod=part.index.node_of_pod,
             written=[
                 _Written(
@@ -94,6 +96,7 @@ class Job(msgspec.Struct, frozen=True, kw_only=True):
             observers=self.observers,
             deciders=frozenset(self.deciders),
             index=AllocationIndex.of(self.node_of_pod, written),
+            lacking=self.lacking,
         )
 
 

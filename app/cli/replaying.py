@@ -224,6 +224,7 @@ def _print_verify(report: Mapping[str, Any], output: Output) -> None:
     _print_invariants(report["invariants"])
     for name in ("decisions", "effects", "allocations"):
         _print_compared(name, report[name])
+    _print_doubts(report)
     console.say(_CONCLUSIONS[report["outcome"]])
 
 
@@ -266,6 +267,14 @@ def _print_chain(chain: Mapping[str, Any]) -> None:
         console.say(f"signed head at revision {head['revision']}: {head['verdict']}")
     if not chain["signedHeads"]:
         console.say("signed head: none given, so a log cut together with its head is not noticed")
+
+
+def _print_doubts(report: Mapping[str, Any]) -> None:
+    from app.domain.log.doubts import Doubt
+    from app.service import recorded_doubts
+
+    for line in recorded_doubts.lines(msgspec.convert(report["doubts"], list[Doubt])):
+        console.say(line)
 
 
 def _print_decide(report: Mapping[str, Any], output: Output) -> None:

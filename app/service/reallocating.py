@@ -133,8 +133,11 @@ class AllocationChecker:
         compiler: SelectorCompiler,
         quirks: Quirks,
         schemas: Schemas,
+        lacking: Sequence[str] = (),
     ) -> None:
+        """`lacking` are kinds that decisions need and of which no object was recorded."""
         self._index = index
+        self._lacking = ", ".join(lacking)
         self._views = views
         self._schemas = schemas
         self._compiler = compiler
@@ -254,6 +257,9 @@ class AllocationChecker:
             return
         if self._unseen:
             self._not_comparable(event, "what it depends on was recorded without its body")
+            return
+        if self._lacking:
+            self._not_comparable(event, f"the recording has no {self._lacking}")
             return
         path, left, right = first_difference(recorded, plain) or ("", None, None)
         self._tally.different(

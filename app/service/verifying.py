@@ -23,13 +23,14 @@ from anyio import create_task_group, lowlevel
 from app.domain.allocation import Quirks
 from app.domain.controllers.plan import Reconciler
 from app.domain.devices.device_selectors import SelectorCompiler
-from app.domain.log import Event, EventType, HistoryInfo, Revision
+from app.domain.log import Event, EventType, HistoryInfo, Revision, doubts
+from app.domain.log.doubts import NEVER_SEEN, Doubt
 from app.domain.log.heads import SignedHead
 from app.domain.objects.profile import Profile
 from app.domain.objects.rules import Rules
 from app.domain.values.json_tree import JsonObject
 from app.ports import EventLog, ViewStore
-from app.service import integrity, verifying_parts
+from app.service import integrity, recorded_doubts, verifying_parts
 from app.service.comparing import Compared
 from app.service.integrity import Integrity, IntegrityCheck
 from app.service.invariants import InvariantWatch, Kind, Switches, Violation
@@ -83,7 +84,8 @@ class VerifyReport:
 
     `chain` is what was found in the stored log. `violations` are broken invariants, counted by
     kind. `decisions` are our controllers' own, `effects` the events that followed from them,
-    `allocations` all of the history: those that are no effects were decided again.
+    `allocations` all of the history: those that are no effects were decided again. `doubts` are
+    what the recording lacks.
     """
 
     history: str
@@ -95,6 +97,7 @@ class VerifyReport:
     decisions: Compared
     effects: Compared
     allocations: Compared
+    doubts: tuple[Doubt, ...] = ()
 
     @property
     def violations_count(self) -> int:
@@ -116,7 +119,7 @@ class VerifyReport:
         if not self.agrees:
             return Outcome.FAILED
         is_whole = all(compared.is_complete for compared in self._compared)
-        is_sure = not self.violations_counts.get(Kind.UNSURE, 0)
+        is_sure = not self.violations_counts.get(Kind.UNSURE, 0) and doubts.is_sure(self.doubts)
         return Outcome.VERIFIED if is_whole and is_sure else Outcome.PARTLY
 
     @property
@@ -140,6 +143,8 @@ class VerifyReport:
             "decisions": self.decisions.to_json(),
             "effects": self.effects.to_json(),
             "allocations": self.allocations.to_json(),
+            "certainty": doubts.certainty(self.doubts),
+            "doubts": msgspec.to_builtins(self.doubts),
         }
 
 
@@ -167,11 +172,14 @@ async def verify(
     are verified there, the first one always here.
     """
     ends = until >= (await log.head(history.id)).revision
-    ahead = _Ahead(division=division, invariants=InvariantWatch(switches_of(rules.profile, quirks)))
-    # As stored: a replay as another release has other settings.
-    info = await log.find_history(history.name) or history
-    stored = IntegrityCheck(info, signed=[*heads, *await log.kept_heads(info.id)])
-    audit = None if views is None else SnapshotAudit(views, info.id)
+    recorded = await recorded_doubts.doubts_of(log, history)
+    ahead = _Ahead(
+        division=division,
+        invariants=InvariantWatch(switches_of(rules.profile, quirks)),
+        recorded=recorded,
+    )
+    stored = await _stored(log, history, heads)
+    audit = None if views is None else SnapshotAudit(views, history.id)
     await _read_ahead(ahead, stored, audit, log, history, until, bounds, processes, progress)
     chain = stored.result()
     parts = ahead.parts(1 if processes is None else processes.count, ends=ends)
@@ -209,6 +217,14 @@ async def verify(
             tasks.start_soon(verify_there, place, processes)
         found[0] = await verify_here()
     return ahead.report(history, chain, [found[place] for place in range(len(parts))])
+
+
+async def _stored(
+    log: EventLog, history: HistoryInfo, heads: Sequence[SignedHead]
+) -> IntegrityCheck:
+    """The check of the history as stored: a replay as another release has other settings."""
+    info = await log.find_history(history.name) or history
+    return IntegrityCheck(info, signed=[*heads, *await log.kept_heads(info.id)])
 
 
 def switches_of(profile: Profile, quirks: Quirks) -> Switches:
@@ -250,11 +266,13 @@ class _Ahead:
     """What the first pass has learned.
 
     `observers` are the decisions by the revision that they observed, `deciders` the controllers
-    that made them. `cuts` are the places at which the history may be divided.
+    that made them. `cuts` are the places at which the history may be divided. `recorded` are the
+    doubts of the history.
     """
 
     division: Division
     invariants: InvariantWatch
+    recorded: tuple[Doubt, ...] = ()
     index: AllocationIndex = field(default_factory=AllocationIndex)
     observers: dict[Revision, list[Event]] = field(default_factory=dict)
     deciders: set[str] = field(default_factory=set)
@@ -322,6 +340,7 @@ class _Ahead:
             observers=observers,
             deciders=frozenset(self.deciders),
             index=self.index.after(after),
+            lacking=tuple(doubt.kind for doubt in self.recorded if doubt.code == NEVER_SEEN),
         )
 
     def report(
@@ -341,6 +360,7 @@ class _Ahead:
             decisions=verifying_parts.joined([part.decisions for part in parts]),
             effects=verifying_parts.joined([part.effects for part in parts]),
             allocations=verifying_parts.joined([part.allocations for part in parts]),
+            doubts=self.recorded,
         )
 
 

@@ -71,7 +71,7 @@ class Part:
     revision that they observed: those that observed a revision of the range, and those that
     observed an earlier one and stand in the range. `deciders` are the controllers that decided
     anything in the history. `ends` tells that effects of the part's last decision cannot follow
-    after it.
+    after it. `lacking` are kinds that decisions need and of which the recording has no object.
     """
 
     after: Revision
@@ -81,6 +81,7 @@ class Part:
     observers: Mapping[Revision, Sequence[Event]]
     deciders: frozenset[str]
     index: AllocationIndex
+    lacking: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -170,7 +171,12 @@ class PartVerifier:
         deciding = [found for found in controllers if found.name in part.deciders]
         self._decisions = DecisionChecker(deciding, self._views, rules)
         self._allocations = AllocationChecker(
-            part.index, self._views, compiler=compiler, quirks=quirks, schemas=rules.schemas
+            part.index,
+            self._views,
+            compiler=compiler,
+            quirks=quirks,
+            schemas=rules.schemas,
+            lacking=part.lacking,
         )
         self._events = 0
 

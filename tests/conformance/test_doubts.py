@@ -15,6 +15,7 @@ import pytest
 from app.adapters.history.opening import open_history
 from app.adapters.history.reading import ReadOptions
 from app.adapters.memory import MemoryLog, MemoryStore
+from app.bootstrap import choices, replays, stores
 from app.bootstrap.rules import rules_for
 from app.domain.devices.cel_selectors import CelCompiler
 from app.domain.errors import NotFound
@@ -28,6 +29,7 @@ from app.service import blasting, blasting_world, importing, recorded_doubts
 from app.service.blasting import Put
 from app.service.explaining import Explainer
 from app.service.questions import Answer, Question
+from app.service.verifying import Outcome, VerifyReport
 from app.service.views import LiveViews
 from projections.claims import ClaimsProjection
 from projections.timeline import TimelineProjection
@@ -170,6 +172,14 @@ async def altered(folder: Path, alter: Callable[[Line], Line | None]) -> Recordi
     return Recording(log, result.history, views, events)
 
 
+async def verified(path: Path) -> VerifyReport:
+    """The verification of a file, as the command line does it."""
+    store = stores.memory_store()
+    settings = choices.settings(profile="1.36", verify_processes=1)
+    history = await replays.load_files(store, settings, (path,))
+    return await replays.verify(store, settings, history, "", lambda *_: None)
+
+
 def content_of(recorded: Iterable[Doubt]) -> set[tuple[str, str]]:
     return {(each.kind, each.code) for each in recorded if each.affects is Affects.CONTENT}
 
@@ -208,12 +218,28 @@ async def test_every_answer_says_what_the_recording_lacks(tmp_path, alter, expec
     assert content_of(radius.doubts) >= expected
 
 
+@pytest.mark.parametrize(
+    ("alter", "expected"), [row[1:] for row in ALTERATIONS], ids=[row[0] for row in ALTERATIONS]
+)
+async def test_verification_of_what_is_incomplete_is_never_whole_and_accuses_nobody(
+    tmp_path, alter, expected
+):
+    await altered(tmp_path, alter)
+    report = await verified(tmp_path / "audit.jsonl")
+    assert report.outcome is Outcome.PARTLY, report.to_json()
+    assert content_of(report.doubts) >= expected
+    assert report.to_json()["certainty"] == "unsure"
+
+
 async def test_complete_recording_is_sure(tmp_path):
     recording = await altered(tmp_path, lambda line: line)
     answer = await recording.why(POD)
     assert content_of(answer.doubts) == set()
     assert answer.to_json()["certainty"] == "sure"
     assert recorded_doubts.lines(answer.doubts) == []
+    report = await verified(tmp_path / "audit.jsonl")
+    assert report.outcome is Outcome.VERIFIED
+    assert content_of(report.doubts) == set()
     before = [event for event in recording.events if event.revision <= recording.views.revision]
     claims = rows_of(ClaimsProjection(), "view_claims", before)
     assert {row["doubt"] for row in claims} == {""}
