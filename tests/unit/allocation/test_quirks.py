@@ -122,6 +122,21 @@ def test_q4_an_overdrawn_counter_blocks_devices_that_do_not_use_it() -> None:
     )
 
 
+def test_device_that_gives_to_a_counter_can_be_had_where_that_is_overdrawn() -> None:
+    devices = [
+        device("d0", consumesCounters=uses(x=2)),
+        device("d1", consumesCounters=uses(y=1)),
+        device("d2", consumesCounters=uses(x=-1)),
+    ]
+    slices = counted(*devices, x=1, y=1)
+    held = [holding(result("d0"))]
+    # With `d2` no counter is overdrawn any more, so that `d1` can be had beside it.
+    answers = {"broken": [["r0: d2", "r1: d1"]], "repaired": [["r0: d1", "r1: d2"]]}
+    check(slices, [claim(request(), request("r1"))], "q4", **answers, held=held)
+    answers = {"broken": [["r0: d2"]], "repaired": [["r0: d1"]]}
+    check(slices, [claim(request())], "q4", **answers, held=held)
+
+
 def test_q5_common_values_are_not_widened_again() -> None:
     devices = [
         device("d0", numa=["a", "b"], kind=0),

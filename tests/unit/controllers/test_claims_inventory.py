@@ -7,7 +7,8 @@ import pytest
 
 from app.adapters.uids import DerivedUids
 from app.bootstrap.rules import rules_for
-from app.domain.controllers.claims import ClaimsReconciler
+from app.domain.controllers.claims import ClaimsReconciler, claim_sync
+from app.domain.controllers.claims.claim_sync import Act
 from app.domain.log import ObjectKey
 from app.domain.objects.commands import CreateObject, ImportObject
 from app.domain.objects.profile import Profile
@@ -73,9 +74,11 @@ def claim(
     users: tuple[str, ...] = (),
     allocated: bool = False,
     finalizer: bool = True,
+    protected: bool = False,
     deleted: bool = False,
     jobs: bool = False,
 ) -> JsonObject:
+    """An allocated claim has the `finalizer`; a `protected` one has it always."""
     metadata: JsonObject = {"name": name, "namespace": "default", "uid": f"uid-{name}"}
     if owner:
         metadata["ownerReferences"] = [
@@ -83,7 +86,7 @@ def claim(
         ]
     if entry:
         metadata["annotations"] = {ENTRY: entry}
-    if allocated and finalizer:
+    if (allocated and finalizer) or protected:
         metadata["finalizers"] = [FINALIZER]
     if deleted:
         metadata["deletionTimestamp"] = "2026-01-02T03:00:00Z"
@@ -273,6 +276,65 @@ ROWS = [
         claim="allocated, reserved for j, protected",
     ),
 ]
+
+NEVER_ALLOCATED = [
+    Row(
+        name="reserved",
+        objects=(claim(users=("pod",)),),
+        writes=["update resourceclaims/c"],
+        claim="free",
+    ),
+    Row(
+        name="reserved and protected",
+        objects=(claim(users=("pod",), protected=True),),
+        writes=FREE,
+        claim="free",
+    ),
+    Row(
+        name="in use",
+        objects=(pod(template=False), claim(users=("pod",), protected=True)),
+        writes=NOTHING,
+        claim="reserved for pod, protected",
+    ),
+    Row(name="protected", objects=(claim(protected=True),), writes=NOTHING, claim="protected"),
+    Row(
+        name="protected and deleted",
+        objects=(claim(protected=True, deleted=True),),
+        writes=["update resourceclaims/c"],
+    ),
+    Row(
+        name="in use, deleted",
+        objects=(pod(template=False), claim(users=("pod",), protected=True, deleted=True)),
+        writes=NOTHING,
+        claim="reserved for pod, protected",
+    ),
+    Row(
+        name="of a finished pod",
+        objects=(
+            template(),
+            pod(named="c", phase="Succeeded"),
+            claim(users=("pod",), protected=True, **OWNED),
+        ),
+        writes=[*FREE, "delete resourceclaims/c"],
+        names="c",
+    ),
+]
+"""Claims without an allocation; only recordings show them with reservations."""
+
+
+@pytest.mark.parametrize("row", NEVER_ALLOCATED, ids=lambda row: row.name)
+def test_claim_that_was_never_allocated_is_released(row):
+    test_row_of_the_sync_table(row)
+
+
+def test_release_of_a_claim_that_was_never_allocated_is_no_deallocation():
+    line = told(Row(name="", objects=(claim(users=("pod",), protected=True),), writes=FREE))
+    first = claim_sync.next_act(line.views.objects, "default", "c", Act.FIRST)
+    together = claim_sync.release(line.views.objects, "default", "c")
+    assert first is not None
+    assert together is not None
+    assert (first.outcome, together.outcome) == ("Released", "Released")
+    assert first.follows == (Act.FINALIZER,)
 
 
 @pytest.mark.parametrize("row", ROWS, ids=lambda row: row.name)

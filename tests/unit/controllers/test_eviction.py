@@ -9,7 +9,7 @@ from app.domain.controllers.registry import Options
 from app.domain.objects.profile import Profile
 from app.domain.values.json_tree import JsonObject
 from app.domain.values.timestamps import SECOND, Instant
-from tests.cluster import DRIVER, Cluster
+from tests.cluster import DRIVER, Cluster, check_decisions
 
 MARKING = "Marking for deletion"
 CANCELLING = "Cancelling deletion"
@@ -215,6 +215,81 @@ def test_released_pod_is_cancelled():
     cluster.finish("pod-0")
     cluster.settle()
     assert said(cluster) == [CANCELLING]
+
+
+def pod_with_two_claims() -> Cluster:
+    """A pod whose first claim stands taints for 60 seconds, its second one for 30."""
+    cluster = Cluster()
+    cluster.node()
+    cluster.device_class()
+    cluster.slice(devices=4)
+    cluster.template("slow", tolerations=[tolerate(60)])
+    cluster.template("fast", tolerations=[tolerate(30)])
+    names = ("slow", "fast")
+    cluster.pod(
+        "pod-0",
+        resourceClaims=[{"name": name, "resourceClaimTemplateName": name} for name in names],
+    )
+    return cluster.settle()
+
+
+def reasons(cluster: Cluster) -> list[str]:
+    """The devices that the last decision of the eviction names."""
+    *_, last = (
+        event.object
+        for event in cluster.line.events
+        if event.type == "DecisionRecorded" and event.object["controller"] == "eviction"
+    )
+    return [reason["device"] for reason in last["summary"]["reasons"]]
+
+
+@pytest.mark.parametrize(
+    ("first", "then", "devices", "after_seconds"),
+    [
+        ([[TAINT], [TAINT]], [[TAINT], [TAINT]], ["gpu-0", "gpu-1"], 30),
+        ([[TAINT], [TAINT]], [[TAINT], []], ["gpu-0"], 60),
+        ([[TAINT], [TAINT]], [[], [TAINT]], ["gpu-1"], 30),
+        ([[TAINT], []], [[TAINT], [TAINT]], ["gpu-0", "gpu-1"], 30),
+    ],
+)
+def test_pod_tainted_through_two_claims_goes_when_the_first_of_them_wants_it(
+    first, then, devices, after_seconds
+):
+    cluster = pod_with_two_claims()
+    taint_slice(cluster, *first)
+    cluster.wait(5)
+    taint_slice(cluster, *then)
+    # A taint that is written again without its time begins anew.
+    cluster.wait(after_seconds - 1)
+    assert not is_terminating(cluster)
+    cluster.wait(1)
+    assert is_terminating(cluster)
+    assert said(cluster) == [MARKING]
+    assert reasons(cluster) == devices
+    for compared in check_decisions(cluster):
+        assert compared.differences == ()
+
+
+def test_pod_tainted_through_two_claims_stays_when_no_claim_is_tainted_any_more():
+    cluster = pod_with_two_claims()
+    for lists in ([[TAINT], [TAINT]], [[], [TAINT]]):
+        taint_slice(cluster, *lists)
+        assert said(cluster) == []
+    taint_slice(cluster, [], [])
+    assert said(cluster) == [CANCELLING]
+    cluster.wait(120)
+    assert not is_terminating(cluster)
+
+
+def test_pod_that_a_rule_is_to_evict_through_two_claims_counts_once():
+    cluster = pod_with_two_claims()
+    cluster.rule()
+    cluster.wait(12)
+    text = "1 pod needs to be evicted in 1 namespace."
+    assert cluster.rule_condition() == ("True", "PodsPendingEviction", text)
+    cluster.wait(30)
+    text = "1 pod evicted since starting the controller."
+    assert cluster.rule_condition() == ("False", "Completed", text)
 
 
 def test_unrelated_changes_leave_the_eviction_alone():

@@ -146,6 +146,34 @@ def test_claim_that_is_full_holds_up_nobody_else():
     assert len(steps(cluster)) < 30
 
 
+@pytest.mark.parametrize("free", [1, 2, 3])
+def test_last_reservations_of_a_claim_are_given_in_one_step(free):
+    cluster = Cluster()
+    cluster.device_class()
+    cluster.node()
+    cluster.slice(devices=1)
+    cluster.claim("shared")
+    cluster.pod("first", claim="shared")
+    cluster.settle()
+    tree = json_tree.copy(cluster.must("resourceclaims", "shared"))
+    # Consumers of other kinds are never removed.
+    tree["status"]["reservedFor"] += [
+        {"apiGroup": "example.com", "resource": "jobs", "name": f"j{number}", "uid": f"u{number}"}
+        for number in range(255 - free)
+    ]
+    cluster.update("resourceclaims", tree, "status")
+    names = [f"pod-{number}" for number in range(free + 2)]
+    for name in names:
+        cluster.pod(name, claim="shared")
+    cluster.settle()
+    reserved = cluster.must("resourceclaims", "shared")["status"]["reservedFor"]
+    assert len(reserved) == 256
+    assert [found["name"] for found in reserved[-free:]] == names[:free]
+    # Who finds no room is not decided in the step that gives the last of it.
+    assert steps(cluster) == [["first"], names[:free], *([name] for name in names[free:])]
+    check_again(cluster)
+
+
 def test_binding_that_takes_time_leaves_the_claim_to_the_first_pod():
     cluster = Cluster(options=Options(bind_delay=FixedBindDelay(1_000_000)))
     cluster.device_class()

@@ -27,6 +27,7 @@ from app.domain.log import (
 from app.domain.log.chain import check_chain
 from app.domain.objects.commands import Command, PatchObject, PatchType, RecordFact
 from app.service.runtime import HistoryRuntime
+from app.service.writing import WriterBounds
 from tests.unit.service.builders import ALICE, config_map, deletion, namespace, running_history
 
 
@@ -481,6 +482,87 @@ async def test_what_was_decided_ahead_is_decided_again_when_another_writer_was_f
         events = await log.read(history.info.id, after=Revision(0), limit=10)
         check_chain(events)
         assert [event.key.name for event in events] == ["default", "theirs", "a", "b"]
+
+
+def release(log: Slow) -> None:
+    """Let the append that is being stored end; the next one waits again."""
+    stored, log.go = log.go, anyio.Event()
+    stored.set()
+
+
+async def test_batch_decided_upon_a_batch_decided_ahead_knows_both() -> None:
+    log = Slow(MemoryStore())
+    told: list[str] = []
+    async with running_history(log=log) as history, anyio.create_task_group() as tasks:
+        await history.submit(namespace("default"), actor=ALICE)
+
+        async def submit(command: Command, label: str) -> None:
+            try:
+                outcome = await history.submit(command, actor=ALICE)
+                told.append(f"{label} {outcome.event and outcome.event.revision}")
+            except Rejected as refusal:
+                told.append(f"{label} {type(refusal).__name__}")
+
+        async def arrive(*commands: tuple[Command, str]) -> None:
+            for command, label in commands:
+                tasks.start_soon(submit, command, label)
+            await anyio.wait_all_tasks_blocked()
+
+        log.is_slow = True
+        await arrive((config_map("a"), "a"))
+        await arrive((config_map("b"), "b"), (deletion(config_map("a")), "no a"))
+        release(log)
+        await anyio.wait_all_tasks_blocked()
+        assert told == ["a 2"]
+        # Decided upon the second batch, which is being stored now and was decided upon the first.
+        again = (config_map("b"), "b again"), (config_map("a"), "a again")
+        await arrive(*again, (deletion(config_map("b")), "no b"), (deletion(config_map("c")), "c"))
+        assert told == ["a 2"], "nothing is told before it is stored"
+        release(log)
+        await anyio.wait_all_tasks_blocked()
+        assert told == ["a 2", "b 3", "no a 4"]
+        await arrive((config_map("b"), "b at last"))
+        for _ in range(2):
+            release(log)
+            await anyio.wait_all_tasks_blocked()
+        assert told[3:] == [
+            "b again AlreadyExists",
+            "a again 5",
+            "no b 6",
+            "c NotFound",
+            "b at last 7",
+        ]
+        assert log.sizes == [1, 2, 2, 1]
+        events = await log.read(history.info.id, after=Revision(0), limit=10)
+        check_chain(events)
+        assert [event.key.name for event in events] == ["default", *"abaabb"]
+
+
+async def test_writes_beyond_a_full_batch_are_stored_in_the_order_of_their_arrival() -> None:
+    log = Slow(MemoryStore())
+    async with (
+        running_history(log=log, writer=WriterBounds(batch_max=2)) as history,
+        anyio.create_task_group() as tasks,
+    ):
+        await history.submit(namespace("default"), actor=ALICE)
+
+        async def create(name: str) -> None:
+            await history.submit(config_map(name), actor=ALICE)
+
+        log.is_slow = True
+        # `b` and `c` fill the batch decided ahead; `e` must not pass `d`, which waits behind it.
+        for names in ("abcd", "efg"):
+            for name in names:
+                tasks.start_soon(create, name)
+                await anyio.wait_all_tasks_blocked()
+            release(log)
+            await anyio.wait_all_tasks_blocked()
+        log.go.set()
+        assert await history.wait_for(Revision(8), 5.0)
+        assert log.sizes == [1, 2, 2, 2]
+        events = await log.read(history.info.id, after=Revision(0), limit=10)
+        check_chain(events)
+        assert [event.key.name for event in events] == ["default", *"abcdefg"]
 
 
 async def test_what_waits_when_the_writer_stops_is_refused() -> None:

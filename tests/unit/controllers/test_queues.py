@@ -1,0 +1,113 @@
+"""Queues of controllers and of the scheduler: delays after failures, and rounds of the flush."""
+
+import pytest
+
+from app.domain.controllers.scheduling import pod_spec
+from app.domain.controllers.scheduling.queue import QueuedPod, SchedulingQueue
+from app.domain.controllers.work_queue import (
+    RETRY_FIRST_MICROS,
+    RETRY_MAX_MICROS,
+    WorkQueue,
+)
+from app.domain.log import Revision
+from app.domain.values.timestamps import SECOND, Instant
+from tests.cluster import T0, Cluster
+
+KEY = ("default", "a")
+
+
+def delays(queue: WorkQueue, failures: int, key: tuple[str, ...] = KEY) -> list[int]:
+    """How long the key waits after each of so many failures in a row."""
+    found = []
+    now = Instant(0)
+    for _ in range(failures):
+        queue.retry(key, now)
+        due = queue.due()
+        assert due is not None
+        found.append(due - now)
+        now = due
+        assert queue.take(now) == (key, 0)
+        assert queue.take(now) is None
+    return found
+
+
+def test_each_failure_in_a_row_doubles_the_delay_up_to_its_bound():
+    found = delays(WorkQueue(), 21)
+    assert found[:4] == [5_000, 10_000, 20_000, 40_000]
+    assert found[-4:] == [655_360_000, *[RETRY_MAX_MICROS] * 3]
+
+
+def test_success_ends_the_failures_in_a_row():
+    queue: WorkQueue = WorkQueue()
+    assert delays(queue, 3) == [5_000, 10_000, 20_000]
+    queue.settle(KEY, None, Instant(0))
+    assert delays(queue, 2) == [5_000, 10_000]
+    queue.forget(KEY)
+    assert delays(queue, 1) == [RETRY_FIRST_MICROS]
+
+
+def test_success_of_one_key_leaves_the_failures_of_others():
+    queue: WorkQueue = WorkQueue()
+    assert delays(queue, 2) == [5_000, 10_000]
+    assert delays(queue, 1, ("default", "b")) == [5_000]
+    queue.settle(("default", "b"), None, Instant(0))
+    assert delays(queue, 1) == [20_000]
+
+
+def queued(queue: SchedulingQueue) -> QueuedPod:
+    """A pod that the queue has handed out for an attempt."""
+    tree = {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {"name": "pod", "namespace": "default", "uid": "uid"},
+        "spec": {"containers": [{"name": "main", "image": "busybox:1"}]},
+    }
+    pod = QueuedPod(spec=pod_spec.read(tree), order=Revision(1), since=Instant(0))
+    queue.put(pod)
+    queue.activate(pod, Instant(0), Revision(1))
+    assert queue.pop(Instant(0)) is pod
+    return pod
+
+
+def seconds_after_errors(queue: SchedulingQueue, pod: QueuedPod, errors: int) -> list[int]:
+    """How long the pod waits after each of so many errors in a row."""
+    found = []
+    now = Instant(pod.ready_at)
+    for _ in range(errors):
+        queue.err(pod, now)
+        due = queue.due()
+        assert due is not None
+        found.append((due - now) // SECOND)
+        assert queue.pop(Instant(due - 1)) is None
+        assert queue.pop(due) is pod
+        now = due
+    return found
+
+
+def test_attempt_that_was_decided_ends_the_errors_in_a_row():
+    queue = SchedulingQueue()
+    pod = queued(queue)
+    # A back-off ends with the second that it falls into.
+    assert seconds_after_errors(queue, pod, 5) == [2, 3, 5, 9, 11]
+    queue.fail(pod, pod.ready_at, frozenset({"NodeResourcesFit"}))
+    assert (pod.errors, pod.unfit) == (0, 1)
+    assert seconds_after_errors(queue, pod, 2) == [2, 3]
+
+
+@pytest.mark.parametrize(("failed", "tried"), [(7, 330), (29, 330), (31, 360), (61, 390)])
+def test_pod_that_nothing_wakes_is_tried_in_the_first_round_after_five_minutes(failed, tried):
+    # Parity: the flush looks every 30 s for pods that have waited for 300 s.
+    cluster = Cluster()
+    cluster.device_class()
+    cluster.node()
+    cluster.template()
+    cluster.wait(failed)
+    cluster.pod(template="gpu")
+    cluster.settle()
+    cluster.wait(400)
+    attempts = [
+        (event.stamp.time - T0) // SECOND
+        for event in cluster.line.events
+        if event.type == "DecisionRecorded" and event.object["controller"] == "scheduling"
+    ]
+    assert attempts == [failed, tried]
