@@ -191,7 +191,7 @@ def _prepare(
         case (_, "ResourcePoolStatusRequest"):
             tree.pop("status", None)
         case ("", "Pod"):
-            pods.prepare_create(tree, reader)
+            pods.prepare_create(tree, reader, stamp.time)
         case ("", "Service"):
             services.prepare_create(tree, reader, rules.services)
         case ("scheduling.k8s.io", "PriorityClass"):
@@ -205,6 +205,11 @@ def _prepare(
                 tree["spec"]["taints"] = [*taints, dict(NOT_READY_TAINT)]
         case ("", "PersistentVolumeClaim"):
             tree["status"] = {"phase": "Pending"}
+        case ("", "PersistentVolume"):
+            now = timestamps.seconds_text(stamp.time)
+            tree["status"] = {"lastPhaseTransitionTime": now, "phase": "Pending"}
+        case ("apps", "DaemonSet"):
+            workloads.count_template(tree)
         case ("apiextensions.k8s.io", "CustomResourceDefinition"):
             tree["status"] = naming.status(reader, tree, stamp.time)
         case ("certificates.k8s.io", _):

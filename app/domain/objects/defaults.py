@@ -7,13 +7,15 @@ Works in place on a pruned tree in the storage version, which the caller owns. P
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from app.domain.objects import pod_defaults, services, stored_data, stored_defaults
+from app.domain.objects import pod_defaults, services, stored_data, stored_defaults, workloads
 from app.domain.objects.custom import definition_rules
 from app.domain.objects.registry import Kind
 from app.domain.values import json_tree, timestamps
 from app.domain.values.json_tree import JsonObject
 from app.domain.values.timestamps import Instant
 
+BACKOFF_MAX = 2**31 - 1
+"""How often a Job tries again as a whole when each index has its own limit."""
 NAME_LABEL = "kubernetes.io/metadata.name"
 
 
@@ -97,6 +99,23 @@ def _default_node(tree: JsonObject) -> None:
     status = tree.get("status")
     if status and "capacity" in status and "allocatable" not in status:
         status["allocatable"] = dict(status["capacity"])
+    if "spec" in tree:
+        _agree(tree["spec"], "podCIDR", "podCIDRs", "")
+
+
+def _agree(holder: JsonObject, one: str, several: str, inside: str) -> None:
+    """Let a field and the list that begins with it say the same; the field wins.
+
+    `inside` names the field of a list's item that holds the value; empty when the item is it.
+    """
+    single, items = holder.get(one), holder.get(several)
+    first = items[0] if items else None
+    if inside and first is not None:
+        first = first.get(inside)
+    if single and single != first:
+        holder[several] = [{inside: single} if inside else single]
+    elif first and not single:
+        holder[one] = first
 
 
 _ROLLING = {"maxSurge": "25%", "maxUnavailable": "25%"}
@@ -124,12 +143,19 @@ def _default_stateful_set(tree: JsonObject) -> None:
     strategy = spec.setdefault("updateStrategy", {})
     if strategy.setdefault("type", "RollingUpdate") == "RollingUpdate":
         strategy["rollingUpdate"] = {"partition": 0} | strategy.get("rollingUpdate", {})
+    for claim in json_tree.objects(spec, "volumeClaimTemplates"):
+        claim.setdefault("apiVersion", "v1")
+        claim.setdefault("kind", "PersistentVolumeClaim")
+        stored_defaults.fill_volume_claim(claim)
     policy = spec.setdefault("persistentVolumeClaimRetentionPolicy", {})
     policy.setdefault("whenDeleted", "Retain")
     policy.setdefault("whenScaled", "Retain")
 
 
 def _default_daemon_set(tree: JsonObject) -> None:
+    # Its value is set later; it stands here so that the writer counts as its manager.
+    annotations = tree.setdefault("metadata", {}).setdefault("annotations", {})
+    annotations.setdefault(workloads.TEMPLATE_GENERATION, "0")
     spec = _template_holder(tree)
     spec.setdefault("revisionHistoryLimit", 10)
     strategy = spec.setdefault("updateStrategy", {})
@@ -143,10 +169,15 @@ def _default_job(tree: JsonObject) -> None:
     if "completions" not in spec and "parallelism" not in spec:
         spec["completions"] = 1
     spec.setdefault("parallelism", 1)
-    spec.setdefault("backoffLimit", 6)
+    spec.setdefault("backoffLimit", BACKOFF_MAX if "backoffLimitPerIndex" in spec else 6)
     spec.setdefault("completionMode", "NonIndexed")
+    spec.setdefault("manualSelector", False)
     spec.setdefault("suspend", False)
-    spec.setdefault("podReplacementPolicy", "TerminatingOrFailed")
+    has_policy = "podFailurePolicy" in spec
+    spec.setdefault("podReplacementPolicy", "Failed" if has_policy else "TerminatingOrFailed")
+    for rule in json_tree.objects(spec, "podFailurePolicy", "rules"):
+        for pattern in json_tree.objects(rule, "onPodConditions"):
+            pattern.setdefault("status", "True")
 
 
 def _default_cron_job(tree: JsonObject) -> None:
@@ -155,6 +186,22 @@ def _default_cron_job(tree: JsonObject) -> None:
     spec.setdefault("suspend", False)
     spec.setdefault("successfulJobsHistoryLimit", 3)
     spec.setdefault("failedJobsHistoryLimit", 1)
+    template = spec.get("jobTemplate")
+    if isinstance(template, dict):
+        # Only its pods: what a Job needs, each Job gets when it is made.
+        _template_holder(template)
+
+
+def _default_replication_controller(tree: JsonObject) -> None:
+    spec = _template_holder(tree)
+    spec.setdefault("replicas", 1)
+    labels = json_tree.labels(spec, "template", "metadata", "labels")
+    if labels:
+        if not spec.get("selector"):
+            spec["selector"] = dict(labels)
+        metadata = tree.setdefault("metadata", {})
+        if not metadata.get("labels"):
+            metadata["labels"] = dict(labels)
 
 
 def _template_holder(tree: JsonObject) -> JsonObject:
@@ -169,7 +216,10 @@ def _default_pod(tree: JsonObject) -> None:
     spec = tree.setdefault("spec", {})
     pod_defaults.default_spec(spec)
     # Only of pods themselves, not of templates (recorded: 1.36).
+    pod_defaults.default_requests(spec)
     spec.setdefault("enableServiceLinks", True)
+    if "status" in tree:
+        _agree(tree["status"], "podIP", "podIPs", "ip")
 
 
 def _default_pod_template(tree: JsonObject) -> None:
@@ -182,18 +232,13 @@ def _default_priority_class(tree: JsonObject) -> None:
     tree.setdefault("preemptionPolicy", "PreemptLowerPriority")
 
 
-def _default_volume_claim(tree: JsonObject) -> None:
-    tree.setdefault("spec", {}).setdefault("volumeMode", "Filesystem")
-    tree.setdefault("status", {}).setdefault("phase", "Pending")
-
-
 _BY_KIND: dict[tuple[str, str], Callable[[JsonObject], None]] = {
     ("", "ConfigMap"): stored_data.fill_config_map,
     ("", "Namespace"): _default_namespace,
     ("", "Node"): _default_node,
-    ("", "PersistentVolumeClaim"): _default_volume_claim,
     ("", "Pod"): _default_pod,
     ("", "PodTemplate"): _default_pod_template,
+    ("", "ReplicationController"): _default_replication_controller,
     ("", "Secret"): stored_data.fill_secret,
     ("", "Service"): services.fill,
     ("apiextensions.k8s.io", "CustomResourceDefinition"): definition_rules.fill,

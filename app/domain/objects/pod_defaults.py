@@ -1,16 +1,20 @@
 """Defaults of pod specs, also of those inside templates, and the quality of service of a pod.
 
+Requests follow limits in pods only: what a template lacks, each pod gets when it is made.
+
 Works in place on a pruned spec that the caller owns. Parity: controllers.md 5.1, api-surface.md 5.
 """
 
 from typing import Any
 
-from app.domain.values import quantity
+from app.domain.values import images, json_tree, quantity
 from app.domain.values.json_tree import JsonObject, JsonView
 
 _MODE = 0o644
 _PROBES = ("livenessProbe", "readinessProbe", "startupProbe")
 _PROBE = {"failureThreshold": 3, "periodSeconds": 10, "successThreshold": 1, "timeoutSeconds": 1}
+TOKEN_SECONDS = 3600
+"""How long a projected token of a ServiceAccount is valid."""
 _VOLUMES_WITH_MODE = ("configMap", "downwardAPI", "projected", "secret")
 
 
@@ -41,17 +45,26 @@ def _default_container(container: JsonObject, *, host_network: bool) -> None:
         if host_network and "containerPort" in port:
             port.setdefault("hostPort", port["containerPort"])
     for variable in container.get("env") or ():
-        reference = variable.get("valueFrom", {}).get("fieldRef")
-        if reference is not None:
-            reference.setdefault("apiVersion", "v1")
+        if "valueFrom" in variable:
+            _default_references(variable["valueFrom"])
     for name in _PROBES:
         if name in container:
             _default_probe(container[name])
-    resources = container.get("resources")
-    if resources and "limits" in resources:
-        requests = resources.setdefault("requests", {})
-        for name, amount in resources["limits"].items():
-            requests.setdefault(name, amount)
+    for hook in ("postStart", "preStop"):
+        get = json_tree.get(container, "lifecycle", hook, "httpGet")
+        if isinstance(get, dict):
+            _default_get(get)
+
+
+def default_requests(spec: JsonObject) -> None:
+    """Let each container of a pod request what it is limited to and does not say."""
+    for name in ("containers", "initContainers"):
+        for container in spec.get(name) or ():
+            resources = container.get("resources")
+            if resources and "limits" in resources:
+                requests = resources.setdefault("requests", {})
+                for resource, amount in resources["limits"].items():
+                    requests.setdefault(resource, amount)
 
 
 def _default_probe(probe: JsonObject) -> None:
@@ -59,29 +72,50 @@ def _default_probe(probe: JsonObject) -> None:
         probe.setdefault(key, value)
     get = probe.get("httpGet")
     if get is not None:
-        get.setdefault("path", "/")
-        get.setdefault("scheme", "HTTP")
+        _default_get(get)
     call = probe.get("grpc")
     if call is not None:
         call.setdefault("service", "")
+
+
+def _default_get(get: JsonObject) -> None:
+    get.setdefault("path", "/")
+    get.setdefault("scheme", "HTTP")
+
+
+def _default_references(source: JsonObject) -> None:
+    """References to a field, or to a resource, of the pod itself."""
+    if "fieldRef" in source:
+        source["fieldRef"].setdefault("apiVersion", "v1")
+    if "resourceFieldRef" in source:
+        source["resourceFieldRef"].setdefault("divisor", "0")
 
 
 def _default_volume(volume: JsonObject) -> None:
     for name in _VOLUMES_WITH_MODE:
         if name in volume:
             volume[name].setdefault("defaultMode", _MODE)
+    for item in json_tree.objects(volume, "downwardAPI", "items"):
+        _default_references(item)
+    for source in json_tree.objects(volume, "projected", "sources"):
+        for item in json_tree.objects(source, "downwardAPI", "items"):
+            _default_references(item)
+        if "serviceAccountToken" in source:
+            source["serviceAccountToken"].setdefault("expirationSeconds", TOKEN_SECONDS)
     if "hostPath" in volume:
         volume["hostPath"].setdefault("type", "")
+    if "iscsi" in volume:
+        volume["iscsi"].setdefault("iscsiInterface", "default")
+    claim = json_tree.get(volume, "ephemeral", "volumeClaimTemplate", "spec")
+    if isinstance(claim, dict):
+        claim.setdefault("volumeMode", "Filesystem")
     if len(volume) == 1:
         volume["emptyDir"] = {}
 
 
 def _pull_policy(image: str) -> str:
-    """`Always` for the tag `latest` or none; a digest pins the image as a tag does."""
-    if "@" in image:
-        return "IfNotPresent"
-    _, colon, tag = image.rpartition("/")[2].partition(":")
-    return "IfNotPresent" if colon and tag != "latest" else "Always"
+    """`Always` for the tag `latest`, also one that is not written; a name unread has none."""
+    return "Always" if images.tag(image) == "latest" else "IfNotPresent"
 
 
 def quality_of_service(spec: JsonView) -> str:

@@ -2,7 +2,9 @@
 
 from app.domain.objects import match_labels, pod_defaults, priorities
 from app.domain.objects.reader import ObjectsReader
+from app.domain.values import timestamps
 from app.domain.values.json_tree import JsonObject
+from app.domain.values.timestamps import Instant
 
 _EVICTION_KEYS = ("node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable")
 _EVICTION_SECONDS = 300
@@ -10,7 +12,7 @@ _EVICTION_SECONDS = 300
 GATED_MESSAGE = "Scheduling is blocked due to non-empty scheduling gates"
 
 
-def prepare_create(tree: JsonObject, reader: ObjectsReader) -> None:
+def prepare_create(tree: JsonObject, reader: ObjectsReader, now: Instant) -> None:
     """Set selectors by label keys, priority, tolerations and the first status, in place.
 
     Raises Forbidden for a priority that does not go with the pod's class.
@@ -24,7 +26,7 @@ def prepare_create(tree: JsonObject, reader: ObjectsReader) -> None:
         status["conditions"] = [
             {
                 "lastProbeTime": None,
-                "lastTransitionTime": None,
+                "lastTransitionTime": timestamps.seconds_text(now),
                 "message": GATED_MESSAGE,
                 "reason": "SchedulingGated",
                 "status": "False",

@@ -12,6 +12,8 @@ from app.domain.values.json_tree import JsonObject
 _RBAC = "rbac.authorization.k8s.io"
 _CPU_PERCENT = 80
 """What an autoscaler aims at when it is told nothing."""
+_SCALING_SECONDS = 15
+"""The period of the policies by which an autoscaler scales when it has none."""
 
 
 def prepare_signing_request(tree: JsonObject, actor: Actor) -> None:
@@ -67,6 +69,48 @@ def _autoscaler(tree: JsonObject) -> None:
     if not spec.get("metrics"):
         target = {"type": "Utilization", "averageUtilization": _CPU_PERCENT}
         spec["metrics"] = [{"type": "Resource", "resource": {"name": "cpu", "target": target}}]
+    behavior = spec.get("behavior")
+    if isinstance(behavior, dict):
+        behavior["scaleUp"] = {"stabilizationWindowSeconds": 0} | _scaling(behavior, "scaleUp")
+        behavior["scaleDown"] = _scaling(behavior, "scaleDown")
+
+
+def _scaling(behavior: JsonObject, way: str) -> JsonObject:
+    """How fast to scale one way: at most doubled or four more, or down to the minimum at once."""
+    rules = dict(behavior.get(way) or {})
+    rules.setdefault("selectPolicy", "Max")
+    if not rules.get("policies"):
+        whole = {"periodSeconds": _SCALING_SECONDS, "type": "Percent", "value": 100}
+        some = {"periodSeconds": _SCALING_SECONDS, "type": "Pods", "value": 4}
+        rules["policies"] = [some, whole] if way == "scaleUp" else [whole]
+    return rules
+
+
+def _endpoints(tree: JsonObject) -> None:
+    for subset in json_tree.objects(tree, "subsets"):
+        for port in json_tree.objects(subset, "ports"):
+            port.setdefault("protocol", "TCP")
+
+
+def fill_volume_claim(tree: JsonObject) -> None:
+    """The defaults of a claim for a volume; also of those that StatefulSets have as templates."""
+    spec = tree.setdefault("spec", {})
+    spec.setdefault("volumeMode", "Filesystem")
+    source, reference = spec.get("dataSource"), spec.get("dataSourceRef")
+    if source and not reference:
+        spec["dataSourceRef"] = dict(source)
+    elif reference and not source and not reference.get("namespace"):
+        spec["dataSource"] = dict(reference)
+    tree.setdefault("status", {}).setdefault("phase", "Pending")
+
+
+def _volume(tree: JsonObject) -> None:
+    spec = tree.setdefault("spec", {})
+    spec.setdefault("persistentVolumeReclaimPolicy", "Retain")
+    spec.setdefault("volumeMode", "Filesystem")
+    if "hostPath" in spec:
+        spec["hostPath"].setdefault("type", "")
+    tree.setdefault("status", {}).setdefault("phase", "Pending")
 
 
 def _binding(tree: JsonObject) -> None:
@@ -79,6 +123,9 @@ def _binding(tree: JsonObject) -> None:
 
 
 BY_KIND: dict[tuple[str, str], Callable[[JsonObject], None]] = {
+    ("", "Endpoints"): _endpoints,
+    ("", "PersistentVolume"): _volume,
+    ("", "PersistentVolumeClaim"): fill_volume_claim,
     ("autoscaling", "HorizontalPodAutoscaler"): _autoscaler,
     ("discovery.k8s.io", "EndpointSlice"): _endpoint_slice,
     ("networking.k8s.io", "IngressClass"): _ingress_class,

@@ -30,6 +30,7 @@ from app.domain.objects import (
     secret_values,
     services,
     subresources,
+    workloads,
 )
 from app.domain.objects.commands import (
     CreateObject,
@@ -424,6 +425,8 @@ def _prepare(
         case ("Pod", ""):
             pods.add_tolerations(new["spec"])
             priorities.keep(new, old)
+        case ("DaemonSet", ""):
+            workloads.count_template(new, old)
         case ("Service", ""):
             services.prepare_update(new, old, reader, rules.services)
         case ("PriorityClass", ""):

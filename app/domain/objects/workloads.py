@@ -1,10 +1,12 @@
 """What the API server itself sets on new workloads, before any controller sees them."""
 
 from app.domain.values import json_tree
-from app.domain.values.json_tree import JsonObject
+from app.domain.values.json_tree import JsonObject, JsonView
 
 CONTROLLER_UID = "batch.kubernetes.io/controller-uid"
 JOB_NAME = "batch.kubernetes.io/job-name"
+TEMPLATE_GENERATION = "deprecated.daemonset.template.generation"
+"""An annotation of DaemonSets that counts their templates. The server alone writes it."""
 
 
 def prepare_job(tree: JsonObject) -> None:
@@ -26,3 +28,23 @@ def prepare_job(tree: JsonObject) -> None:
         "job-name": name,
     }
     spec["selector"] = {"matchLabels": {CONTROLLER_UID: uid}}
+    if not metadata.get("labels"):
+        # A Job without labels has those of its template.
+        metadata["labels"] = dict(written["labels"])
+
+
+def count_template(tree: JsonObject, old: JsonView | None = None) -> None:
+    """Count the templates of a DaemonSet, in place; `old` is what is stored."""
+    count = 1
+    if old is not None:
+        count = _template_count(old)
+        if json_tree.get(tree, "spec", "template") != json_tree.get(old, "spec", "template"):
+            count += 1
+    metadata = tree["metadata"]
+    annotations = dict(metadata.get("annotations") or {})
+    metadata["annotations"] = annotations | {TEMPLATE_GENERATION: str(count)}
+
+
+def _template_count(tree: JsonView) -> int:
+    text = json_tree.labels(tree, "metadata", "annotations").get(TEMPLATE_GENERATION, "")
+    return int(text) if text.isdecimal() else json_tree.integer(tree, "metadata", "generation") or 1
