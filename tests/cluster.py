@@ -259,7 +259,8 @@ class Cluster:
     ) -> JsonObject:
         container: JsonObject = {"name": "main", "image": "busybox:1"}
         if requests:
-            container["resources"] = {"requests": requests}
+            limits = {name: amount for name, amount in requests.items() if "/" in name}
+            container["resources"] = {"requests": requests} | ({"limits": limits} if limits else {})
         body: JsonObject = {"containers": [container], **spec}
         if template:
             body["resourceClaims"] = [{"name": "gpu", "resourceClaimTemplateName": template}]

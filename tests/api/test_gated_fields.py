@@ -169,12 +169,6 @@ STORES = Profile(gates={"DRANodeAllocatableResources": True, "DRAOptionalNodeOpe
 IGNORED = [
     (
         PODS,
-        pod(runtimeClassName="nvidia"),
-        "spec.runtimeClassName",
-        "overhead and scheduling of RuntimeClasses are not applied",
-    ),
-    (
-        PODS,
         pod(volumes=[VOLUME]),
         "spec.volumes[].persistentVolumeClaim",
         "pods are placed without regard to their volumes",

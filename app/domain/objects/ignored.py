@@ -11,13 +11,12 @@ from app.domain.objects.registry import RESOURCE, Kind
 from app.domain.values import json_tree
 from app.domain.values.json_tree import JsonView
 
-_POD = ("evictionResponders", "runtimeClassName", "schedulingGroup")
+_POD = ("evictionResponders", "schedulingGroup")
 _VOLUMES = ("ephemeral", "persistentVolumeClaim")
 _ASKED = frozenset((*_POD, "volumes"))
 
 _REASONS: Mapping[str, str] = {
     "evictionResponders": "evictions ask nobody",
-    "runtimeClassName": "overhead and scheduling of RuntimeClasses are not applied",
     "schedulingGroup": "PodGroups are not emulated",
     "ephemeral": "pods are placed without regard to their volumes",
     "persistentVolumeClaim": "pods are placed without regard to their volumes",

@@ -5,6 +5,7 @@ Requests follow limits in pods only: what a template lacks, each pod gets when i
 Works in place on a pruned spec that the caller owns. Parity: controllers.md 5.1, api-surface.md 5.
 """
 
+from collections.abc import Iterable
 from typing import Any
 
 from app.domain.values import images, json_tree, quantity
@@ -119,8 +120,17 @@ def _pull_policy(image: str) -> str:
 
 
 def quality_of_service(spec: JsonView) -> str:
-    """`Guaranteed`, `Burstable` or `BestEffort`, by cpu and memory of all containers."""
-    containers = [*(spec.get("initContainers") or ()), *(spec.get("containers") or ())]
+    """`Guaranteed`, `Burstable` or `BestEffort`, by cpu and memory of all containers.
+
+    What a pod says as a whole counts instead of what its containers say. Parity: KEP-2837.
+    """
+    whole = spec.get("resources") or {}
+    if whole.get("requests") or whole.get("limits"):
+        return _class_of([{"resources": whole}])
+    return _class_of([*(spec.get("initContainers") or ()), *(spec.get("containers") or ())])
+
+
+def _class_of(containers: Iterable[JsonView]) -> str:
     guaranteed = True
     requested: dict[str, int] = {}
     limited: dict[str, int] = {}

@@ -105,8 +105,8 @@ REFUSED = [
     (
         "Pod",
         {"spec__dnsPolicy": "Other"},
-        'spec.dnsPolicy: Unsupported value: "Other": supported values: "ClusterFirst", '
-        '"ClusterFirstWithHostNet", "Default", "None"',
+        'spec.dnsPolicy: Unsupported value: "Other": supported values: "ClusterFirstWithHostNet", '
+        '"ClusterFirst", "Default", "None"',
     ),
     (
         "Pod",
@@ -131,7 +131,12 @@ REFUSED = [
         {"spec__template__metadata__labels": {"app": "b"}},
         'spec.template.metadata.labels: Invalid value: {"app":"b"}: ' + UNMATCHED,
     ),
-    ("Deployment", {"spec__selector": GONE}, "spec.selector: Required value"),
+    (
+        "Deployment",
+        {"spec__selector": GONE},
+        "[spec.selector: Required value, spec.template.metadata.labels: Invalid value: "
+        '{"app":"a"}: `selector` does not match template `labels`]',
+    ),
     (
         "Deployment",
         {"spec__selector": {}},

@@ -8,22 +8,17 @@ from typing import Any
 
 from app.domain.objects.field_errors import (
     FieldError,
-    duplicate,
     forbidden,
     invalid,
-    not_found,
     not_supported,
     required,
 )
-from app.domain.objects.validation import pod_specs, shared
+from app.domain.objects.validation import ephemeral_containers, pod_placing, pod_specs, shared
 from app.domain.objects.validation.context import Context
-from app.domain.values import json_tree, names, quantity
+from app.domain.values import json_tree, names
 from app.domain.values.json_tree import JsonView
-from app.domain.values.quantity import QuantityError
 
 TAINT_EFFECTS = ("NoExecute", "NoSchedule", "PreferNoSchedule")
-RESTART_POLICIES = ("Always", "Never", "OnFailure")
-CLAIM_SOURCE_TEXT = "must specify one of: `resourceClaimName`, `resourceClaimTemplateName`"
 UPDATE_TEXT = (
     "pod updates may not change fields other than `spec.containers[*].image`,"
     "`spec.initContainers[*].image`,`spec.activeDeadlineSeconds`,"
@@ -46,29 +41,25 @@ WHILE_GATED = frozenset({"nodeSelector", "affinity"})
 def create_pod(tree: JsonView, _context: Context) -> list[FieldError]:
     """A new pod."""
     spec = json_tree.mapping(tree, "spec")
-    errors = _pod_claims(spec)
-    known = {json_tree.text(item, "name") for item in json_tree.objects(spec, "resourceClaims")}
-    containers = json_tree.objects(spec, "containers")
-    if not containers:
-        errors.append(required("spec.containers"))
-    seen: set[str] = set()
-    for field in ("initContainers", "containers"):
-        for index, container in enumerate(json_tree.objects(spec, field)):
-            errors += _container(container, f"spec.{field}[{index}]", known, seen)
-    policy = json_tree.text(spec, "restartPolicy")
-    if policy and policy not in RESTART_POLICIES:
-        errors.append(not_supported("spec.restartPolicy", policy, RESTART_POLICIES))
-    return errors + pod_specs.check(spec, "spec")
+    errors = pod_specs.check_pod(spec, "spec")
+    if spec.get("ephemeralContainers"):
+        errors.append(forbidden("spec.ephemeralContainers", "cannot be set on create"))
+    return errors + pod_placing.gated(spec, "spec")
 
 
 def update_pod(
     tree: JsonView, old: JsonView, subresource: str, _context: Context
 ) -> list[FieldError]:
     """A changed pod: little of its spec may change."""
-    if subresource:
-        return []
     new, stored = json_tree.mapping(tree, "spec"), json_tree.mapping(old, "spec")
+    if subresource:
+        is_added = subresource == "ephemeralcontainers"
+        return ephemeral_containers.update(new, stored) if is_added else []
     errors: list[FieldError] = []
+    if new != stored:
+        # What is stored already is not judged anew.
+        known = pod_specs.check_pod(stored, "spec")
+        errors += [error for error in pod_specs.check_pod(new, "spec") if error not in known]
     is_gated = bool(stored.get("schedulingGates"))
     parts = [_frozen_part(spec, is_gated=is_gated) for spec in (new, stored)]
     if parts[0] != parts[1] or not _is_same_grace(new, stored):
@@ -146,66 +137,3 @@ def _frozen_part(spec: JsonView, *, is_gated: bool) -> dict[str, Any]:
                 {name: value for name, value in item.items() if name != "image"} for item in items
             ]
     return kept
-
-
-def _pod_claims(spec: JsonView) -> list[FieldError]:
-    errors: list[FieldError] = []
-    seen: set[str] = set()
-    for index, claim in enumerate(json_tree.objects(spec, "resourceClaims")):
-        path = f"spec.resourceClaims[{index}]"
-        name = json_tree.text(claim, "name")
-        errors += shared.required_name(name, f"{path}.name", names.label)
-        if name in seen:
-            errors.append(duplicate(path, name))
-        seen.add(name)
-        direct, template = claim.get("resourceClaimName"), claim.get("resourceClaimTemplateName")
-        if direct is not None and template is not None:
-            detail = (
-                "at most one of `resourceClaimName` or `resourceClaimTemplateName` may be specified"
-            )
-            errors.append(invalid(path, claim, detail))
-        elif direct is None and template is None:
-            errors.append(invalid(path, claim, CLAIM_SOURCE_TEXT))
-        for field, value in (
-            ("resourceClaimName", direct),
-            ("resourceClaimTemplateName", template),
-        ):
-            if value is not None:
-                errors += shared.formatted(value, f"{path}.{field}", names.subdomain)
-    return errors
-
-
-def _container(container: JsonView, path: str, known: set[str], seen: set[str]) -> list[FieldError]:
-    name = json_tree.text(container, "name")
-    errors = shared.required_name(name, f"{path}.name", names.label)
-    if name in seen:
-        errors.append(duplicate(f"{path}.name", name))
-    seen.add(name)
-    resources = json_tree.mapping(container, "resources")
-    used: set[tuple[str, str]] = set()
-    for index, claim in enumerate(json_tree.objects(resources, "claims")):
-        at = f"{path}.resources.claims[{index}]"
-        entry = json_tree.text(claim, "name")
-        request = json_tree.text(claim, "request")
-        if not entry:
-            errors.append(required(f"{at}.name"))
-        elif entry not in known:
-            errors.append(not_found(f"{at}.name", entry))
-        elif (entry, request) in used or (entry, "") in used:
-            errors.append(duplicate(at, f"{entry}/{request}" if request else entry))
-        used.add((entry, request))
-    for field in ("limits", "requests"):
-        amounts = json_tree.mapping(resources, field)
-        for resource in sorted(amounts):
-            at = f"{path}.resources.{field}[{resource}]"
-            try:
-                negative = quantity.compare(
-                    quantity.from_json(amounts[resource]), quantity.parse("0")
-                )
-            except QuantityError as problem:
-                errors.append(invalid(at, amounts[resource], str(problem)))
-                continue
-            if negative < 0:
-                detail = "must be greater than or equal to 0"
-                errors.append(invalid(at, amounts[resource], detail))
-    return errors

@@ -22,12 +22,18 @@ def node_selector(selector: Any, path: str, *, one_term: bool = False) -> list[F
     if not terms:
         return [required(place, "must have at least one node selector term")]
     errors: list[FieldError] = []
-    for index, term in enumerate(terms):
-        at = f"{place}[{index}]"
-        for number, item in enumerate(json_tree.objects(term, "matchExpressions")):
-            errors += _expression(item, f"{at}.matchExpressions[{number}]")
-        for number, item in enumerate(json_tree.objects(term, "matchFields")):
-            errors += _field(item, f"{at}.matchFields[{number}]")
+    for index, part in enumerate(terms):
+        errors += term(part, f"{place}[{index}]")
+    return errors
+
+
+def term(tree: JsonView, path: str) -> list[FieldError]:
+    """One term: requirements of labels and of fields."""
+    errors: list[FieldError] = []
+    for number, item in enumerate(json_tree.objects(tree, "matchExpressions")):
+        errors += _expression(item, f"{path}.matchExpressions[{number}]")
+    for number, item in enumerate(json_tree.objects(tree, "matchFields")):
+        errors += _field(item, f"{path}.matchFields[{number}]")
     return errors
 
 

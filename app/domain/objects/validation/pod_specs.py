@@ -5,8 +5,7 @@ looked at only where the spec has it, because every pod of every workload passes
 texts are upstream's.
 """
 
-from collections.abc import Iterable, Sequence
-from typing import Any
+from collections.abc import Iterable, Sequence, Set
 
 from app.domain.objects.field_errors import (
     FieldError,
@@ -17,19 +16,24 @@ from app.domain.objects.field_errors import (
     not_supported,
     required,
 )
+from app.domain.objects.validation import (
+    container_resources,
+    pod_claims,
+    pod_placing,
+    shared,
+)
 from app.domain.objects.validation import ports as port_rules
-from app.domain.objects.validation import shared
-from app.domain.values import json_tree, names, quantity
+from app.domain.values import json_tree, names
 from app.domain.values.json_tree import JsonView
-from app.domain.values.quantity import Quantity, QuantityError
 
 DEADLINE_MAX = 2**31 - 1
+NONE: frozenset[str] = frozenset()
 _PULL_POLICIES = ("Always", "IfNotPresent", "Never")
-_DNS_POLICIES = ("ClusterFirst", "ClusterFirstWithHostNet", "Default", "None")
+_DNS_POLICIES = ("ClusterFirstWithHostNet", "ClusterFirst", "Default", "None")
 _OF_NODES = ("node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable")
 _EFFECTS = ("NoSchedule", "PreferNoSchedule", "NoExecute")
 _PROTOCOLS = ("SCTP", "TCP", "UDP")
-_RESTARTS = ("Always", "Never", "OnFailure")
+_RESTARTS = ("Always", "OnFailure", "Never")
 
 
 def check_template(
@@ -38,25 +42,33 @@ def check_template(
     """A pod template: labels, and its spec; `volumes` are added to those of the spec."""
     errors = shared.labels(json_tree.get(template, "metadata", "labels"), f"{path}.metadata.labels")
     spec = json_tree.mapping(template, "spec")
+    return errors + check_pod(spec, f"{path}.spec", volumes=volumes)
+
+
+def check_pod(spec: JsonView, path: str, *, volumes: Iterable[str] = ()) -> list[FieldError]:
+    """Everything about a spec, of a pod or of a template; `volumes` are added to its own."""
+    errors: list[FieldError] = []
+    if spec.get("resourceClaims"):
+        errors += pod_claims.check(spec, path)
     if not spec.get("containers"):
-        errors.append(required(f"{path}.spec.containers"))
-    policy = json_tree.text(spec, "restartPolicy")
-    if policy and policy not in _RESTARTS:
-        errors.append(not_supported(f"{path}.spec.restartPolicy", policy, _RESTARTS))
+        errors.append(required(f"{path}.containers"))
     seen: set[str] = set()
     for field in ("initContainers", "containers"):
         for index, container in enumerate(json_tree.objects(spec, field)):
-            at = f"{path}.spec.{field}[{index}].name"
+            at = f"{path}.{field}[{index}].name"
             name = json_tree.text(container, "name")
             errors += shared.required_name(name, at, names.label)
             if name in seen:
                 errors.append(duplicate(at, name))
             seen.add(name)
-    return errors + check(spec, f"{path}.spec", volumes=volumes)
+    policy = json_tree.text(spec, "restartPolicy")
+    if policy and policy not in _RESTARTS:
+        errors.append(not_supported(f"{path}.restartPolicy", policy, _RESTARTS))
+    return errors + check(spec, path, volumes=volumes)
 
 
 def check(spec: JsonView, path: str, *, volumes: Iterable[str] = ()) -> list[FieldError]:
-    """Everything about a spec but the names and claims of its containers.
+    """Everything about a spec but the names of its containers.
 
     `volumes` are names that the owner of the spec adds, as a StatefulSet does with its claims.
     """
@@ -65,10 +77,12 @@ def check(spec: JsonView, path: str, *, volumes: Iterable[str] = ()) -> list[Fie
     if spec.get("volumes"):
         errors += _volumes(json_tree.objects(spec, "volumes"), f"{path}.volumes", known)
     known.update(volumes)
+    claims = spec.get("resourceClaims")
+    claim_names = {json_tree.text(item, "name") for item in claims} if claims else NONE
     for field in ("initContainers", "containers"):
         for index, container in enumerate(spec.get(field) or ()):
             if not _is_plain(container):
-                errors += _container(container, f"{path}.{field}[{index}]", known)
+                errors += _container(container, f"{path}.{field}[{index}]", known, claim_names)
     deadline = json_tree.integer(spec, "activeDeadlineSeconds")
     if deadline is not None and not 0 < deadline <= DEADLINE_MAX:
         detail = f"must be between 1 and {DEADLINE_MAX}, inclusive"
@@ -87,7 +101,7 @@ def check(spec: JsonView, path: str, *, volumes: Iterable[str] = ()) -> list[Fie
     if spec.get("serviceAccountName"):
         place = f"{path}.serviceAccountName"
         errors += shared.formatted(spec["serviceAccountName"], place, names.subdomain)
-    return errors
+    return errors + pod_placing.check(spec, path)
 
 
 def _is_plain(container: JsonView) -> bool:
@@ -115,7 +129,9 @@ def _is_of_nodes(item: JsonView) -> bool:
     )
 
 
-def _container(container: JsonView, path: str, volumes: set[str]) -> list[FieldError]:
+def _container(
+    container: JsonView, path: str, volumes: set[str], claim_names: Set[str]
+) -> list[FieldError]:
     errors: list[FieldError] = []
     image = container.get("image")
     if not image:
@@ -133,9 +149,10 @@ def _container(container: JsonView, path: str, volumes: set[str]) -> list[FieldE
     if container.get("volumeMounts"):
         mounts = json_tree.objects(container, "volumeMounts")
         errors += _mounts(mounts, f"{path}.volumeMounts", volumes)
-    resources = container.get("resources")
-    if resources and resources.get("limits") and resources.get("requests"):
-        errors += _amounts(resources, f"{path}.resources.requests")
+    if container.get("resources"):
+        errors += container_resources.check(
+            container["resources"], f"{path}.resources", claim_names
+        )
     return errors
 
 
@@ -217,29 +234,6 @@ def _volumes(volumes: Sequence[JsonView], path: str, known: set[str]) -> list[Fi
         detail = "may not specify more than 1 volume type"
         errors += [forbidden(f"{at}.{source}", detail) for source in sources[1:]]
     return errors
-
-
-def _amounts(resources: JsonView, path: str) -> list[FieldError]:
-    """What is requested may not be more than the limit; amounts that cannot be read pass here."""
-    errors: list[FieldError] = []
-    limits, requests = resources["limits"], resources["requests"]
-    for name in sorted(requests):
-        if name not in limits or requests[name] == limits[name]:
-            continue
-        asked, limit = _quantity(requests[name]), _quantity(limits[name])
-        if asked is None or limit is None:
-            continue
-        if quantity.compare(asked, limit) > 0:
-            detail = f"must be less than or equal to {name} limit of {limit}"
-            errors.append(invalid(path, str(asked), detail))
-    return errors
-
-
-def _quantity(value: Any) -> Quantity | None:
-    try:
-        return quantity.from_json(value)
-    except QuantityError:
-        return None
 
 
 def _toleration(item: JsonView, path: str) -> list[FieldError]:

@@ -132,7 +132,11 @@ def _selected(spec: JsonView, kind: str) -> list[FieldError]:
     selector = spec.get("selector")
     errors: list[FieldError] = []
     if not isinstance(selector, dict):
-        errors.append(required("spec.selector"))
+        if kind != "daemonset":
+            errors.append(required("spec.selector"))
+        # A selector that is not there matches nothing.
+        labels = json_tree.labels(template, "metadata", "labels")
+        errors.append(invalid("spec.template.metadata.labels", labels or None, UNMATCHED))
     else:
         problems = label_selectors.check(selector, "spec.selector")
         errors += problems
@@ -143,7 +147,7 @@ def _selected(spec: JsonView, kind: str) -> list[FieldError]:
         elif problems:
             errors.append(invalid("spec.selector", selector, "invalid label selector"))
         elif not label_selectors.matches(selector, labels):
-            errors.append(invalid("spec.template.metadata.labels", labels, UNMATCHED))
+            errors.append(invalid("spec.template.metadata.labels", labels or None, UNMATCHED))
     claims = json_tree.objects(spec, "volumeClaimTemplates")
     volumes = [json_tree.text(claim, "metadata", "name") for claim in claims]
     errors += pod_specs.check_template(template, "spec.template", volumes=volumes)

@@ -1,0 +1,61 @@
+"""What a RuntimeClass adds to the pods that name it: their overhead, and where they may go.
+
+Parity: the admission plugin RuntimeClass.
+"""
+
+from app.domain.log import ObjectKey
+from app.domain.objects import registry, rejections
+from app.domain.objects.reader import ObjectsReader
+from app.domain.values import json_tree
+from app.domain.values.json_tree import JsonObject
+
+GROUP, CLASSES = "node.k8s.io", "runtimeclasses"
+
+
+def admit(pod: JsonObject, reader: ObjectsReader) -> None:
+    """Give a new pod the overhead, node labels and tolerations of its class, in place.
+
+    Raises Forbidden for a class that is not there and for a pod that says something else.
+    """
+    spec = pod["spec"]
+    name = spec.get("runtimeClassName")
+    if not name:
+        if spec.get("overhead"):
+            raise _rejected(
+                pod, "Pod Overhead set without corresponding RuntimeClass defined Overhead"
+            )
+        return
+    found = reader.get(ObjectKey(GROUP, CLASSES, "", name))
+    if found is None:
+        raise _rejected(pod, f'RuntimeClass "{name}" not found')
+    overhead = json_tree.mapping(found, "overhead", "podFixed")
+    if spec.get("overhead") and spec["overhead"] != overhead:
+        raise _rejected(pod, "Pod's Overhead doesn't match RuntimeClass's defined Overhead")
+    if overhead:
+        spec["overhead"] = dict(overhead)
+    wanted = json_tree.labels(found, "scheduling", "nodeSelector")
+    labels = json_tree.labels(spec, "nodeSelector")
+    for key, value in wanted.items():
+        if labels.get(key, value) != value:
+            raise _rejected(
+                pod,
+                f"conflict: runtimeClass.scheduling.nodeSelector[{key}] = {value}; "
+                f"pod.spec.nodeSelector[{key}] = {labels[key]}",
+            )
+    if wanted:
+        spec["nodeSelector"] = {**labels, **wanted}
+    tolerations = [*(spec.get("tolerations") or ())]
+    more = [
+        dict(item)
+        for item in json_tree.objects(found, "scheduling", "tolerations")
+        if item not in tolerations
+    ]
+    if more:
+        spec["tolerations"] = tolerations + more
+
+
+def _rejected(pod: JsonObject, detail: str) -> Exception:
+    kind = registry.find("", "pods")
+    assert kind is not None
+    name = json_tree.text(pod, "metadata", "name")
+    return rejections.forbidden(kind, name, f"pod rejected: {detail}")
