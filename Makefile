@@ -53,6 +53,9 @@ crash: install ## Kill workers, servers and PostgreSQL 200 times in running stor
 simulate: install ## Live through 2,000 virtual hours of seeded worlds
 	@$(BIN)/python -m tests.simulation --hours $${HOURS:-2000} --seed $${SEED:-1}
 
+mutants: install ## Change the code of an AREA (eviction, claims, writer, …): do its tests notice?
+	@$(BIN)/python -m tests.mutants $${AREA:-eviction} --mutants $${MUTANTS:-100} --seed $${SEED:-1}
+
 conformance: install ## Compare with the vectors of the reference, a table by gate and theme
 	@$(BIN)/python -m tests.conformance.report
 	@$(BIN)/python -m pytest -q -n 2 tests/conformance -k "not histories and not decide"
@@ -66,4 +69,4 @@ docs: install ## Make the generated reference pages
 clean: ## Remove the virtual environment and every cache
 	@rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis .cache .redra build dist
 
-.PHONY: help install demo test test-fast check format fuzz conformance bench docs clean crash simulate
+.PHONY: help install demo test test-fast check format fuzz conformance bench docs clean crash simulate mutants

@@ -139,6 +139,7 @@ def test_every_test_folder_answers_a_known_question() -> None:
         "conformance",
         "simulation",
         "crash",
+        "mutants",
         "fuzz",
         "api",
         "acceptance",
