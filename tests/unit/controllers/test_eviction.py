@@ -3,6 +3,7 @@
 import pytest
 
 from app.domain.controllers.eviction import taints
+from app.domain.controllers.eviction.reconciler import is_marked
 from app.domain.controllers.eviction.taints import Taint
 from app.domain.controllers.quirks import ControllerQuirks
 from app.domain.controllers.registry import Options
@@ -100,6 +101,34 @@ def test_tainted_device_evicts_its_pod_at_once():
         "lastProbeTime": None,
         "lastTransitionTime": "2026-01-02T03:00:00Z",
     }
+
+
+def test_event_of_an_eviction_names_the_pod_with_its_uid():
+    cluster = running()
+    uid = cluster.must("pods", "pod-0")["metadata"]["uid"]
+    taint_slice(cluster, [TAINT])
+    told = [
+        event.object["involvedObject"]
+        for event in cluster.line.events
+        if event.key.resource == "events" and event.object["message"] == MARKING
+    ]
+    assert [(found["name"], found["uid"]) for found in told] == [("pod-0", uid)]
+
+
+@pytest.mark.parametrize(
+    ("kind", "reason", "is_ours"),
+    [
+        ("DisruptionTarget", "DeletionByDeviceTaintManager", True),
+        ("DisruptionTarget", "PreemptionByScheduler", False),
+        ("Ready", "DeletionByDeviceTaintManager", False),
+    ],
+)
+def test_pod_is_marked_by_type_and_reason_together(kind, reason, is_ours):
+    pod = {
+        "metadata": {"deletionTimestamp": "2026-01-02T03:00:00Z"},
+        "status": {"conditions": [{"type": kind, "status": "True", "reason": reason}]},
+    }
+    assert is_marked(pod) == is_ours
 
 
 def test_patch_precedes_delete():
