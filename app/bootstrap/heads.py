@@ -25,6 +25,12 @@ async def sign(store: Store, settings: Settings, name: str, moment: str) -> Sign
     info = await find_history(store, name)
     head = await store.log.head(info.id)
     revision = await find_revision(store, info, moment, option="--to")
+    if moment and not revision:
+        raise InputError(
+            f"history {info.name!r} has no event up to {moment}",
+            place="--to",
+            cure="give a later moment",
+        )
     if revision:
         last = await store.log.read(info.id, after=Revision(revision - 1), until=revision, limit=1)
         is_end = revision == head.revision
@@ -36,16 +42,18 @@ async def sign(store: Store, settings: Settings, name: str, moment: str) -> Sign
 
 
 def read(settings: Settings, file: Path, keys: Sequence[str]) -> list[SignedHead]:
-    """The heads of a file. Raises InputError unless each is signed with a known key.
-
-    Known are the key of the data folder and `keys`: texts, or files of public keys.
-    """
+    """The heads of a file. Raises InputError unless each is signed with a known key."""
     found = head_keys.read_heads(file)
-    known = [_key(text) for text in keys]
-    if (settings.data / head_keys.FILE).exists():
-        known.append(own_key(settings).public)
-    head_keys.check_keys(found, known, place=str(file))
+    head_keys.check_keys(found, trusted(settings, keys), place=str(file))
     return found
+
+
+def trusted(settings: Settings, keys: Sequence[str]) -> frozenset[str]:
+    """The keys that are believed: that of the data folder and `keys`, texts or files of keys."""
+    known = {_key(text) for text in keys}
+    if (settings.data / head_keys.FILE).exists():
+        known.add(own_key(settings).public)
+    return frozenset(known)
 
 
 def _key(text: str) -> str:

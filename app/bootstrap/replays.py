@@ -16,6 +16,7 @@ from app.bootstrap.verifying_processes import PartProcesses
 from app.domain.controllers import registry
 from app.domain.controllers.plan import Reconciler
 from app.domain.controllers.scheduling.attempt import TieBreak
+from app.domain.errors import InputError
 from app.domain.log import HistoryInfo, Revision
 from app.domain.log.heads import SignedHead
 from app.domain.objects import profile as profiles
@@ -54,7 +55,7 @@ async def fold(
     return await replaying.fold(
         store.log,
         info,
-        until=await find_revision(store, info, moment, option="--to"),
+        until=await _until(store, info, moment),
         views=views_of(profiles.from_settings(info.settings))(),
         bounds=_bounds(settings),
         progress=progress,
@@ -69,11 +70,12 @@ async def verify(
     progress: Progress,
     profile: str | None = None,
     heads: Sequence[SignedHead] = (),
+    trusted: frozenset[str] = frozenset(),
 ) -> VerifyReport:
     """Check the chain and the invariants, and decide every decision again.
 
-    `heads` are signed heads to compare with. `profile` is the release to decide as, None for that
-    of the history.
+    `heads` are signed heads to compare with, `trusted` the keys that are believed. `profile` is the
+    release to decide as, None for that of the history.
     Raises InputError when a process that was to help fails.
     """
     info = await _as_asked(store, settings, await find_history(store, name), profile)
@@ -90,7 +92,7 @@ async def verify(
         return await verifying.verify(
             store.log,
             info,
-            until=await find_revision(store, info, moment, option="--to"),
+            until=await _until(store, info, moment),
             rules=rules,
             controllers=registry.controllers(
                 rules.profile, features_of(rules.profile), compiler, options
@@ -100,6 +102,7 @@ async def verify(
             quirks=registry.allocator_quirks_of(rules.profile, options),
             processes=processes,
             heads=heads,
+            trusted=trusted,
             views=store.views,
             progress=progress,
         )
@@ -144,7 +147,7 @@ async def decide(
     return await deciding.decide(
         store.log,
         info,
-        until=await find_revision(store, info, moment, option="--to"),
+        until=await _until(store, info, moment),
         rules=rules,
         controllers=controllers,
         uids=DerivedUids(info.seed),
@@ -152,6 +155,18 @@ async def decide(
         pace=Pacing(pace),
         progress=progress,
     )
+
+
+async def _until(store: Store, info: HistoryInfo, moment: str) -> Revision:
+    """The revision that `--to` means. Raises InputError when nothing had happened by then."""
+    until = await find_revision(store, info, moment, option="--to")
+    if moment and not until:
+        raise InputError(
+            f"history {info.name!r} has no event up to {moment}",
+            place="--to",
+            cure="give a later moment",
+        )
+    return until
 
 
 async def _as_asked(

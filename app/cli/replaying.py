@@ -120,6 +120,7 @@ def replay(
     collecting.expect_large_heap()
     files = _files(sources)
     signed = [] if head is None else heads.read(settings, head, head_key or ())
+    trusted = heads.trusted(settings, head_key or ())
 
     async def run(work: Callable[[Any, str], Awaitable[Any]]) -> Any:
         if files:
@@ -140,7 +141,9 @@ def replay(
                 case Mode.DECIDE:
                     return await replays.decide(store, settings, name, to, tell, chosen, profile)
                 case Mode.VERIFY:
-                    return await replays.verify(store, settings, name, to, tell, profile, signed)
+                    return await replays.verify(
+                        store, settings, name, to, tell, profile, signed, trusted
+                    )
 
         report = console.run(lambda: run(work))
     status = _print(mode, report, output)
@@ -225,11 +228,15 @@ def _print_verify(report: Mapping[str, Any], output: Output) -> None:
     for name in ("decisions", "effects", "allocations"):
         _print_compared(name, report[name])
     _print_doubts(report)
+    if report["notJudged"]:
+        console.say(
+            f"not judged here: {', '.join(report['notJudged'])}; --mode decide decides them again"
+        )
     console.say(_CONCLUSIONS[report["outcome"]])
 
 
 _CONCLUSIONS = {
-    "verified": "verified: everything was compared and agrees",
+    "verified": "verified: everything that is judged was compared and agrees",
     "verified in part": "verified in part: what could be compared agrees, and something could not",
     "failed": "FAILED: it does not agree",
 }
@@ -264,8 +271,16 @@ def _print_chain(chain: Mapping[str, Any]) -> None:
         console.say(f"  {problem}")
     console.say(_SETTINGS[chain["settings"]])
     for head in chain["signedHeads"]:
-        console.say(f"signed head at revision {head['revision']}: {head['verdict']}")
-    if not chain["signedHeads"]:
+        if head["trusted"]:
+            console.say(
+                f"signed head at revision {head['revision']} by {head['key']}: {head['verdict']}"
+            )
+        else:
+            console.say(
+                f"signed head at revision {head['revision']} by {head['key']}: proves nothing, "
+                "because nobody said that the key can be trusted (--head-key)"
+            )
+    if not any(head["trusted"] for head in chain["signedHeads"]):
         console.say("signed head: none given, so a log cut together with its head is not noticed")
 
 

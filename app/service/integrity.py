@@ -45,7 +45,8 @@ class Integrity:
 
     `settings` are unanchored in a history that was begun by a redra that did not hash them, and
     unknown when the first event cannot tell. `signed` has one entry for each signed head: its
-    revision and key, and whether the log `agrees`, `differs`, or was `not reached` there.
+    revision and key, whether the key is trusted, and whether the log `agrees`, `differs`, or was
+    `not reached` there.
     """
 
     head: str
@@ -75,12 +76,13 @@ class Integrity:
 class IntegrityCheck:
     """Takes the rows of one history in order, from the first one on.
 
-    `readable_until` is the last revision before an event that no reader can understand; None while
-    there was none.
+    `trusted` are the public keys whose heads prove something here. `readable_until` is the last
+    revision before an event that no reader can understand; None while there was none.
     """
 
     info: HistoryInfo
     signed: Sequence[SignedHead] = ()
+    trusted: frozenset[str] = frozenset()
     settings: Settings = Settings.UNKNOWN
     readable_until: Revision | None = None
     revision: Revision = Revision(0)
@@ -144,7 +146,12 @@ class IntegrityCheck:
             head=f"sha256:{self.hash.hex()}",
             settings=self.settings,
             signed=tuple(
-                {"revision": head.revision, "key": head.key, "verdict": self._verdict(head)}
+                {
+                    "revision": head.revision,
+                    "key": head.key,
+                    "trusted": head.key in self.trusted,
+                    "verdict": self._verdict(head),
+                }
                 for head in self.signed
             ),
             problems=tuple(self._problems),

@@ -44,6 +44,18 @@ from app.service.views import features_of
 VIOLATIONS_MAX = 100
 """How many violations a report names; all are counted."""
 
+RULES_GATE = "DRADeviceTaintRules"
+
+NOT_JUDGED = (
+    "placements of pods",
+    "evictions",
+    "statuses of rules",
+    "claims made from templates",
+    "conditions and Events",
+)
+"""What controllers of a recorded cluster wrote and verification does not decide again: a recording
+holds no decisions. A decide replay does."""
+
 TURN_MAX = 100
 """Events that are checked before others get the loop: about as many milliseconds at most."""
 
@@ -85,7 +97,7 @@ class VerifyReport:
     `chain` is what was found in the stored log. `violations` are broken invariants, counted by
     kind. `decisions` are our controllers' own, `effects` the events that followed from them,
     `allocations` all of the history: those that are no effects were decided again. `doubts` are
-    what the recording lacks.
+    what the recording lacks. Of a recording (`is_recorded`) what `NOT_JUDGED` lists is left out.
     """
 
     history: str
@@ -98,6 +110,7 @@ class VerifyReport:
     effects: Compared
     allocations: Compared
     doubts: tuple[Doubt, ...] = ()
+    is_recorded: bool = False
 
     @property
     def violations_count(self) -> int:
@@ -145,6 +158,7 @@ class VerifyReport:
             "allocations": self.allocations.to_json(),
             "certainty": doubts.certainty(self.doubts),
             "doubts": msgspec.to_builtins(self.doubts),
+            "notJudged": list(NOT_JUDGED) if self.is_recorded else [],
         }
 
 
@@ -161,12 +175,14 @@ async def verify(
     processes: Processes | None = None,
     division: Division = Division(),
     heads: Sequence[SignedHead] = (),
+    trusted: frozenset[str] = frozenset(),
     views: ViewStore | None = None,
     progress: Progress = silent,
 ) -> VerifyReport:
     """Verify the history up to `until`; see the module's text.
 
-    `heads` are compared with the log, besides those that are kept with it. So are the states of
+    `heads` are compared with the log, besides those that are kept with it; those of `trusted` keys
+    prove something. So are the states of
     objects that are kept in `views`, with which a server begins.
     `controllers` are fresh reconcilers with the settings of the history. With `processes` parts
     are verified there, the first one always here.
@@ -178,17 +194,13 @@ async def verify(
         invariants=InvariantWatch(switches_of(rules.profile, quirks)),
         recorded=recorded,
     )
-    stored = await _stored(log, history, heads)
+    stored = await _stored(log, history, heads, trusted)
     audit = None if views is None else SnapshotAudit(views, history.id)
     await _read_ahead(ahead, stored, audit, log, history, until, bounds, processes, progress)
     chain = stored.result()
     parts = ahead.parts(1 if processes is None else processes.count, ends=ends)
     here = PartVerifier(
-        parts[0],
-        rules=rules,
-        controllers=controllers,
-        compiler=compiler,
-        quirks=quirks,
+        parts[0], rules=rules, controllers=controllers, compiler=compiler, quirks=quirks
     )
     telling = _Telling(parts, until, progress)
 
@@ -220,21 +232,24 @@ async def verify(
 
 
 async def _stored(
-    log: EventLog, history: HistoryInfo, heads: Sequence[SignedHead]
+    log: EventLog, history: HistoryInfo, heads: Sequence[SignedHead], trusted: frozenset[str]
 ) -> IntegrityCheck:
     """The check of the history as stored: a replay as another release has other settings."""
     info = await log.find_history(history.name) or history
-    return IntegrityCheck(info, signed=[*heads, *await log.kept_heads(info.id)])
+    signed = [*heads, *await log.kept_heads(info.id)]
+    return IntegrityCheck(info, signed=signed, trusted=trusted)
 
 
 def switches_of(profile: Profile, quirks: Quirks) -> Switches:
     """What of the history's release matters to the invariants."""
     features = features_of(profile)
     return Switches(
-        rules=features.taint_rules,
+        # The rules of a release whose scheduler does not see them are in force all the same.
+        rules=features.taint_rules or (profile.ignores_rules and profile.enabled(RULES_GATE)),
         taints=features.device_taints,
         patches=features.patches,
         distinct_by_last=quirks.q6,
+        rules_unseen=profile.ignores_rules,
     )
 
 
@@ -361,6 +376,7 @@ class _Ahead:
             effects=verifying_parts.joined([part.effects for part in parts]),
             allocations=verifying_parts.joined([part.allocations for part in parts]),
             doubts=self.recorded,
+            is_recorded=history.is_recorded,
         )
 
 

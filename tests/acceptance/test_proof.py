@@ -51,6 +51,30 @@ def test_bundle_carries_its_head_and_agrees_with_the_one_sent_apart(
     assert "which is not the key of this data folder" in err
 
 
+def test_head_of_an_unknown_key_proves_nothing(data: Path, tmp_path: Path) -> None:
+    """Whoever changes a bundle can sign it anew."""
+    arguments = ("verify", data / "h.redra")
+    code, out, err = redra(*arguments, data=tmp_path / "elsewhere")
+    assert code == 0, err
+    assert "proves nothing, because nobody said that the key can be trusted" in out
+    assert "signed head: none given, so a log cut together with its head is not noticed" in out
+    (tmp_path / "signer.pem").write_text(redra("head", "--public-key", data=data)[1])
+    code, out, err = redra(
+        *arguments, "--head-key", tmp_path / "signer.pem", data=tmp_path / "elsewhere"
+    )
+    assert code == 0, err
+    assert "proves nothing" not in out
+    assert ": agrees" in out
+
+
+@pytest.mark.parametrize("moment", ["0", "1999-01-01T00:00:00Z"])
+@pytest.mark.parametrize("command", ["head", "verify"])
+def test_moment_before_the_first_event_is_refused(data: Path, command: str, moment: str) -> None:
+    code, out, err = redra(command, "h", "--to", moment, data=data)
+    assert (code, out) == (2, "")
+    assert f"has no event up to {moment}" in err
+
+
 def test_log_that_is_shorter_than_its_head_fails(data: Path, tmp_path: Path) -> None:
     signed = parse_heads((data / "head.json").read_bytes(), place="")[0]
     longer = Head(revision=Revision(signed.revision + 1), hash=b"x" * 32)

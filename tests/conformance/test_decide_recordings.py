@@ -6,6 +6,8 @@ from app.bootstrap import choices, replays, stores
 from app.service.comparing import Verdict
 from app.service.deciding.classes import Reason
 from app.service.deciding.differences import Aspect
+from app.service.invariants import Kind
+from app.service.verifying import Outcome
 from tests.conformance.recordings import RECORDINGS
 from tests.shared_data import shared_path
 
@@ -166,6 +168,16 @@ async def test_audit_lists_placements_against_rules_that_the_scheduler_did_not_s
     assert sorted(set(claims) - web) == ["blocked", "n-0", "n-1", "n-2", "n-3"]
     assert len(web) == 2
     assert not report.agrees
+
+
+async def test_placements_against_unseen_rules_are_listed_as_the_known_mistake_of_the_release():
+    report = await replay(replays.verify, "e-taints-rules-ignored", profile="1.36.2")
+    found = [each for each in report.violations if each.rule == "placement-respects-taints"]
+    claims = {each.objects[-1].name.partition("-dev-")[0] for each in found}
+    assert {"blocked", "n-0", "n-1", "n-2", "n-3"} <= claims
+    assert {each.kind for each in found} == {Kind.KNOWN}
+    assert all("(C24)" in each.message for each in found)
+    assert report.outcome is Outcome.VERIFIED
 
 
 async def test_rules_are_honoured_when_the_profile_says_so_and_c24_explains_the_difference():

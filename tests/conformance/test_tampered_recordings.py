@@ -98,7 +98,7 @@ async def test_a_log_without_answers_accuses_nobody(name, tmp_path):
 @pytest.mark.parametrize(
     ("alter", "status", "text"),
     [
-        (tampering.nothing, 0, "verified: everything was compared and agrees"),
+        (tampering.nothing, 0, "verified: everything that is judged was compared and agrees"),
         (tampering.drop_bodies, 3, "not comparable, 1 by system:kube-scheduler: a write of the"),
         (tampering.give_device_twice, 1, "FAILED: it does not agree"),
     ],

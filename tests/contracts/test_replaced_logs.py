@@ -297,6 +297,7 @@ async def follow(world: World, runtime: HistoryRuntime) -> None:
         views=world.ports.views,
         make=views_of(Profile()),
         bounds=FoldingBounds(),
+        idle_seconds=3_600.0,
     )
 
 

@@ -30,13 +30,15 @@ class Switches:
 
     `rules`: DeviceTaintRules taint; `taints`: taints keep devices from being allocated; `patches`:
     ResourceSlicePatches change devices. `distinct_by_last`: with quirk q6 distinctAttribute
-    compares with the last device of each request only.
+    compares with the last device of each request only; with C24 (`rules_unseen`) the scheduler does
+    not see the rules.
     """
 
     rules: bool = True
     taints: bool = True
     patches: bool = True
     distinct_by_last: bool = False
+    rules_unseen: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -196,10 +198,15 @@ def _taints(
         objects = () if rule is None else (rule,)
         message = f"device {'/'.join(device)} is allocated although {source} taints it "
         message += f"{taint.key}:{taint.effect}"
-        if since <= written.made or written.now - since > IN_FLIGHT:
+        if rule is not None and switches.rules_unseen:
+            message += ", which the scheduler of this release does not see (C24)"
+            doubtful = doubtful or ("placement-respects-taints", Kind.KNOWN, objects, message)
+        elif since <= written.made or written.now - since > IN_FLIGHT:
             yield "placement-respects-taints", Kind.BROKEN, objects, message
             return
-        doubtful = doubtful or ("placement-respects-taints", Kind.UNSURE, objects, message)
+        else:
+            unsure = ("placement-respects-taints", Kind.UNSURE, objects, message)
+            doubtful = doubtful or unsure
     if doubtful is not None:
         yield doubtful
 

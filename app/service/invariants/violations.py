@@ -25,12 +25,14 @@ class Kind(StrEnum):
 
     `BROKEN` must not be. `LATE` is restored by controllers, and was not within `LATE_AFTER`.
     `OUTSIDE` came about by what a driver or a user did beneath allocations that were right when
-    they were written. `UNSURE` may be none: the recording does not tell what would decide it.
+    they were written. `KNOWN` is a known mistake of the release that decided. `UNSURE` may be none:
+    the recording does not tell what would decide it.
     """
 
     BROKEN = "broken"
     LATE = "late"
     OUTSIDE = "outside"
+    KNOWN = "known"
     UNSURE = "unsure"
 
     @property

@@ -662,11 +662,16 @@ class Judge:
                 continue
             since = self.since(number, device, taint, source)
             made = state.made[key].stamp.time
-            is_sure = since is None or made >= since or state.time - since > IN_FLIGHT
-            if worst is None or (is_sure and not worst[0]):
-                worst = is_sure, source
+            if source is not None and self.switches.rules_unseen:
+                kind = "known"
+            elif since is None or made >= since or state.time - since > IN_FLIGHT:
+                kind = "broken"
+            else:
+                kind = "unsure"
+            if worst is None or (kind == "broken" and worst[0] != "broken"):
+                worst = kind, source
         if worst is not None:
-            kind = "broken" if worst[0] else "unsure"
+            kind = worst[0]
             breach("placement-respects-taints", kind, index, objects=[worst[1]] if worst[1] else [])
 
     def absence(self, number, device):

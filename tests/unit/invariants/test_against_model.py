@@ -39,6 +39,7 @@ def switches_of(seed):
         taints=seed % 7 != 0,
         patches=seed % 3 != 0,
         distinct_by_last=seed % 2 == 0,
+        rules_unseen=seed % 4 == 1,
     )
 
 
@@ -51,7 +52,9 @@ def test_random_worlds(seed):
 
 
 def test_random_worlds_break_nearly_everything_in_every_way():
-    found = [each for seed in SEEDS for each in watched(RandomWorld(seed, 100).events)]
+    worlds = [RandomWorld(seed, 100).events for seed in SEEDS]
+    found = [each for events in worlds for each in watched(events)]
+    found += [each for events in worlds for each in watched(events, Switches(rules_unseen=True))]
     assert {rule for rule, *_ in found} == set(RULES)
     assert {kind for _, kind, *_ in found} == {kind.value for kind in Kind}
 
