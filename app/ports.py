@@ -7,6 +7,8 @@ microseconds UTC; all waiting has a bound that the caller gives.
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
+from dataclasses import dataclass
+from enum import StrEnum
 from typing import Protocol
 
 from app.domain.log import (
@@ -22,7 +24,7 @@ from app.domain.log import (
 from app.domain.log.event import GENESIS
 from app.domain.log.heads import SignedHead
 from app.domain.log.upcasting import StoredRow
-from app.domain.values.json_tree import JsonObject
+from app.domain.values.json_tree import JsonObject, JsonView
 from app.domain.values.timestamps import Instant
 
 
@@ -320,4 +322,44 @@ class Meter(Protocol):
 
     def observe(self, name: str, seconds: float, /, **labels: str) -> None:
         """Put a value into a histogram."""
+        ...
+
+
+class Answer(StrEnum):
+    """What an expression says of a device."""
+
+    MATCH = "match"
+    NO_MATCH = "no match"
+    ERROR = "error"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Opinion:
+    """The answer of another evaluator; None with the `reason` why it cannot answer."""
+
+    answer: Answer | None
+    reason: str = ""
+
+
+class SecondOpinion(Protocol):
+    """Another evaluator of device selectors, which shares no code with `domain.cel`."""
+
+    @property
+    def name(self) -> str:
+        """What it is, for messages."""
+        ...
+
+    def ask(
+        self,
+        expression: str,
+        *,
+        driver: str,
+        attributes: JsonView,
+        capacity: JsonView,
+        allow_multiple_allocations: bool,
+    ) -> Opinion:
+        """What the expression says of a device, whose parts are those of the API object.
+
+        Never raises: what goes wrong is the reason for having no answer.
+        """
         ...

@@ -183,6 +183,18 @@ class Settings(BaseSettings):
         description="Temporary file of events for these processes; where it would be larger, or "
         "there is no room, one process does all",
     )
+    second_opinion_evaluations_max: int = Field(
+        10_000,
+        ge=1,
+        description="Pairs of an expression and a device that a second opinion is asked about, "
+        "some milliseconds each; the report counts those beyond",
+    )
+    second_opinion_cost_max: int = Field(
+        10_000,
+        ge=1,
+        description="CEL cost of an evaluation beyond which no second opinion is asked for; the "
+        "other evaluator has no bound of its own",
+    )
 
     # Blast radius
     blast_bytes_max: int = Field(64 * 1024 * 1024, ge=1024, description="Largest proposal file")

@@ -21,6 +21,7 @@ from app.domain.log import HistoryInfo, Revision
 from app.domain.log.heads import SignedHead
 from app.domain.objects import profile as profiles
 from app.domain.values import json_tree
+from app.ports import SecondOpinion
 from app.service import replaying, verifying
 from app.service.deciding import replay as deciding
 from app.service.deciding.differences import DecideReport
@@ -28,6 +29,7 @@ from app.service.deciding.pace import RecordedPace
 from app.service.deciding.replay import Pacing
 from app.service.deciding.writers import DECIDED
 from app.service.replaying import FoldReport, ReplayBounds
+from app.service.second_opinion import OpinionBounds
 from app.service.verifying import VerifyReport
 from app.service.views import compiler_of, features_of
 from app.settings import Settings
@@ -71,11 +73,12 @@ async def verify(
     profile: str | None = None,
     heads: Sequence[SignedHead] = (),
     trusted: frozenset[str] = frozenset(),
+    second: SecondOpinion | None = None,
 ) -> VerifyReport:
     """Check the chain and the invariants, and decide every decision again.
 
-    `heads` are signed heads to compare with, `trusted` the keys that are believed. `profile` is the
-    release to decide as, None for that of the history.
+    `heads` are signed heads to compare with, `trusted` the keys that are believed; `second` is
+    asked about every selector. `profile` is the release to decide as, None for that of the history.
     Raises InputError when a process that was to help fails.
     """
     info = await _as_asked(store, settings, await find_history(store, name), profile)
@@ -104,6 +107,11 @@ async def verify(
             heads=heads,
             trusted=trusted,
             views=store.views,
+            second=second,
+            opinion_bounds=OpinionBounds(
+                evaluations_max=settings.second_opinion_evaluations_max,
+                cost_max=settings.second_opinion_cost_max,
+            ),
             progress=progress,
         )
 

@@ -107,6 +107,12 @@ def cel(
     ] = None,
     history: Annotated[str, typer.Option(help="A history whose devices are looked at.")] = "",
     at: Annotated[str, typer.Option(help="Revision or instant of the history.")] = "",
+    second_opinion: Annotated[
+        bool,
+        typer.Option(
+            "--second-opinion", help="Ask cel-python as well, and show where it disagrees."
+        ),
+    ] = False,
     data: DataOption = None,
     output: Annotated[
         str,
@@ -116,15 +122,17 @@ def cel(
     """Try a device selector: per device whether it matches, the error, the cost, where it failed.
 
     With a file of cases (JSON lines as in the conformance data) every case is answered on one line.
-    Exit code 1 when the expression does not compile.
+    Exit code 1 when the expression does not compile, 3 when a second opinion disagrees.
     """
     from app.domain import cel as language
 
+    judge = _Judge() if second_opinion else None
     if expression.endswith(".jsonl"):
         if not Path(expression).exists():
             raise InputError("there is no such file", place=expression)
         target = None if output in set(Output) else Path(output)
-        _each_line(Path(expression), target, _cel_case)
+        _each_line(Path(expression), target, lambda case: _cel_case(case, judge))
+        _end_disagreeing(judge)
         return
     if output not in set(Output):
         raise InputError(f"{output!r} is not a form", place="--output", cure="use text or json")
@@ -134,18 +142,51 @@ def cel(
     except language.CompileError as problem:
         console.complain(str(problem))
         raise typer.Exit(1) from problem
-    rows = [_trace_row(program, name, device) for name, device in devices]
+    rows = [_trace_row(program, name, device, judge) for name, device in devices]
     if output == Output.JSON:
         console.say_json({"maxCost": program.max_cost, "devices": rows})
-        return
-    console.say(f"estimated cost at most {program.max_cost}")
-    console.table(
-        ("device", "match", "cost", "error", "failed at"),
-        [(r["device"], r["match"], r["cost"], r.get("error"), r.get("failedAt")) for r in rows],
-    )
+    else:
+        console.say(f"estimated cost at most {program.max_cost}")
+        columns = ["device", "match", "cost", "error", "failed at"]
+        keys = ["device", "match", "cost", "error", "failedAt"]
+        if judge is not None:
+            columns.append("second opinion")
+            keys.append("secondOpinion")
+        console.table(columns, [tuple(row.get(key) for key in keys) for row in rows])
+    _end_disagreeing(judge)
 
 
-def _cel_case(case: dict[str, Any]) -> dict[str, Any]:
+class _Judge:
+    """Asks for second opinions, and counts those that disagree."""
+
+    def __init__(self) -> None:
+        from app.bootstrap import opinions
+
+        self._second = opinions.second_opinion()
+        self.disagreed = 0
+
+    def row(self, expression: str, device: Any, outcome: Any) -> dict[str, str]:
+        """What the second opinion is of our outcome, as part of a row."""
+        from app.service import second_opinion
+
+        opinion = second_opinion.ask_about(self._second, expression, device)
+        ours = second_opinion.answer_of_outcome(outcome)
+        if opinion.answer is None:
+            return {"secondOpinion": f"none: {opinion.reason}"}
+        if opinion.answer is ours:
+            return {"secondOpinion": f"agrees: {opinion.answer.value}"}
+        self.disagreed += 1
+        return {"secondOpinion": f"DISAGREES: {opinion.answer.value}"}
+
+
+def _end_disagreeing(judge: _Judge | None) -> None:
+    """Raises typer.Exit when a second opinion disagreed."""
+    if judge is not None and judge.disagreed:
+        console.complain(f"{judge.disagreed} answers with which cel-python disagrees")
+        raise typer.Exit(3)
+
+
+def _cel_case(case: dict[str, Any], judge: _Judge | None) -> dict[str, Any]:
     from app.domain import cel as language
 
     answer: dict[str, Any] = {"name": case.get("name", "")}
@@ -165,6 +206,8 @@ def _cel_case(case: dict[str, Any]) -> dict[str, Any]:
             told["error"] = outcome.error
         else:
             told["match"] = outcome.match
+        if judge is not None:
+            told |= judge.row(expression, given, outcome)
         found.append(told)
     return answer | {"devices": found}
 
@@ -200,7 +243,7 @@ def _of_kind(found: Any, kind: type, place: str) -> Any:
     return found
 
 
-def _trace_row(program: Any, name: str, device: Any) -> dict[str, Any]:
+def _trace_row(program: Any, name: str, device: Any, judge: _Judge | None) -> dict[str, Any]:
     from app.domain import cel as language
 
     traced = language.trace(program, device)
@@ -210,6 +253,8 @@ def _trace_row(program: Any, name: str, device: Any) -> dict[str, Any]:
         row["error"] = outcome.error
     if traced.origin is not None:
         row["failedAt"] = f"{traced.origin.line}:{traced.origin.column} {traced.origin.text}"
+    if judge is not None:
+        row |= judge.row(program.expression, device, outcome)
     row["steps"] = [
         {"text": step.text, "value": step.value, "error": step.error} for step in traced.steps
     ]

@@ -77,6 +77,15 @@ HeadKeyOption = Annotated[
     ),
 ]
 
+SecondOpinionOption = Annotated[
+    bool,
+    typer.Option(
+        "--second-opinion",
+        help="With verify, ask cel-python as well about every selector and device of the history; "
+        "where it disagrees or cannot answer, the outcome is verified in part.",
+    ),
+]
+
 
 def register(root: typer.Typer) -> None:
     """Add the commands of this module."""
@@ -99,6 +108,7 @@ def replay(
     processes: ProcessesOption = None,
     head: HeadOption = None,
     head_key: HeadKeyOption = None,
+    second_opinion: SecondOpinionOption = False,
     data: DataOption = None,
     output: OutputOption = Output.TEXT,
 ) -> None:
@@ -113,7 +123,8 @@ def replay(
     from app.bootstrap import choices, collecting, heads, replays, stores
 
     chosen = _pace(pace, mode)
-    _check_is_verify(mode, {"--processes": processes, "--head": head, "--head-key": head_key})
+    options = {"--processes": processes, "--head": head, "--head-key": head_key}
+    _check_is_verify(mode, {**options, "--second-opinion": second_opinion or None})
     settings = choices.settings(
         data=data, profile=profile, gates=gate, quirks=quirk, verify_processes=processes
     )
@@ -121,6 +132,7 @@ def replay(
     files = _files(sources)
     signed = [] if head is None else heads.read(settings, head, head_key or ())
     trusted = heads.trusted(settings, head_key or ())
+    second = _second_opinion() if second_opinion else None
 
     async def run(work: Callable[[Any, str], Awaitable[Any]]) -> Any:
         if files:
@@ -142,13 +154,20 @@ def replay(
                     return await replays.decide(store, settings, name, to, tell, chosen, profile)
                 case Mode.VERIFY:
                     return await replays.verify(
-                        store, settings, name, to, tell, profile, signed, trusted
+                        store, settings, name, to, tell, profile, signed, trusted, second
                     )
 
         report = console.run(lambda: run(work))
     status = _print(mode, report, output)
     if status:
         raise typer.Exit(status)
+
+
+def _second_opinion() -> Any:
+    """Loaded here, because nothing else needs cel-python."""
+    from app.bootstrap import opinions
+
+    return opinions.second_opinion()
 
 
 def _check_is_verify(mode: Mode, options: Mapping[str, object]) -> None:
@@ -227,12 +246,13 @@ def _print_verify(report: Mapping[str, Any], output: Output) -> None:
     _print_invariants(report["invariants"])
     for name in ("decisions", "effects", "allocations"):
         _print_compared(name, report[name])
+    _print_opinion(report["secondOpinion"])
     _print_doubts(report)
     if report["notJudged"]:
         console.say(
             f"not judged here: {', '.join(report['notJudged'])}; --mode decide decides them again"
         )
-    console.say(_CONCLUSIONS[report["outcome"]])
+    console.say(_conclusion(report))
 
 
 _CONCLUSIONS = {
@@ -240,6 +260,13 @@ _CONCLUSIONS = {
     "verified in part": "verified in part: what could be compared agrees, and something could not",
     "failed": "FAILED: it does not agree",
 }
+
+
+def _conclusion(report: Mapping[str, Any]) -> str:
+    opinion = report["secondOpinion"]
+    if report["outcome"] == "verified in part" and opinion and opinion["disagreed"]:
+        return "verified in part: the second opinion disagrees about what selectors say"
+    return _CONCLUSIONS[report["outcome"]]
 
 
 def _print_invariants(invariants: Mapping[str, Any]) -> None:
@@ -253,6 +280,27 @@ def _print_invariants(invariants: Mapping[str, Any]) -> None:
         console.say(f"    {', '.join(violation['objects'])}")
         if violation["doubt"]:
             console.say(f"    unsure: {violation['doubt']}")
+
+
+def _print_opinion(opinion: Mapping[str, Any] | None) -> None:
+    if opinion is None:
+        return
+    by = opinion["by"]
+    console.say(
+        f"second opinion by {by}: {opinion['expressions']} expressions, {opinion['devices']} "
+        f"devices, {opinion['agreed']} agree, {opinion['disagreed']} disagree"
+    )
+    for each in opinion["disagreements"][:SHOWN_MAX]:
+        console.say(f"  device {each['device']}: {_side(each['expression'])}")
+        error = f" ({each['error']})" if each["error"] else ""
+        console.say(f"    redra says {each['redra']}{error}, {by} says {each['second']}")
+    for reason, count in opinion["unsaid"].items():
+        console.say(f"  no second opinion, {count}: {reason}")
+    if opinion["unasked"]:
+        console.say(
+            f"  not asked, {opinion['unasked']}: beyond the bound "
+            "(REDRA_SECOND_OPINION_EVALUATIONS_MAX)"
+        )
 
 
 _SETTINGS = {

@@ -10,7 +10,7 @@ The second pass may be divided among processes, see `verifying_parts`. The repor
 """
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -29,14 +29,15 @@ from app.domain.log.heads import SignedHead
 from app.domain.objects.profile import Profile
 from app.domain.objects.rules import Rules
 from app.domain.values.json_tree import JsonObject
-from app.ports import EventLog, ViewStore
-from app.service import integrity, recorded_doubts, verifying_parts
+from app.ports import EventLog, SecondOpinion, ViewStore
+from app.service import integrity, recorded_doubts, second_opinion, verifying_parts
 from app.service.comparing import Compared
 from app.service.integrity import Integrity, IntegrityCheck
 from app.service.invariants import InvariantWatch, Kind, Switches, Violation
 from app.service.reallocating import AllocationIndex
 from app.service.redeciding import belongs
 from app.service.replaying import Progress, ReplayBounds, pages, silent, stored_pages
+from app.service.second_opinion import OpinionBounds, OpinionReport, SelectorHistory
 from app.service.snapshot_audit import SnapshotAudit
 from app.service.verifying_parts import Cut, Division, Part, PartFound, PartVerifier
 from app.service.views import features_of
@@ -82,7 +83,9 @@ class Outcome(StrEnum):
     """What a verification came to.
 
     `VERIFIED`: everything was compared and agrees. `PARTLY`: what could be compared agrees, and
-    something could not. `FAILED`: something does not agree.
+    something could not, or the second opinion leaves a doubt: it says which answers of the
+    evaluator are in doubt, and cannot say that the history is wrong. `FAILED`: something does not
+    agree.
     """
 
     VERIFIED = "verified"
@@ -98,6 +101,7 @@ class VerifyReport:
     kind. `decisions` are our controllers' own, `effects` the events that followed from them,
     `allocations` all of the history: those that are no effects were decided again. `doubts` are
     what the recording lacks. Of a recording (`is_recorded`) what `NOT_JUDGED` lists is left out.
+    `opinion` is the second opinion about the selectors, None when none was asked for.
     """
 
     history: str
@@ -111,6 +115,7 @@ class VerifyReport:
     allocations: Compared
     doubts: tuple[Doubt, ...] = ()
     is_recorded: bool = False
+    opinion: OpinionReport | None = None
 
     @property
     def violations_count(self) -> int:
@@ -133,7 +138,8 @@ class VerifyReport:
             return Outcome.FAILED
         is_whole = all(compared.is_complete for compared in self._compared)
         is_sure = not self.violations_counts.get(Kind.UNSURE, 0) and doubts.is_sure(self.doubts)
-        return Outcome.VERIFIED if is_whole and is_sure else Outcome.PARTLY
+        is_shared = self.opinion is None or self.opinion.is_complete
+        return Outcome.VERIFIED if is_whole and is_sure and is_shared else Outcome.PARTLY
 
     @property
     def _compared(self) -> tuple[Compared, ...]:
@@ -159,6 +165,7 @@ class VerifyReport:
             "certainty": doubts.certainty(self.doubts),
             "doubts": msgspec.to_builtins(self.doubts),
             "notJudged": list(NOT_JUDGED) if self.is_recorded else [],
+            "secondOpinion": None if self.opinion is None else self.opinion.to_json(),
         }
 
 
@@ -177,15 +184,16 @@ async def verify(
     heads: Sequence[SignedHead] = (),
     trusted: frozenset[str] = frozenset(),
     views: ViewStore | None = None,
+    second: SecondOpinion | None = None,
+    opinion_bounds: OpinionBounds = OpinionBounds(),
     progress: Progress = silent,
 ) -> VerifyReport:
     """Verify the history up to `until`; see the module's text.
 
     `heads` are compared with the log, besides those that are kept with it; those of `trusted` keys
-    prove something. So are the states of
-    objects that are kept in `views`, with which a server begins.
+    prove something. So are the states of objects kept in `views`, with which a server begins.
     `controllers` are fresh reconcilers with the settings of the history. With `processes` parts
-    are verified there, the first one always here.
+    are verified there, the first one always here. `second` is asked here about every selector.
     """
     ends = until >= (await log.head(history.id)).revision
     recorded = await recorded_doubts.doubts_of(log, history)
@@ -193,6 +201,7 @@ async def verify(
         division=division,
         invariants=InvariantWatch(switches_of(rules.profile, quirks)),
         recorded=recorded,
+        selectors=None if second is None else _selectors(rules, compiler, opinion_bounds),
     )
     stored = await _stored(log, history, heads, trusted)
     audit = None if views is None else SnapshotAudit(views, history.id)
@@ -215,20 +224,31 @@ async def verify(
             await lowlevel.checkpoint()
         return here.found()
 
+    await ahead.ask(second, compiler, opinion_bounds, progress)
     if processes is None or len(parts) == 1:
         return ahead.report(history, chain, [await verify_here()])
+    return ahead.report(history, chain, await _divided(parts, verify_here, processes, telling))
+
+
+async def _divided(
+    parts: Sequence[Part],
+    verify_here: Callable[[], Awaitable[PartFound]],
+    processes: Processes,
+    telling: "_Telling",
+) -> list[PartFound]:
+    """Verify the first part here and each other one in a process of its own."""
     found: dict[int, PartFound] = {}
 
-    async def verify_there(place: int, processes: Processes) -> None:
+    async def verify_there(place: int) -> None:
         reached = partial(telling.reached, place)
         found[place] = await processes.verify(parts[place], reached)
         reached(parts[place].until)
 
     async with create_task_group() as tasks:
         for place in range(1, len(parts)):
-            tasks.start_soon(verify_there, place, processes)
+            tasks.start_soon(verify_there, place)
         found[0] = await verify_here()
-    return ahead.report(history, chain, [found[place] for place in range(len(parts))])
+    return [found[place] for place in range(len(parts))]
 
 
 async def _stored(
@@ -238,6 +258,15 @@ async def _stored(
     info = await log.find_history(history.name) or history
     signed = [*heads, *await log.kept_heads(info.id)]
     return IntegrityCheck(info, signed=signed, trusted=trusted)
+
+
+def _selectors(rules: Rules, compiler: SelectorCompiler, bounds: OpinionBounds) -> SelectorHistory:
+    """What collects the selectors and devices of the history."""
+    return SelectorHistory(
+        compiler=compiler,
+        with_patches=features_of(rules.profile).patches,
+        kept_max=bounds.evaluations_max,
+    )
 
 
 def switches_of(profile: Profile, quirks: Quirks) -> Switches:
@@ -296,11 +325,15 @@ class _Ahead:
     cost: int = 0
     cuts: list[Cut] = field(default_factory=list)
     decision: Event | None = None
+    selectors: SelectorHistory | None = None
+    opinion: OpinionReport | None = None
 
     def take(self, event: Event) -> None:
         """Read one event."""
         self._note_cut(event)
         self.invariants.note(event)
+        if self.selectors is not None:
+            self.selectors.take(event)
         self.revision = event.revision
         self.events += 1
         self.cost += self.division.fold + self.division.check
@@ -316,6 +349,24 @@ class _Ahead:
             self.index.add(event)
             self.cost += self.division.allocate * (len(self.index.written) - written)
         event.tree = None
+
+    async def ask(
+        self,
+        second: SecondOpinion | None,
+        compiler: SelectorCompiler,
+        bounds: OpinionBounds,
+        progress: Progress,
+    ) -> None:
+        """Ask for a second opinion about the selectors that were collected."""
+        if second is None or self.selectors is None:
+            return
+
+        def tell(done: int, total: int) -> None:
+            progress("asking for a second opinion", Revision(done), Revision(total))
+
+        self.opinion = await second_opinion.compare(
+            self.selectors, second, compiler=compiler, bounds=bounds, progress=tell
+        )
 
     def _note_cut(self, event: Event) -> None:
         """Remember that a part may begin with this event, unless it is the effect of a decision."""
@@ -377,6 +428,7 @@ class _Ahead:
             allocations=verifying_parts.joined([part.allocations for part in parts]),
             doubts=self.recorded,
             is_recorded=history.is_recorded,
+            opinion=self.opinion,
         )
 
 

@@ -1,0 +1,104 @@
+"""Asking cel-python: parse once, answer per device, say why where there is no answer."""
+
+import sys
+from collections.abc import Mapping
+from typing import Any, Final
+
+import celpy
+import lark
+from celpy import celtypes
+from celpy.celparser import CELParseError
+from celpy.evaluation import CELEvalError
+
+from app.adapters.second_opinion import evaluator, optional_syntax
+from app.adapters.second_opinion.values import FAILURES, Failed, Unsupported, device_of
+from app.ports import Answer, Opinion
+
+EXPRESSIONS_MAX: Final = 4_096
+"""Parsed expressions that are remembered; when there are more, all are forgotten."""
+
+BYTES_MAX: Final = 10_240
+"""The longest expression that is parsed: the API server's own bound."""
+
+
+class CelPython:
+    """cel-python as a second opinion."""
+
+    name = "cel-python"
+
+    def __init__(self) -> None:
+        limit = sys.getrecursionlimit()
+        self._environment = celpy.Environment()
+        # Making an environment changes the limit of the whole process.
+        sys.setrecursionlimit(limit)
+        self._parsed: dict[str, lark.Tree[Any] | str] = {}
+
+    def ask(
+        self,
+        expression: str,
+        *,
+        driver: str,
+        attributes: Mapping[str, Any],
+        capacity: Mapping[str, Any],
+        allow_multiple_allocations: bool,
+    ) -> Opinion:
+        """The answer for one device, or why there is none."""
+        tree = self._tree(expression)
+        if isinstance(tree, str):
+            return Opinion(answer=None, reason=tree)
+        try:
+            device = device_of(driver, attributes, capacity, allow_multiple_allocations)
+        except Failed:
+            return Opinion(answer=Answer.ERROR)
+        except Unsupported as problem:
+            return Opinion(answer=None, reason=f"it does not know: {problem}")
+        try:
+            value = evaluator.evaluate(tree, device)
+        except RecursionError:
+            return Opinion(answer=None, reason="it ends by itself: the expression is too deep")
+        except Exception as problem:
+            # Whatever it is, it is not about the history.
+            return Opinion(answer=None, reason=f"it ends by itself: {type(problem).__name__}")
+        return _opinion(tree, value)
+
+    def _tree(self, expression: str) -> lark.Tree[Any] | str:
+        """The parsed expression, or why it is not asked."""
+        tree = self._parsed.get(expression)
+        if tree is None:
+            if len(self._parsed) >= EXPRESSIONS_MAX:
+                self._parsed.clear()
+            tree = self._parsed[expression] = self._parse(expression)
+        return tree
+
+    def _parse(self, expression: str) -> lark.Tree[Any] | str:
+        if len(expression.encode(errors="replace")) > BYTES_MAX:
+            return "the expression is too long for it"
+        if optional_syntax.FIELD in expression or optional_syntax.INDEX in expression:
+            return "the expression has names that are used to pass on optional access"
+        try:
+            tree = self._environment.compile(optional_syntax.rewrite(expression))
+            problem = evaluator.obstacle(tree)
+        except CELParseError:
+            is_optional = optional_syntax.is_used(expression)
+            what = "it cannot parse the expression"
+            return f"{what}, which has optional access" if is_optional else what
+        except RecursionError:
+            return "it ends by itself: the expression is too deep"
+        return f"it does not know: {problem}" if problem else tree
+
+
+def _opinion(tree: lark.Tree[Any], value: Any) -> Opinion:
+    if isinstance(value, celtypes.BoolType):
+        return Opinion(answer=Answer.MATCH if value else Answer.NO_MATCH)
+    if not isinstance(value, CELEvalError):
+        # A selector must come to a bool.
+        return Opinion(answer=Answer.ERROR)
+    kind = value.args[1] if len(value.args) > 1 else None
+    if kind is Unsupported:
+        return Opinion(answer=None, reason=f"it does not know: {value.args[0]}")
+    if kind not in FAILURES or "undeclared" in str(value.args[0]):
+        # Without what it was about: reasons are counted.
+        return Opinion(answer=None, reason=f"it fails: {getattr(kind, '__name__', kind)}")
+    if evaluator.has_eager_macro(tree):
+        return Opinion(answer=None, reason="it fails at the first error in map, filter, exists_one")
+    return Opinion(answer=Answer.ERROR)

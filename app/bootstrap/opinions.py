@@ -1,0 +1,9 @@
+"""The second opinion that commands ask for; the only place that loads cel-python."""
+
+from app.adapters.second_opinion import CelPython
+from app.ports import SecondOpinion
+
+
+def second_opinion() -> SecondOpinion:
+    """Another evaluator of device selectors."""
+    return CelPython()
