@@ -73,7 +73,7 @@ def test_recording_is_verified_with_a_second_opinion():
     code, out, _ = verify()
     assert code == 0
     assert "second opinion by cel-python: 2 expressions, 8 devices, 16 agree, 0 disagree" in out
-    assert "verified: everything was compared and agrees" in out
+    assert "verified: everything that is judged was compared and agrees" in out
 
 
 def test_pairs_beyond_the_bound_are_said_and_leave_it_verified_in_part():
