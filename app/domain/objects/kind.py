@@ -1,0 +1,138 @@
+"""What a kind is: names, versions, scope, subresources, selectable fields, behaviour."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from app.domain.objects.custom.versions import Custom
+from app.domain.values import json_tree
+from app.domain.values.json_tree import JsonView
+
+CORE = ""
+RESOURCE = "resource.k8s.io"
+EVENTS = "events.k8s.io"
+
+READ_VERBS = ("get", "list", "watch")
+WRITE_VERBS = ("create", "delete", "deletecollection", "patch", "update")
+ALL_VERBS = tuple(sorted(READ_VERBS + WRITE_VERBS))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FieldLabel:
+    """A selectable field: its label, where it stands, and its text when unset."""
+
+    label: str
+    path: tuple[str, ...]
+    default: str = ""
+
+    def value(self, tree: JsonView) -> str:
+        """The field as selectors see it: booleans as `true` and `false`, numbers in digits."""
+        found: Any = json_tree.get(tree, *self.path)
+        if found is None:
+            return self.default
+        if isinstance(found, bool):
+            return "true" if found else "false"
+        return str(found)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Served:
+    """In which releases a version of a kind is served and since when it is deprecated.
+
+    Numbers are minor releases. `until` is the first release without it, 0 when none is planned.
+    `successor` names what to use instead.
+    """
+
+    since: int = 0
+    deprecated: int = 0
+    until: int = 0
+    successor: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False, weakref_slot=True)
+class Kind:
+    """One kind, compared by identity. `versions` has the storage version first.
+
+    `alias_group` is a second group under which the same objects are served (events.k8s.io for
+    Events). `status` tells that main-resource writes leave the status alone and `/status` writes
+    only it. `unconditional_update` allows a PUT without resourceVersion, `created_by_update` one
+    of an object that is not there. A delete of a kind that `orphans` keeps the dependents unless it
+    says otherwise. `gate` must be on for the kind to be served at all. `custom` is set for kinds
+    that a history defines itself.
+    """
+
+    group: str
+    versions: tuple[str, ...]
+    kind: str
+    plural: str
+    singular: str
+    namespaced: bool
+    short_names: tuple[str, ...] = ()
+    categories: tuple[str, ...] = ()
+    subresources: tuple[str, ...] = ()
+    has_generation: bool = False
+    unconditional_update: bool = True
+    created_by_update: bool = False
+    orphans: bool = False
+    columns: str = "NameAge"
+    field_labels: tuple[FieldLabel, ...] = ()
+    verbs: tuple[str, ...] = ALL_VERBS
+    served: Mapping[str, Served] | None = None
+    gate: str = ""
+    alias_group: str = ""
+    name_format: str = "subdomain"
+    custom: Custom | None = None
+
+    @property
+    def storage_version(self) -> str:
+        """The version in which objects stand in the log."""
+        return self.versions[0]
+
+    @property
+    def storage_api_version(self) -> str:
+        """`apiVersion` of stored trees."""
+        return api_version(self.group, self.versions[0])
+
+    @property
+    def has_status(self) -> bool:
+        """True when status is written through its subresource only."""
+        return "status" in self.subresources
+
+    @property
+    def qualified_plural(self) -> str:
+        """`resourceclaims.resource.k8s.io`; for core kinds just the plural. As messages name it."""
+        return f"{self.plural}.{self.group}" if self.group else self.plural
+
+    @property
+    def qualified_kind(self) -> str:
+        """`ResourceClaim.resource.k8s.io`; for core kinds just the kind."""
+        return f"{self.kind}.{self.group}" if self.group else self.kind
+
+    @property
+    def group_versions(self) -> tuple[tuple[str, str], ...]:
+        """Every (group, version) under which objects of the kind can be read, storage first."""
+        own = tuple((self.group, version) for version in self.versions)
+        return (*own, (self.alias_group, "v1")) if self.alias_group else own
+
+    @property
+    def list_kind(self) -> str:
+        """The kind of its lists."""
+        return self.custom.list_kind if self.custom is not None else f"{self.kind}List"
+
+    def field_label(self, label: str) -> FieldLabel | None:
+        """The selectable field of that label; None when it is not supported."""
+        for found in self.field_labels:
+            if found.label == label:
+                return found
+        return None
+
+
+def api_version(group: str, version: str) -> str:
+    """`group/version`, or the version alone for the core group."""
+    return f"{group}/{version}" if group else version
+
+
+def split_api_version(text: str) -> tuple[str, str]:
+    """Group and version of an `apiVersion`."""
+    group, slash, version = text.partition("/")
+    return (group, version) if slash else (CORE, group)
