@@ -32,6 +32,7 @@ from app.domain.allocation.summary import SummaryBounds
 from app.domain.devices.cel_selectors import CelCompiler
 from app.domain.errors import HistoryBroken, InputError
 from app.ports import Meter
+from app.service.alarms import Alarms
 from app.service.histories import DEFAULT_HISTORY, Histories
 from app.service.runtime import HistoryRuntime
 from app.settings import Settings
@@ -89,6 +90,8 @@ def supervise(
             )
 
     histories.on_open = start
+    if with_controllers:
+        histories.alarms = Alarms(store.views, setting.only)
 
 
 async def _open_secrets(store: Store, note: Callable[[str], None]) -> None:

@@ -30,8 +30,9 @@ from app.domain.log import (
 )
 from app.domain.objects.rules import Rules
 from app.domain.values.json_tree import JsonObject
-from app.domain.values.timestamps import SECOND, Instant
+from app.domain.values.timestamps import SECOND
 from app.service import brokenness, copying, first_objects, moments
+from app.service.alarms import Alarms
 from app.service.runtime import HistoryRuntime, RuntimeBounds, RuntimePorts
 from app.service.uses import Use
 from app.service.views import LiveViews
@@ -58,7 +59,8 @@ def check_name(name: str) -> str:
 class Histories:
     """Opens histories on demand and keeps them running until the service ends.
 
-    `on_open` is told of each runtime that starts; bootstrap uses it to start its workers.
+    `on_open` is told of each runtime that starts; bootstrap uses it to start its workers. `alarms`
+    say when a closed history is opened again; bootstrap gives those of its controllers.
     """
 
     def __init__(
@@ -82,7 +84,7 @@ class Histories:
         self._broken: dict[str, Broken] = {}
         self._replaced: dict[str, Replaced] = {}
         self._uses: dict[HistoryId, Use] = {}
-        self._alarms: dict[str, Instant] = {}
+        self.alarms = Alarms(None)
         self.on_open: Callable[[HistoryRuntime, TaskGroup], None] | None = None
 
     @asynccontextmanager
@@ -271,9 +273,7 @@ class Histories:
             runtime = self._runtimes.get(name)
             if runtime is None:
                 return
-            due = runtime.next_due()
-            if due is not None:
-                self._alarms[name] = due
+            await self.alarms.note_closed(runtime.info, runtime.views.revision, runtime.next_due())
             use = self._uses[runtime.info.id]
             with suppress(LogUnavailable):
                 await runtime.save_snapshot()
@@ -284,12 +284,20 @@ class Histories:
     async def open_due(self) -> list[str]:
         """Open the closed histories in which something is due by now; returns their names."""
         now = self._ports.clock.now()
-        due = sorted(name for name, instant in self._alarms.items() if instant <= now)
-        for name in due:
-            del self._alarms[name]
+        if not self.alarms.is_due(now):
+            return []
+        histories = await self.all()
+        due = self.alarms.take_due(now)
+        names = [info.name for info in histories if info.id in due]
+        for name in names:
             with suppress(HistoryBroken, NotFound):
                 await self.open(name)
-        return due
+        return names
+
+    async def recall_alarms(self, names: Container[str] = ()) -> None:
+        """Set the alarms that an earlier process kept, of some names, or of all when none."""
+        wanted = [info for info in await self.all() if not names or info.name in names]
+        await self.alarms.recall(info for info in wanted if info.name not in self._runtimes)
 
     async def open_active(self, within_seconds: float, names: Container[str] = ()) -> list[str]:
         """Open the live histories in which something was stored lately, by whatever process.
@@ -377,7 +385,6 @@ class Histories:
         self, runtime: HistoryRuntime, *, task_status: TaskStatus[None] = anyio.TASK_STATUS_IGNORED
     ) -> None:
         """Follow one history until it is closed, or until something in its log breaks it."""
-        name = runtime.info.name
         use = Use(last=anyio.current_time())
         is_started = False
         try:
@@ -385,7 +392,7 @@ class Histories:
                 async with runtime.running(), anyio.create_task_group() as tasks:
                     use.revision = runtime.views.revision
                     self._uses[runtime.info.id] = use
-                    self._alarms.pop(name, None)
+                    await self.alarms.note_open(runtime.info, runtime.views.revision)
                     if self.on_open is not None:
                         self.on_open(runtime, tasks)
                     is_started = True

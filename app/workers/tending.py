@@ -35,10 +35,15 @@ async def run(
     """Open and close histories until cancelled; those in `kept` stay open.
 
     With `adopts` live histories are opened in which something was stored within `idle_seconds`,
-    those of the given `names` or all. A history in which something becomes due is opened again.
+    those of the given `names` or all. A history in which something becomes due is opened again,
+    also when an earlier process closed it.
     """
+    is_recalled = not adopts
     while True:
         try:
+            if not is_recalled:
+                await histories.recall_alarms(names)
+                is_recalled = True
             if adopts:
                 await histories.open_active(bounds.idle_seconds, names)
             await histories.open_due()

@@ -1,13 +1,16 @@
 """Histories that nobody uses are closed; those that are used, or have something due, are open."""
 
+from contextlib import asynccontextmanager
+
 import anyio
 import pytest
 
-from app.adapters.memory import MemoryStore
+from app.adapters.memory import MemoryStore, MemoryViewStore
 from app.domain.errors import LogUnavailable
 from app.domain.log import Actor, ObjectKey
 from app.domain.objects.commands import CreateObject
 from app.domain.values.timestamps import SECOND, Instant
+from app.service.alarms import Alarms
 from tests.api.serving import CONFIG_MAPS, config_map, serving
 
 HISTORIES = "/redra/v1/histories"
@@ -121,3 +124,66 @@ async def test_live_histories_that_others_write_to_are_opened():
             assert set(await server.histories.open_active(3_600)) == {"default", "night"}
             await other.histories.create_cluster("later")
             assert await server.histories.open_active(3_600) == ["later"]
+
+
+@asynccontextmanager
+async def process(store, views, only=()):
+    """One process that runs controllers over a store that others were served from."""
+    async with serving(store=store) as server:
+        server.histories.alarms = Alarms(views, only)
+        yield server
+
+
+async def due_after_restart(store, views, only=()):
+    async with process(store, views, only) as server:
+        await server.histories.recall_alarms()
+        return await server.histories.open_due()
+
+
+@pytest.mark.parametrize(("seconds", "opened"), [(-1, ["night"]), (3_600, [])])
+async def test_what_is_due_in_a_closed_history_outlives_the_process(seconds, opened):
+    store, views = MemoryStore(), MemoryViewStore({})
+    async with process(store, views) as server:
+        night = await server.histories.create_cluster("night")
+        night.leading["eviction"] = _Due(Instant(night.clock.now() + seconds * SECOND))
+        await server.histories.close("night")
+    assert await due_after_restart(store, views) == opened
+
+
+async def test_history_without_anything_due_stays_closed_after_a_restart():
+    store, views = MemoryStore(), MemoryViewStore({})
+    async with process(store, views) as server:
+        await server.histories.create_cluster("night")
+        await server.histories.close("night")
+    assert await due_after_restart(store, views) == []
+
+
+async def test_history_that_was_open_when_its_process_ended_is_opened_at_the_next_start():
+    store, views = MemoryStore(), MemoryViewStore({})
+    async with process(store, views) as server:
+        await server.histories.create_cluster("night")
+        await server.histories.create_cluster("recorded", settings={"recorded": True})
+    assert await due_after_restart(store, views) == ["night"]
+
+
+async def test_alarm_follows_a_history_that_is_renamed():
+    store, views = MemoryStore(), MemoryViewStore({})
+    async with process(store, views) as server:
+        night = await server.histories.create_cluster("night")
+        night.leading["eviction"] = _Due(Instant(0))
+        await server.histories.close("night")
+        await server.histories.rename("night", "day")
+        assert await server.histories.open_due() == ["day"]
+
+
+async def test_processes_that_share_the_controllers_keep_alarms_of_their_own():
+    store, views = MemoryStore(), MemoryViewStore({})
+    async with process(store, views, ["eviction"]) as server:
+        night = await server.histories.create_cluster("night")
+        night.leading["eviction"] = _Due(Instant(0))
+        await server.histories.close("night")
+    async with process(store, views, ["scheduling"]) as server:
+        await server.histories.open("night")
+        await server.histories.close("night")
+    assert await due_after_restart(store, views, ["scheduling"]) == []
+    assert await due_after_restart(store, views, ["eviction"]) == ["night"]
