@@ -63,6 +63,37 @@ metadata: {name: es}
 addressType: IPv4
 endpoints: [{addresses: [10.0.0.1, 10.0.0.2]}, {addresses: [10.0.0.3, 10.0.0.4]}]
 ports: [{port: 80}]
+---
+apiVersion: admissionregistration.k8s.io/v1
+kind: ValidatingWebhookConfiguration
+metadata: {name: checks}
+webhooks:
+- name: pods.checks.example.com
+  admissionReviewVersions: [v1]
+  clientConfig: {service: {name: checks, namespace: checks, path: /pods}}
+  rules: [{apiGroups: [""], apiVersions: [v1], operations: [CREATE], resources: [pods]}]
+  sideEffects: None
+---
+apiVersion: admissionregistration.k8s.io/v1
+kind: MutatingWebhookConfiguration
+metadata: {name: changes}
+webhooks: []
+---
+apiVersion: admissionregistration.k8s.io/v1
+kind: MutatingAdmissionPolicy
+metadata: {name: sidecars}
+spec:
+  matchConstraints:
+    resourceRules: [{apiGroups: [""], apiVersions: [v1], operations: [CREATE], resources: [pods]}]
+  mutations:
+  - patchType: ApplyConfiguration
+    applyConfiguration: {expression: 'Object{metadata: Object.metadata{labels: {"a": "b"}}}'}
+  reinvocationPolicy: Never
+---
+apiVersion: admissionregistration.k8s.io/v1
+kind: MutatingAdmissionPolicyBinding
+metadata: {name: sidecars}
+spec: {policyName: sidecars}
 """
 ROWS = [
     ("sc", r"fast \(default\) +disks.example.com +Delete +Immediate +false"),
@@ -74,6 +105,10 @@ ROWS = [
     ("netpol", "np +a=b"),
     ("ingressclasses", "ic +example.com/ic +P.example.com/p"),
     ("endpointslices", r"es +IPv4 +80 +10.0.0.1,10.0.0.2,10.0.0.3 \+ 1 more..."),
+    ("validatingwebhookconfigurations", "checks +1"),
+    ("mutatingwebhookconfigurations", "changes +0"),
+    ("mutatingadmissionpolicies", "sidecars +1 +<unset>"),
+    ("mutatingadmissionpolicybindings", "sidecars +sidecars +<unset>"),
 ]
 REQUEST = """
 apiVersion: certificates.k8s.io/v1

@@ -25,6 +25,8 @@ _CLUSTER_SCOPED = frozenset(
         ("", "PersistentVolume"),
         ("apiextensions.k8s.io", "CustomResourceDefinition"),
         ("apiregistration.k8s.io", "APIService"),
+        ("admissionregistration.k8s.io", "MutatingAdmissionPolicy"),
+        ("admissionregistration.k8s.io", "MutatingAdmissionPolicyBinding"),
         ("admissionregistration.k8s.io", "MutatingWebhookConfiguration"),
         ("admissionregistration.k8s.io", "ValidatingWebhookConfiguration"),
         ("admissionregistration.k8s.io", "ValidatingAdmissionPolicy"),

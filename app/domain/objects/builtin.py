@@ -6,7 +6,16 @@ in the log carry `group` and `plural`.
 
 from typing import Any
 
-from app.domain.objects.kind import ALL_VERBS, CORE, EVENTS, RESOURCE, FieldLabel, Kind, Served
+from app.domain.objects.kind import (
+    ADMISSION,
+    ALL_VERBS,
+    CORE,
+    EVENTS,
+    RESOURCE,
+    FieldLabel,
+    Kind,
+    Served,
+)
 
 
 def _labels(*rows: str) -> tuple[FieldLabel, ...]:
@@ -95,6 +104,14 @@ def _make(
     )
 
 
+def _admission(kind: str, plural: str, **more: Any) -> Kind:
+    return _plain(
+        ADMISSION, kind, plural, namespaced=False, has_generation=True,
+        categories=("api-extensions",), unconditional_update=False, **more,
+    )  # fmt: skip
+
+
+_FROM_36 = {"v1": Served(since=36)}
 _STATUS = ("status",)
 _SCALED = ("scale", "status")
 _ALL = ("all",)
@@ -244,5 +261,15 @@ KINDS: tuple[Kind, ...] = (
         "certificates.k8s.io", "CertificateSigningRequest", "certificatesigningrequests", "csr",
         namespaced=False, subresources=("approval", "status"),
         field_labels=NAME_LABEL + _labels("spec.signerName"),
+    ),
+    _admission("MutatingAdmissionPolicy", "mutatingadmissionpolicies", served=_FROM_36),
+    _admission(
+        "MutatingAdmissionPolicyBinding", "mutatingadmissionpolicybindings", served=_FROM_36
+    ),
+    _admission("MutatingWebhookConfiguration", "mutatingwebhookconfigurations", counted="webhooks"),
+    _admission("ValidatingAdmissionPolicy", "validatingadmissionpolicies", subresources=_STATUS),
+    _admission("ValidatingAdmissionPolicyBinding", "validatingadmissionpolicybindings"),
+    _admission(
+        "ValidatingWebhookConfiguration", "validatingwebhookconfigurations", counted="webhooks"
     ),
 )  # fmt: skip

@@ -10,6 +10,7 @@ from typing import Any
 from app.domain.objects import pod_defaults, services, stored_data, stored_defaults, workloads
 from app.domain.objects.custom import definition_rules
 from app.domain.objects.registry import Kind
+from app.domain.objects.review import defaults as review_defaults
 from app.domain.values import json_tree, timestamps
 from app.domain.values.json_tree import JsonObject
 from app.domain.values.timestamps import Instant
@@ -35,7 +36,11 @@ def apply(kind: Kind, tree: JsonObject, *, now: Instant, from_beta: bool = False
         _default_taints(kind, tree, now)
     else:
         place = (kind.group, kind.kind)
-        setter = _BY_KIND.get(place) or stored_defaults.BY_KIND.get(place)
+        setter = (
+            _BY_KIND.get(place)
+            or stored_defaults.BY_KIND.get(place)
+            or review_defaults.BY_KIND.get(place)
+        )
         if setter is not None:
             setter(tree)
 

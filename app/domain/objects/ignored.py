@@ -1,13 +1,14 @@
 """Fields that are stored and that nothing here acts on: who writes one gets a warning.
 
 Only fields that decide in a real cluster where a pod is placed, when it ends or what it gets of a
-device. An update is warned about when it adds such a field. Beyond upstream, which acts on them.
+device, and those by which others have a say in each write. An update is warned about when it adds
+such a field. Beyond upstream, which acts on them.
 """
 
 from collections.abc import Mapping, Sequence
 
 from app.domain.objects import gates
-from app.domain.objects.registry import RESOURCE, Kind
+from app.domain.objects.registry import ADMISSION, RESOURCE, Kind
 from app.domain.values import json_tree
 from app.domain.values.json_tree import JsonView
 
@@ -23,6 +24,10 @@ _REASONS: Mapping[str, str] = {
     "nodeAllocatableResources": "devices take nothing of their node's resources",
     "skipNodeOperations": "allocation results get no copy of it",
     "podPreemptionPolicy": "pods are never resized",
+    "clientConfig": "webhooks are not called",
+    "mutations": "mutating policies are not evaluated",
+    "validations": "policies are not evaluated",
+    "auditAnnotations": "policies are not evaluated",
 }
 
 
@@ -50,7 +55,16 @@ def _fields(kind: Kind, tree: JsonView) -> Sequence[tuple[str, str]]:
         return _of_slice(json_tree.mapping(tree, "spec"))
     if kind.kind == "Node" and "podPreemptionPolicy" in json_tree.mapping(tree, "spec"):
         return (("spec", "podPreemptionPolicy"),)
-    return ()
+    return _of_reviews(tree) if kind.group == ADMISSION else ()
+
+
+def _of_reviews(tree: JsonView) -> Sequence[tuple[str, str]]:
+    """Of webhook configurations and policies."""
+    if json_tree.objects(tree, "webhooks"):
+        return (("webhooks[]", "clientConfig"),)
+    spec = json_tree.mapping(tree, "spec")
+    names = ("mutations", "validations", "auditAnnotations")
+    return [("spec", name) for name in names if json_tree.objects(spec, name)]
 
 
 def _of_pod(spec: JsonView, place: str) -> Sequence[tuple[str, str]]:

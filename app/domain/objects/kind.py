@@ -11,6 +11,7 @@ from app.domain.values.json_tree import JsonView
 CORE = ""
 RESOURCE = "resource.k8s.io"
 EVENTS = "events.k8s.io"
+ADMISSION = "admissionregistration.k8s.io"
 
 READ_VERBS = ("get", "list", "watch")
 WRITE_VERBS = ("create", "delete", "deletecollection", "patch", "update")
@@ -55,10 +56,10 @@ class Kind:
 
     `alias_group` is a second group under which the same objects are served (events.k8s.io for
     Events). `status` tells that main-resource writes leave the status alone and `/status` writes
-    only it. `unconditional_update` allows a PUT without resourceVersion, `created_by_update` one
-    of an object that is not there. A delete of a kind that `orphans` keeps the dependents unless it
-    says otherwise. `gate` must be on for the kind to be served at all. `custom` is set for kinds
-    that a history defines itself.
+    only it. A generation is a change of the field `counted`. `unconditional_update` allows a PUT
+    without resourceVersion, `created_by_update` one of an object that is not there. A delete of a
+    kind that `orphans` keeps the dependents unless it says otherwise. `gate` must be on for the
+    kind to be served at all. `custom` is set for kinds that a history defines itself.
     """
 
     group: str
@@ -71,6 +72,7 @@ class Kind:
     categories: tuple[str, ...] = ()
     subresources: tuple[str, ...] = ()
     has_generation: bool = False
+    counted: str = "spec"
     unconditional_update: bool = True
     created_by_update: bool = False
     orphans: bool = False

@@ -16,6 +16,7 @@ from app.domain.objects import (
 from app.domain.objects.custom import columns
 from app.domain.objects.durations import age_text
 from app.domain.objects.registry import Kind
+from app.domain.objects.review import printing as printing_reviews
 from app.domain.objects.tables import NONE, Cells, Printer, TableColumn
 from app.domain.values import json_tree
 from app.domain.values.json_tree import JsonObject
@@ -312,6 +313,7 @@ _PRINTERS: dict[tuple[str, str], Printer] = {
         *printing_stored.ROWS,
         *printing_networks.ROWS,
         *printing_volumes.ROWS,
+        *printing_reviews.ROWS,
     )
 }
 

@@ -8,6 +8,7 @@ Parity: api-surface.md 3, "Protobuf request bodies".
 
 from collections.abc import Mapping
 
+from app.domain.objects.protobuf_admission import ADMISSIONREGISTRATION_V1
 from app.domain.objects.protobuf_core import CORE_V1
 from app.domain.objects.protobuf_definitions import APIEXTENSIONS_V1
 from app.domain.objects.protobuf_stored import STORED
@@ -326,6 +327,7 @@ def _messages() -> dict[str, Message]:
     resource_v1 = parse_table("resource.v1", _RESOURCE_V1)
     found = parse_table("core.v1", CORE_V1) | parse_table("meta.v1", _META_V1) | resource_v1
     for package, text in (
+        ("admissionregistration.v1", ADMISSIONREGISTRATION_V1),
         ("apiextensions.v1", APIEXTENSIONS_V1),
         ("apps.v1", _APPS_V1),
         ("authentication.v1", _AUTHENTICATION_V1),

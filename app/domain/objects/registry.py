@@ -10,6 +10,7 @@ from functools import lru_cache
 
 from app.domain.objects.builtin import BOTH_LABELS, KINDS, NAME_LABEL
 from app.domain.objects.kind import (
+    ADMISSION,
     ALL_VERBS,
     CORE,
     EVENTS,
@@ -131,6 +132,7 @@ _BY_RESOURCE = _by_resource(KINDS)
 _BY_KIND = _by_kind(KINDS)
 
 __all__ = [
+    "ADMISSION",
     "ALL_VERBS",
     "BOTH_LABELS",
     "CORE",

@@ -132,6 +132,12 @@ FIELDS: Mapping[str, Mapping[str, Mapping[str, Any]]] = {
 _TIMES = {"firstTimestamp": None, "lastTimestamp": None}
 
 _RESOURCE_ALWAYS: Mapping[str, Mapping[str, Any]] = {
+    "admissionregistration.v1.MutatingAdmissionPolicy": {"spec": {}},
+    "admissionregistration.v1.MutatingAdmissionPolicyBinding": {"spec": {}},
+    "admissionregistration.v1.MutatingWebhook": {"clientConfig": {}},
+    "admissionregistration.v1.ValidatingAdmissionPolicy": {"spec": {}, "status": {}},
+    "admissionregistration.v1.ValidatingAdmissionPolicyBinding": {"spec": {}},
+    "admissionregistration.v1.ValidatingWebhook": {"clientConfig": {}},
     "DeviceClass": {"spec": {}},
     "DeviceTaintRule": {"status": {}},
     "ResourceClaim": {"spec": {}, "status": {}},

@@ -475,14 +475,15 @@ def _refresh_taint_time(new: JsonObject, old: JsonObject, stamp: Stamp) -> None:
 
 
 def _count_generation(kind: Kind, new: JsonObject, old: JsonObject, node: schema.Node) -> None:
-    """A generation is a change of the spec; of custom objects, of anything but the status."""
+    """A generation is a change of one field, mostly the spec; of custom objects, of anything but
+    the status."""
     if kind.custom is not None:
         parts = (new.keys() | old.keys()) - {"apiVersion", "kind", "metadata"}
         parts -= {"status"} if kind.has_status else set()
         is_changed = any(not equality.equal_json(new.get(part), old.get(part)) for part in parts)
     else:
         is_changed = not equality.semantic_equal(
-            new.get("spec"), old.get("spec"), node.fields.get("spec")
+            new.get(kind.counted), old.get(kind.counted), node.fields.get(kind.counted)
         )
     if is_changed:
         new["metadata"]["generation"] = metadata.of(old).get("generation", 0) + 1

@@ -81,6 +81,15 @@ def label(text: str) -> tuple[str, ...]:
     return tuple(problems)
 
 
+@lru_cache(maxsize=4_096)
+def label_1035(text: str) -> tuple[str, ...]:
+    """DNS-1035 label: like `label`, but it begins with a letter."""
+    problems = [] if len(text) <= LABEL_MAX else [_too_long(LABEL_MAX)]
+    if not _is_label(text) or text[0].isdigit():
+        problems.append(LABEL_1035_MESSAGE)
+    return tuple(problems)
+
+
 @lru_cache(maxsize=65_536)
 def subdomain(text: str) -> tuple[str, ...]:
     """DNS-1123 subdomain: labels joined by dots, at most 253 characters."""

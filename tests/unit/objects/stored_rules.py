@@ -17,6 +17,35 @@ JOB = {"template": {"spec": {**TEMPLATE["spec"], "restartPolicy": "Never"}}}
 RBAC = "rbac.authorization.k8s.io"
 _BACKEND = {"service": {"name": "s", "port": {"number": 80}}}
 _RULE = {"http": {"paths": [{"path": "/", "pathType": "Prefix", "backend": _BACKEND}]}}
+_WRITES = {
+    "apiGroups": ["apps"],
+    "apiVersions": ["v1"],
+    "operations": ["CREATE", "UPDATE"],
+    "resources": ["deployments", "deployments/scale"],
+}
+ADMISSION = "admissionregistration.k8s.io"
+WEBHOOK = {
+    "name": "a.example.com",
+    "admissionReviewVersions": ["v1"],
+    "clientConfig": {"service": {"name": "s", "namespace": "default", "path": "/check"}},
+    "matchConditions": [{"name": "named", "expression": "has(object.metadata.name)"}],
+    "rules": [_WRITES],
+    "sideEffects": "None",
+}
+POLICY = {
+    "matchConstraints": {
+        "excludeResourceRules": [{**_WRITES, "resourceNames": ["y"]}],
+        "resourceRules": [_WRITES],
+    },
+    "matchConditions": [{"name": "named", "expression": "has(object.metadata.name)"}],
+    "paramKind": {"apiVersion": "v1", "kind": "ConfigMap"},
+    "variables": [{"name": "size", "expression": "1"}],
+}
+BINDING = {
+    "policyName": "x",
+    "paramRef": {"name": "p", "namespace": "default", "parameterNotFoundAction": "Deny"},
+    "matchResources": {"namespaceSelector": {"matchLabels": {"a": "b"}}},
+}
 
 RIGHT: dict[str, tuple[str, JsonObject]] = {
     "Pod": ("v1", {"spec": TEMPLATE["spec"]}),
@@ -74,8 +103,51 @@ RIGHT: dict[str, tuple[str, JsonObject]] = {
         },
     ),
     "StorageClass": ("storage.k8s.io/v1", {"provisioner": "a.example", "parameters": {"a": "b"}}),
+    "ValidatingWebhookConfiguration": (f"{ADMISSION}/v1", {"webhooks": [WEBHOOK]}),
+    "MutatingWebhookConfiguration": (f"{ADMISSION}/v1", {"webhooks": [WEBHOOK]}),
+    "ValidatingAdmissionPolicy": (
+        f"{ADMISSION}/v1",
+        {
+            "spec": {
+                **POLICY,
+                "auditAnnotations": [{"key": "size", "valueExpression": "'x'"}],
+                "validations": [{"expression": "object.metadata.name != 'x'", "message": "no"}],
+            }
+        },
+    ),
+    "ValidatingAdmissionPolicyBinding": (
+        f"{ADMISSION}/v1",
+        {"spec": {**BINDING, "validationActions": ["Deny", "Audit"]}},
+    ),
+    "MutatingAdmissionPolicy": (
+        f"{ADMISSION}/v1",
+        {
+            "spec": {
+                **POLICY,
+                "reinvocationPolicy": "Never",
+                "mutations": [
+                    {"patchType": "JSONPatch", "jsonPatch": {"expression": "[]"}},
+                    {
+                        "patchType": "ApplyConfiguration",
+                        "applyConfiguration": {"expression": "Object{}"},
+                    },
+                ],
+            }
+        },
+    ),
+    "MutatingAdmissionPolicyBinding": (f"{ADMISSION}/v1", {"spec": BINDING}),
 }
-CLUSTER_WIDE = ("ClusterRole", "ClusterRoleBinding", "StorageClass")
+CLUSTER_WIDE = (
+    "ClusterRole",
+    "ClusterRoleBinding",
+    "MutatingAdmissionPolicy",
+    "MutatingAdmissionPolicyBinding",
+    "MutatingWebhookConfiguration",
+    "StorageClass",
+    "ValidatingAdmissionPolicy",
+    "ValidatingAdmissionPolicyBinding",
+    "ValidatingWebhookConfiguration",
+)
 
 
 def right(kind: str, **changes: Any) -> JsonObject:

@@ -13,9 +13,10 @@ from app.domain.log import ObjectKey
 from app.domain.objects.access import RBAC
 from app.domain.objects.custom import checking, definition_rules, rule_checking
 from app.domain.objects.field_errors import FieldError
-from app.domain.objects.registry import Kind
+from app.domain.objects.registry import ADMISSION, Kind
 from app.domain.objects.rules import ValidationContext
 from app.domain.objects.validation import (
+    admission_policies,
     claims,
     classes,
     core,
@@ -31,6 +32,7 @@ from app.domain.objects.validation import (
     stored_data,
     taint_rules,
     volumes,
+    webhooks,
     workloads,
 )
 from app.domain.objects.validation.context import Context
@@ -63,6 +65,12 @@ _CREATE: Mapping[tuple[str, str], Create] = {
     ("apiextensions.k8s.io", "CustomResourceDefinition"): lambda tree, context: (
         definition_rules.check(tree, context.object_rules)
     ),
+    (ADMISSION, "MutatingAdmissionPolicy"): admission_policies.create_mutating,
+    (ADMISSION, "MutatingAdmissionPolicyBinding"): admission_policies.create_binding,
+    (ADMISSION, "MutatingWebhookConfiguration"): webhooks.create,
+    (ADMISSION, "ValidatingAdmissionPolicy"): admission_policies.create_validating,
+    (ADMISSION, "ValidatingAdmissionPolicyBinding"): admission_policies.create_validating_binding,
+    (ADMISSION, "ValidatingWebhookConfiguration"): webhooks.create,
     ("scheduling.k8s.io", "PriorityClass"): priority_classes.create,
     ("", "ConfigMap"): stored_data.create_config_map,
     ("", "Secret"): stored_data.create_secret,
@@ -98,6 +106,14 @@ _UPDATE: Mapping[tuple[str, str], Update] = {
     ("apiextensions.k8s.io", "CustomResourceDefinition"): lambda tree, old, _, context: (
         definition_rules.check_change(tree, old, context.object_rules)
     ),
+    (ADMISSION, "MutatingAdmissionPolicy"): _again(admission_policies.create_mutating),
+    (ADMISSION, "MutatingAdmissionPolicyBinding"): _again(admission_policies.create_binding),
+    (ADMISSION, "MutatingWebhookConfiguration"): _again(webhooks.create),
+    (ADMISSION, "ValidatingAdmissionPolicy"): _again(admission_policies.create_validating),
+    (ADMISSION, "ValidatingAdmissionPolicyBinding"): _again(
+        admission_policies.create_validating_binding
+    ),
+    (ADMISSION, "ValidatingWebhookConfiguration"): _again(webhooks.create),
     ("scheduling.k8s.io", "PriorityClass"): priority_classes.update,
     ("", "ConfigMap"): stored_data.update_config_map,
     ("", "Secret"): stored_data.update_secret,

@@ -1,0 +1,77 @@
+"""Defaults of webhook configurations and admission policies, in place.
+
+Parity: defaults of admissionregistration.k8s.io/v1.
+"""
+
+from collections.abc import Callable
+
+from app.domain.values import json_tree
+from app.domain.values.json_tree import JsonObject
+
+PORT = 443
+SECONDS = 10
+
+
+def fill_mutating(tree: JsonObject) -> None:
+    """A MutatingWebhookConfiguration."""
+    for webhook in json_tree.objects(tree, "webhooks"):
+        _webhook(webhook)
+        webhook.setdefault("reinvocationPolicy", "Never")
+
+
+def fill_validating(tree: JsonObject) -> None:
+    """A ValidatingWebhookConfiguration."""
+    for webhook in json_tree.objects(tree, "webhooks"):
+        _webhook(webhook)
+
+
+def fill_policy(tree: JsonObject) -> None:
+    """A policy, validating or mutating."""
+    spec = tree.get("spec")
+    if isinstance(spec, dict):
+        spec.setdefault("failurePolicy", "Fail")
+        _resources(spec.get("matchConstraints"))
+
+
+def fill_binding(tree: JsonObject) -> None:
+    """The binding of a policy."""
+    _resources(json_tree.get(tree, "spec", "matchResources"))
+
+
+def _webhook(webhook: JsonObject) -> None:
+    webhook.setdefault("failurePolicy", "Fail")
+    webhook.setdefault("timeoutSeconds", SECONDS)
+    _matching(webhook)
+    _rules(webhook, "rules")
+    service = json_tree.get(webhook, "clientConfig", "service")
+    if isinstance(service, dict):
+        service.setdefault("port", PORT)
+
+
+def _resources(found: object) -> None:
+    if isinstance(found, dict):
+        _matching(found)
+        _rules(found, "resourceRules")
+        _rules(found, "excludeResourceRules")
+
+
+def _matching(holder: JsonObject) -> None:
+    holder.setdefault("matchPolicy", "Equivalent")
+    holder.setdefault("namespaceSelector", {})
+    holder.setdefault("objectSelector", {})
+
+
+def _rules(holder: JsonObject, name: str) -> None:
+    for rule in json_tree.objects(holder, name):
+        rule.setdefault("scope", "*")
+
+
+BY_KIND: dict[tuple[str, str], Callable[[JsonObject], None]] = {
+    ("admissionregistration.k8s.io", "MutatingAdmissionPolicy"): fill_policy,
+    ("admissionregistration.k8s.io", "MutatingAdmissionPolicyBinding"): fill_binding,
+    ("admissionregistration.k8s.io", "MutatingWebhookConfiguration"): fill_mutating,
+    ("admissionregistration.k8s.io", "ValidatingAdmissionPolicy"): fill_policy,
+    ("admissionregistration.k8s.io", "ValidatingAdmissionPolicyBinding"): fill_binding,
+    ("admissionregistration.k8s.io", "ValidatingWebhookConfiguration"): fill_validating,
+}
+"""What fills in the defaults, by group and kind."""
