@@ -144,7 +144,11 @@ class Application:
         resource = paths.parse_resource(place.path)
         if resource is not None and resource.resource:
             review = discovery.find_review(resource.group, resource.version, resource.resource)
-            if review is not None and request.method == "POST" and not resource.name:
+            if review is not None and not resource.name:
+                if request.method != "POST":
+                    raise rejections.not_allowed()
+                if review is discovery.BINDINGS:
+                    return await self._objects.bind(request, timeline, resource, identity.actor)
                 return await reviews.answer(
                     request, review, resource, identity, timeline.runtime, self._reviewing
                 )

@@ -56,7 +56,11 @@ class Review:
     namespaced: bool = False
 
 
+BINDINGS = Review(group="", kind="Binding", plural="bindings", namespaced=True)
+"""The old way to bind a pod: the body names it, not the path."""
+
 REVIEWS = (
+    BINDINGS,
     Review(group="authentication.k8s.io", kind="SelfSubjectReview", plural="selfsubjectreviews"),
     Review(group="authentication.k8s.io", kind="TokenReview", plural="tokenreviews"),
     Review(
@@ -196,7 +200,7 @@ class Discovery:
             "kind": "APIResourceList",
             "apiVersion": "v1",
             "groupVersion": registry.api_version(group, version),
-            "resources": resources,
+            "resources": sorted(resources, key=lambda resource: str(resource["name"])),
         }
 
 
@@ -248,7 +252,7 @@ def _aggregated_resources(group: str, version: str, kinds: list[Kind]) -> list[J
         for review in REVIEWS
         if review.group == group and version == "v1"
     ]
-    return resources
+    return sorted(resources, key=lambda resource: str(resource["resource"]))
 
 
 def _aggregated_resource(group: str, version: str, kind: Kind) -> JsonObject:

@@ -89,6 +89,17 @@ class Objects:
             answer = await self._write(call, verb)
         return calls.deprecated(answer, timeline, path, kind)
 
+    async def bind(
+        self, request: Request, timeline: Timeline, path: ResourcePath, actor: Actor
+    ) -> Answer:
+        """The response to a Binding that names its pod itself. Raises Rejected."""
+        timeline.check_writable()
+        pods = replace(path, resource="pods", subresource="binding")
+        kind = calls.find_served(timeline, pods)
+        call = Call(request=request, timeline=timeline, path=pods, kind=kind, actor=actor)
+        call.target(negotiation.choose(request.header(b"accept")))
+        return await self._subresources.bind_named(call)
+
     async def _write(self, call: Call, verb: str) -> Answer:
         if verb not in call.kind.verbs:
             raise rejections.not_allowed()

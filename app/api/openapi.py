@@ -139,7 +139,9 @@ class Openapi:
             for found in self._schemas.reachable(name):
                 wanted[found] = None
             paths |= openapi_paths.of_kind(kind, group, version, name)
-        reviews = [review for review in discovery.REVIEWS if review.group == group]
+        reviews = [
+            review for review in discovery.REVIEWS if (review.group, "v1") == (group, version)
+        ]
         for review in reviews:
             name = schema.definition_name(group, version, review.kind)
             for found in self._schemas.reachable(name):

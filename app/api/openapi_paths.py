@@ -93,7 +93,7 @@ def of_kind(kind: Kind, group: str, version: str, definition: str) -> JsonObject
 
 def of_review(review: Review, definition: str) -> JsonObject:
     """The one path of a review."""
-    root = f"/apis/{review.group}/v1"
+    root = f"/apis/{review.group}/v1" if review.group else "/api/v1"
     place = f"{root}/namespaces/{{namespace}}" if review.namespaced else root
     gvk = {"group": review.group, "version": "v1", "kind": review.kind}
     operation = {

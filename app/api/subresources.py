@@ -86,8 +86,19 @@ class Subresources:
 
     async def _bind(self, call: Call) -> Answer:
         """POST of a Binding. Parity: controllers.md 4.6."""
-        options = parameters.write_options(call.request, patch=None, action="Create")
         tree, _ = await self._writes.read_object(call)
+        return await self._bind_pod(call, tree)
+
+    async def bind_named(self, call: Call) -> Answer:
+        """POST of a Binding to the bindings of a namespace: its own name is the pod's."""
+        tree, _ = await self._writes.read_object(call)
+        name = json_tree.text(tree, "metadata", "name")
+        if not name:
+            raise BadRequest("Name parameter required.")
+        return await self._bind_pod(replace(call, path=replace(call.path, name=name)), tree)
+
+    async def _bind_pod(self, call: Call, tree: JsonObject) -> Answer:
+        options = parameters.write_options(call.request, patch=None, action="Create")
         if json_tree.text(tree, "kind") not in ("Binding", ""):
             raise BadRequest("the body must be a Binding")
         target = json_tree.mapping(tree, "target")

@@ -242,10 +242,17 @@ KINDS: tuple[Kind, ...] = (
         _NETWORKING, "IngressClass", "ingressclasses", namespaced=False, has_generation=True
     ),
     _plain(_NETWORKING, "NetworkPolicy", "networkpolicies", "netpol", has_generation=True),
+    _plain(_NETWORKING, "ServiceCIDR", "servicecidrs", namespaced=False, subresources=_STATUS),
+    _plain(
+        _NETWORKING, "IPAddress", "ipaddresses", "ip", namespaced=False, name_format="address",
+        field_labels=NAME_LABEL + _labels(
+            *(f"spec.parentRef.{field}" for field in ("group", "name", "namespace", "resource"))
+        ),
+    ),
     _plain("discovery.k8s.io", "EndpointSlice", "endpointslices", has_generation=True),
     _make(
-        "autoscaling", ("v2",), "HorizontalPodAutoscaler", "horizontalpodautoscalers", ("hpa",),
-        categories=_ALL, subresources=_STATUS,
+        "autoscaling", ("v2", "v1"), "HorizontalPodAutoscaler", "horizontalpodautoscalers",
+        ("hpa",), categories=_ALL, subresources=_STATUS,
     ),
     _plain(_STORAGE, "StorageClass", "storageclasses", "sc", namespaced=False),
     _plain(_STORAGE, "CSIDriver", "csidrivers", namespaced=False, has_generation=True),
@@ -253,6 +260,12 @@ KINDS: tuple[Kind, ...] = (
     _plain(_STORAGE, "CSIStorageCapacity", "csistoragecapacities"),
     _plain(
         _STORAGE, "VolumeAttachment", "volumeattachments", namespaced=False, subresources=_STATUS
+    ),
+    _plain(_STORAGE, "VolumeAttributesClass", "volumeattributesclasses", "vac", namespaced=False),
+    _plain(
+        "apiregistration.k8s.io", "APIService", "apiservices", namespaced=False,
+        subresources=_STATUS, categories=("api-extensions",), unconditional_update=False,
+        name_format="path",
     ),
     _plain(
         "node.k8s.io", "RuntimeClass", "runtimeclasses", namespaced=False, created_by_update=True

@@ -9,10 +9,12 @@ from collections.abc import Callable
 from typing import Any, TypeAlias
 
 from app.domain.errors import BadRequest
-from app.domain.objects import registry
+from app.domain.objects import autoscaler_versions, registry
 from app.domain.objects.registry import EVENTS, RESOURCE, Kind
 from app.domain.values import json_tree
 from app.domain.values.json_tree import JsonObject, JsonView
+
+_OLD_AUTOSCALING = ("autoscaling", "v1")
 
 Step: TypeAlias = Callable[[JsonView], JsonObject]
 
@@ -69,6 +71,8 @@ def _to_hub(kind: Kind, source: str) -> Step:
             return lambda tree: _FROM_BETA[kind.kind](_from_alpha(tree, kind))
     if kind.alias_group and group == kind.alias_group:
         return _event_from_alias
+    if (group, version) == _OLD_AUTOSCALING:
+        return autoscaler_versions.to_hub
     if (group, version) in kind.group_versions:
         return _identity
     check_version(kind, group, version)
@@ -82,6 +86,8 @@ def _from_hub(kind: Kind, target: str) -> Step:
         return _TO_BETA[kind.kind]
     if group == EVENTS:
         return _event_to_alias
+    if (group, version) == _OLD_AUTOSCALING:
+        return autoscaler_versions.from_hub
     return _identity
 
 

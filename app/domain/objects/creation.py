@@ -4,6 +4,7 @@ from app.domain.errors import BadRequest, Cause
 from app.domain.log import Draft, EventType, ObjectKey, Stamp
 from app.domain.objects import (
     admission,
+    api_services,
     field_errors,
     gates,
     ignored,
@@ -212,6 +213,8 @@ def _prepare(
             workloads.count_template(tree)
         case ("apiextensions.k8s.io", "CustomResourceDefinition"):
             tree["status"] = naming.status(reader, tree, stamp.time)
+        case ("apiregistration.k8s.io", "APIService"):
+            api_services.prepare_create(tree, stamp.time)
         case ("certificates.k8s.io", _):
             stored_defaults.prepare_signing_request(tree, stamp.actor)
         case ("batch", "Job"):

@@ -131,7 +131,7 @@ def _check_name(kind: Kind, metadata: JsonView) -> list[FieldError]:
     return found + [_invalid("metadata.name", name, text) for text in check_format(name)]
 
 
-_FORMATS = {"label": names.label, "path": names.path_segment}
+_FORMATS = {"address": names.address, "label": names.label, "path": names.path_segment}
 """The check of each format of names but the usual one."""
 
 

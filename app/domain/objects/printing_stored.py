@@ -158,6 +158,17 @@ def _controller_revision(tree: JsonObject, now: Instant) -> Cells:
     ]
 
 
+def _api_service(tree: JsonObject, now: Instant) -> Cells:
+    service = json_tree.mapping(tree, "spec", "service")
+    place = f"{json_tree.text(service, 'namespace')}/{json_tree.text(service, 'name')}"
+    state = "Unknown"
+    for held in json_tree.objects(tree, "status", "conditions"):
+        if held.get("type") == "Available":
+            state = json_tree.text(held, "status")
+            state += "" if state == "True" else f" ({json_tree.text(held, 'reason')})"
+    return [cells.name(tree), place if service else "Local", state, cells.age(tree, now)]
+
+
 _RBAC = "rbac.authorization.k8s.io"
 _BINDING = "Name, Role, Age [Users, Groups, ServiceAccounts]"
 
@@ -197,5 +208,6 @@ ROWS: tuple[Row, ...] = (
         "Name, #Desired, #Current, #Ready, Age [Containers, Images, Selector]",
         _replication_controller,
     ),
+    ("apiregistration.k8s.io", "apiservices", "Name, Service, Available, Age", _api_service),
     ("apps", "controllerrevisions", "Name, Controller, #Revision, Age", _controller_revision),
 )

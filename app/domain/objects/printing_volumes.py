@@ -12,6 +12,7 @@ _DEFAULT_CLASS = (
     "storageclass.kubernetes.io/is-default-class",
     "storageclass.beta.kubernetes.io/is-default-class",
 )
+_DEFAULT_ATTRIBUTES = "volumeattributesclass.alpha.kubernetes.io/is-default-class"
 _MICROSECONDS = 1_000_000
 
 
@@ -24,6 +25,15 @@ def _storage_class(tree: JsonObject, now: Instant) -> Cells:
         json_tree.text(tree, "reclaimPolicy") or "Delete",
         json_tree.text(tree, "volumeBindingMode") or "Immediate",
         "true" if tree.get("allowVolumeExpansion") is True else "false",
+        cells.age(tree, now),
+    ]
+
+
+def _attributes_class(tree: JsonObject, now: Instant) -> Cells:
+    name, marks = cells.name(tree), json_tree.mapping(tree, "metadata", "annotations")
+    return [
+        f"{name} (default)" if marks.get(_DEFAULT_ATTRIBUTES) == "true" else name,
+        json_tree.text(tree, "driverName"),
         cells.age(tree, now),
     ]
 
@@ -105,6 +115,7 @@ ROWS: tuple[Row, ...] = (
         "?RequiresRepublish, Modes, Age",
         _driver,
     ),
+    (_STORAGE, "volumeattributesclasses", "Name, DriverName, Age", _attributes_class),
     (_STORAGE, "csinodes", "Name, #Drivers, Age", _node),
     (_STORAGE, "csistoragecapacities", "Name, StorageClassName, Capacity", _capacity),
     (

@@ -263,6 +263,13 @@ PodDisruptionBudgetStatus: 1:observedGeneration=int64?, 2:disruptedPods=Time{},
 """
 
 _AUTOSCALING_V1 = """
+CrossVersionObjectReference: 1:kind, 2:name, 3:apiVersion?
+HorizontalPodAutoscaler: 1:metadata=meta.v1.ObjectMeta?, 2:spec=HorizontalPodAutoscalerSpec?,
+  3:status=HorizontalPodAutoscalerStatus?
+HorizontalPodAutoscalerSpec: 1:scaleTargetRef=CrossVersionObjectReference, 2:minReplicas=int32*,
+  3:maxReplicas=int32, 4:targetCPUUtilizationPercentage=int32*
+HorizontalPodAutoscalerStatus: 1:observedGeneration=int64*, 2:lastScaleTime=Time*,
+  3:currentReplicas=int32, 4:desiredReplicas=int32, 5:currentCPUUtilizationPercentage=int32*
 Scale: 1:metadata=meta.v1.ObjectMeta?, 2:spec=ScaleSpec?, 3:status=ScaleStatus?
 ScaleSpec: 1:replicas=int32?
 ScaleStatus: 1:replicas=int32, 2:selector?

@@ -22,6 +22,8 @@ IngressSpec: 1:defaultBackend=IngressBackend*, 2:tls=IngressTLS[], 3:rules=Ingre
   4:ingressClassName*
 IngressStatus: 1:loadBalancer=IngressLoadBalancerStatus?
 IngressTLS: 1:hosts=string[], 2:secretName?
+IPAddress: 1:metadata=meta.v1.ObjectMeta?, 2:spec=IPAddressSpec?
+IPAddressSpec: 1:parentRef=ParentReference*
 NetworkPolicy: 1:metadata=meta.v1.ObjectMeta?, 2:spec=NetworkPolicySpec?
 NetworkPolicyEgressRule: 1:ports=NetworkPolicyPort[], 2:to=NetworkPolicyPeer[]
 NetworkPolicyIngressRule: 1:ports=NetworkPolicyPort[], 2:from=NetworkPolicyPeer[]
@@ -30,7 +32,11 @@ NetworkPolicyPeer: 1:podSelector=meta.v1.LabelSelector*,
 NetworkPolicyPort: 1:protocol*, 2:port=IntOrString*, 3:endPort=int32*
 NetworkPolicySpec: 1:podSelector=meta.v1.LabelSelector, 2:ingress=NetworkPolicyIngressRule[],
   3:egress=NetworkPolicyEgressRule[], 4:policyTypes=string[]
+ParentReference: 1:group?, 2:resource?, 3:namespace?, 4:name?
 ServiceBackendPort: 1:name?, 2:number=int32?
+ServiceCIDR: 1:metadata=meta.v1.ObjectMeta?, 2:spec=ServiceCIDRSpec?, 3:status=ServiceCIDRStatus?
+ServiceCIDRSpec: 1:cidrs=string[]
+ServiceCIDRStatus: 1:conditions=meta.v1.Condition[]
 """
 
 _AUTOSCALING_V2 = """
@@ -92,6 +98,7 @@ VolumeAttachmentSource: 1:persistentVolumeName*, 2:inlineVolumeSpec=core.v1.Pers
 VolumeAttachmentSpec: 1:attacher, 2:source=VolumeAttachmentSource, 3:nodeName
 VolumeAttachmentStatus: 1:attached=bool, 2:attachmentMetadata=string{}, 3:attachError=VolumeError*,
   4:detachError=VolumeError*
+VolumeAttributesClass: 1:metadata=meta.v1.ObjectMeta?, 2:driverName, 3:parameters=string{}
 VolumeError: 1:time=Time?, 2:message?, 3:errorCode=int32*
 VolumeNodeResources: 1:count=int32*
 """
@@ -127,7 +134,17 @@ CertificateSigningRequestStatus: 1:conditions=CertificateSigningRequestCondition
   2:certificate=bytes?
 """
 
+_APIREGISTRATION_V1 = """
+APIService: 1:metadata=meta.v1.ObjectMeta?, 2:spec=APIServiceSpec?, 3:status=APIServiceStatus?
+APIServiceCondition: 1:type, 2:status, 3:lastTransitionTime=Time?, 4:reason?, 5:message?
+APIServiceSpec: 1:service=ServiceReference*, 2:group?, 3:version?, 4:insecureSkipTLSVerify=bool?,
+  5:caBundle=bytes?, 7:groupPriorityMinimum=int32, 8:versionPriority=int32
+APIServiceStatus: 1:conditions=APIServiceCondition[]
+ServiceReference: 1:namespace?, 2:name?, 3:port=int32*
+"""
+
 STORED = (
+    ("apiregistration.v1", _APIREGISTRATION_V1),
     ("networking.v1", _NETWORKING_V1),
     ("autoscaling.v2", _AUTOSCALING_V2),
     ("storage.v1", _STORAGE_V1),

@@ -44,6 +44,7 @@ class Shape(Enum):
 
 _META = "io.k8s.apimachinery.pkg.apis.meta.v1."
 _APIEXTENSIONS = "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1."
+_APIREGISTRATION = "io.k8s.kube-aggregator.pkg.apis.apiregistration.v1."
 
 _SPECIAL = {
     "io.k8s.apimachinery.pkg.api.resource.Quantity": Shape.QUANTITY,
@@ -278,6 +279,8 @@ def definition_name(group: str, version: str, kind: str) -> str:
         return _META + kind
     if group == "apiextensions.k8s.io":
         return _APIEXTENSIONS + kind
+    if group == "apiregistration.k8s.io":
+        return _APIREGISTRATION + kind
     package = group.partition(".")[0] if group else "core"
     return f"io.k8s.api.{package}.{version}.{kind}"
 

@@ -113,6 +113,12 @@ def _volume(tree: JsonObject) -> None:
     tree.setdefault("status", {}).setdefault("phase", "Pending")
 
 
+def _api_service(tree: JsonObject) -> None:
+    service = json_tree.get(tree, "spec", "service")
+    if isinstance(service, dict):
+        service.setdefault("port", 443)
+
+
 def _binding(tree: JsonObject) -> None:
     role = tree.get("roleRef")
     if isinstance(role, dict) and not role.get("apiGroup"):
@@ -126,6 +132,7 @@ BY_KIND: dict[tuple[str, str], Callable[[JsonObject], None]] = {
     ("", "Endpoints"): _endpoints,
     ("", "PersistentVolume"): _volume,
     ("", "PersistentVolumeClaim"): fill_volume_claim,
+    ("apiregistration.k8s.io", "APIService"): _api_service,
     ("autoscaling", "HorizontalPodAutoscaler"): _autoscaler,
     ("discovery.k8s.io", "EndpointSlice"): _endpoint_slice,
     ("networking.k8s.io", "IngressClass"): _ingress_class,

@@ -4,6 +4,7 @@ Parity: objects.md 2.1. Lengths of labels and subdomains are part of the format;
 belong to the field and are checked where the field is.
 """
 
+import ipaddress
 import re
 from functools import lru_cache
 
@@ -183,6 +184,16 @@ def path_segment(text: str) -> tuple[str, ...]:
     if text in (".", ".."):
         return (f"may not be '{text}'",)
     return tuple(f"may not contain '{char}'" for char in "/%" if char in text)
+
+
+@lru_cache(maxsize=65_536)
+def address(text: str) -> tuple[str, ...]:
+    """An address of either family, in the one form that it is printed in."""
+    try:
+        plain = str(ipaddress.ip_address(text))
+    except ValueError:
+        return (f'ParseAddr("{text}"): unable to parse IP',)
+    return () if plain == text else ("must be a canonical format IP address",)
 
 
 def is_uid(text: str) -> bool:

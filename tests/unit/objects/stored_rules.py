@@ -136,24 +136,53 @@ RIGHT: dict[str, tuple[str, JsonObject]] = {
         },
     ),
     "MutatingAdmissionPolicyBinding": (f"{ADMISSION}/v1", {"spec": BINDING}),
+    "VolumeAttributesClass": (
+        "storage.k8s.io/v1",
+        {"driverName": "a.example", "parameters": {"a": "b"}},
+    ),
+    "ServiceCIDR": ("networking.k8s.io/v1", {"spec": {"cidrs": ["10.99.0.0/24"]}}),
+    "IPAddress": (
+        "networking.k8s.io/v1",
+        {"spec": {"parentRef": {"resource": "services", "namespace": "n", "name": "s"}}},
+    ),
+    "APIService": (
+        "apiregistration.k8s.io/v1",
+        {
+            "spec": {
+                "group": "a.example",
+                "version": "v1",
+                "groupPriorityMinimum": 10,
+                "versionPriority": 10,
+                "service": {"namespace": "n", "name": "s"},
+            }
+        },
+    ),
 }
+NAMES = {"APIService": "v1.a.example", "IPAddress": "10.99.0.7"}
+"""Names of the kinds of which not every name will do."""
 CLUSTER_WIDE = (
+    "APIService",
     "ClusterRole",
     "ClusterRoleBinding",
+    "IPAddress",
     "MutatingAdmissionPolicy",
     "MutatingAdmissionPolicyBinding",
     "MutatingWebhookConfiguration",
+    "ServiceCIDR",
     "StorageClass",
     "ValidatingAdmissionPolicy",
     "ValidatingAdmissionPolicyBinding",
     "ValidatingWebhookConfiguration",
+    "VolumeAttributesClass",
 )
 
 
 def right(kind: str, **changes: Any) -> JsonObject:
     """A right object; a change such as `spec__replicas=2` puts a value at a path."""
     version, body = RIGHT[kind]
-    metadata = {"name": "x"} | ({} if kind in CLUSTER_WIDE else {"namespace": "default"})
+    metadata = {"name": NAMES.get(kind, "x")} | (
+        {} if kind in CLUSTER_WIDE else {"namespace": "default"}
+    )
     tree = {"apiVersion": version, "kind": kind, "metadata": metadata, **json_tree.copy(body)}
     for path, value in changes.items():
         place: Any = tree

@@ -334,6 +334,81 @@ REFUSED = [
         "spec.resources[storage]: Required value",
     ),
     ("StorageClass", {"provisioner": ""}, "provisioner: Required value"),
+    # Attributes of volumes, addresses, servers
+    ("VolumeAttributesClass", {"driverName": ""}, "driverName: Required value"),
+    (
+        "VolumeAttributesClass",
+        {"parameters": GONE},
+        "parameters: Required value: must contain at least one key/value pair",
+    ),
+    (
+        "ServiceCIDR",
+        {"spec__cidrs": []},
+        "spec.cidrs: Required value: at least one CIDR required",
+    ),
+    (
+        "ServiceCIDR",
+        {"spec__cidrs": ["10.0.0.0/8", "10.0.0.0/9"]},
+        'spec.cidrs: Invalid value: {"CIDRs":["10.0.0.0/8","10.0.0.0/9"]}: may specify no more '
+        "than one IP for each IP family, i.e 192.168.0.0/24 and 2001:db8::/96",
+    ),
+    (
+        "ServiceCIDR",
+        {"spec__cidrs": ["10.0.0.0"]},
+        'spec.cidrs[0]: Invalid value: "10.0.0.0": must be a valid CIDR value, (e.g. 10.9.8.0/24 '
+        "or 2001:db8::/64)",
+    ),
+    (
+        "ServiceCIDR",
+        {"spec__cidrs": ["10.0.0.7/8"]},
+        'spec.cidrs[0]: Invalid value: "10.0.0.7/8": must not have bits set beyond the prefix '
+        "length",
+    ),
+    (
+        "IPAddress",
+        {"metadata__name": "x"},
+        'metadata.name: Invalid value: "x": ParseAddr("x"): unable to parse IP',
+    ),
+    (
+        "IPAddress",
+        {"metadata__name": "2001:DB8::1"},
+        'metadata.name: Invalid value: "2001:DB8::1": must be a canonical format IP address',
+    ),
+    ("IPAddress", {"spec__parentRef": GONE}, "spec.parentRef: Required value"),
+    ("IPAddress", {"spec__parentRef__resource": ""}, "spec.parentRef.resource: Required value"),
+    ("IPAddress", {"spec__parentRef__name": GONE}, "spec.parentRef.name: Required value"),
+    (
+        "APIService",
+        {"metadata__name": "x"},
+        'metadata.name: Invalid value: "x": must be `spec.version+"."+spec.group`: "v1.a.example"',
+    ),
+    (
+        "APIService",
+        {"spec__groupPriorityMinimum": 20_001},
+        "spec.groupPriorityMinimum: Invalid value: 20001: must be positive and less than 20000",
+    ),
+    (
+        "APIService",
+        {"spec__versionPriority": 0},
+        "spec.versionPriority: Invalid value: 0: must be positive and less than 1000",
+    ),
+    ("APIService", {"spec__service__name": ""}, "spec.service.name: Required value"),
+    (
+        "APIService",
+        {"spec__service__port": 70_000},
+        "spec.service.port: Invalid value: 70000: port is not valid: must be between 1 and 65535, "
+        "inclusive",
+    ),
+    (
+        "APIService",
+        {"spec__insecureSkipTLSVerify": True, "spec__caBundle": "eA=="},
+        "spec.insecureSkipTLSVerify: Invalid value: true: may not be true if caBundle is present",
+    ),
+    (
+        "APIService",
+        {"spec__service": GONE, "spec__caBundle": "eHl6"},
+        'spec.caBundle: Invalid value: "3 bytes": local APIServices may not have a caBundle',
+    ),
 ]
 
 
@@ -383,6 +458,22 @@ CHANGED = [
         {"parameters": {"a": "c"}},
         "parameters: Forbidden: updates to parameters are forbidden.",
     ),
+    (
+        "VolumeAttributesClass",
+        {"driverName": "b.example"},
+        "driverName: Forbidden: updates to driverName are forbidden.",
+    ),
+    (
+        "ServiceCIDR",
+        {"spec__cidrs": ["10.98.0.0/24"]},
+        'spec.cidrs[0]: Invalid value: "10.98.0.0/24": field is immutable',
+    ),
+    (
+        "IPAddress",
+        {"spec__parentRef__name": "t"},
+        'spec.parentRef: Invalid value: {"Group":"","Resource":"services","Namespace":"n",'
+        '"Name":"t"}: field is immutable',
+    ),
 ]
 
 
@@ -407,6 +498,8 @@ def test_what_does_not_change_is_refused(kind, changes, text):
         ("Job", {"spec__parallelism": 4, "spec__suspend": True}),
         ("PersistentVolumeClaim", {"spec__volumeName": "v"}),
         ("StorageClass", {"allowVolumeExpansion": True}),
+        ("ServiceCIDR", {"spec__cidrs": ["10.99.0.0/24", "2001:db8::/96"]}),
+        ("APIService", {"spec__versionPriority": 20}),
         ("ClusterRole", {"rules": []}),
     ],
 )

@@ -16,7 +16,9 @@ from app.domain.objects.field_errors import FieldError
 from app.domain.objects.registry import ADMISSION, Kind
 from app.domain.objects.rules import ValidationContext
 from app.domain.objects.validation import (
+    address_ranges,
     admission_policies,
+    api_services,
     claims,
     classes,
     core,
@@ -86,13 +88,17 @@ _CREATE: Mapping[tuple[str, str], Create] = {
     ("batch", "CronJob"): jobs.create_cron_job,
     ("batch", "Job"): jobs.create,
     ("coordination.k8s.io", "Lease"): policies.create_lease,
+    ("apiregistration.k8s.io", "APIService"): api_services.create,
+    ("networking.k8s.io", "IPAddress"): address_ranges.create_address,
     ("networking.k8s.io", "Ingress"): networks.create_ingress,
+    ("networking.k8s.io", "ServiceCIDR"): address_ranges.create_range,
     ("policy", "PodDisruptionBudget"): policies.create_budget,
     (RBAC, "ClusterRole"): roles.create_cluster_role,
     (RBAC, "ClusterRoleBinding"): roles.create_cluster_role_binding,
     (RBAC, "Role"): roles.create_role,
     (RBAC, "RoleBinding"): roles.create_role_binding,
     ("storage.k8s.io", "StorageClass"): volumes.create_class,
+    ("storage.k8s.io", "VolumeAttributesClass"): volumes.create_attributes_class,
 }
 
 _UPDATE: Mapping[tuple[str, str], Update] = {
@@ -129,13 +135,17 @@ _UPDATE: Mapping[tuple[str, str], Update] = {
     ("batch", "CronJob"): jobs.update_cron_job,
     ("batch", "Job"): jobs.update,
     ("coordination.k8s.io", "Lease"): _again(policies.create_lease),
+    ("apiregistration.k8s.io", "APIService"): _again(api_services.create),
+    ("networking.k8s.io", "IPAddress"): address_ranges.update_address,
     ("networking.k8s.io", "Ingress"): _again(networks.create_ingress),
+    ("networking.k8s.io", "ServiceCIDR"): address_ranges.update_range,
     ("policy", "PodDisruptionBudget"): _again(policies.create_budget),
     (RBAC, "ClusterRole"): _again(roles.create_cluster_role),
     (RBAC, "ClusterRoleBinding"): roles.update_cluster_role_binding,
     (RBAC, "Role"): _again(roles.create_role),
     (RBAC, "RoleBinding"): roles.update_role_binding,
     ("storage.k8s.io", "StorageClass"): volumes.update_class,
+    ("storage.k8s.io", "VolumeAttributesClass"): volumes.update_attributes_class,
 }
 
 

@@ -9,9 +9,10 @@ from app.domain.objects.field_errors import (
     invalid,
     not_supported,
     required,
+    too_long,
 )
 from app.domain.objects.validation.context import Context
-from app.domain.values import json_tree, quantity
+from app.domain.values import json_tree, names, quantity
 from app.domain.values.json_tree import JsonObject, JsonView
 from app.domain.values.quantity import Quantity, QuantityError
 
@@ -21,6 +22,8 @@ SPEC_TEXT = (
     "bound claims"
 )
 SHRINK_TEXT = "field can not be less than status.capacity"
+_PARAMETERS_MAX = 512
+_PARAMETERS_BYTES_MAX = 256 * 1024
 _FIXED = ("parameters", "provisioner", "reclaimPolicy")
 
 
@@ -88,6 +91,37 @@ def update_class(
     if mode != old.get("volumeBindingMode"):
         errors.append(immutable("volumeBindingMode", mode))
     return errors
+
+
+def create_attributes_class(tree: JsonView, _context: Context) -> list[FieldError]:
+    """A new VolumeAttributesClass."""
+    driver = json_tree.text(tree, "driverName")
+    parameters = json_tree.mapping(tree, "parameters")
+    errors: list[FieldError] = [] if driver else [required("driverName")]
+    if driver:
+        details = names.label_name(driver.lower())
+        errors += [invalid("driverName", driver, detail) for detail in details]
+    if not parameters:
+        errors.append(required("parameters", "must contain at least one key/value pair"))
+    if len(parameters) > _PARAMETERS_MAX:
+        errors.append(too_long("parameters", _PARAMETERS_MAX))
+    if "" in parameters:
+        errors.append(invalid("parameters", "", "field can not be empty."))
+    size = sum(len(key.encode()) + len(str(text).encode()) for key, text in parameters.items())
+    if size > _PARAMETERS_BYTES_MAX:
+        errors.append(too_long("parameters", _PARAMETERS_BYTES_MAX))
+    return errors
+
+
+def update_attributes_class(
+    tree: JsonView, old: JsonView, _subresource: str, context: Context
+) -> list[FieldError]:
+    """A changed VolumeAttributesClass: what it stands for stays."""
+    return create_attributes_class(tree, context) + [
+        forbidden(name, f"updates to {name} are forbidden.")
+        for name in ("driverName", "parameters")
+        if (tree.get(name) or None) != (old.get(name) or None)
+    ]
 
 
 def _fixed(tree: JsonView, *, is_bound: bool) -> JsonObject:
