@@ -266,6 +266,9 @@ def _conclusion(report: Mapping[str, Any]) -> str:
     opinion = report["secondOpinion"]
     if report["outcome"] == "verified in part" and opinion and opinion["disagreed"]:
         return "verified in part: the second opinion disagrees about what selectors say"
+    is_verified = report["outcome"] == "verified"
+    if is_verified and any(doubt["affects"] == "order" for doubt in report["doubts"]):
+        return f"{_CONCLUSIONS['verified']}; the order of some changes is not known"
     return _CONCLUSIONS[report["outcome"]]
 
 
@@ -336,7 +339,8 @@ def _print_doubts(report: Mapping[str, Any]) -> None:
     from app.domain.log.doubts import Doubt
     from app.service import recorded_doubts
 
-    for line in recorded_doubts.lines(msgspec.convert(report["doubts"], list[Doubt])):
+    doubts = msgspec.convert(report["doubts"], list[Doubt])
+    for line in (*recorded_doubts.lines(doubts), *recorded_doubts.order_lines(doubts)):
         console.say(line)
 
 

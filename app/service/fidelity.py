@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from app.domain.log import doubts
-from app.domain.log.records import CHANGES, Loss, Op, Quality, Record, TimeQuality
+from app.domain.log.records import CHANGES, Contradiction, Loss, Op, Quality, Record, TimeQuality
 from app.domain.values import timestamps
 from app.domain.values.json_tree import JsonObject
 from app.domain.values.timestamps import Instant
@@ -41,6 +41,7 @@ _REBUILD = {
         Loss.UNDECODABLE,
         Loss.ENCRYPTED,
         Loss.VERSION_GUESS,
+        Loss.CONTRADICTED,
     )
 }
 _DECIDE = {
@@ -51,6 +52,7 @@ _DECIDE = {
     Loss.METADATA_ONLY: "inputs were recorded without their body",
     Loss.TRUNCATED_BODY: "inputs were cut",
     Loss.VERSION_GUESS: "selectors of old versions cannot be evaluated",
+    Loss.CONTRADICTED: doubts.MEANINGS[Loss.CONTRADICTED][1],
 }
 
 
@@ -95,6 +97,7 @@ class FidelityReport:
     notes: tuple[str, ...] = ()
     refused: int = 0
     refusals: tuple[tuple[str, str], ...] = ()
+    contradictions: tuple[Contradiction, ...] = ()
 
     def to_json(self) -> JsonObject:
         """The report for the log and for `-o json`; instants as text."""
@@ -115,6 +118,14 @@ class FidelityReport:
             "notes": list(self.notes),
             "refused": self.refused,
             "refusals": [{"place": place, "problem": problem} for place, problem in self.refusals],
+            "contradictions": [
+                {
+                    "group": each.key.group,
+                    "resource": each.key.resource,
+                    "text": str(each),
+                }
+                for each in self.contradictions
+            ],
         }
 
     def rows(self) -> list[tuple[str, ...]]:
@@ -191,6 +202,7 @@ class FidelityCollector:
         notes: Iterable[str] = (),
         refused: int = 0,
         refusals: Iterable[tuple[str, str]] = (),
+        contradictions: Iterable[Contradiction] = (),
     ) -> FidelityReport:
         """The report of what was added."""
         judged = self._judged()
@@ -217,6 +229,7 @@ class FidelityCollector:
             notes=tuple(notes),
             refused=refused,
             refusals=tuple(refusals),
+            contradictions=tuple(contradictions),
         )
 
     def _judged(self) -> _Kind:
@@ -284,6 +297,8 @@ def _can_time(judged: _Kind) -> Verdict:
         reasons.append(f"{none} changes have no time, only an order")
     if judged.losses[Loss.COARSE_TIME]:
         reasons.append("times are whole seconds")
+    if contradicting := judged.losses[Loss.TIMES_CONTRADICT]:
+        reasons.append(f"{contradicting} times contradict the order of changes")
     return Verdict(question="can timing be trusted?", answer=not reasons, reasons=tuple(reasons))
 
 

@@ -30,7 +30,7 @@ from app.domain.log import (
     Stamp,
     chain,
 )
-from app.domain.log.records import Op, Quality, Record
+from app.domain.log.records import Contradiction, Op, Quality, Record
 from app.domain.objects import intake, secret_values
 from app.domain.objects.secret_values import SecretCipher
 from app.domain.values.json_tree import JsonObject
@@ -74,6 +74,8 @@ class RecordedSource(Protocol):
     def described(self) -> list[JsonObject]: ...
     @property
     def refused_places(self) -> Sequence[tuple[str, str]]: ...
+    @property
+    def contradictions(self) -> Sequence[Contradiction]: ...
     def records(self) -> Iterator[Record]: ...
 
 
@@ -214,6 +216,7 @@ class _Batches:
             ),
             refused=self._source.refused,
             refusals=self._source.refused_places,
+            contradictions=self._source.contradictions,
         )
         closing = {"phase": "finished", "report": self._report.to_json()}
         yield sealer.seal(_import_draft(self._name, sealer.time, closing))

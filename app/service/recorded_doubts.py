@@ -4,7 +4,7 @@ The report stands in the last event of the import. A history that was not import
 redra wrote every event of it.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 import msgspec
 
@@ -19,7 +19,7 @@ from app.domain.log.doubts import (
     Affects,
     Doubt,
 )
-from app.domain.log.records import CHANGES
+from app.domain.log.records import CHANGES, Loss
 from app.domain.values import json_tree
 from app.domain.values.json_tree import JsonObject, JsonView
 from app.ports import EventLog
@@ -33,6 +33,11 @@ _UNFINISHED = Doubt(
     count=1,
     text="the import did not come to its end",
 )
+
+_UNSURE_ORDER = {
+    Affects.ORDER: "order: the recording does not tell the order of all changes",
+    Affects.TIME: "times: the recording does not tell the times of all changes",
+}
 
 
 async def doubts_of(log: EventLog, info: HistoryInfo) -> tuple[Doubt, ...]:
@@ -51,7 +56,8 @@ def of_report(report: JsonView) -> tuple[Doubt, ...]:
     """The doubts that follow from a fidelity report as it is stored."""
     kinds = json_tree.objects(report, "kinds")
     judged = [kind for kind in kinds if is_judged(_text(kind, "group"), _text(kind, "resource"))]
-    recorded = [doubt for kind in judged for doubt in _of_kind(kind)]
+    contradictions = _contradictions(report)
+    recorded = [doubt for kind in judged for doubt in _of_kind(kind, contradictions)]
     recorded += _never_seen(judged)
     if refused := json_tree.integer(report, "refused") or 0:
         recorded.append(
@@ -74,25 +80,48 @@ async def with_doubts(radius: BlastRadius, log: EventLog, info: HistoryInfo) -> 
 
 def lines(recorded: Sequence[Doubt]) -> list[str]:
     """A heading and one line for each kind whose content is in doubt; empty when there is none."""
-    texts: dict[str, list[str]] = {}
-    for doubt in recorded:
-        if doubt.affects is Affects.CONTENT:
-            count = f" ({doubt.count})" if doubt.count else ""
-            texts.setdefault(doubt.kind, []).append(f"{doubt.text}{count}")
-    if not texts:
+    kinds = _by_kind(doubt for doubt in recorded if doubt.affects is Affects.CONTENT)
+    if not kinds:
         return []
-    kinds = [
-        f"  {kind.removesuffix('.resource.k8s.io') or 'all kinds'}: {'; '.join(parts)}"
-        for kind, parts in texts.items()
-    ]
     return ["unsure: the recording is incomplete, so the answer may be another one", *kinds]
 
 
-def _of_kind(kind: JsonObject) -> Iterator[Doubt]:
+def order_lines(recorded: Sequence[Doubt]) -> list[str]:
+    """The same for the order and the times of changes, which leave the content sure."""
+    lines = []
+    for affects, heading in _UNSURE_ORDER.items():
+        kinds = _by_kind(doubt for doubt in recorded if doubt.affects is affects)
+        lines += [heading, *kinds] if kinds else []
+    return lines
+
+
+def _by_kind(recorded: Iterable[Doubt]) -> list[str]:
+    texts: dict[str, list[str]] = {}
+    for doubt in recorded:
+        count = f" ({doubt.count})" if doubt.count else ""
+        texts.setdefault(doubt.kind, []).append(f"{doubt.text}{count}")
+    return [
+        f"  {kind.removesuffix('.resource.k8s.io') or 'all kinds'}: {'; '.join(parts)}"
+        for kind, parts in texts.items()
+    ]
+
+
+def _contradictions(report: JsonView) -> dict[str, str]:
+    """What sources show differently, the first of each kind."""
+    first: dict[str, str] = {}
+    for each in json_tree.objects(report, "contradictions"):
+        name = _name(_text(each, "group"), _text(each, "resource"))
+        first.setdefault(name, _text(each, "text"))
+    return first
+
+
+def _of_kind(kind: JsonObject, contradictions: Mapping[str, str]) -> Iterator[Doubt]:
     name = _name(_text(kind, "group"), _text(kind, "resource"))
     losses = json_tree.mapping(kind, "losses")
     for loss, (affects, text) in MEANINGS.items():
         if count := json_tree.integer(losses, loss.value) or 0:
+            if loss is Loss.CONTRADICTED and name in contradictions:
+                text = f"{text}: {contradictions[name]}"
             yield Doubt(code=loss.value, affects=affects, kind=name, count=count, text=text)
     if count := json_tree.integer(kind, "incomplete") or 0:
         yield Doubt(

@@ -85,6 +85,12 @@ def results_of(tree: dict[str, Any]) -> list[dict[str, Any]]:
     return tree["status"]["allocation"]["devices"]["results"]
 
 
+def results_in(tree: dict[str, Any]) -> list[dict[str, Any]]:
+    """The results of the allocation in a claim; none of one that is not allocated."""
+    allocation = tree.get("status", {}).get("allocation") or {}
+    return allocation.get("devices", {}).get("results") or []
+
+
 def nothing(lines: Lines, draw: random.Random) -> str:
     return "nothing"
 
@@ -214,6 +220,12 @@ def swap_lines(lines: Lines, draw: random.Random) -> str:
     for place in range(0, len(lines) - 1, 2):
         lines[place], lines[place + 1] = lines[place + 1], lines[place]
     return "every two lines have changed places"
+
+
+def repeat_lines(lines: Lines, draw: random.Random) -> str:
+    """Every line twice, as when a log and a copy of it are read together."""
+    lines[:] = [line for line in lines for _ in range(2)]
+    return "every line is there twice"
 
 
 def drop_bodies(lines: Lines, draw: random.Random) -> str:

@@ -4,8 +4,10 @@ What was right stays verified however it is written; what is wrong fails and is 
 recorded is said to be unsure, and is never passed over.
 """
 
+import gzip
 import json
 import random
+import shutil
 
 import pytest
 
@@ -26,6 +28,7 @@ HARMLESS = (
     tampering.remove_authors,
     tampering.write_amounts_otherwise,
     tampering.swap_lines,
+    tampering.repeat_lines,
 )
 """These change nothing that matters: everything is compared as before, and agrees."""
 
@@ -93,6 +96,54 @@ async def test_an_allocation_without_body_leaves_the_rest_unsure(name, seed, tmp
 async def test_a_log_without_answers_accuses_nobody(name, tmp_path):
     report, _, told = await tampered(name, tampering.drop_answers, 0, tmp_path)
     assert [str(each) for each in report.violations if each.kind.is_failure] == [], told
+
+
+async def test_lines_that_are_there_twice_are_events_once(tmp_path):
+    report, *_ = await tampered("a-quickstart", tampering.nothing, 0, tmp_path)
+    again, *_ = await tampered("a-quickstart", tampering.repeat_lines, 0, tmp_path)
+    assert again.events == report.events
+
+
+def folder_of_two_sources(folder, alter_watch):
+    """The audit log of a recording beside its stream of claims, of which lines are altered."""
+    (folder / "watch").mkdir(parents=True)
+    shutil.copy(shared_path("histories", "a-quickstart", "audit.jsonl.gz"), folder)
+    stream = shared_path("histories", "a-quickstart", "watch", "resourceclaims.jsonl.gz")
+    lines = [json.loads(line) for line in gzip.decompress(stream.read_bytes()).splitlines()]
+    alter_watch(lines)
+    text = "".join(f"{json.dumps(line)}\n" for line in lines)
+    (folder / "watch" / "resourceclaims.jsonl").write_text(text)
+    return folder
+
+
+def give_other_devices(lines):
+    for line in lines:
+        for result in tampering.results_in(line["object"]):
+            result["device"] = f"not-{result['device']}"
+
+
+@pytest.mark.parametrize(
+    ("alter", "status", "text"),
+    [
+        (lambda lines: None, 0, "the order of some changes is not known"),
+        (give_other_devices, 3, "watch/resourceclaims.jsonl"),
+    ],
+)
+def test_sources_that_contradict_each_other_are_named(alter, status, text, tmp_path, capsys):
+    folder = folder_of_two_sources(tmp_path / "recorded", alter)
+    assert application(["verify", str(folder)]) == status
+    shown = capsys.readouterr().out
+    assert text in shown
+    assert ("audit.jsonl.gz:" in shown) is (status == 3)
+
+
+def test_verdict_says_what_the_recording_does_not_tell_of_the_order(capsys):
+    path = shared_path("histories", "a-quickstart", "audit.jsonl.gz")
+    assert application(["verify", str(path)]) == 0
+    shown = capsys.readouterr().out
+    assert "order: the recording does not tell the order of all changes" in shown
+    assert "the order of some changes against other objects is a guess (25)" in shown
+    assert shown.rstrip().endswith("; the order of some changes is not known")
 
 
 @pytest.mark.parametrize(

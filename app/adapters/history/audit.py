@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from app.adapters.history import audit_event, audit_mapping, kinds
+from app.adapters.history import audit_event, audit_mapping, kinds, times
 from app.adapters.history.audit_event import AuditEvent, ObjectRef
 from app.adapters.history.audit_mapping import Outcome
 from app.adapters.history.reading import Notes, ReadOptions
@@ -22,9 +22,6 @@ SETTLE_AFTER = 5 * timestamps.SECOND
 
 _ZERO_DAY = "0001-01-01T00:00:00"
 """How a time that is not set is written by servers."""
-
-CLOCK_SKEW = 1 * timestamps.SECOND
-"""How far the clocks of several API servers may differ, in microseconds."""
 
 
 @dataclass(slots=True)
@@ -209,7 +206,7 @@ def _notice_restore(state: _State, version: str, received: Instant | None) -> No
     """A create gets a new version: one below what was answered long before means a new epoch."""
     if version >= state.settled:
         return
-    if received is None or state.newest_time - received > SETTLE_AFTER - CLOCK_SKEW:
+    if received is None or state.newest_time - received > SETTLE_AFTER - times.CLOCK_SKEW:
         return
     state.epoch += 1
     state.answered.clear()

@@ -31,7 +31,7 @@ from app.adapters.history.resolving import Resolver
 from app.adapters.history.spool import Spool, replace_times
 from app.adapters.history.unpacking import ByteSource
 from app.domain.errors import InputError
-from app.domain.log.records import CHANGES, Op, Record
+from app.domain.log.records import CHANGES, Contradiction, Op, Record
 from app.domain.objects.rules import Rules
 from app.domain.values.json_tree import JsonObject
 from app.service.releases import ReleaseEvidence
@@ -168,6 +168,11 @@ class RecordedHistory:
         return [(refusal.place, refusal.problem) for refusal in self._notes.refusals]
 
     @property
+    def contradictions(self) -> Sequence[Contradiction]:
+        """What sources show differently, the first of it; complete once `records` has been read."""
+        return tuple(self._notes.contradictions)
+
+    @property
     def described(self) -> list[JsonObject]:
         """The files with formats and digests, for the log."""
         return [
@@ -205,7 +210,9 @@ def open_history(paths: Sequence[Path], options: ReadOptions) -> RecordedHistory
             try:
                 normal = normalising.normalise(record, options, notes)
                 if normal is not None:
-                    spool.add(normal)
+                    if not spool.add(normal):
+                        notes.count("records that repeat an earlier line of a log, left out")
+                        continue
                     releases.add(normal)
                     if normal.op in CHANGES:
                         resources.add((normal.group, normal.resource))

@@ -9,6 +9,7 @@ from typing import TypeAlias
 
 import msgspec
 
+from app.adapters.history import contradictions
 from app.adapters.history.reading import Notes
 from app.adapters.history.spool import (
     ORDER_BY_REVISION,
@@ -145,12 +146,19 @@ def _set_aside_empty_writes(spool: Spool, clocks: dict[int, _Clock], notes: Note
         "ORDER BY epoch, key, own, op <> 'ADDED', op = 'DELETED', time, source, position"
     )
     known: tuple[object, ...] = ()
+    first = 0
     moved = []
+    doubted: list[tuple[bytes, int]] = []
     for row, epoch, key, own, time, source, position, head in cursor:
         if (epoch, key, own) != known:
             known = (epoch, key, own)
+            first = row
             continue
+        found = contradictions.find([spool.row(first), spool.row(row)])
         record = spool.record_in(head)
+        if found is not None:
+            notes.contradict(found)
+            doubted.append((spool.column_of(contradictions.marked(spool.row(first).record)), first))
         clock = clocks.get(epoch)
         version = max(own, clock.version_by(time, source, position) if clock else "")
         record = msgspec.structs.replace(record, op=Op.CONTEXT, message="nothing changed")
@@ -161,6 +169,7 @@ def _set_aside_empty_writes(spool: Spool, clocks: dict[int, _Clock], notes: Note
         "WHERE row = ?",
         moved,
     )
+    spool.database.executemany("UPDATE record SET head = ? WHERE row = ?", doubted)
     spool.database.execute("COMMIT")
     if moved:
         notes.count("writes that changed nothing", len(moved))

@@ -5,11 +5,22 @@ from dataclasses import dataclass, field
 from app.adapters.history import kinds, times
 from app.adapters.history.limits import DEFAULT_LIMITS, ImportLimits
 from app.domain.errors import InputError
-from app.domain.log.records import Loss, Op, Quality, Record, TimeQuality, comparable_version
+from app.domain.log.records import (
+    Contradiction,
+    Loss,
+    Op,
+    Quality,
+    Record,
+    TimeQuality,
+    comparable_version,
+)
 from app.domain.objects.rules import Rules
 from app.domain.values import json_tree
 from app.domain.values.json_tree import JsonObject
 from app.domain.values.timestamps import Instant
+
+CONTRADICTIONS_MAX = 20
+"""Contradictions between sources that are named; all are counted."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,7 +63,8 @@ class Refusal:
 class Notes:
     """What reading showed that the report should say: guesses, things left out, refusals.
 
-    Of the refusals `refusals_max` are kept, all are counted.
+    Of the refusals `refusals_max` are kept, all are counted. Of the contradictions between sources
+    `CONTRADICTIONS_MAX` are kept; each is a loss of its record besides.
     """
 
     keep_going: bool = False
@@ -61,6 +73,14 @@ class Notes:
     counts: dict[str, int] = field(default_factory=dict)
     refusals: list[Refusal] = field(default_factory=list)
     refused: int = 0
+    contradictions: list[Contradiction] = field(default_factory=list)
+
+    def contradict(self, contradiction: Contradiction) -> None:
+        """Keep a contradiction and its sentence, once."""
+        kept = self.contradictions
+        if len(kept) < CONTRADICTIONS_MAX and contradiction not in kept:
+            kept.append(contradiction)
+            self.add(str(contradiction))
 
     def add(self, text: str) -> None:
         """A sentence, once."""

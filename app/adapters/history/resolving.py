@@ -11,7 +11,7 @@ from itertools import groupby
 
 import msgspec
 
-from app.adapters.history import effects, normalising
+from app.adapters.history import contradictions, effects, normalising, times
 from app.adapters.history.reading import Notes
 from app.adapters.history.spool import Row, Spool
 from app.domain.errors import InputError
@@ -73,8 +73,17 @@ class Resolver:
                 if group[0].epoch != epoch:
                     epoch = group[0].epoch
                     self._forget_versions()
-                for record in self._resolve(_merge(group)):
-                    yield _replace(record, settled_at=moment)
+                for record in self._resolve(self._joined(group)):
+                    yield _timed(record, moment)
+
+    def _joined(self, rows: list[Row]) -> Row:
+        """One row for one change, marked when its sources contradict each other."""
+        joined = _merge(rows)
+        found = contradictions.find(rows) if len(rows) > 1 else None
+        if found is not None:
+            self._notes.contradict(found)
+            joined.record = contradictions.marked(joined.record)
+        return joined
 
     def _forget_versions(self) -> None:
         """After a restore versions start anew; the objects stay until something is said of them."""
@@ -243,6 +252,30 @@ class Resolver:
             losses=losses,
             message="a change of an object whose state before is not known",
         )
+
+
+def _timed(record: Record, settled: Instant | None) -> Record:
+    """The record with its instant in log order, marked when that contradicts its own times."""
+    if record.time_quality is TimeQuality.EXACT and _contradicts(record, settled):
+        losses = join_losses(record.losses, (Loss.TIMES_CONTRADICT,))
+        return _replace(record, settled_at=settled, losses=losses)
+    return _replace(record, settled_at=settled)
+
+
+def _contradicts(record: Record, settled: Instant | None) -> bool:
+    """Whether the times of a request cannot be right beside those of others.
+
+    Its instant in log order lies before it was asked for: something later was answered earlier. Or
+    it was answered before its object was created. Clocks may differ a little.
+    """
+    asked, answered = record.asked_at, record.observed_at
+    is_guess = Loss.NO_RV in record.losses
+    if not is_guess and asked is not None and settled is not None:
+        earliest = asked - times.CLOCK_SKEW
+        if settled < earliest:
+            return True
+    created = times.creation(record.object or {})
+    return answered is not None and created is not None and answered < created - times.CLOCK_SKEW
 
 
 def _together(row: Row) -> object:

@@ -6,6 +6,7 @@ without its object in `head`, the object in `body`. What is told of Secrets lies
 with a key that is nowhere but in memory. Nothing outside this package sees the file.
 """
 
+import hashlib
 import os
 import sqlite3
 import tempfile
@@ -13,6 +14,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
+from typing import Any
 
 import msgspec
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
@@ -38,13 +40,17 @@ CREATE TABLE record (
   head BLOB, body BLOB
 )
 """
+_CREATE_TOLD = "CREATE TABLE told (digest BLOB PRIMARY KEY) WITHOUT ROWID"
+_REMEMBER = "INSERT OR IGNORE INTO told VALUES (?)"
 _INSERT = "INSERT INTO record VALUES (NULL,?,?,?,?,?,?,?,?,?,?,?,?,?,?)"
-_SELECT_ROWS = "SELECT row, epoch, version, sub, own, op, actor, head, body FROM record ORDER BY "
+_SELECT = "SELECT row, epoch, version, sub, own, op, actor, head, body FROM record "
 _SELECT_TIMES = "SELECT time, exact FROM record ORDER BY "
 _BATCH = 2_000
 _HIDDEN = b"\xc1"
 """What begins an encrypted column: MessagePack never uses that byte."""
 _NONCE_BYTES = 12
+_DIGEST_BYTES = 20
+_KEY_BYTES = 32
 
 ORDER_BY_REVISION = (
     "epoch, version, sub, CASE WHEN sub = 0 THEN 0 ELSE coalesce(time, 0) END, actor DESC, "
@@ -85,7 +91,10 @@ class Spool:
         for pragma in ("journal_mode=OFF", "synchronous=OFF", "cache_size=-16384"):
             self.database.execute(f"PRAGMA {pragma}")
         self.database.execute(_CREATE)
+        self.database.execute(_CREATE_TOLD)
         self._cipher = AESGCM(AESGCM.generate_key(bit_length=256))
+        # Keyed, so that a digest tells nothing about the value of a Secret.
+        self._digest_key = os.urandom(_KEY_BYTES)
         self._waiting: list[tuple[object, ...]] = []
         self.count = 0
         self.order = ORDER_BY_REVISION
@@ -106,8 +115,17 @@ class Spool:
         self.database.close()
         self._folder.cleanup()
 
-    def add(self, record: Record) -> None:
-        """Store one record. Raises BoundReached when a bound is reached."""
+    def add(self, record: Record) -> bool:
+        """Store one record; False for the repetition of a request that was stored before.
+
+        A request has one audit ID. One that comes again with the same answer and times is the same
+        line of a log read twice, from an overlapping or doubled file. Raises BoundReached when a
+        bound is reached.
+        """
+        tree = record.object
+        body = None if tree is None else self._encode_body(tree, record)
+        if record.request_id and self._is_repeated(record, body):
+            return False
         self.count += 1
         if self.count > self._limits.records_max:
             raise BoundReached(
@@ -115,8 +133,6 @@ class Spool:
                 place=record.place,
                 cure="split the import or raise records_max",
             )
-        tree = record.object
-        body = None if tree is None else self._encode_body(tree, record)
         epoch, version, sub, source, position = record.order_key
         bare = msgspec.structs.replace(record, object=None) if tree is not None else record
         if body is not None and secret_values.is_secret(record.key):
@@ -141,6 +157,19 @@ class Spool:
         )
         if len(self._waiting) >= _BATCH:
             self.flush()
+        return True
+
+    def _is_repeated(self, record: Record, body: bytes | None) -> bool:
+        """Whether the same was told of the same request before, wherever it stood."""
+        told = msgspec.structs.replace(
+            record, object=None, source="", position="", order_key=(0, "", 0, 0, 0)
+        )
+        digest = hashlib.blake2b(
+            _head_encoder.encode(told), digest_size=_DIGEST_BYTES, key=self._digest_key
+        )
+        digest.update(body or b"")
+        cursor = self.database.execute(_REMEMBER, (digest.digest(),))
+        return cursor.rowcount == 0
 
     def flush(self) -> None:
         """Write what waits."""
@@ -159,12 +188,18 @@ class Spool:
         """All records in order."""
         cursor = self.database.cursor()
         cursor.arraysize = 1_000
-        cursor.execute(_SELECT_ROWS + self.order)
+        cursor.execute(f"{_SELECT}ORDER BY {self.order}")
         while page := cursor.fetchmany():
-            for row, epoch, version, sub, own, op, actor, head, body in page:
-                record = self.record_in(head)
-                body = None if body is None else self._shown(body)
-                yield Row(row, epoch, version, sub, own, op, bool(actor), record, body)
+            yield from map(self._row, page)
+
+    def row(self, number: int) -> Row:
+        """One stored record with its place, by its number."""
+        return self._row(self.database.execute(f"{_SELECT}WHERE row = ?", (number,)).fetchone())
+
+    def _row(self, columns: tuple[Any, ...]) -> Row:
+        row, epoch, version, sub, own, op, actor, head, body = columns
+        body = None if body is None else self._shown(body)
+        return Row(row, epoch, version, sub, own, op, bool(actor), self.record_in(head), body)
 
     def tree(self, row: int) -> JsonObject | None:
         """The object of one stored record."""

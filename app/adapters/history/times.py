@@ -1,4 +1,4 @@
-"""The best time that an object tells of its own last change."""
+"""The times that an object tells of itself, and how far clocks may differ."""
 
 from typing import Any
 
@@ -6,6 +6,14 @@ from app.domain.objects import intake
 from app.domain.values import json_tree, timestamps
 from app.domain.values.json_tree import JsonView
 from app.domain.values.timestamps import Instant, TimestampError
+
+CLOCK_SKEW = 1 * timestamps.SECOND
+"""How far the clocks of several API servers may differ, in microseconds."""
+
+
+def creation(tree: JsonView) -> Instant | None:
+    """When the object says that it was created, in whole seconds; None when it does not say."""
+    return _parse(json_tree.mapping(tree, "metadata").get("creationTimestamp"))
 
 
 def derive(tree: JsonView) -> Instant | None:

@@ -56,9 +56,11 @@ MEANINGS: dict[Loss, tuple[Affects, str]] = {
     Loss.ENCRYPTED: (Affects.CONTENT, "values were encrypted"),
     Loss.REDACTED: (Affects.CONTENT, "values were removed"),
     Loss.VERSION_GUESS: (Affects.CONTENT, "fields of old versions have no successor"),
+    Loss.CONTRADICTED: (Affects.CONTENT, "sources show one version with different content"),
     Loss.NO_RV: (Affects.ORDER, "the order of some changes against other objects is a guess"),
     Loss.NO_TIME: (Affects.TIME, "changes have no time, only an order"),
     Loss.COARSE_TIME: (Affects.TIME, "times are whole seconds"),
+    Loss.TIMES_CONTRADICT: (Affects.TIME, "times contradict the order of changes"),
 }
 """What each loss affects. A loss that is not here (an absent uid, actor or managed field, the last
 state of a deleted object) changes no decision about devices."""

@@ -53,7 +53,10 @@ class Quality(StrEnum):
 
 
 class Loss(StrEnum):
-    """Names for what a source cannot tell. Parity: history-formats.md 3.6."""
+    """Names for what a source cannot tell. Parity: history-formats.md 3.6.
+
+    `CONTRADICTED`, `TIMES_CONTRADICT`: sources contradict each other, or their times the order.
+    """
 
     NO_BASELINE = "no_baseline"
     NO_STATUS = "no_status"
@@ -77,6 +80,8 @@ class Loss(StrEnum):
     ENCRYPTED = "encrypted"
     VERSION_GUESS = "version_guess"
     COLLAPSED = "collapsed"
+    CONTRADICTED = "contradicted"
+    TIMES_CONTRADICT = "times_contradict"
 
 
 class Bound(msgspec.Struct, frozen=True, kw_only=True, tag="bound"):
@@ -163,6 +168,25 @@ class Record(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     def place(self) -> str:
         """Source and position for messages."""
         return f"{self.source}:{self.position}" if self.position else self.source
+
+
+class Contradiction(msgspec.Struct, frozen=True, kw_only=True):
+    """Two places of a recording that show one version of one object with different content.
+
+    `path` is the first field that differs.
+    """
+
+    key: ObjectKey
+    version: str
+    first: str
+    second: str
+    path: str
+
+    def __str__(self) -> str:
+        return (
+            f"{self.first} and {self.second} show {self.key} at version {self.version} "
+            f"differently: {self.path}"
+        )
 
 
 def join_losses(first: Iterable[Loss], second: Iterable[Loss]) -> tuple[Loss, ...]:

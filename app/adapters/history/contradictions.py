@@ -1,0 +1,107 @@
+"""Sources that show one version of one object with different content.
+
+One server serves one content for a resource version, so at least one of the sources is wrong, or
+they are of different clusters. What a source may leave out (managed fields, empty values, kind and
+API version of a list's items) is no difference. Parity: history-formats.md 3.4.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import msgspec
+
+from app.adapters.history.spool import Row
+from app.domain.log.records import Contradiction, Loss, Op, Quality, Record, join_losses
+from app.domain.values.json_tree import JsonObject
+
+_SHOWN = frozenset({Op.BASELINE, Op.ADDED, Op.MODIFIED})
+"""Operations whose object is the one that the version stands for. A deletion may show the content
+before it under the version after it."""
+
+_LEFT_OUT = frozenset({"managedFields", "selfLink"})
+
+
+@dataclass(frozen=True, slots=True)
+class _Absent:
+    """What stands where a side has nothing."""
+
+
+_ABSENT = _Absent()
+
+
+def find(rows: Sequence[Row]) -> Contradiction | None:
+    """What differs between two of the rows of one version of one object; None when all agree."""
+    shown = [row for row in rows if _is_whole(row)]
+    if len(shown) < 2 or len({row.body for row in shown}) == 1:
+        return None
+    first = shown[0]
+    tree = first.tree() or {}
+    for other in shown[1:]:
+        path = difference(tree, other.tree() or {})
+        if path:
+            return Contradiction(
+                key=first.record.key,
+                version=first.record.resource_version,
+                first=first.record.place,
+                second=other.record.place,
+                path=path,
+            )
+    return None
+
+
+def marked(record: Record) -> Record:
+    """The record with the loss that says that another source shows it differently."""
+    losses = join_losses(record.losses, (Loss.CONTRADICTED,))
+    return msgspec.structs.replace(record, losses=losses)
+
+
+def difference(one: JsonObject, other: JsonObject) -> str:
+    """Where two objects first differ, as a path; empty when they mean the same."""
+    return _difference(_content(one), _content(other), "")
+
+
+def _is_whole(row: Row) -> bool:
+    record = row.record
+    return (
+        row.body is not None
+        and record.op in _SHOWN
+        and record.effect is None
+        and record.object_quality is Quality.FULL
+    )
+
+
+def _content(tree: JsonObject) -> JsonObject:
+    content = {name: value for name, value in tree.items() if name not in ("apiVersion", "kind")}
+    metadata = content.get("metadata")
+    if isinstance(metadata, dict):
+        content["metadata"] = {
+            name: value for name, value in metadata.items() if name not in _LEFT_OUT
+        }
+    return content
+
+
+def _difference(one: Any, other: Any, path: str) -> str:
+    if one == other:
+        return ""
+    if isinstance(one, dict) and isinstance(other, dict):
+        for name in sorted(one.keys() | other.keys(), key=str):
+            deeper = f"{path}.{name}" if path else str(name)
+            found = _difference(one.get(name, _ABSENT), other.get(name, _ABSENT), deeper)
+            if found:
+                return found
+        return ""
+    if isinstance(one, list) and isinstance(other, list) and len(one) == len(other):
+        for index, (left, right) in enumerate(zip(one, other, strict=True)):
+            found = _difference(left, right, f"{path}[{index}]")
+            if found:
+                return found
+        return ""
+    return "" if _is_empty(one) and _is_empty(other) else path
+
+
+def _is_empty(value: Any) -> bool:
+    """Whether a source may leave the value out; a mapping of empty values is empty, too."""
+    if isinstance(value, dict):
+        return all(map(_is_empty, value.values()))
+    return value is None or value is _ABSENT or value == []

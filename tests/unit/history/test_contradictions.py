@@ -1,0 +1,144 @@
+"""Sources that contradict each other, or themselves: what is said of them, and what is left out."""
+
+import pytest
+
+from app.adapters.history import contradictions
+from app.adapters.history.opening import open_history
+from app.adapters.history.reading import ReadOptions
+from app.domain.log.records import Loss
+from app.service import recorded_doubts
+from app.service.fidelity import FidelityCollector
+from tests.unit.history.worlds import CLAIMS, audit, brief, tree, watch, write_lines
+
+
+def allocated(device, *, rv=7, **metadata):
+    result = {"request": "r", "driver": "d", "pool": "p", "device": device}
+    allocation = {"devices": {"results": [result]}}
+    return tree(CLAIMS, rv=rv, metadata=metadata, status={"allocation": allocation})
+
+
+def read(*paths):
+    """The records of the files, what is said of them, and the report about them."""
+    with open_history(list(paths), ReadOptions()) as recorded:
+        records = list(recorded.records())
+        collector = FidelityCollector()
+        for record in records:
+            collector.add(record)
+        report = collector.report(notes=recorded.notes, contradictions=recorded.contradictions)
+    return records, report
+
+
+def losses(records):
+    return {loss for record in records for loss in record.losses}
+
+
+def claim_log(path, *answers, **more):
+    created = audit("create", tree(CLAIMS, rv=3), second=1)
+    lines = [audit("update", answer, subresource="status", second=5, **more) for answer in answers]
+    return write_lines(path, [created, *lines])
+
+
+def test_two_sources_that_show_one_version_differently_are_named(tmp_path):
+    log = claim_log(tmp_path / "audit.jsonl", allocated("gpu-3"))
+    stream = write_lines(
+        tmp_path / "watch.jsonl",
+        [watch("ADDED", tree(CLAIMS, rv=3)), watch("MODIFIED", allocated("gpu-2"))],
+    )
+    records, report = read(log, stream)
+    (note,) = [note for note in report.notes if "differently" in note]
+    assert "audit.jsonl:2 and watch.jsonl:2 show" in note
+    assert note.endswith("at version 7 differently: status.allocation.devices.results[0].device")
+    assert not report.verdicts[0].answer
+    assert not report.verdicts[1].answer
+    (doubt,) = [
+        doubt
+        for doubt in recorded_doubts.of_report(report.to_json())
+        if doubt.code == Loss.CONTRADICTED.value
+    ]
+    assert doubt.affects == "content"
+    assert note in doubt.text
+    assert [record.losses for record in records if record.resource_version == "3"] == [()]
+
+
+def test_two_answers_of_one_log_with_one_version_are_compared(tmp_path):
+    log = claim_log(tmp_path / "audit.jsonl", allocated("gpu-3"), allocated("gpu-2"))
+    records, _ = read(log)
+    assert Loss.CONTRADICTED in losses(records)
+
+
+def test_what_a_source_may_leave_out_is_no_contradiction(tmp_path):
+    fields = [{"manager": "kubectl", "operation": "Update", "apiVersion": "v1"}]
+    log = claim_log(tmp_path / "audit.jsonl", allocated("gpu-3", managedFields=fields, labels={}))
+    stream = write_lines(tmp_path / "watch.jsonl", [watch("MODIFIED", allocated("gpu-3"))])
+    records, report = read(log, stream)
+    assert Loss.CONTRADICTED not in losses(records)
+    assert report.contradictions == ()
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "path"),
+    [
+        ({"spec": {"a": 1}}, {"spec": {"a": 1, "b": None, "c": [], "d": {"e": {}}}}, ""),
+        ({"spec": {"a": 1}}, {"spec": {"a": 2}}, "spec.a"),
+        ({"spec": {"a": [1, {"b": 2}]}}, {"spec": {"a": [1, {"b": 3}]}}, "spec.a[1].b"),
+        ({"spec": {"a": [1]}}, {"spec": {"a": [1, 2]}}, "spec.a"),
+        ({"status": {"a": "x"}}, {}, "status"),
+        ({"kind": "Pod"}, {"apiVersion": "v1"}, ""),
+        ({"metadata": {"managedFields": [1]}}, {"metadata": {}}, ""),
+        ({"metadata": {"labels": {"a": "b"}}}, {"metadata": {}}, "metadata.labels"),
+    ],
+)
+def test_first_difference(one, other, path):
+    assert contradictions.difference(one, other) == path
+    assert contradictions.difference(other, one) == path
+
+
+def test_line_that_is_there_twice_counts_once(tmp_path):
+    log = claim_log(tmp_path / "a.jsonl", allocated("gpu-3"), allocated("gpu-3"))
+    again = claim_log(tmp_path / "b.jsonl", allocated("gpu-3"))
+    records, report = read(log, again)
+    assert brief(records) == [("ADDED", "c1"), ("MODIFIED", "c1")]
+    assert "records that repeat an earlier line of a log, left out: 3" in report.notes
+
+
+def test_another_answer_under_the_same_audit_id_is_kept(tmp_path):
+    refused = audit("update", name="c1", code=409, second=5, auditID="x")
+    other = audit("update", name="c1", code=422, second=5, auditID="x")
+    log = write_lines(
+        tmp_path / "a.jsonl", [audit("create", tree(CLAIMS, rv=3), second=1), refused, other]
+    )
+    records, _ = read(log)
+    assert [record.code for record in records] == [201, 409, 422]
+
+
+def test_answer_before_the_creation_of_its_object_contradicts_the_times(tmp_path):
+    created = {"creationTimestamp": "2026-01-01T00:00:10Z"}
+    log = claim_log(tmp_path / "a.jsonl", allocated("gpu-3", **created))
+    records, report = read(log)
+    assert [Loss.TIMES_CONTRADICT in record.losses for record in records] == [False, True]
+    assert "1 times contradict the order of changes" in report.verdicts[2].reasons
+
+
+def test_later_version_answered_long_before_an_earlier_one_contradicts_the_times(tmp_path):
+    log = write_lines(
+        tmp_path / "a.jsonl",
+        [
+            audit("create", tree(CLAIMS, "a", rv=3), second=20),
+            audit("create", tree(CLAIMS, "b", rv=4), second=5),
+        ],
+    )
+    records, _ = read(log)
+    assert [Loss.TIMES_CONTRADICT in record.losses for record in records] == [True, False]
+
+
+def test_clocks_may_differ_a_little(tmp_path):
+    created = {"creationTimestamp": "2026-01-01T00:00:06Z"}
+    log = write_lines(
+        tmp_path / "a.jsonl",
+        [
+            audit("create", tree(CLAIMS, "a", rv=3), second=6),
+            audit("create", tree(CLAIMS, "b", rv=4, metadata=created), second=5),
+        ],
+    )
+    records, _ = read(log)
+    assert Loss.TIMES_CONTRADICT not in losses(records)
