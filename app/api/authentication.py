@@ -1,4 +1,4 @@
-"""Who asks: client certificates, bearer tokens, or nobody. Parity: api-surface.md 14."""
+"""Who asks: client certificates, bearer tokens, or nobody. Parity: api.md 14."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace

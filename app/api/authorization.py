@@ -3,7 +3,7 @@
 The rules are those of the history that is asked for, as they are now, also for a look at its past.
 So are paths below `/redra/v1/histories/<history>`; other paths outside the Kubernetes API
 (`/redra/v1`, `/metrics`) are judged by the default history's.
-Parity: api-surface.md 10 and 14.
+Parity: api.md 10 and 14.
 """
 
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""Request bodies: JSON, YAML and protobuf, bounded. Parity: api-surface.md 3."""
+"""Request bodies: JSON, YAML and protobuf, bounded. Parity: api.md 3."""
 
 from typing import Any
 

@@ -2,7 +2,7 @@
 
 Both forms are made from the registry once per profile and carry an ETag. A 304 repeats the
 Content-Type of the 200, because clients' caches merge its headers over the stored ones.
-Parity: api-surface.md 0.2 and 2.
+Parity: api.md 0 and 2.
 """
 
 import hashlib

@@ -1,4 +1,4 @@
-"""Health pages: is the process alive, can it serve. Parity: api-surface.md 2."""
+"""Health pages: is the process alive, can it serve. Parity: api.md 2."""
 
 from app.api.messages import TEXT, Answer
 from app.domain.errors import RedraError

@@ -1,4 +1,4 @@
-"""Acting as somebody else: the Impersonate headers. Parity: api-surface.md 14.
+"""Acting as somebody else: the Impersonate headers. Parity: api.md 14.
 
 Each thing that is taken on (the user, each group, each extra) needs the verb `impersonate` on it.
 The log keeps both names.

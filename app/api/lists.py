@@ -2,7 +2,7 @@
 
 A page carries a token with the snapshot's revision and the last key; the snapshot itself waits in
 memory for the next page and is rebuilt from the log when it was let go, at any later time.
-Parity: api-surface.md 6.
+Parity: api.md 6.
 """
 
 import base64

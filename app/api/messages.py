@@ -206,7 +206,7 @@ class Stream:
 
 
 def warning(text: str) -> Header:
-    """A Warning header that kubectl prints. Parity: api-surface.md 1."""
+    """A Warning header that kubectl prints. Parity: api.md 1."""
     escaped = text.replace("\\", "\\\\").replace('"', '\\"')
     safe = "".join(letter if letter.isprintable() else " " for letter in escaped)
     return (b"warning", f'299 - "{safe}"'.encode("utf-8", "replace"))

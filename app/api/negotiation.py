@@ -1,6 +1,6 @@
 """Which representation a client gets: the Accept header, walked in order.
 
-Parity: api-surface.md 1 and 6. The first alternative that can be served wins; weights are ignored
+Parity: api.md 1 and 6. The first alternative that can be served wins; weights are ignored
 except zero, because the real server walks the list in order too.
 """
 

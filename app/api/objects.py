@@ -1,7 +1,7 @@
 """Requests about resources: which verb, which object, which answer.
 
 Reads come from the views; writes become commands, and whether they are allowed is decided in the
-domain. Parity: api-surface.md 5, 6, 8.
+domain. Parity: api.md 5, 6, 8.
 """
 
 from collections.abc import Awaitable, Callable

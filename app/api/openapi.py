@@ -1,7 +1,7 @@
 """OpenAPI documents of what is served, built from the published schemas when somebody asks.
 
 The index names each document with the hash of its content, so that clients keep them. Building all
-of a profile takes some tens of milliseconds. Parity: api-surface.md 4.
+of a profile takes some tens of milliseconds. Parity: api.md 4.
 """
 
 import hashlib

@@ -1,6 +1,6 @@
 """OpenAPI components of custom kinds: their schemas as written, with what every object has.
 
-Parity: api-surface.md 4; names are the group reversed, as the real server makes them.
+Parity: api.md 4; names are the group reversed, as the real server makes them.
 """
 
 from app.domain.objects.registry import Kind

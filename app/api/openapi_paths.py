@@ -1,7 +1,7 @@
 """The `paths` part of OpenAPI documents: one operation per served verb.
 
 Clients look for `fieldValidation` among the parameters of a patch and for strategic merge patch
-among its bodies. Parity: api-surface.md 4.
+among its bodies. Parity: api.md 4.
 """
 
 from app.api import discovery

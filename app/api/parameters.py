@@ -1,4 +1,4 @@
-"""Query parameters of requests, read and checked once. Parity: api-surface.md 5 and 6."""
+"""Query parameters of requests, read and checked once. Parity: api.md 5 and 6."""
 
 import json
 from dataclasses import dataclass, replace
@@ -152,7 +152,7 @@ def delete_options(request: Request, body: JsonObject | None) -> tuple[DeleteOpt
         raise _invalid("DeleteOptions", causes)
     if orphan is not None:
         policy = (Propagation.ORPHAN if orphan else Propagation.BACKGROUND).value
-    # A negative grace means one second. Parity: api-surface.md 5.
+    # A negative grace means one second. Parity: api.md 5.
     options = DeleteOptions(
         grace_seconds=max(1, grace) if isinstance(grace, int) and grace < 0 else grace,
         propagation=Propagation(policy) if policy else None,

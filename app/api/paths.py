@@ -1,7 +1,7 @@
 """Taking request paths apart.
 
 `/h/<history>/…` and `/h/<history>@<moment>/…` come before everything else; what follows is a
-Kubernetes path. Parity: api-surface.md 2.
+Kubernetes path. Parity: api.md 2.
 """
 
 import re

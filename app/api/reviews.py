@@ -1,6 +1,6 @@
 """Questions about identity and rights: posted, answered by the rules in force, not stored.
 
-Parity: api-surface.md 2, 11, 14.
+Parity: api.md 2, 11, 14.
 """
 
 from dataclasses import dataclass

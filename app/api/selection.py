@@ -1,6 +1,6 @@
 """Which objects of a collection a client asks for: namespace, name, label and field selectors.
 
-Parity: api-surface.md 6. Names and namespaces are compared on the key, so that selecting one object
+Parity: api.md 6. Names and namespaces are compared on the key, so that selecting one object
 by name decodes nothing.
 """
 

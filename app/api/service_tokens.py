@@ -3,7 +3,7 @@
 A token is a JSON Web Token signed with the key of the data folder, so that it is known after a
 restart and to other processes; no token is stored. One is believed until its time is over, and only
 while its account, and the pod or other object that it is bound to, are there with the uid that they
-had. Parity: TokenRequest of authentication.k8s.io/v1; api-surface.md 11 and 14.
+had. Parity: TokenRequest of authentication.k8s.io/v1; api.md 11 and 14.
 """
 
 import base64

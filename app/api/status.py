@@ -1,6 +1,6 @@
 """Our errors as Kubernetes Status objects: the one place where that translation is made.
 
-Parity: api-surface.md 10.
+Parity: api.md 10.
 """
 
 import logging

@@ -1,7 +1,7 @@
 """Files that say who is who: bearer tokens, and a policy of who may do what.
 
 The token file has the form of the real server's static token file: lines of token, user, uid and
-optionally groups, separated by commas, several groups in one quoted field. Parity: api-surface.md
+optionally groups, separated by commas, several groups in one quoted field. Parity: api.md
 14.
 """
 

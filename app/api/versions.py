@@ -1,4 +1,4 @@
-"""The `/version` document: the release that is imitated. Parity: api-surface.md 2."""
+"""The `/version` document: the release that is imitated. Parity: api.md 2."""
 
 import platform
 

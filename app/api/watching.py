@@ -1,4 +1,4 @@
-"""Watches: what was there, then every change, in order and once. Parity: api-surface.md 7.
+"""Watches: what was there, then every change, in order and once. Parity: api.md 7.
 
 A watch first takes its snapshot and subscribes in the same breath, so nothing falls between. Each
 change is encoded once for all watchers that see it in the same version, and while they keep up they

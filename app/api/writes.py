@@ -1,7 +1,7 @@
 """Requests that change objects: reading their bodies, naming the command, answering the outcome.
 
 What is checked here is what only HTTP knows: that the body agrees with the URL. Everything else is
-decided in the domain. Parity: api-surface.md 5.
+decided in the domain. Parity: api.md 5.
 """
 
 from collections.abc import Sequence

@@ -152,7 +152,7 @@ def _text(clusters: Sequence[tuple[str, JsonObject]], user: JsonObject) -> bytes
 def _reached(cluster: JsonObject) -> JsonObject:
     """The cluster with leave to speak without TLS, where there is none to verify.
 
-    The JavaScript client refuses plain servers without (api-surface.md 13); others pass it over.
+    The JavaScript client refuses plain servers without (api.md 13); others pass it over.
     """
     found = {key: value for key, value in cluster.items() if key != _UNVERIFIED}
     if cluster["server"].startswith("http://") and "certificate-authority-data" not in cluster:

@@ -2,7 +2,7 @@
 
 Bodies are protobuf by the published field table, answers are asked for as protobuf or JSON, options
 stand in the query in the order of their names. `check_types` is as strict as Go's decoders: each
-value must be of the type that the published schema gives. Parity: api-surface.md 3 and 12.
+value must be of the type that the published schema gives. Parity: api.md 3 and 12.
 """
 
 import json

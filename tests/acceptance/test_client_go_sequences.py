@@ -2,7 +2,7 @@
 
 Typed clients, shared informers, the resourceslice controller of drivers, leader election and both
 event recorders. No Go is needed: `go_client` speaks as they do and decodes as strictly. Parity:
-api-surface.md 12, 15 row 24.
+api.md 12, 15 row 24.
 """
 
 import pytest

@@ -2,7 +2,7 @@
 
 The client itself is not part of the project. What it was made to do against a server: list and
 informer, each patch, server-side apply, watch, generic objects found by discovery, scale and a
-review. Parity: api-surface.md 13.
+review. Parity: api.md 13.
 """
 
 import pytest

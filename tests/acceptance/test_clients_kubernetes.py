@@ -1,4 +1,4 @@
-"""The official Python client: typed, dynamic, informer. Parity: api-surface.md 5, 9, 13."""
+"""The official Python client: typed, dynamic, informer. Parity: api.md 5, 9, 13."""
 
 import queue
 import threading

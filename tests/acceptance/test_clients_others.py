@@ -1,4 +1,4 @@
-"""kubernetes-asyncio, lightkube, kr8s and kopf on one server. Parity: api-surface.md 13."""
+"""kubernetes-asyncio, lightkube, kr8s and kopf on one server. Parity: api.md 13."""
 
 import os
 import subprocess

@@ -1,7 +1,7 @@
 """Loops of the official Python client that run for long: leader election, informer with resync,
 a watch of its asyncio twin over restarts of the server.
 
-Parity: api-surface.md 12 and 13.
+Parity: api.md 12 and 13.
 """
 
 import queue

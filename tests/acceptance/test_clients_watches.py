@@ -3,7 +3,7 @@
 Writers change claims without pause. One watcher follows them: it drops its connection after a few
 lines, lets others run into their time-out, and goes on each time where it was. In the middle the
 server is ended once and killed once. Each promise is then checked on all that the watcher was told.
-Parity: api-surface.md 7 and 12.
+Parity: api.md 7 and 12.
 """
 
 import signal

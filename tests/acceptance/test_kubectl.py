@@ -1,4 +1,4 @@
-"""The checklist of the API contract, row by row, with the real kubectl (api-surface.md 15)."""
+"""The checklist of the API contract, row by row, with the real kubectl (api.md 15)."""
 
 import json
 import re

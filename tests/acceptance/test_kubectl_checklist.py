@@ -1,4 +1,4 @@
-"""The finer points of the contract's checklist with the real kubectl (api-surface.md 15).
+"""The finer points of the contract's checklist with the real kubectl (api.md 15).
 
 The main road of each row is in `test_kubectl.py`, row 18 in `test_tls.py`.
 """

@@ -1,7 +1,7 @@
 """kubectl over kinds that are stored for others: networks, autoscalers, volumes, certificates.
 
 Nothing here acts on them; they are made, shown, described, explained and removed as anywhere.
-Parity: api-surface.md 2, 6 and 11.
+Parity: api.md 2, 6 and 11.
 """
 
 import base64

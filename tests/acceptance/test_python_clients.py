@@ -1,4 +1,4 @@
-"""Python clients that know nothing of redra (api-surface.md 13)."""
+"""Python clients that know nothing of redra (api.md 13)."""
 
 import subprocess
 import sys

@@ -1,4 +1,4 @@
-"""Server-side apply, in the words that clients look for. Parity: api-surface.md 9."""
+"""Server-side apply, in the words that clients look for. Parity: api.md 9."""
 
 import pytest
 

@@ -1,7 +1,7 @@
 """What the controller of slices in a Go driver sends, request by request.
 
 It publishes the devices of one node: bodies are protobuf, the informer begins with a streaming
-list, and every answer is compared with what was sent. Parity: api-surface.md 12.
+list, and every answer is compared with what was sent. Parity: api.md 12.
 """
 
 import json

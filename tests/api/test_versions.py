@@ -2,7 +2,7 @@
 
 The published fixtures set every field and are valid nowhere, so they are stored as recorded states
 are, and then read. Valid objects are created in each version and encoding. Parity:
-api-surface.md 3 and 5 ("Versions of resource.k8s.io").
+api.md 3 and 5 ("Versions of resource.k8s.io").
 """
 
 import copy

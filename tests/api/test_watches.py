@@ -1,4 +1,4 @@
-"""Watches: each sentence of the contract (api-surface.md 7)."""
+"""Watches: each sentence of the contract (api.md 7)."""
 
 import base64
 import json

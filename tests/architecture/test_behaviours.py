@@ -11,7 +11,7 @@ from app.domain.controllers.quirks import NO_SWITCH, ControllerQuirks
 from app.domain.objects.profile import Profile
 from docs import generate
 from tests.scenarios.test_stories import FOLDER
-from tests.shared_data import shared_path
+from tests.shared_data import REPOSITORY
 
 ALL = {field.name: field.default for field in fields(ControllerQuirks)}
 DEFAULTS = {name: default for name, default in ALL.items() if name.startswith("c")}
@@ -34,7 +34,7 @@ def defects() -> dict[str, str]:
 
 
 def test_every_number_of_the_register_is_there():
-    text = shared_path("spec", "controllers.md").read_text(encoding="utf-8")
+    text = (REPOSITORY / "docs" / "parity" / "controllers.md").read_text(encoding="utf-8")
     register = text[text.index("## 9. Quirk register") : text.index("## 10.")]
     assert set(re.findall(r"^\| (C\d+)\b", register, re.MULTILINE)) == set(rows())
 
@@ -76,7 +76,7 @@ def test_defects_of_some_releases_are_told_with_their_switch():
 
 
 def test_every_defect_of_the_allocator_is_there():
-    text = shared_path("spec", "allocator.md").read_text(encoding="utf-8")
+    text = (REPOSITORY / "docs" / "parity" / "allocator.md").read_text(encoding="utf-8")
     assert set(re.findall(r"^\| (Q\d+)\b", text, re.MULTILINE)) == set(defects())
 
 

@@ -15,7 +15,7 @@ from tests.shared_data import REPOSITORY
 TEST = re.compile(r"`(tests/[\w/]+\.py)::(\w+)`")
 PLACE = re.compile(r"`([\w/]+\.py)::(\w+)`")
 SOURCES = re.compile(
-    r"(allocator|controllers|objects|cel|api-surface)\.md \d|kubernetes #\d+|KEP-\d+|reference|"
+    r"(allocator|controllers|objects|cel|api)\.md \d|kubernetes #\d+|KEP-\d+|reference|"
     r"vectors|recordings? |own:"
 )
 

@@ -2,7 +2,7 @@
 
 The shapes are those of RBAC: a rule allows verbs on resources or on paths, a role holds rules, a
 binding gives a role to subjects, in one namespace or everywhere. Rights only add up; nothing takes
-one away. Parity: api-surface.md 10 and 14, objects.md 5.4.
+one away. Parity: api.md 10 and 14, objects.md 5.4.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -272,7 +272,7 @@ class Roles:
 
 
 def forbidden(question: Question, user: str, reason: str = "") -> Forbidden:
-    """The refusal, in the words of the real server. Parity: api-surface.md 10."""
+    """The refusal, in the words of the real server. Parity: api.md 10."""
     why = f": {reason}" if reason else ""
     if question.path:
         return Forbidden(

@@ -1,6 +1,6 @@
 """Roles and bindings that every cluster has, whether or not a history holds them as objects.
 
-A role among the objects wins over one of the same name here. Parity: api-surface.md 14.
+A role among the objects wins over one of the same name here. Parity: api.md 14.
 """
 
 from app.domain.objects.access import (

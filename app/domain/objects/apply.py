@@ -1,6 +1,6 @@
 """Server-side apply: lay a configuration over the object, as far as nobody else owns the fields.
 
-Parity: api-surface.md 9. What the manager applied before and now leaves out is removed, unless
+Parity: api.md 9. What the manager applied before and now leaves out is removed, unless
 somebody else owns it too. Fields of others that would change are conflicts; `force` takes them.
 """
 
@@ -224,7 +224,7 @@ def _yielded(
     """What `kubectl apply` set from the client and kubectl may now take over on the server.
 
     These are the fields of the annotation that the object still has as they were applied. Only
-    kubectl's own manager gets them; another name opts out. Parity: api-surface.md 15, row 8.
+    kubectl's own manager gets them; another name opts out. Parity: api.md 15, row 8.
     """
     if command.options.field_manager != KUBECTL or command.subresource:
         return {}

@@ -1,6 +1,6 @@
 """The table of built-in kinds: adding a kind is adding a row.
 
-Parity: objects.md 1, api-surface.md 2 and 6. The storage version is the first of `versions`; keys
+Parity: objects.md 1, api.md 2 and 6. The storage version is the first of `versions`; keys
 in the log carry `group` and `plural`.
 """
 

@@ -1,6 +1,6 @@
 """Objects from one served version into another; v1 is the hub.
 
-Parity: objects.md 13, api-surface.md 5 (Events), history-formats.md 17. A version is written as
+Parity: objects.md 13, api.md 5 (Events), history-formats.md 17. A version is written as
 in `apiVersion` (`resource.k8s.io/v1beta1`) or, within the kind's own group, alone (`v1beta1`).
 The result shares with the source what both versions spell alike; the source is never changed.
 """

@@ -1,4 +1,4 @@
-"""Creating objects. Parity: api-surface.md 5, controllers.md 5.1."""
+"""Creating objects. Parity: api.md 5, controllers.md 5.1."""
 
 from app.domain.errors import BadRequest, Cause
 from app.domain.log import Draft, EventType, ObjectKey, Stamp

@@ -1,7 +1,7 @@
 """Values that the API fills in on every write, before it compares or validates anything.
 
 Works in place on a pruned tree in the storage version, which the caller owns. Parity: objects.md
-11, controllers.md 6.3, api-surface.md 5. `now` is the time of the write.
+11, controllers.md 6.3, api.md 5. `now` is the time of the write.
 """
 
 from collections.abc import Callable, Iterable

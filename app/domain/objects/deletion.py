@@ -1,6 +1,6 @@
 """Deleting objects: at once, after a grace period, or when the last finalizer is gone.
 
-Parity: api-surface.md 5, controllers.md 5.2, 5.5 and 6.5. Removing a pod takes two events, the
+Parity: api.md 5, controllers.md 5.2, 5.5 and 6.5. Removing a pod takes two events, the
 first of which announces it; all other kinds go in one.
 """
 

@@ -1,4 +1,4 @@
-"""Durations and ages as kubectl's users read them: two units at most. Parity: api-surface.md 6."""
+"""Durations and ages as kubectl's users read them: two units at most. Parity: api.md 6."""
 
 from app.domain.values import json_tree, timestamps
 from app.domain.values.json_tree import JsonView

@@ -2,7 +2,7 @@
 
 The numbers are those that the disruption controller keeps in the status of each budget. An eviction
 that a budget allows is first written there, so that the next one finds one disruption less even if
-the controller has not seen the pod go. Parity: api-surface.md 10 (429) and 15.12, upstream's
+the controller has not seen the pod go. Parity: api.md 10 (429) and 15.12, upstream's
 eviction subresource.
 """
 

@@ -4,7 +4,7 @@ A set is a tree of path elements: `f:<field>`, `k:{"key":"value"}` for items of 
 `v:<json>` for items of sets. A node that is itself a member has the key `.`. This is the form of
 `fieldsV1`, except that there a member without children is an empty object.
 
-Parity: api-surface.md 9. Structure comes from the schema: objects and maps are granular unless
+Parity: api.md 9. Structure comes from the schema: objects and maps are granular unless
 they are atomic, lists are atomic unless they are keyed or sets.
 """
 

@@ -1,7 +1,7 @@
 """Who set which field: `metadata.managedFields`, kept up to date by every write.
 
 Fields are compared in the storage version; an entry names the version its writer used. Parity:
-api-surface.md 9. An object that came without entries (from an import, or cleared by a client)
+api.md 9. An object that came without entries (from an import, or cleared by a client)
 gets none by updates, only by the first apply.
 """
 

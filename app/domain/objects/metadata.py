@@ -1,6 +1,6 @@
 """Metadata of objects: what the server sets, what a change keeps, and the checks of its fields.
 
-Parity: api-surface.md 5, controllers.md 6.5. Trees are in the storage version.
+Parity: api.md 5, controllers.md 6.5. Trees are in the storage version.
 """
 
 from app.domain.objects import field_errors, managed_fields

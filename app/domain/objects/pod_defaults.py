@@ -2,7 +2,7 @@
 
 Requests follow limits in pods only: what a template lacks, each pod gets when it is made.
 
-Works in place on a pruned spec that the caller owns. Parity: controllers.md 5.1, api-surface.md 5.
+Works in place on a pruned spec that the caller owns. Parity: controllers.md 5.1, api.md 5.
 """
 
 from collections.abc import Iterable

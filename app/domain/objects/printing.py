@@ -1,6 +1,6 @@
 """Tables for people: the columns of each kind and the cells of one object, as servers make them.
 
-Pure: the present is a parameter, ages are computed from it. Parity: api-surface.md 6, "Columns".
+Pure: the present is a parameter, ages are computed from it. Parity: api.md 6, "Columns".
 Pods and nodes have modules of their own beside this one.
 """
 

@@ -1,4 +1,4 @@
-"""Tables of jobs. Parity: api-surface.md 6, "Columns"; printers of batch/v1."""
+"""Tables of jobs. Parity: api.md 6, "Columns"; printers of batch/v1."""
 
 from app.domain.objects import cells
 from app.domain.objects.durations import age_text, duration_text

@@ -1,4 +1,4 @@
-"""Tables of networks and autoscalers. Parity: api-surface.md 6, "Columns"; the real printers."""
+"""Tables of networks and autoscalers. Parity: api.md 6, "Columns"; the real printers."""
 
 from app.domain.objects import cells
 from app.domain.objects.tables import NONE, Cells, Row

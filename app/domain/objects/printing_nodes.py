@@ -1,4 +1,4 @@
-"""The table row of a node. Parity: api-surface.md 6."""
+"""The table row of a node. Parity: api.md 6."""
 
 from app.domain.objects.durations import age_of
 from app.domain.objects.tables import Cells

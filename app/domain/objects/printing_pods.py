@@ -1,4 +1,4 @@
-"""The table row of a pod: which of its many states is the one to show. Parity: api-surface.md 6."""
+"""The table row of a pod: which of its many states is the one to show. Parity: api.md 6."""
 
 from app.domain.objects.durations import age_of, age_text
 from app.domain.objects.tables import Cells

@@ -1,6 +1,6 @@
 """Tables of kinds that are stored for others: rights, quotas, volumes, priorities, endpoints.
 
-Parity: api-surface.md 6, "Columns"; the printers of the real server.
+Parity: api.md 6, "Columns"; the printers of the real server.
 """
 
 from app.domain.objects import cells

@@ -1,4 +1,4 @@
-"""Tables of storage, runtime classes and signing requests. Parity: api-surface.md 6, "Columns"."""
+"""Tables of storage, runtime classes and signing requests. Parity: api.md 6, "Columns"."""
 
 from app.domain.objects import cells
 from app.domain.objects.durations import duration_text

@@ -3,7 +3,7 @@
 One line a message, `Message: number:field, …`; a field without `=type` is a string. After the
 type: `[]` repeated, `{}` a map from text, `+` merged into the parent, `*` a pointer in the Go type
 (zero is a value), `?` left out of JSON when zero. A type with a dot names another package.
-Parity: api-surface.md 3, "Protobuf request bodies".
+Parity: api.md 3, "Protobuf request bodies".
 """
 
 from collections.abc import Mapping

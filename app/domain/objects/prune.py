@@ -4,7 +4,7 @@ One pass copies, checks types, drops what the schema does not know (and says so)
 empty collections, fills fields that are always shown, and writes quantities and times in their
 canonical form. Each schema node is compiled once into a function.
 
-Parity: api-surface.md 0.7 and 5. Messages follow the decoder of the API server: a type that does
+Parity: api.md 0 and 5. Messages follow the decoder of the API server: a type that does
 not fit names the innermost struct, the path without indices, and the Go type.
 """
 

@@ -89,7 +89,7 @@ def served_kinds(profile: Profile) -> list[Kind]:
 def deprecation(kind: Kind, version: str, profile: Profile) -> str:
     """The warning that requests for a deprecated version get; empty for others.
 
-    Parity: api-surface.md 1 (recorded: 1.36).
+    Parity: api.md 1 (recorded: 1.36).
     """
     if kind.custom is not None:
         found = kind.custom.versions.get(version)

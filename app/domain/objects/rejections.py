@@ -1,4 +1,4 @@
-"""Refusals in the words of the API server. Parity: api-surface.md 10."""
+"""Refusals in the words of the API server. Parity: api.md 10."""
 
 from app.domain.errors import (
     AlreadyExists,

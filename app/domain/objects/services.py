@@ -2,7 +2,7 @@
 
 What is free is read off the services that exist, and where the search begins off the uid of the
 service, so the same write gives the same address again; the event has it, and a replay asks nobody.
-One family of addresses is served. Parity: api-surface.md 2; the texts are upstream's.
+One family of addresses is served. Parity: api.md 2; the texts are upstream's.
 """
 
 import ipaddress

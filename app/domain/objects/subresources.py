@@ -1,6 +1,6 @@
 """Which part of an object each subresource writes, and the Scale view of workloads.
 
-Parity: controllers.md 6.2, api-surface.md 5. `/status` writes the status and nothing else; writes
+Parity: controllers.md 6.2, api.md 5. `/status` writes the status and nothing else; writes
 of the main resource leave the status alone.
 """
 

@@ -1,7 +1,7 @@
 """Replacing and patching objects, and the end of objects that waited for their last finalizer.
 
 A change never sees half of another: it is decided against the object as it is. Parity:
-api-surface.md 5 and 8, controllers.md 6.
+api.md 5 and 8, controllers.md 6.
 """
 
 from typing import Any
@@ -376,7 +376,7 @@ def _keep_times(kind: Kind, new: JsonObject, old: JsonObject, node: Node) -> Non
     """Let a write that changes nothing but the times of managers keep those too, in place.
 
     Managers are compared before the defaults are filled in, so a list that is applied again without
-    them looks like a change to its owner. Parity: api-surface.md 0.6, 9 step 5.
+    them looks like a change to its owner. Parity: api.md 0, 9 step 5.
     """
     rows, before = (metadata.of(tree).get("managedFields") or [] for tree in (new, old))
     if not before or rows == before:

@@ -1,7 +1,7 @@
 """Three ways to patch a JSON tree: operations (RFC 6902), merge (RFC 7386), strategic merge.
 
 All of them return a new tree; what did not change is shared with the old one, which is never
-touched. Parity: api-surface.md 8. Strategic merge needs to know which lists merge by which key;
+touched. Parity: api.md 8. Strategic merge needs to know which lists merge by which key;
 it asks a `StrategySchema`, which the schema tables of the objects provide.
 """
 

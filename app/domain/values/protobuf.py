@@ -1,7 +1,7 @@
 """Protobuf wire format to JSON, by a table of field numbers.
 
 Only reading, and only what Kubernetes objects use. The table (`parse_table`) says how each field
-looks in JSON; unknown fields are passed over. Parity: api-surface.md 3.
+looks in JSON; unknown fields are passed over. Parity: api.md 3.
 
 Example: with `Pair: 1:name, 2:count=int32?` the bytes `0a 01 61 10 00` give `{"name": "a"}`:
 the zero count is left out because of the `?`.

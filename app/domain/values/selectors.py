@@ -1,7 +1,7 @@
 """Selectors: of labels (as text or as an object), of fields, and of nodes.
 
 Each is compiled once into a frozen value and then asked. Texts that cannot be read raise
-SelectorError. Parity: allocator.md 2.1 for node selectors, api-surface.md for list parameters.
+SelectorError. Parity: allocator.md 2.1 for node selectors, api.md for list parameters.
 """
 
 import re

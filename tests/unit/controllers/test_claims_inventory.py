@@ -16,7 +16,7 @@ from app.domain.values import json_tree
 from app.domain.values.json_tree import JsonObject
 from app.service.reconciling import Timeline
 from tests.cluster import DRIVER, T0, USER, group_of
-from tests.shared_data import shared_path
+from tests.shared_data import REPOSITORY
 
 FINALIZER = "resource.kubernetes.io/delete-protection"
 ENTRY = "resource.kubernetes.io/pod-claim-name"
@@ -362,7 +362,7 @@ def test_row_of_the_sync_table(row):
 
 
 def test_every_row_of_the_table_is_here():
-    text = shared_path("spec", "controllers.md").read_text(encoding="utf-8")
+    text = (REPOSITORY / "docs" / "parity" / "controllers.md").read_text(encoding="utf-8")
     table = text[text.index("### 8.2") : text.index("### 8.3")]
     rows = [line.split("|")[1].strip() for line in table.splitlines() if line.startswith("| ")][1:]
     parts = [part.split(" (")[0] for row in rows for part in re.split(r" / |; ", row)]

@@ -1,4 +1,4 @@
-"""Which pods may be evicted, and what budgets say to it (api-surface.md 10)."""
+"""Which pods may be evicted, and what budgets say to it (api.md 10)."""
 
 import pytest
 

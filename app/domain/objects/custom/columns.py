@@ -1,6 +1,6 @@
 """Tables of custom kinds: the name, then the declared columns; with none declared, the age.
 
-Parity: api-surface.md 6, "Columns"; additionalPrinterColumns of apiextensions.k8s.io/v1.
+Parity: api.md 6, "Columns"; additionalPrinterColumns of apiextensions.k8s.io/v1.
 """
 
 from typing import Any

@@ -1,7 +1,7 @@
 """From a stored CustomResourceDefinition to the kind that it defines.
 
 A kind is made once per state of its definition; the bytes of the definition are the key, so that
-equal states share one kind and a changed one gets its own. Parity: api-surface.md 2.
+equal states share one kind and a changed one gets its own. Parity: api.md 2.
 """
 
 from collections.abc import Iterator
