@@ -8,6 +8,7 @@ from app.domain.objects import (
     field_errors,
     gates,
     ignored,
+    limit_ranges,
     managed_fields,
     metadata,
     pods,
@@ -117,6 +118,7 @@ def create(
         raise field_errors.rejection(kind.kind, kind.group, key.name, errors)
     admission.forget_empty(kind, tree)
     if kind.namespaced:
+        limit_ranges.check(reader, key, tree)
         quota.check_create(reader, kind, key, tree)
     present = reader.get(key)
     if present is not None:

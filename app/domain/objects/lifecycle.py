@@ -7,7 +7,16 @@ changes a tree that it was given; the trees of its drafts belong to the drafts.
 from typing import assert_never
 
 from app.domain.log import Stamp
-from app.domain.objects import apply, binding, creation, deletion, giving, recording, updating
+from app.domain.objects import (
+    apply,
+    binding,
+    creation,
+    deletion,
+    giving,
+    limit_ranges,
+    recording,
+    updating,
+)
 from app.domain.objects.commands import (
     BindPod,
     Command,
@@ -34,6 +43,8 @@ def decide(reader: ObjectsReader, command: Command, stamp: Stamp, rules: Rules) 
         rights = command.options.rights
         if isinstance(rights, giving.GiverRights) and decided.tree is not None:
             giving.check(reader, command.key, decided.tree, rights)
+    if isinstance(command, UpdateObject | PatchObject) and decided.tree is not None:
+        limit_ranges.check_change(reader, command.key, command.subresource, decided.tree)
     return decided
 
 

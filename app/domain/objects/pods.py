@@ -1,6 +1,6 @@
 """What the API server and its admission do to a pod on create. Parity: controllers.md 5.1."""
 
-from app.domain.objects import match_labels, pod_defaults, priorities, runtime_classes
+from app.domain.objects import limit_ranges, match_labels, pod_defaults, priorities, runtime_classes
 from app.domain.objects.reader import ObjectsReader
 from app.domain.values import timestamps
 from app.domain.values.json_tree import JsonObject
@@ -13,12 +13,13 @@ GATED_MESSAGE = "Scheduling is blocked due to non-empty scheduling gates"
 
 
 def prepare_create(tree: JsonObject, reader: ObjectsReader, now: Instant) -> None:
-    """Set selectors by label keys, priority, tolerations and the first status, in place.
+    """Set resources, selectors, priority, tolerations and the first status, in place.
 
     Raises Forbidden for a priority that does not go with the pod's class, and for a runtime that
     is not there.
     """
     spec = tree["spec"]
+    limit_ranges.fill_pod(tree, reader)
     match_labels.merge(tree)
     priorities.resolve(tree, reader)
     runtime_classes.admit(tree, reader)

@@ -183,7 +183,7 @@ def effective(spec: JsonView, field: str) -> dict[str, Quantity]:
             if name not in total or quantity.compare(total[name], amount) < 0:
                 total[name] = amount
     total |= _amounts(spec, field)
-    overhead = _read(json_tree.mapping(spec, "overhead"))
+    overhead = amounts(json_tree.mapping(spec, "overhead"))
     _add(total, {n: a for n, a in overhead.items() if field == "requests" or n in total})
     return total
 
@@ -261,10 +261,10 @@ def _number(asked: JsonView) -> int:
 
 
 def _amounts(holder: JsonView, field: str) -> dict[str, Quantity]:
-    return _read(json_tree.mapping(holder, "resources", field))
+    return amounts(json_tree.mapping(holder, "resources", field))
 
 
-def _read(tree: JsonView) -> dict[str, Quantity]:
+def amounts(tree: JsonView) -> dict[str, Quantity]:
     """A resource list; entries that are no quantities count as nothing."""
     found = {}
     for name, value in tree.items():

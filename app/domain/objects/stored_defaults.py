@@ -6,6 +6,7 @@ Works in place like `defaults`, which is the only caller but for `prepare_signin
 from collections.abc import Callable
 
 from app.domain.log import Actor
+from app.domain.objects import limit_ranges
 from app.domain.values import json_tree
 from app.domain.values.json_tree import JsonObject
 
@@ -130,6 +131,7 @@ def _binding(tree: JsonObject) -> None:
 
 BY_KIND: dict[tuple[str, str], Callable[[JsonObject], None]] = {
     ("", "Endpoints"): _endpoints,
+    ("", "LimitRange"): limit_ranges.fill_range,
     ("", "PersistentVolume"): _volume,
     ("", "PersistentVolumeClaim"): fill_volume_claim,
     ("apiregistration.k8s.io", "APIService"): _api_service,
