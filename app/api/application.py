@@ -125,7 +125,7 @@ class Application:
     async def _answer(self, request: Request) -> Answer | Stream:
         path = request.path
         paths.check(path)
-        if path in ("/healthz", "/livez", "/readyz") or path.startswith(("/livez/", "/readyz/")):
+        if path in _HEALTH or path.startswith(("/livez/", "/readyz/")):
             return await self._health.answer(path)
         place = paths.split_history(path, self._default)
         if place is None:
@@ -219,6 +219,10 @@ def create_app(
         default_history=default_history,
     )
 
+
+_HEALTH = frozenset(
+    {"/healthz", "/healthz/etcd", "/healthz/log", "/healthz/ping", "/livez", "/readyz"}
+)
 
 _PATHS = [
     "/api",

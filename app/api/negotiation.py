@@ -9,6 +9,7 @@ from enum import StrEnum
 from functools import lru_cache
 
 from app.domain.errors import NotAcceptable
+from app.domain.objects.registry import Kind
 
 
 class Shape(StrEnum):
@@ -92,17 +93,26 @@ def choose(accept: str) -> Form:
     raise NotAcceptable(_NOT_ACCEPTABLE, is_generic=True)
 
 
-def check_of(form: Form, *, is_list: bool, kind: str) -> None:
+def check_of(form: Form, *, is_list: bool, kind: Kind) -> None:
     """Raise NotAcceptable for metadata of one where there are many, or of many for one."""
     if form.of == "object" and is_list:
         raise NotAcceptable(
-            f"you requested PartialObjectMetadata, but the requested object is a list ({kind}List)"
+            "you requested PartialObjectMetadata, but the requested object is a list "
+            f"({_go_type(kind)}List)"
         )
     if form.of == "list" and not is_list:
         raise NotAcceptable(
             "you requested PartialObjectMetadataList, but the requested object is not a list "
-            f"({kind})"
+            f"({_go_type(kind)})"
         )
+
+
+def _go_type(kind: Kind) -> str:
+    """The type of a kind's objects inside the API server: `*resource.ResourceClaim`."""
+    if kind.custom is not None:
+        return "*unstructured.Unstructured"
+    package = kind.group.partition(".")[0] or "core"
+    return f"*{package}.{kind.kind}"
 
 
 @lru_cache(maxsize=64)

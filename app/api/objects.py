@@ -114,7 +114,7 @@ class Objects:
         if event is None:
             raise calls.object_not_found(call)
         target = call.target(form)
-        negotiation.check_of(form, is_list=False, kind=call.kind.kind)
+        negotiation.check_of(form, is_list=False, kind=call.kind)
         if form is PLAIN and target.serves(event):
             return Answer(event.body)
         now = call.timeline.now
@@ -123,7 +123,7 @@ class Objects:
 
     async def _list(self, call: Call) -> Answer:
         form = negotiation.choose(call.request.header(b"accept"))
-        negotiation.check_of(form, is_list=True, kind=call.kind.kind)
+        negotiation.check_of(form, is_list=True, kind=call.kind)
         options = parameters.list_options(call.request)
         body = await self._lists.read(
             call.timeline, call.target(form), _selection(call, options), options
@@ -168,6 +168,7 @@ def _unreadable(event: Event, target: Target) -> tuple[str, ...]:
 def _selection(call: Call, options: ListOptions) -> selection.Selection:
     return selection.compile_selection(
         call.kind,
+        group=call.path.group,
         namespace=call.path.namespace or None,
         name=call.path.name,
         label_selector=options.label_selector,

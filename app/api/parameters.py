@@ -34,7 +34,8 @@ class ListOptions:
     @property
     def revision(self) -> int:
         """The resourceVersion as a number, 0 when none was named. Raises BadRequest."""
-        return parse_revision(self.resource_version)
+        beginning = "" if self.watch else "invalid resource version: "
+        return parse_revision(self.resource_version, beginning=beginning)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,13 +48,13 @@ class DeleteOptions:
     resource_version: str = ""
 
 
-def parse_revision(text: str) -> int:
-    """A resourceVersion as a number; empty is 0. Raises BadRequest."""
+def parse_revision(text: str, *, beginning: str = "") -> int:
+    """A resourceVersion as a number; empty is 0. Raises BadRequest, its text after `beginning`."""
     if not text:
         return 0
     if not text.isascii() or not text.isdigit() or len(text) > 18:
         raise BadRequest(
-            f'invalid resource version: resourceVersion: Invalid value: "{text[:64]}": '
+            f'{beginning}resourceVersion: Invalid value: "{text[:64]}": '
             f'strconv.ParseUint: parsing "{text[:64]}": invalid syntax'
         )
     return int(text)

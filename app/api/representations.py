@@ -7,7 +7,7 @@ converted and encoded once and kept for the next reader. Tables and metadata are
 from collections import OrderedDict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import msgspec
 import yaml
@@ -320,5 +320,30 @@ def join_table(
 
 
 def _yaml(body: bytes) -> bytes:
-    text = yaml.dump(msgspec.json.decode(body), Dumper=yaml.CSafeDumper)
+    text = yaml.dump(msgspec.json.decode(body), Dumper=_YamlDumper)
     return text.encode() if isinstance(text, str) else text
+
+
+class _YamlDumper(yaml.CSafeDumper):
+    """Writes text as the API server does: quoted with two strokes where it would read otherwise."""
+
+
+def _represent_text(dumper: _YamlDumper, text: str) -> yaml.ScalarNode:
+    style = None
+    if "\n" in text:
+        style = "|"
+    elif text in _ONCE_BOOLEAN or _resolved_tag(dumper, text) != _TEXT_TAG:
+        style = '"'
+    return dumper.represent_scalar(_TEXT_TAG, text, style=style)
+
+
+def _resolved_tag(dumper: Any, text: str) -> Any:
+    """The tag that a reader gives to the text when it is not quoted."""
+    return dumper.resolve(yaml.ScalarNode, text, (True, False))
+
+
+_TEXT_TAG = "tag:yaml.org,2002:str"
+_ONCE_BOOLEAN = frozenset({"", "y", "Y", "n", "N"})
+"""Text that YAML 1.1 does not read as text, besides what the resolver knows."""
+
+_YamlDumper.add_representer(str, _represent_text)

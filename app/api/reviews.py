@@ -62,6 +62,8 @@ async def answer(
         case "SelfSubjectReview":
             tree["status"] = {"userInfo": _user(identity)}
         case "TokenReview":
+            if not json_tree.text(spec, "token"):
+                raise BadRequest("token is required for TokenReview in authentication")
             tree["status"] = _token_status(spec, runtime, by)
         case "SelfSubjectRulesReview":
             namespace = json_tree.text(spec, "namespace")

@@ -10,7 +10,7 @@ from functools import lru_cache
 
 from app.domain.errors import BadRequest
 from app.domain.log import Event, ObjectKey
-from app.domain.objects.registry import FieldLabel, Kind
+from app.domain.objects.registry import EVENTS, FieldLabel, Kind
 from app.domain.values import json_tree, selectors
 from app.domain.values.selectors import FieldRequirement, LabelSelector, SelectorError
 from projections.objects import ObjectsProjection
@@ -90,7 +90,13 @@ class Selection:
 
 
 def compile_selection(
-    kind: Kind, *, namespace: str | None, name: str, label_selector: str, field_selector: str
+    kind: Kind,
+    *,
+    group: str | None = None,
+    namespace: str | None,
+    name: str,
+    label_selector: str,
+    field_selector: str,
 ) -> Selection:
     """Compile selector texts. Raises BadRequest naming what cannot be read."""
     keyed: list[FieldRequirement] = []
@@ -102,7 +108,7 @@ def compile_selection(
         raise BadRequest(str(problem)) from problem
     for requirement in requirements:
         label = kind.field_label(requirement.field)
-        if label is None:
+        if label is None or requirement.field.startswith(_elsewhere(kind, group)):
             raise BadRequest(_unsupported(kind, requirement.field))
         if requirement.field == _NAME and requirement.equal and not name and requirement.value:
             name = requirement.value
@@ -113,6 +119,17 @@ def compile_selection(
     return Selection(
         namespace=namespace, name=name, keyed=tuple(keyed), fields=tuple(fields), labels=labels
     )
+
+
+def _elsewhere(kind: Kind, group: str | None) -> tuple[str, ...]:
+    """Beginnings of fields that can be selected under the other group of Events only."""
+    if kind.alias_group != EVENTS or group is None:
+        return ()
+    return _EVENTS_ONLY if group == kind.group else _CORE_ONLY
+
+
+_CORE_ONLY = ("involvedObject.", "reportingComponent", "source")
+_EVENTS_ONLY = ("regarding.", "reportingController")
 
 
 def _unsupported(kind: Kind, field: str) -> str:

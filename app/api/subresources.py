@@ -101,10 +101,12 @@ class Subresources:
         options = parameters.write_options(call.request, patch=None, action="Create")
         if json_tree.text(tree, "kind") not in ("Binding", ""):
             raise BadRequest("the body must be a Binding")
-        target = json_tree.mapping(tree, "target")
-        if json_tree.text(target, "kind") not in ("Node", ""):
-            raise BadRequest("the target of a binding must be a Node")
         _check_name(call, tree, "Binding")
+        target = json_tree.mapping(tree, "target")
+        if (kind := json_tree.text(target, "kind")) not in ("Node", ""):
+            raise BadRequest(
+                str(field_errors.not_supported("target.kind", kind, ("Node", "<empty>")))
+            )
         node = json_tree.text(target, "name")
         if not node:
             error = field_errors.required("target.name")
@@ -199,11 +201,13 @@ class Subresources:
         Parity: controllers.md 11.2 (`EvictionByEvictionAPI`).
         """
         pod = call.timeline.views.objects.get(call.key) or {}
+        if options.uid and options.uid != json_tree.text(pod, "metadata", "uid"):
+            return options  # The deletion refuses it.
         now = timestamps.seconds_text(call.timeline.now)
         condition = _EVICTED | {"lastProbeTime": None, "lastTransitionTime": now}
-        meant = {"uid": options.uid, "resourceVersion": options.resource_version}
+        version = options.resource_version
         body: JsonObject = {
-            "metadata": {name: value for name, value in meant.items() if value},
+            "metadata": {"resourceVersion": version} if version else {},
             "status": conditions.patch_of(pod, condition),
         }
         outcome = await call.timeline.runtime.submit(
@@ -279,9 +283,8 @@ class Subresources:
 
 def _check_name(call: Call, tree: JsonObject, kind: str) -> None:
     """Raise BadRequest for a body that is about another object than the URL."""
-    name = json_tree.text(tree, "metadata", "name")
-    if name and name != call.path.name:
-        raise BadRequest(f"name in URL does not match name in {kind} object: {call.path.name}")
+    if json_tree.text(tree, "metadata", "name") != call.path.name:
+        raise BadRequest(f"name in URL does not match name in {kind} object")
 
 
 _OWN: dict[tuple[str, str], Callable[[Subresources, Call], Awaitable[Answer]]] = {

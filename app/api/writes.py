@@ -154,6 +154,7 @@ class Writes:
         wanted = parameters.list_options(call.request)
         chosen = selection.compile_selection(
             kind,
+            group=path.group,
             namespace=path.namespace or None,
             name="",
             label_selector=wanted.label_selector,

@@ -45,7 +45,7 @@ async def test_undeclared_field_is_refused_in_every_mode_of_validation(mode):
     async with serving() as server:
         refused = await apply(server, f"{DEPLOYMENTS}/d", tree, 400, fieldValidation=mode)
         assert refused["message"] == (
-            "failed to create typed patch object (default/d; apps/v1, Kind=Deployment): "
+            "failed to create typed patch object (/d; apps/v1, Kind=Deployment): "
             '.spec.template.spec.containers[name="c"].foo: field not declared in schema'
         )
 
@@ -65,7 +65,7 @@ async def test_several_undeclared_fields_and_repeated_keys_are_listed():
 async def test_core_kinds_are_named_by_their_bare_version():
     async with serving() as server:
         refused = await apply(server, f"{CONFIG_MAPS}/m", {**config_map(), "foo": 1}, 400)
-        assert "(default/m; /v1, Kind=ConfigMap): .foo:" in refused["message"]
+        assert "(/m; /v1, Kind=ConfigMap): .foo:" in refused["message"]
 
 
 async def test_conflict_with_an_updater_names_the_version_it_used():

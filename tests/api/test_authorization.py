@@ -234,7 +234,7 @@ async def test_driver_on_the_node_of_a_claim_reports_its_own_devices_only():
 
         await write("node-2", 422)
         found = await write(NODE, 200)
-        assert found["status"]["devices"] == [device]
+        assert found["status"]["devices"] == [{"conditions": None, **device}]
 
 
 async def test_other_releases_do_not_judge_parts_of_a_status():

@@ -149,7 +149,7 @@ async def test_pod_enters_the_watch_of_its_node_when_it_is_bound():
         await server.post(PODS, pod("p"))
         path = "/api/v1/pods?watch=true&fieldSelector=spec.nodeName%3Dn"
         async with server.watch(path) as watch:
-            target = {"kind": "Binding", "target": {"kind": "Node", "name": "n"}}
+            target = {"metadata": {"name": "p"}, "target": {"kind": "Node", "name": "n"}}
             await server.post(f"{PODS}/p/binding", target)
             assert await watch.changes(1) == [("ADDED", "p")]
 
@@ -328,7 +328,7 @@ async def test_streaming_list_of_a_version_from_the_future_is_too_large():
 async def test_version_that_is_no_number_is_refused_before_the_stream_begins(more):
     async with serving() as server:
         told = await server.get(f"{CLAIMS}?watch=true&resourceVersion=abc{more}", code=400)
-        assert told["message"].startswith("invalid resource version: ")
+        assert told["message"].startswith("resourceVersion: Invalid value: ")
 
 
 async def test_watch_from_the_future_is_silent_until_it_comes():

@@ -452,7 +452,7 @@ async def test_status_is_written_through_its_subresource_only():
 async def test_pod_is_bound_to_a_node():
     async with serving() as server:
         await server.post(PODS, pod())
-        target = {"kind": "Binding", "target": {"kind": "Node", "name": "n"}}
+        target = {"metadata": {"name": "p"}, "target": {"kind": "Node", "name": "n"}}
         status = await server.post(f"{PODS}/p/binding", target)
         assert status["status"] == "Success"
         found = await server.get(f"{PODS}/p")
@@ -462,7 +462,8 @@ async def test_pod_is_bound_to_a_node():
 async def test_binding_must_name_a_node_and_the_pod_of_its_path():
     async with serving() as server:
         await server.post(PODS, pod())
-        refused = await server.post(f"{PODS}/p/binding", {"target": {"kind": "Node"}}, code=422)
+        target = {"metadata": {"name": "p"}, "target": {"kind": "Node"}}
+        refused = await server.post(f"{PODS}/p/binding", target, code=422)
         assert refused["message"] == 'Binding "p" is invalid: target.name: Required value'
         other = {"metadata": {"name": "q"}, "target": {"name": "n"}}
         await server.post(f"{PODS}/p/binding", other, code=400)
@@ -652,8 +653,10 @@ async def test_workload_is_scaled_through_its_subresource():
         patched = await server.patch(f"{path}/d/scale", {"spec": {"replicas": 2}})
         assert patched["spec"] == {"replicas": 2}
         assert (await server.get(f"{path}/d"))["spec"]["replicas"] == 2
-        for absurd in (-1, 2**31, "3", True):
+        for absurd in (2**31, "3", True):
             await server.patch(f"{path}/d/scale", {"spec": {"replicas": absurd}}, code=400)
+        below = await server.patch(f"{path}/d/scale", {"spec": {"replicas": -1}}, code=422)
+        assert below["details"]["kind"] == "Scale"
 
 
 async def test_event_is_written_through_both_groups():

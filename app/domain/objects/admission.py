@@ -10,13 +10,22 @@ from functools import lru_cache
 
 from app.domain.errors import BadRequest
 from app.domain.log import ObjectKey
-from app.domain.objects import conversion, defaults, kinds, prune, registry, rejections
+from app.domain.objects import (
+    conversion,
+    defaults,
+    kinds,
+    prune,
+    registry,
+    rejections,
+    schema_corrections,
+)
 from app.domain.objects.commands import FieldValidation, WriteOptions
 from app.domain.objects.custom import structure
 from app.domain.objects.reader import ObjectsReader
 from app.domain.objects.registry import RESOURCE, Kind
 from app.domain.objects.rules import Rules
 from app.domain.objects.schema import Node
+from app.domain.values import json_tree
 from app.domain.values.json_tree import JsonObject, JsonView
 from app.domain.values.timestamps import Instant
 
@@ -99,11 +108,31 @@ def fill(kind: Kind, version: str, tree: JsonObject) -> None:
 
 
 def forget_empty(kind: Kind, tree: JsonObject) -> None:
-    """Drop the empty lists that were kept only for validation to see, in place."""
-    if kind.group == RESOURCE and kind.kind == "ResourceSlice":
-        for name in ("devices", "sharedCounters"):
+    """Store empty lists as the API server does: absent, or null where they always show."""
+    for *parents, name in schema_corrections.STORED_EMPTY.get((kind.group, kind.kind), ()):
+        holder = json_tree.mapping(tree, *parents)
+        if holder.get(name) == [] and isinstance(holder, dict):
+            holder[name] = None
+    if is_slice(kind):
+        for name in _SLICE_LISTS:
             if tree["spec"].get(name) == []:
                 del tree["spec"][name]
+
+
+def as_owned(kind: Kind, tree: JsonObject) -> JsonObject:
+    """The tree whose fields its writer owns: without lists that are there for validation only."""
+    spec = json_tree.mapping(tree, "spec")
+    if not is_slice(kind) or all(spec.get(name) != [] for name in _SLICE_LISTS):
+        return tree
+    return {**tree, "spec": {key: part for key, part in spec.items() if part != []}}
+
+
+def is_slice(kind: Kind) -> bool:
+    """True for ResourceSlices."""
+    return kind.group == RESOURCE and kind.kind == "ResourceSlice"
+
+
+_SLICE_LISTS = ("devices", "sharedCounters")
 
 
 def pruned(

@@ -21,6 +21,7 @@ from app.domain.objects import (
     field_sets,
     managed_fields,
     metadata,
+    patching,
     prune,
     registry,
     rejections,
@@ -86,6 +87,7 @@ def decide_apply(
             warnings=warnings, group=command.key.group, version=command.version,
             managers=[writer],
         )  # fmt: skip
+    patching.check_uid(kind, key, str(config["metadata"].get("uid", "")), old)
     if rules.secrets is not None and secret_values.is_secret(key):
         secret_values.recognise(key, config, old, rules.secrets)
     yielded = _yielded(kind, old, node, command, rules)
@@ -135,7 +137,7 @@ def _config(kind: Kind, command: PatchObject, rules: Rules) -> tuple[JsonObject,
     if named.get("managedFields") is not None:
         raise BadRequest("metadata.managedFields must be nil")
     node = rules.schemas.node(kind, command.key.group, command.version)
-    typed_patch.check(kind, command.key, command.version, body, node)
+    typed_patch.check(kind, command.key.group, command.version, body, node)
     try:
         if kind.custom is not None:
             config, problems = admission.clean_custom(

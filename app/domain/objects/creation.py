@@ -39,6 +39,9 @@ GENERATE_ATTEMPTS_MAX = 8
 _KEEPS_STATUS = frozenset({"Node"})
 """Kinds whose status may be given on create: people describe nodes that way."""
 
+_COUNTS_CHANGES_ONLY = frozenset({"CSIDriver"})
+"""Kinds whose generation begins with their first change."""
+
 NOT_READY_TAINT = {"effect": "NoSchedule", "key": "node.kubernetes.io/not-ready"}
 
 
@@ -92,7 +95,7 @@ def create(
         written,
         time=timestamps.seconds_text(stamp.time),
         uid=stamp.uid,
-        generation=1 if kind.has_generation else 0,
+        generation=1 if kind.has_generation and kind.kind not in _COUNTS_CHANGES_ONLY else 0,
     )
     if not key.name and written.get("generateName"):
         key = key._replace(name=_generated(reader, key, written["generateName"], stamp.uid))
@@ -108,7 +111,8 @@ def create(
     elif rules.tracks_managers:
         writer = managed_fields.updater(options, stamp, registry.api_version(group, version), "")
         node = schema.storage_node(rules.schemas, kind)
-        managed_fields.begin(tree["metadata"], tree, node, writer, has_status=kind.has_status)
+        owned = admission.as_owned(kind, tree)
+        managed_fields.begin(tree["metadata"], owned, node, writer, has_status=kind.has_status)
     _prepare(reader, kind, tree, stamp, rules)
     errors = metadata.check(kind, tree)
     errors += rules.validate_create(kind, tree, rules.context(reader, stamp.time))
@@ -200,7 +204,8 @@ def _prepare(
         case ("scheduling.k8s.io", "PriorityClass"):
             priorities.check_class(tree, reader)
         case ("", "Namespace"):
-            tree["spec"] = {"finalizers": ["kubernetes"]}
+            given = json_tree.texts(tree, "spec", "finalizers")
+            tree["spec"] = {"finalizers": list(dict.fromkeys([*given, "kubernetes"]))}
             tree["status"] = {"phase": "Active"}
         case ("", "Node"):
             taints = json_tree.objects(tree, "spec", "taints")

@@ -12,6 +12,7 @@ from typing import Any
 import msgspec
 
 from app.domain.errors import Cause, Invalid
+from app.domain.values import go_text
 
 
 class FieldErrorType(Enum):
@@ -67,17 +68,8 @@ class FieldError:
 def printed(value: Any) -> str:
     """A value as messages show it: text quoted, numbers and booleans plain, others as JSON."""
     if isinstance(value, str):
-        return '"' + "".join(_ESCAPES.get(char, char) for char in value) + '"'
+        return go_text.quoted(value)
     return msgspec.json.encode(value).decode()
-
-
-_ESCAPES = {
-    '"': '\\"',
-    "\\": "\\\\",
-    "\n": "\\n",
-    "\t": "\\t",
-    "\r": "\\r",
-}
 
 
 def required(path: str, detail: str = "") -> FieldError:
@@ -138,12 +130,13 @@ def not_found(path: str, value: Any) -> FieldError:
 
 
 def rejection(kind: str, group: str, name: str, errors: Iterable[FieldError]) -> Invalid:
-    """The refusal of an object of `kind`; equal errors are told once.
+    """The refusal of an object of `kind`.
 
-    The message is `<Kind>.<group> "<name>" is invalid: <error>`, several as `[e1, e2]`.
+    The message is `<Kind>.<group> "<name>" is invalid: <error>`, several as `[e1, e2]`; equal
+    errors stand in it once, and in the causes each time.
     """
-    unique = list({str(error): error for error in errors}.items())
-    texts = [text for text, _ in unique]
+    every = tuple(errors)
+    texts = list(dict.fromkeys(str(error) for error in every))
     listed = texts[0] if len(texts) == 1 else f"[{', '.join(texts)}]"
     qualified = f"{kind}.{group}" if group else kind
     return Invalid(
@@ -151,5 +144,5 @@ def rejection(kind: str, group: str, name: str, errors: Iterable[FieldError]) ->
         group=group,
         resource=kind,
         name=name,
-        causes=tuple(error.cause() for _, error in unique),
+        causes=tuple(error.cause() for error in every),
     )

@@ -119,6 +119,8 @@ def written_beyond(zero: Any, value: Any, node: Node | None) -> JsonObject | Non
     """What `changes(zero, value, node)` says has changed, written; None when nothing has."""
     if zero is value or zero == value:
         return None
+    if zero is None and value == []:
+        return {}  # Parity: as in `_compare`.
     if node is None or not node.is_granular or not (zero or value):
         return None if semantic_equal(zero, value, node) else {}
     if (zero and not _fits(zero, node)) or (value and not _fits(value, node)):
@@ -295,6 +297,9 @@ def _fits(value: Any, node: Node) -> bool:
 def _compare(old: Any, new: Any, node: Node | None, changed: FieldSet, removed: FieldSet) -> None:
     """Both values are there. Fields below go into the two sets; a changed leaf is marked."""
     if old is new or old == new:
+        return
+    if old is None and new == []:
+        changed[MEMBER] = True  # Parity: an empty list is not the null of an absent one.
         return
     if node is None or not node.is_granular or not (old or new):
         if not semantic_equal(old, new, node):

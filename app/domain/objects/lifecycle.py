@@ -14,6 +14,7 @@ from app.domain.objects import (
     deletion,
     giving,
     limit_ranges,
+    patching,
     recording,
     updating,
 )
@@ -57,7 +58,7 @@ def _decide(reader: ObjectsReader, command: Command, stamp: Stamp, rules: Rules)
         case PatchObject():
             if command.type is PatchType.APPLY:
                 return apply.decide_apply(reader, command, stamp, rules)
-            return updating.decide_patch(reader, command, stamp, rules)
+            return patching.decide_patch(reader, command, stamp, rules)
         case DeleteObject():
             return deletion.decide_delete(reader, command, stamp, rules)
         case BindPod():

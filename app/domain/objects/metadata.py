@@ -34,7 +34,11 @@ def of(tree: JsonView) -> JsonObject:
 
 
 def initial(metadata: JsonView, *, time: str, uid: str, generation: int) -> JsonObject:
-    """The metadata of a new object; generation 0 is left out."""
+    """The metadata of a new object; generation 0 is left out.
+
+    Parity: of kinds that count no generation the client's is kept.
+    """
+    generation = generation or written_generation(metadata)
     found = {key: value for key, value in metadata.items() if key not in _SERVER_FIELDS}
     found.pop("managedFields", None)
     found["creationTimestamp"] = time
@@ -42,6 +46,11 @@ def initial(metadata: JsonView, *, time: str, uid: str, generation: int) -> Json
     if generation:
         found["generation"] = generation
     return found
+
+
+def written_generation(metadata: JsonView) -> int:
+    """The generation that a client wrote; 0 for none."""
+    return json_tree.integer(metadata, "generation") or 0
 
 
 def changed(metadata: JsonView, old: JsonView) -> JsonObject:

@@ -132,12 +132,9 @@ FIELDS: Mapping[str, Mapping[str, Mapping[str, Any]]] = {
 _TIMES = {"firstTimestamp": None, "lastTimestamp": None}
 
 _RESOURCE_ALWAYS: Mapping[str, Mapping[str, Any]] = {
-    "admissionregistration.v1.MutatingAdmissionPolicy": {"spec": {}},
-    "admissionregistration.v1.MutatingAdmissionPolicyBinding": {"spec": {}},
-    "admissionregistration.v1.MutatingWebhook": {"clientConfig": {}},
-    "admissionregistration.v1.ValidatingAdmissionPolicy": {"spec": {}, "status": {}},
-    "admissionregistration.v1.ValidatingAdmissionPolicyBinding": {"spec": {}},
-    "admissionregistration.v1.ValidatingWebhook": {"clientConfig": {}},
+    "AllocatedDeviceStatus": {"conditions": None},
+    "AllocationResult": {"devices": {}},
+    "DeviceClaim": {"requests": None},
     "DeviceClass": {"spec": {}},
     "DeviceTaintRule": {"status": {}},
     "ResourceClaim": {"spec": {}, "status": {}},
@@ -147,6 +144,12 @@ _RESOURCE_ALWAYS: Mapping[str, Mapping[str, Any]] = {
 }
 
 ALWAYS: Mapping[str, Mapping[str, Any]] = {
+    "admissionregistration.v1.MutatingAdmissionPolicy": {"spec": {}},
+    "admissionregistration.v1.MutatingAdmissionPolicyBinding": {"spec": {}},
+    "admissionregistration.v1.MutatingWebhook": {"clientConfig": {}},
+    "admissionregistration.v1.ValidatingAdmissionPolicy": {"spec": {}, "status": {}},
+    "admissionregistration.v1.ValidatingAdmissionPolicyBinding": {"spec": {}},
+    "admissionregistration.v1.ValidatingWebhook": {"clientConfig": {}},
     "apps.v1.DaemonSet": {"spec": {}, "status": {}},
     "apps.v1.DaemonSetSpec": {"template": {}, "updateStrategy": {}},
     "apps.v1.Deployment": {"spec": {}, "status": {}},
@@ -181,6 +184,7 @@ ALWAYS: Mapping[str, Mapping[str, Any]] = {
         "source": {},
     },
     "core.v1.LimitRange": {"spec": {}},
+    "core.v1.LimitRangeSpec": {"limits": None},
     "core.v1.Namespace": {"spec": {}, "status": {}},
     "core.v1.Node": {"spec": {}, "status": {}},
     "core.v1.NodeStatus": {"daemonEndpoints": {}, "nodeInfo": {}},
@@ -221,6 +225,7 @@ ALWAYS: Mapping[str, Mapping[str, Any]] = {
     "autoscaling.v2.HorizontalPodAutoscalerStatus": {"currentMetrics": None, "desiredReplicas": 0},
     "certificates.v1.CertificateSigningRequest": {"spec": {}, "status": {}},
     "discovery.v1.Endpoint": {"conditions": {}},
+    "discovery.v1.EndpointSlice": {"endpoints": None, "ports": None},
     "networking.v1.HTTPIngressPath": {"backend": {}},
     "networking.v1.Ingress": {"spec": {}, "status": {}},
     "networking.v1.IngressClass": {"spec": {}},
@@ -240,6 +245,7 @@ ALWAYS: Mapping[str, Mapping[str, Any]] = {
     "rbac.v1.Role": {"rules": None},
     "storage.v1.CSIDriver": {"spec": {}},
     "storage.v1.CSINode": {"spec": {}},
+    "storage.v1.CSINodeDriver": {"topologyKeys": None},
     "storage.v1.CSINodeSpec": {"drivers": None},
     "storage.v1.VolumeAttachment": {"spec": {}, "status": {}},
     "storage.v1.VolumeAttachmentSpec": {"source": {}},
@@ -259,12 +265,29 @@ ALWAYS: Mapping[str, Mapping[str, Any]] = {
 }
 """By short name: fields that are shown also when unset, with that value.
 
-They are structs without a pointer in the Go types. Time fields show as null. Checked against
-recorded objects.
+They are structs without a pointer in the Go types, or lists that are written also when they are
+empty. Time fields and empty lists show as null. Checked against recorded objects.
 """
 
 KEEPS_EMPTY: Mapping[str, frozenset[str]] = {
+    "ClusterRole": frozenset({"rules"}),
     "DeviceAttribute": frozenset({"bools", "ints", "strings", "versions"}),
+    "DeviceClaim": frozenset({"requests"}),
+    "EndpointSlice": frozenset({"endpoints", "ports"}),
     "ResourceSliceSpec": frozenset({"devices", "sharedCounters"}),
+    "Role": frozenset({"rules"}),
 }
-"""By type: lists that mean something when they are present and empty, so validation sees them."""
+"""By type: lists that mean something when they are present and empty: validation sees them, or
+their writer owns them."""
+
+STORED_EMPTY: Mapping[tuple[str, str], tuple[tuple[str, ...], ...]] = {
+    ("", "LimitRange"): (("spec", "limits"),),
+    ("discovery.k8s.io", "EndpointSlice"): (("endpoints",), ("ports",)),
+    ("rbac.authorization.k8s.io", "ClusterRole"): (("rules",),),
+    ("rbac.authorization.k8s.io", "Role"): (("rules",),),
+    ("resource.k8s.io", "ResourceClaim"): (("spec", "devices", "requests"),),
+    ("resource.k8s.io", "ResourceClaimTemplate"): (("spec", "spec", "devices", "requests"),),
+    ("storage.k8s.io", "CSINode"): (("spec", "drivers"),),
+}
+"""By group and kind: lists that are stored as null when they come empty. Their writer owns them
+all the same, because the API server notes that before it stores the object."""

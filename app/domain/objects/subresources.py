@@ -5,7 +5,7 @@ of the main resource leave the status alone.
 """
 
 from app.domain.errors import BadRequest
-from app.domain.objects import metadata
+from app.domain.objects import field_errors, metadata
 from app.domain.objects.custom.versions import Scale
 from app.domain.objects.registry import Kind
 from app.domain.values import json_tree
@@ -23,6 +23,28 @@ _SPEC_FIELDS = {
 """Subresources of pods that write single fields of the spec."""
 
 
+_METADATA = ("annotations", "finalizers", "labels", "ownerReferences")
+_BESIDE_STATUS = {
+    "Deployment": ("annotations", "finalizers", "ownerReferences"),
+    "Pod": ("annotations", "finalizers", "labels"),
+}
+"""Metadata that a write of the status changes too, where it is not all of it."""
+
+_STATUS_ALONE = frozenset(
+    {
+        ("admissionregistration.k8s.io", "ValidatingAdmissionPolicy"),
+        ("apiextensions.k8s.io", "CustomResourceDefinition"),
+        ("apiregistration.k8s.io", "APIService"),
+        ("networking.k8s.io", "ServiceCIDR"),
+        ("resource.k8s.io", "DeviceTaintRule"),
+        ("resource.k8s.io", "ResourceClaim"),
+        ("resource.k8s.io", "ResourcePoolStatusRequest"),
+        ("storage.k8s.io", "VolumeAttachment"),
+    }
+)
+"""Kinds whose status is written without any metadata. Parity: their strategies reset it."""
+
+
 def exists(kind: Kind, subresource: str) -> bool:
     """True for the main resource and for subresources that can be written as an object."""
     return not subresource or subresource in kind.subresources
@@ -36,10 +58,10 @@ def merged(kind: Kind, old: JsonObject, tree: JsonObject, subresource: str) -> J
     if subresource == "status":
         found = dict(old)
         _take(found, "status", tree)
-        if kind.group == "apps":
-            # Deployment controllers write annotations with the status (recorded: 1.36).
+        if kind.custom is None and (kind.group, kind.kind) not in _STATUS_ALONE:
             found["metadata"] = dict(metadata.of(old))
-            _take(found["metadata"], "annotations", metadata.of(tree))
+            for name in _BESIDE_STATUS.get(kind.kind, _METADATA):
+                _take(found["metadata"], name, metadata.of(tree))
         return found
     if subresource == "approval":
         found = dict(old)
@@ -94,8 +116,14 @@ def with_scale(kind: Kind, old: JsonObject, scale: JsonView) -> JsonObject:
         raise BadRequest(f"{kind.kind} has no scale")
     replicas = json_tree.get(scale, "spec", "replicas")
     replicas = 0 if replicas is None else replicas
-    if not isinstance(replicas, int) or isinstance(replicas, bool) or replicas < 0:
+    if not isinstance(replicas, int) or isinstance(replicas, bool):
         raise BadRequest("spec.replicas of a Scale must be a number of at least 0")
+    if replicas < 0:
+        error = field_errors.invalid(
+            "spec.replicas", replicas, "must be greater than or equal to 0"
+        )
+        name = json_tree.text(old, "metadata", "name")
+        raise field_errors.rejection("Scale", "autoscaling", name, [error])
     if replicas > REPLICAS_MAX:
         raise BadRequest(f"spec.replicas of a Scale must be at most {REPLICAS_MAX}")
     found = json_tree.copy(old)

@@ -5,21 +5,25 @@ is refused, and so are lists that hold the same key twice or an item without any
 converter of the API server, whose words these are; it answers 500, redra 400.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from app.domain.errors import BadRequest
-from app.domain.log import ObjectKey
 from app.domain.objects import field_sets
 from app.domain.objects.registry import Kind
 from app.domain.objects.schema import Node, Shape
+from app.domain.objects.schema_corrections import UNKNOWN
+from app.domain.values import go_text, json_tree
 from app.domain.values.json_tree import JsonObject
 
 ERRORS_MAX = 50
 
 
-def check(kind: Kind, key: ObjectKey, version: str, config: JsonObject, node: Node) -> None:
-    """Raise BadRequest naming every field that the schema does not declare."""
+def check(kind: Kind, group: str, version: str, config: JsonObject, node: Node) -> None:
+    """Raise BadRequest naming every field that is not declared or holds no such value.
+
+    Parity: the object is named as the configuration names it.
+    """
     found = []
     for text in _errors(config, node, ""):
         found.append(text)
@@ -28,9 +32,10 @@ def check(kind: Kind, key: ObjectKey, version: str, config: JsonObject, node: No
     if not found:
         return
     told = found[0] if len(found) == 1 else "errors:\n  " + "\n  ".join(found)
+    namespace, name = (json_tree.text(config, "metadata", field) for field in ("namespace", "name"))
     raise BadRequest(
-        f"failed to create typed patch object ({key.namespace}/{key.name}; "
-        f"{key.group}/{version}, Kind={kind.kind}): {told}"
+        f"failed to create typed patch object ({namespace}/{name}; "
+        f"{group}/{version}, Kind={kind.kind}): {told}"
     )
 
 
@@ -48,6 +53,23 @@ def _errors(value: Any, node: Node, path: str) -> Iterator[str]:
             yield from _errors(item, node.items, f"{path}.{name}")
     elif isinstance(value, list) and node.shape is Shape.LIST:
         yield from _list_errors(value, node, path)
+    elif value is not None and node.shape in _EXPECTED and node.definition != UNKNOWN:
+        types, name = _EXPECTED[node.shape]
+        if not isinstance(value, types) or (isinstance(value, bool) and bool not in types):
+            shown = f"&value.valueUnstructured{{Value:{go_text.syntax(value)}}}"
+            yield f"{path}: expected {name}, got {shown}"
+
+
+_EXPECTED: Mapping[Shape, tuple[tuple[type, ...], str]] = {
+    Shape.BOOLEAN: ((bool,), "boolean"),
+    Shape.BYTES: ((str,), "string"),
+    Shape.INTEGER: ((int, float), "numeric (int or float)"),
+    Shape.LIST: ((list,), "list"),
+    Shape.MAP: ((dict,), "map"),
+    Shape.NUMBER: ((int, float), "numeric (int or float)"),
+    Shape.OBJECT: ((dict,), "map"),
+    Shape.STRING: ((str,), "string"),
+}
 
 
 def _list_errors(value: list[Any], node: Node, path: str) -> Iterator[str]:

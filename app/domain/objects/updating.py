@@ -6,13 +6,11 @@ api.md 5 and 8, controllers.md 6.
 
 from typing import Any
 
-from app.domain.errors import BadRequest, Invalid, Rejected, TooLarge
+from app.domain.errors import BadRequest, Rejected
 from app.domain.log import Draft, EventType, ObjectKey, Stamp
-from app.domain.log.chain import canonical_json
 from app.domain.objects import (
     admission,
     claim_rights,
-    conversion,
     creation,
     equality,
     field_errors,
@@ -34,8 +32,6 @@ from app.domain.objects import (
 )
 from app.domain.objects.commands import (
     CreateObject,
-    PatchObject,
-    PatchType,
     UpdateObject,
     WriteOptions,
 )
@@ -47,10 +43,8 @@ from app.domain.objects.reader import ObjectsReader
 from app.domain.objects.registry import RESOURCE, Kind
 from app.domain.objects.rules import Rules
 from app.domain.objects.schema import Node
-from app.domain.values import json_tree, patches, timestamps
+from app.domain.values import json_tree, timestamps
 from app.domain.values.json_tree import JsonObject
-
-APPLY_ERROR = "the server rejected our request due to an error in our request"
 
 _WRITER = ("operation", "manager", "apiVersion", "subresource")
 """What tells one manager of an object from another."""
@@ -68,7 +62,7 @@ def decide_update(
             return _create(reader, command, stamp, rules)
         raise rejections.not_found(admission.as_asked(kind, command.key.group), key.name)
     if command.subresource == subresources.SCALE:
-        tree = subresources.with_scale(kind, old, _clean_scale(kind, command.tree, rules))
+        tree = subresources.with_scale(kind, old, clean_scale(kind, command.tree, rules))
         return replace(
             reader, kind, key, old, tree, stamp, rules, command.options,
             api_version="autoscaling/v1",
@@ -110,65 +104,7 @@ def _create(reader: ObjectsReader, command: UpdateObject, stamp: Stamp, rules: R
     return creation.decide_create(reader, made, stamp, rules)
 
 
-def decide_patch(
-    reader: ObjectsReader, command: PatchObject, stamp: Stamp, rules: Rules
-) -> Decided:
-    """The patched object. Raises NotFound, Conflict, Invalid, BadRequest, TooLarge."""
-    kind = admission.find_kind(reader, command.key, command.version, rules)
-    key = admission.storage_key(kind, command.key)
-    old = reader.get(key)
-    if old is None:
-        raise rejections.not_found(admission.as_asked(kind, command.key.group), key.name)
-    requested = registry.api_version(command.key.group, command.version)
-    if command.subresource == subresources.SCALE:
-        shown = subresources.scale_of(kind, old)
-        scaled = _apply(kind, shown, command, rules)
-        tree = subresources.with_scale(kind, old, _clean_scale(kind, scaled, rules))
-        return replace(
-            reader, kind, key, old, tree, stamp, rules, command.options,
-            api_version="autoscaling/v1",
-        )  # fmt: skip
-    shown = conversion.convert(old, kind, kind.storage_api_version, requested)
-    patched = _apply(kind, shown, command, rules)
-    if command.subresource == "status":
-        patched = admission.of_status(kind, requested, patched, old)
-    tree, warnings = _admit_patched(kind, command, patched, stamp, rules)
-    check_identity(kind, key, tree)
-    return replace(
-        reader, kind, key, old, tree, stamp, rules, command.options,
-        subresource=command.subresource, warnings=warnings, api_version=requested,
-    )  # fmt: skip
-
-
-def _admit_patched(
-    kind: Kind, command: PatchObject, patched: JsonObject, stamp: Stamp, rules: Rules
-) -> tuple[JsonObject, tuple[str, ...]]:
-    """Admission of what a patch has made.
-
-    Parity: what cannot be read is Invalid in the field `patch`, and its value is the patched object
-    (of a strategic merge patch: the patch). Custom objects are read in another way.
-    """
-    try:
-        return admission.admit(
-            kind,
-            command.key.group,
-            command.version,
-            patched,
-            options=command.options,
-            rules=rules,
-            now=stamp.time,
-        )
-    except BadRequest as problem:
-        if kind.custom is not None or not problem.undecodable:
-            raise
-        value = command.body if isinstance(command.body, dict) else patched
-        is_strategic = command.type is PatchType.STRATEGIC
-        shown = canonical_json(value if is_strategic else patched).decode()
-        error = field_errors.invalid("patch", shown, problem.undecodable)
-        raise field_errors.rejection("", "", "", [error]) from problem
-
-
-def _clean_scale(kind: Kind, scale: JsonObject, rules: Rules) -> JsonObject:
+def clean_scale(kind: Kind, scale: JsonObject, rules: Rules) -> JsonObject:
     """The Scale with the types that its schema declares. Raises BadRequest for others."""
     node = rules.schemas.find("autoscaling", "v1", "Scale")
     assert node is not None, "every release publishes Scale"
@@ -210,7 +146,8 @@ def replace(
         managed_fields.put(new["metadata"], managers)
     elif rules.tracks_managers:
         writer = managed_fields.updater(options, stamp, api_version, subresource)
-        managed_fields.track(new["metadata"], new, old, node, writer, has_status=kind.has_status)
+        owned = admission.as_owned(kind, new)
+        managed_fields.track(new["metadata"], owned, old, node, writer, has_status=kind.has_status)
     _prepare(reader, kind, new, old, stamp, subresource, rules)
     _keep_times(kind, new, old, node)
     if kind.has_generation and subresource != "status":
@@ -288,43 +225,6 @@ def _errors(
         found = kind.custom.versions.get(version, kind.custom.versions[kind.storage_version])
         errors += checking.check(found.schema, new, old)
     return errors
-
-
-def _apply(kind: Kind, shown: JsonObject, command: PatchObject, rules: Rules) -> JsonObject:
-    body = command.body
-    try:
-        match command.type:
-            case PatchType.JSON:
-                return _apply_operations(shown, body, rules)
-            case PatchType.MERGE:
-                if not isinstance(body, dict):
-                    raise BadRequest("a merge patch must be an object")
-                merged: JsonObject = patches.apply_merge(shown, body)
-                return merged
-            case PatchType.STRATEGIC:
-                if not isinstance(body, dict):
-                    raise BadRequest("a strategic merge patch must be an object")
-                node = rules.schemas.node(kind, command.key.group, command.version)
-                return patches.apply_strategic(shown, body, node)
-            case PatchType.APPLY:
-                raise AssertionError("apply is decided elsewhere")
-    except patches.PatchError as problem:
-        if command.type is PatchType.JSON:
-            raise Invalid(APPLY_ERROR, is_generic=True) from problem
-        raise BadRequest(f"the patch cannot be applied: {problem}") from problem
-
-
-def _apply_operations(
-    shown: JsonObject, body: JsonObject | list[JsonObject], rules: Rules
-) -> JsonObject:
-    if not isinstance(body, list):
-        raise BadRequest("a JSON patch must be a list of operations")
-    if len(body) > rules.patch_operations_max:
-        raise TooLarge(
-            f"The allowed maximum operations in a JSON patch is {rules.patch_operations_max}, "
-            f"got {len(body)}"
-        )
-    return patches.apply_operations(shown, body)
 
 
 def check_identity(kind: Kind, key: ObjectKey, tree: JsonObject) -> None:

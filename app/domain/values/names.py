@@ -76,7 +76,7 @@ LABEL_VALUE_MESSAGE = (
 @lru_cache(maxsize=65_536)
 def label(text: str) -> tuple[str, ...]:
     """DNS-1123 label: at most 63 of `[a-z0-9-]`, a letter or digit at both ends."""
-    problems = [] if len(text) <= LABEL_MAX else [_too_long(LABEL_MAX)]
+    problems = [] if len(text) <= LABEL_MAX else [_too_many_bytes(LABEL_MAX)]
     if not _is_label(text):
         problems.append(LABEL_MESSAGE)
     return tuple(problems)
@@ -94,7 +94,7 @@ def label_1035(text: str) -> tuple[str, ...]:
 @lru_cache(maxsize=65_536)
 def subdomain(text: str) -> tuple[str, ...]:
     """DNS-1123 subdomain: labels joined by dots, at most 253 characters."""
-    problems = [] if len(text) <= SUBDOMAIN_MAX else [_too_long(SUBDOMAIN_MAX)]
+    problems = [] if len(text) <= SUBDOMAIN_MAX else [_too_many_bytes(SUBDOMAIN_MAX)]
     if not _is_subdomain(text):
         problems.append(SUBDOMAIN_MESSAGE)
     return tuple(problems)
@@ -125,7 +125,7 @@ def label_name(text: str) -> tuple[str, ...]:
     if not name:
         problems.append("name part must be non-empty")
     elif len(name) > LABEL_MAX:
-        problems.append(f"name part {_too_long(LABEL_MAX)}")
+        problems.append(f"name part {_too_many_bytes(LABEL_MAX)}")
     if not _is_qualified(name):
         problems.append(f"name part {QUALIFIED_MESSAGE}")
     return tuple(problems)
@@ -134,7 +134,7 @@ def label_name(text: str) -> tuple[str, ...]:
 @lru_cache(maxsize=65_536)
 def label_value(text: str) -> tuple[str, ...]:
     """Empty, or at most 63 letters, digits, `-`, `_` or `.` with a letter or digit at both ends."""
-    problems = [] if len(text) <= LABEL_MAX else [_too_long(LABEL_MAX)]
+    problems = [] if len(text) <= LABEL_MAX else [_too_many_bytes(LABEL_MAX)]
     if text and not _is_qualified(text):
         problems.append(LABEL_VALUE_MESSAGE)
     return tuple(problems)
@@ -145,7 +145,7 @@ def port_name(text: str) -> tuple[str, ...]:
     """The name of a port: 1 to 15 of `[a-z0-9-]` with a letter, hyphens only single and inside."""
     problems = [] if len(text) <= PORT_NAME_MAX else [_too_long(PORT_NAME_MAX)]
     if not _is_of_ports(text):
-        problems.append("must contain only alphanumeric characters (a-z, 0-9), and hyphens (-)")
+        problems.append("must contain only alpha-numeric characters (a-z, 0-9), and hyphens (-)")
     if not any("a" <= char <= "z" for char in text):
         problems.append("must contain at least one letter (a-z)")
     if "--" in text:
@@ -220,3 +220,8 @@ _PRIME = 2**61 - 1
 
 def _too_long(limit: int) -> str:
     return f"must be no more than {limit} characters"
+
+
+def _too_many_bytes(limit: int) -> str:
+    """The same for the formats of DNS and of labels, which upstream checks elsewhere."""
+    return f"must be no more than {limit} bytes"

@@ -9,6 +9,7 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
+from app.domain.values import go_text
 from app.domain.values.json_tree import JsonObject, JsonView
 
 OPERATIONS_MAX = 10_000
@@ -303,13 +304,25 @@ def _merge_field(found: JsonObject, key: str, value: Any, schema: StrategySchema
     old = found.get(key)
     strategies = schema.strategies if schema is not None else frozenset()
     if isinstance(value, dict):
-        if "replace" in strategies or not isinstance(old, dict):
+        if not isinstance(old, dict):
+            # Parity: what was not there is taken as it comes, whatever its directives say.
+            old, value = {}, _undirected(value)
+        elif "replace" in strategies:
             old = {}
         found[key] = _merge_object(old, value, schema)
     elif isinstance(value, list) and "merge" in strategies and schema is not None:
         found[key] = _merge_list(old if isinstance(old, list) else [], value, schema)
     else:
         found[key] = _without_directives(value)
+
+
+def _undirected(value: Mapping[str, Any]) -> JsonObject:
+    """An object of a patch without its directive of how to be merged, and so all below it."""
+    return {
+        key: _undirected(part) if isinstance(part, Mapping) else part
+        for key, part in value.items()
+        if key != _DIRECTIVE
+    }
 
 
 def _merge_list(old: list[Any], patch: list[Any], schema: StrategySchema) -> list[Any]:
@@ -326,7 +339,9 @@ def _merge_list(old: list[Any], patch: list[Any], schema: StrategySchema) -> lis
         if directive == "replace":
             kept = []
         elif merge_key not in item:
-            raise PatchError(f"an item does not contain the declared merge key: {merge_key}")
+            raise PatchError(
+                f"map: {go_text.plain(item)} does not contain declared merge key: {merge_key}"
+            )
         elif directive == "delete":
             kept = [each for each in kept if not _matches(each, merge_key, item[merge_key])]
         elif directive in (None, "merge"):

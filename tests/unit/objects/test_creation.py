@@ -48,13 +48,25 @@ def test_what_only_the_server_may_set_is_dropped() -> None:
         "creationTimestamp": "2000-01-01T00:00:00Z",
         "deletionTimestamp": "2000-01-01T00:00:00Z",
         "deletionGracePeriodSeconds": 5,
-        "generation": 7,
         "selfLink": "/x",
         "managedFields": [{"manager": "m"}],
     }
     metadata = cluster().create(written)["metadata"]
     assert set(metadata) == {"name", "namespace", "creationTimestamp", "uid", "resourceVersion"}
     assert metadata["uid"] != "mine"
+
+
+def test_generation_is_the_servers_where_it_counts_one() -> None:
+    written = claim()
+    written["metadata"]["generation"] = 7
+    assert cluster().create(written)["metadata"]["generation"] == 7
+    device_class = {
+        "apiVersion": "resource.k8s.io/v1",
+        "kind": "DeviceClass",
+        "metadata": {"name": "c", "generation": 7},
+        "spec": {},
+    }
+    assert cluster().create(device_class)["metadata"]["generation"] == 1
 
 
 def test_the_tree_of_a_command_is_not_changed() -> None:

@@ -57,11 +57,11 @@ def test_pointers_keep_their_zero() -> None:
 
 
 def test_structs_without_pointer_are_always_shown() -> None:
-    assert clean("resourceclaims", {})["spec"] == {"devices": {}}
+    assert clean("resourceclaims", {})["spec"] == {"devices": {"requests": None}}
     assert clean("resourceclaims", {})["status"] == {}
     assert clean("resourceclaimtemplates", {"spec": {}})["spec"] == {
         "metadata": {},
-        "spec": {"devices": {}},
+        "spec": {"devices": {"requests": None}},
     }
     condition = {"type": "Ready", "status": "True"}
     cleaned = clean("pods", {"status": {"conditions": [condition]}}, "")

@@ -509,7 +509,7 @@ def test_scale_reads_and_writes_the_replicas() -> None:
     assert after["spec"]["replicas"] == 3
     assert after["metadata"]["generation"] == 2
     assert after["spec"]["template"]["spec"]["restartPolicy"] == "Always"
-    with pytest.raises(BadRequest):
+    with pytest.raises(Invalid, match="must be greater than or equal to 0"):
         made.patch(place, {"spec": {"replicas": -1}}, subresource="scale")
 
 

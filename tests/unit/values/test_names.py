@@ -47,7 +47,7 @@ def test_names_follow_their_format(check: object, text: str, *, fine: bool) -> N
 
 
 def test_every_broken_rule_has_its_message() -> None:
-    assert names.label("A" * 64) == ("must be no more than 63 characters", names.LABEL_MESSAGE)
+    assert names.label("A" * 64) == ("must be no more than 63 bytes", names.LABEL_MESSAGE)
     assert names.label_name("a/") == (
         "name part must be non-empty",
         f"name part {names.QUALIFIED_MESSAGE}",

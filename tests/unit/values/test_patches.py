@@ -204,7 +204,14 @@ def test_strategic_merge_patch(tree: Any, patch: Any, expected: Any) -> None:
 )
 def test_a_strategic_patch_with_a_bad_directive_is_refused(patch: Any) -> None:
     with pytest.raises(PatchError):
-        patches.apply_strategic({"containers": named("a"), "strategy": {}}, patch, SCHEMA)
+        patches.apply_strategic(
+            {"containers": named("a"), "strategy": {}, "labels": {}}, patch, SCHEMA
+        )
+
+
+def test_directives_of_what_is_not_there_are_left_out() -> None:
+    patch = {"labels": {"$patch": "explode", "a": "b", "c": {"$patch": "delete"}}}
+    assert patches.apply_strategic({}, patch, SCHEMA) == {"labels": {"a": "b", "c": {}}}
 
 
 def test_copies_that_double_the_object_are_refused() -> None:

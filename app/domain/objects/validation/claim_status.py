@@ -77,7 +77,7 @@ def _result(item: Any, path: str, known: frozenset[str]) -> list[FieldError]:
     errors = shared.request_reference(tree.get("request"), f"{path}.request", known)
     errors += shared.driver_name(tree.get("driver"), f"{path}.driver")
     errors += shared.pool_name(tree.get("pool"), f"{path}.pool")
-    errors += shared.required_name(tree.get("device"), f"{path}.device", names.label)
+    errors += shared.formatted(tree.get("device"), f"{path}.device", names.label)
     if tree.get("shareID") is not None:
         errors += shared.formatted(tree["shareID"], f"{path}.shareID", shared.uid)
     return errors
@@ -125,7 +125,7 @@ def _consumers(status: JsonView, stored: JsonView, *, terminating: bool) -> list
                     errors.append(required(f"{place}.{name}"))
             uid = json_tree.text(consumer, "uid")
             if uid in seen:
-                errors.append(duplicate(f"{place}.uid", uid))
+                errors.append(duplicate(place, uid))
             seen.add(uid)
     if not consumers:
         return errors
@@ -163,9 +163,7 @@ def _devices(status: JsonView, stored: JsonView) -> list[FieldError]:
     for index, device in enumerate(json_tree.objects(status, "devices")):
         path = f"status.devices[{index}]"
         found = _device_id(device)
-        names = {"driver": found[0], "pool": found[1], "device": found[2]}
-        if found[3]:
-            names["shareID"] = found[3]
+        names = dict(zip(("Driver", "Pool", "Device", "ShareID"), found, strict=True))
         if found in seen:
             errors.append(duplicate(path, names))
         seen.add(found)

@@ -32,6 +32,22 @@ ONE_OF_TEXT = "exactly one of `exactly` or `firstAvailable` is required"
 MODES = ("All", "ExactCount")
 
 
+_NOT_IN_TEMPLATES = (
+    "name",
+    "generateName",
+    "namespace",
+    "selfLink",
+    "uid",
+    "resourceVersion",
+    "generation",
+    "creationTimestamp",
+    "deletionTimestamp",
+    "deletionGracePeriodSeconds",
+    "ownerReferences",
+    "finalizers",
+    "managedFields",
+)
+
 FLAWLESS_MAX = 1_024
 """How many specs without errors are remembered: claims from one template have one spec."""
 
@@ -218,13 +234,10 @@ def _admin_access(spec: JsonView, context: Context) -> list[FieldError]:
 
 
 def _template_metadata(metadata: JsonView) -> list[FieldError]:
-    errors = shared.labels(metadata.get("labels"), "spec.metadata.labels")
-    for name in sorted(set(metadata) - {"labels", "annotations", "creationTimestamp"}):
-        if metadata[name]:
-            errors.append(
-                forbidden(
-                    f"spec.metadata.{name}",
-                    "only labels and annotations are allowed in the metadata of a template",
-                )
-            )
-    return errors
+    errors = shared.annotations(metadata.get("annotations"), "spec.metadata.annotations")
+    errors += shared.labels(metadata.get("labels"), "spec.metadata.labels")
+    return errors + [
+        forbidden(f"spec.metadata.{name}", "cannot be set")
+        for name in _NOT_IN_TEMPLATES
+        if metadata.get(name)
+    ]

@@ -54,10 +54,10 @@ def _condition(item: Any, path: str) -> list[FieldError]:
         detail = "must be greater than or equal to zero"
         errors.append(invalid(f"{path}.observedGeneration", generation, detail))
     if not tree.get("lastTransitionTime"):
-        errors.append(required(f"{path}.lastTransitionTime", "must be set"))
+        errors.append(required(f"{path}.lastTransitionTime"))
     reason = json_tree.text(tree, "reason")
     if not reason:
-        errors.append(required(f"{path}.reason", "must be set"))
+        errors.append(required(f"{path}.reason"))
     elif not _is_reason(reason):
         errors.append(invalid(f"{path}.reason", reason, REASON_TEXT))
     if len(reason.encode()) > REASON_BYTES_MAX:

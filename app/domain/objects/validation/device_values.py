@@ -14,6 +14,7 @@ from app.domain.objects.field_errors import (
     too_many,
 )
 from app.domain.objects.validation.context import Context
+from app.domain.objects.validation.go_form import attribute_in_go
 from app.domain.values import quantity, semver
 from app.domain.values.json_tree import JsonView
 from app.domain.values.quantity import Quantity, QuantityError
@@ -36,11 +37,8 @@ def attribute(value: Any, path: str) -> list[FieldError]:
     tree = value if isinstance(value, dict) else {}
     found = [name for name in (*SCALARS, *LISTS) if tree.get(name) is not None]
     if len(found) != 1:
-        return (
-            [invalid(path, value, "exactly one value must be specified")]
-            if found
-            else [required(path, "exactly one value must be specified")]
-        )
+        told = attribute_in_go(tree) if found else ""
+        return [invalid(path, told, "exactly one value must be specified")]
     name = found[0]
     place = f"{path}.{name}"
     if name in SCALARS:
@@ -110,7 +108,7 @@ def capacity(value: Any, path: str, *, shared_device: bool, context: Context) ->
 def _policy(policy: JsonView, total: Quantity, path: str, context: Context) -> list[FieldError]:
     values, bounds = policy.get("validValues"), policy.get("validRange")
     if values is not None and bounds is not None:
-        return [invalid(path, policy, RANGE_TEXT)]
+        return [forbidden(path, RANGE_TEXT)]
     chosen = policy.get("default")
     default = None if chosen is None else quantity.from_json(chosen)
     if values is not None:
@@ -145,7 +143,7 @@ def _valid_values(
         seen.add(whole)
     if default is not None and not any(quantity.compare(default, item) == 0 for item in options):
         detail = "default value is not valid according to the requestPolicy"
-        errors.append(invalid(f"{path}.default", str(default), detail))
+        errors.append(invalid(place, str(default), detail))
     return errors
 
 
@@ -172,14 +170,14 @@ def _valid_range(
     if more(low, total):
         wrong(f"{place}.min", low, f"min is larger than capacity value: {total}")
     if default is not None and more(low, default):
-        wrong(f"{path}.default", default, f"default is less than min: {low}")
+        wrong(f"{place}.min", default, f"default is less than min: {low}")
     if high is not None:
         if more(low, high):
-            wrong(f"{place}.min", low, f"min is larger than max: {high}")
+            wrong(f"{place}.max", low, f"min is larger than max: {high}")
         if more(high, total):
             wrong(f"{place}.max", high, f"max is larger than capacity value: {total}")
         if default is not None and more(default, high):
-            wrong(f"{path}.default", default, f"default is more than max: {high}")
+            wrong(f"{place}.max", default, f"default is more than max: {high}")
     if step is not None:
         errors += _step(step, low, high, default, total, path, context)
     return errors
@@ -208,14 +206,15 @@ def _step(
                 errors.append(invalid(name, str(value), detail))
         if errors:
             return errors
-    if quantity.compare(quantity.add(low, step), total) > 0:
-        detail = f"one step {step} is larger than capacity value: {total}"
+    first = quantity.add(low, step)
+    if quantity.compare(first, total) > 0:
+        detail = f"one step {first} is larger than capacity value: {total}"
         errors.append(invalid(f"{place}.step", str(step), detail))
     unit = quantity.round_up(step)
-    for name, value in ((f"{path}.default", default), (f"{place}.max", high)):
+    for value in (default, high):
         if value is None or unit == 0:
             continue
         if (quantity.round_up(value) - quantity.round_up(low)) % unit:
             detail = f"value is not a multiple of a given step ({step}) from ({low})"
-            errors.append(invalid(name, str(value), detail))
+            errors.append(invalid(f"{place}.step", str(value), detail))
     return errors

@@ -99,7 +99,14 @@ def _node_selector(selector: Any) -> Any:
     return {"NodeSelectorTerms": terms}
 
 
-def node_selector_terms_in_go(terms: list[JsonObject]) -> Any:
+def attribute_in_go(value: JsonView) -> JsonObject:
+    """A DeviceAttribute in the server's spelling."""
+    names = ("int", "bool", "string", "version")
+    scalars = {f"{_go_name(name)}Value": value.get(name) for name in names}
+    return scalars | {f"{_go_name(name)}Values": value.get(f"{name}s") for name in names}
+
+
+def node_selector_terms_in_go(terms: Any) -> Any:
     """The terms of a NodeSelector in the server's spelling."""
     return _node_selector({"nodeSelectorTerms": terms})["NodeSelectorTerms"]
 

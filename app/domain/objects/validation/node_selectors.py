@@ -16,14 +16,14 @@ def node_selector(selector: Any, path: str, *, one_term: bool = False) -> list[F
     tree = selector if isinstance(selector, dict) else {}
     terms = json_tree.objects(tree, "nodeSelectorTerms")
     place = f"{path}.nodeSelectorTerms"
-    if one_term and len(terms) != 1:
-        told = node_selector_terms_in_go(terms)
-        return [invalid(place, told, "must have exactly one node selector term")]
-    if not terms:
-        return [required(place, "must have at least one node selector term")]
     errors: list[FieldError] = []
+    if not terms:
+        errors.append(required(place, "must have at least one node selector term"))
     for index, part in enumerate(terms):
         errors += term(part, f"{place}[{index}]")
+    if one_term and len(terms) != 1:
+        told = node_selector_terms_in_go(tree.get("nodeSelectorTerms"))
+        errors.append(invalid(place, told, "must have exactly one node selector term"))
     return errors
 
 

@@ -1,5 +1,6 @@
 """Rules that several kinds share: names, lists, selectors, taints, tolerations, configuration."""
 
+import re
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
@@ -24,11 +25,32 @@ SELECTORS_MAX = 32
 EXPRESSION_BYTES_MAX = 10_240
 OPAQUE_BYTES_MAX = 10_240
 REQUEST_NAMES_MAX = 32
+ANNOTATIONS_BYTES_MAX = 262_144
 
 DRIVER_MAX = 63
 POOL_MAX = 253
 DOMAIN_MAX = 63
 IDENTIFIER_MAX = 32
+
+EMPTY_EXPRESSION_TEXT = (
+    "compilation failed: ERROR: <input>:1:0: Syntax error: mismatched input '<EOF>' expecting "
+    "{'[', '{', '(', '.', '-', '!', 'true', 'false', 'null', NUM_FLOAT, NUM_INT, NUM_UINT, STRING, "
+    "BYTES, IDENTIFIER}"
+)
+"""What the parser of the API server says of an empty expression. Recorded with 1.36."""
+
+UID_FORM_TEXT = (
+    "uid must be in RFC 4122 normalized form, `xxxxxxxx-xxxx-xxxx-xxxx-xxxxxxxxxxxx` with "
+    "lowercase hexadecimal characters"
+)
+_UID = "[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{12}"
+_UID_FORMS = {
+    32: re.compile("[0-9a-fA-F]{32}").fullmatch,
+    36: re.compile(_UID).fullmatch,
+    38: re.compile(f".{_UID}.").fullmatch,
+    45: re.compile(f"(?i:urn:uuid:){_UID}").fullmatch,
+}
+"""What a UUID may look like besides its canonical form, by length. Parity: the reader upstream."""
 
 TAINT_EFFECTS = ("NoExecute", "NoSchedule", "None")
 
@@ -163,14 +185,13 @@ def bounded_map(
     check_key: Callable[[str, str], list[FieldError]],
     check: Check,
 ) -> list[FieldError]:
-    """Check a map; errors about a key stand at the map with the key in brackets."""
+    """Check a map; errors about a key stand at the map, those about a value at the key."""
     if len(items) > items_max:
         return [too_many(path, len(items), items_max)]
     errors: list[FieldError] = []
     for name in sorted(items):
-        place = f"{path}[{shortened(name)}]"
-        errors += check_key(name, place)
-        errors += check(items[name], place)
+        errors += check_key(name, path)
+        errors += check(items[name], f"{path}[{shortened(name)}]")
     return errors
 
 
@@ -231,7 +252,7 @@ def expression(text: str, path: str, context: Context) -> list[FieldError]:
     """One CEL expression: length, compilation, estimated cost."""
     place = f"{path}.cel.expression"
     if not text:
-        return [required(place)]
+        return [invalid(place, text, EMPTY_EXPRESSION_TEXT)]
     if len(text.encode()) > EXPRESSION_BYTES_MAX:
         return [too_long(place, EXPRESSION_BYTES_MAX)]
     problem = context.check_expression(text)
@@ -274,7 +295,7 @@ def raw_object(value: Any, path: str, *, unchanged: bool = False) -> list[FieldE
 def taint(item: Any, path: str, *, accepted_effect: str = "") -> list[FieldError]:
     """A DeviceTaint. `accepted_effect` is an unknown one that is stored already."""
     tree = item if isinstance(item, dict) else {}
-    errors = required_name(json_tree.text(tree, "key"), f"{path}.key", names.label_name)
+    errors = formatted(json_tree.text(tree, "key"), f"{path}.key", names.label_name)
     value = json_tree.text(tree, "value")
     if value:
         errors += formatted(value, f"{path}.value", names.label_value)
@@ -330,6 +351,25 @@ def labels(items: Any, path: str) -> list[FieldError]:
     return errors
 
 
+def annotations(items: Any, path: str) -> list[FieldError]:
+    """Annotations at any place: their keys, whatever their case, and their size."""
+    if not isinstance(items, dict):
+        return []
+    errors = [
+        invalid(path, key, detail) for key in items for detail in names.label_name(key.lower())
+    ]
+    size = sum(len(key.encode()) + len(str(value).encode()) for key, value in items.items())
+    return (
+        [*errors, too_long(path, ANNOTATIONS_BYTES_MAX)] if size > ANNOTATIONS_BYTES_MAX else errors
+    )
+
+
 def uid(text: str) -> list[str]:
-    """A share id."""
-    return [] if names.is_uid(text) else ["must be a lowercase UUID in RFC 4122 format"]
+    """A share id: a UUID in its canonical form."""
+    if names.is_uid(text):
+        return []
+    if len(text) not in _UID_FORMS:
+        return [f"error validating uid: invalid UUID length: {len(text)}"]
+    if not _UID_FORMS[len(text)](text):
+        return ["error validating uid: invalid UUID format"]
+    return [UID_FORM_TEXT]

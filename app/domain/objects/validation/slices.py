@@ -63,14 +63,13 @@ def _spec(spec: JsonView, stored: JsonView | None, context: Context) -> list[Fie
     devices, sets = spec.get("devices"), spec.get("sharedCounters")
     if devices is not None and sets is not None:
         detail = "only one of `sharedCounters` or `devices` is allowed"
-        errors.append(invalid("spec", None, detail))
+        errors.append(invalid("spec", "", detail))
     errors += shared.bounded(
         sets,
         "spec.sharedCounters",
         SETS_MAX,
         _counter_set,
         key=lambda item: json_tree.text(item, "name"),
-        key_path=".name",
     )
     listed = devices if isinstance(devices, list) else []
     if len(listed) > _devices_max(listed):
@@ -171,7 +170,7 @@ def _devices(
         tree = device if isinstance(device, dict) else {}
         name = json_tree.text(tree, "name")
         if name in seen:
-            errors.append(duplicate(f"{path}.name", name))
+            errors.append(duplicate(path, name))
         seen.add(name)
         per_device = json_tree.flag(spec, "perDeviceNodeSelection")
         errors += _device(tree, before.get(name, {}), path, per_device, context)
@@ -192,7 +191,6 @@ def _device(
         CONSUMPTIONS_MAX,
         _consumption,
         key=lambda item: json_tree.text(item, "counterSet"),
-        key_path=".counterSet",
     )
     errors += _device_node_selection(tree, path, per_device)
     errors += node_resources.check(tree, path)
@@ -215,14 +213,14 @@ def _attributes_and_capacity(
         errors.append(invalid(f"{path}.attributes", values, detail))
     for name in sorted(attributes):
         place = f"{path}.attributes[{shared.shortened(name)}]"
-        errors += shared.qualified_name(name, place)
+        errors += shared.qualified_name(name, f"{path}.attributes")
         errors += device_values.attribute(attributes[name], place)
     if capacity and capacity == old.get("capacity"):
         return errors
     many = json_tree.flag(tree, "allowMultipleAllocations")
     for name in sorted(capacity):
         place = f"{path}.capacity[{shared.shortened(name)}]"
-        errors += shared.qualified_name(name, place)
+        errors += shared.qualified_name(name, f"{path}.capacity")
         errors += device_values.capacity(capacity[name], place, shared_device=many, context=context)
     return errors
 
@@ -266,15 +264,16 @@ def _binding_conditions(tree: JsonView, path: str) -> list[FieldError]:
             lambda item, at: shared.formatted(item, at, names.label_name),
             key=lambda item: item,
         )
-    if set(good) & set(bad):
-        detail = "bindingFailureConditions must not overlap with bindingConditions"
-        errors.append(invalid(f"{path}.bindingFailureConditions", bad, detail))
+    for index, name in enumerate(bad):
+        if name in good:
+            detail = "bindingFailureConditions must not overlap with bindingConditions"
+            errors.append(invalid(f"{path}.bindingFailureConditions[{index}]", name, detail))
     if bad and not good:
         detail = "bindingConditions are required to use bindingFailureConditions"
-        errors.append(invalid(f"{path}.bindingConditions", good, detail))
+        errors.append(invalid(f"{path}.bindingConditions", None, detail))
     if good and not bad:
         detail = "bindingFailureConditions are required to use bindingConditions"
-        errors.append(invalid(f"{path}.bindingFailureConditions", bad, detail))
+        errors.append(invalid(f"{path}.bindingFailureConditions", None, detail))
     return errors
 
 

@@ -1,6 +1,6 @@
 """DeviceTaintRule. Parity: objects.md 8."""
 
-from app.domain.objects.field_errors import FieldError, required
+from app.domain.objects.field_errors import FieldError
 from app.domain.objects.validation import conditions, shared
 from app.domain.objects.validation.context import Context
 from app.domain.values import json_tree, names
@@ -30,6 +30,4 @@ def _spec(tree: JsonView, accepted_effect: str) -> list[FieldError]:
     if selector.get("device") is not None:
         errors += shared.required_name(selector["device"], f"{path}.device", names.label)
     taint = json_tree.get(tree, "spec", "taint")
-    if taint is None:
-        return [*errors, required("spec.taint")]
     return errors + shared.taint(taint, "spec.taint", accepted_effect=accepted_effect)

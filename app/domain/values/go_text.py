@@ -1,0 +1,69 @@
+"""Values as Go prints them into messages: `%v`, `%#v`, quoted text, and reflected kinds."""
+
+from collections.abc import Mapping
+from typing import Any
+
+_ESCAPES = {
+    '"': '\\"',
+    "\\": "\\\\",
+    "\n": "\\n",
+    "\t": "\\t",
+    "\r": "\\r",
+}
+
+
+def quoted(text: str) -> str:
+    """`%q` of a text."""
+    return '"' + "".join(_ESCAPES.get(char, char) for char in text) + '"'
+
+
+def plain(value: Any) -> str:
+    """`%v`: `map[a:1 b:map[c:x]]`, `[1 2]`, `<nil>`."""
+    match value:
+        case None:
+            return "<nil>"
+        case bool():
+            return "true" if value else "false"
+        case Mapping():
+            return f"map[{' '.join(f'{key}:{plain(value[key])}' for key in sorted(value))}]"
+        case list():
+            return f"[{' '.join(plain(item) for item in value)}]"
+        case _:
+            return str(value)
+
+
+def syntax(value: Any) -> str:
+    """`%#v` of a decoded JSON value: `map[string]interface {}{"a":1}`."""
+    match value:
+        case None:
+            return "interface {}(nil)"
+        case bool():
+            return "true" if value else "false"
+        case str():
+            return quoted(value)
+        case Mapping():
+            items = ", ".join(f"{quoted(key)}:{syntax(value[key])}" for key in sorted(value))
+            return f"map[string]interface {{}}{{{items}}}"
+        case list():
+            return f"[]interface {{}}{{{', '.join(syntax(item) for item in value)}}}"
+        case _:
+            return str(value)
+
+
+def kind_of(value: Any) -> str:
+    """The reflected kind of a decoded JSON value."""
+    match value:
+        case bool():
+            return "bool"
+        case str():
+            return "string"
+        case int():
+            return "int64"
+        case float():
+            return "float64"
+        case Mapping():
+            return "map"
+        case list():
+            return "slice"
+        case _:
+            return "invalid"
