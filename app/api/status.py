@@ -7,7 +7,7 @@ import logging
 
 import msgspec
 
-from app.api.messages import Answer, Header
+from app.api.messages import Answer, Header, warning
 from app.domain.errors import (
     Expired,
     HistoryBroken,
@@ -89,6 +89,8 @@ def answer(problem: RedraError) -> Answer:
     headers: tuple[Header, ...] = ()
     if retry:
         headers = ((b"retry-after", b"%d" % retry),)
+    if isinstance(problem, Rejected):
+        headers += tuple(warning(text) for text in problem.warnings)
     return Answer(_encode(tree), status=tree["code"], headers=headers)
 
 
@@ -116,7 +118,8 @@ def _details(problem: Rejected) -> JsonObject:
         details["uid"] = problem.uid
     if problem.causes:
         details["causes"] = [
-            {"reason": cause.reason, "message": cause.message}
+            ({"reason": cause.reason} if cause.reason else {})
+            | {"message": cause.message}
             | ({"field": cause.field} if cause.field else {})
             for cause in problem.causes
         ]

@@ -12,9 +12,10 @@ from app.api.limits import ApiLimits
 from app.api.messages import TEXT, Answer
 from app.api.representations import Representations, encode, respond
 from app.api.service_tokens import ServiceTokens
-from app.api.writes import Writes
+from app.api.writes import Writes, with_warnings
 from app.domain.controllers import conditions, registry
 from app.domain.errors import BadRequest, Conflict, TooManyRequests
+from app.domain.log import Stamp
 from app.domain.objects import eviction, field_errors, rejections, subresources
 from app.domain.objects.commands import (
     BindPod,
@@ -24,6 +25,7 @@ from app.domain.objects.commands import (
     UpdateObject,
     WriteOptions,
 )
+from app.domain.objects.review import asking
 from app.domain.values import json_tree, timestamps
 from app.domain.values.json_tree import JsonObject
 
@@ -42,6 +44,10 @@ _EVICTED: JsonObject = {
     "message": "Eviction API: evicting",
 }
 """The condition of a pod that somebody evicts."""
+
+
+_STEP = WriteOptions(skips_review=True)
+"""Of the steps of an eviction, which is put before policies as a whole."""
 
 
 class Subresources:
@@ -111,7 +117,7 @@ class Subresources:
         if not node:
             error = field_errors.required("target.name")
             raise field_errors.rejection("Binding", "", call.path.name, [error])
-        await call.timeline.runtime.submit(
+        outcome = await call.timeline.runtime.submit(
             BindPod(
                 key=call.key,
                 node=node,
@@ -123,7 +129,7 @@ class Subresources:
             actor=call.actor,
             verb="create",
         )
-        return Answer(encode(_CREATED), status=201)
+        return with_warnings(Answer(encode(_CREATED), status=201), outcome.warnings)
 
     async def _evict(self, call: Call) -> Answer:
         """POST of an Eviction: a delete that asks the disruption budgets first."""
@@ -136,11 +142,12 @@ class Subresources:
         body.pop("kind", None)
         options, dry_run = parameters.delete_options(call.request, body)
         dry_run = dry_run or bool(call.request.query.get("dryRun"))
+        warnings = _reviewed(call, tree, dry_run=dry_run)
         # One at a time: the next check must see what the last one took from the budget.
         async with self._evicting:
             for _ in range(eviction.CONFLICTS_MAX):
                 if await self._try_evict(call, options, dry_run=dry_run):
-                    return Answer(encode(_CREATED), status=201)
+                    return with_warnings(Answer(encode(_CREATED), status=201), warnings)
                 await anyio.lowlevel.checkpoint()
         raise TooManyRequests("the pod or its disruption budget changes all the time")
 
@@ -157,7 +164,9 @@ class Subresources:
         if permission.write is not None and not dry_run:
             try:
                 await call.timeline.runtime.submit(
-                    permission.write, actor=registry.API_SERVER, verb="update"
+                    replace(permission.write, options=_STEP),
+                    actor=registry.API_SERVER,
+                    verb="update",
                 )
             except Conflict:
                 return False
@@ -187,7 +196,7 @@ class Subresources:
                 propagation=options.propagation,
                 uid=options.uid,
                 resource_version=options.resource_version,
-                options=WriteOptions(dry_run=dry_run),
+                options=WriteOptions(dry_run=dry_run, skips_review=True),
             ),
             actor=call.actor,
             verb="create",
@@ -217,6 +226,7 @@ class Subresources:
                 type=PatchType.STRATEGIC,
                 body=body,
                 subresource="status",
+                options=_STEP,
             ),
             actor=call.actor,
             verb="create",
@@ -273,12 +283,33 @@ class Subresources:
             actor=call.actor,
             verb="update",
         )
-        return Answer(encode(subresources.scale_of(call.kind, outcome.tree or {})))
+        answer = Answer(encode(subresources.scale_of(call.kind, outcome.tree or {})))
+        return with_warnings(answer, outcome.warnings)
 
     async def _patch_scale(self, call: Call) -> Answer:
         """PATCH of a Scale."""
         outcome = await self._writes.submit_patch(call, subresources.SCALE)
-        return Answer(encode(subresources.scale_of(call.kind, outcome.tree or {})))
+        answer = Answer(encode(subresources.scale_of(call.kind, outcome.tree or {})))
+        return with_warnings(answer, outcome.warnings)
+
+
+def _reviewed(call: Call, tree: JsonObject, *, dry_run: bool) -> tuple[str, ...]:
+    """What policies say of an Eviction: their warnings. Raises what refuses it."""
+    timeline = call.timeline
+    return asking.ask(
+        timeline.views.objects,
+        timeline.runtime.rules,
+        Stamp(time=timeline.now, actor=call.actor, verb="create"),
+        call.kind,
+        call.key,
+        operation=asking.CREATE,
+        group=call.path.group,
+        version=call.path.version,
+        subresource="eviction",
+        tree=tree,
+        old=None,
+        options=WriteOptions(dry_run=dry_run),
+    )
 
 
 def _check_name(call: Call, tree: JsonObject, kind: str) -> None:

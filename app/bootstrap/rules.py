@@ -2,7 +2,7 @@
 
 from app.adapters import schemas
 from app.domain import cel
-from app.domain.cel import object_rules
+from app.domain.cel import object_rules, policy_rules
 from app.domain.log import HistoryInfo
 from app.domain.objects import profile as profiles
 from app.domain.objects import validation
@@ -33,4 +33,5 @@ def rules_for(profile: Profile) -> Rules:
         validate_update=validation.validate_update,
         check_expression=check_expression,
         object_rules=object_rules,
+        policy_rules=policy_rules,
     )

@@ -58,6 +58,7 @@ class Rejected(RedraError):
     for `Invalid`), `group` the API group, `name` the object's name; all may be empty. A generic
     error is one that the HTTP code alone explains: its Status has details even if they are empty.
     `undecodable` says why a body cannot be read as an object of its kind; empty for other errors.
+    `warnings` are told beside the refusal.
     """
 
     code: ClassVar[int] = 500
@@ -86,6 +87,7 @@ class Rejected(RedraError):
         self.retry_after_seconds = retry_after_seconds
         self.is_generic = is_generic
         self.undecodable = undecodable
+        self.warnings: tuple[str, ...] = ()
 
 
 class BadRequest(Rejected):

@@ -88,9 +88,12 @@ class StagedObjects:
 
     def keys(self, group: str, resource: str, namespace: str | None = None) -> Iterable[ObjectKey]:
         """Keys of a resource, sorted."""
+        places = self._by_place.get((group, resource))
+        if not places:
+            return self._base.keys(group, resource, namespace)
         touched = {
             key
-            for key in self._by_place.get((group, resource), ())
+            for key in places
             if key in self._events and (namespace is None or key.namespace == namespace)
         }
         if not touched:

@@ -4,6 +4,7 @@ Parity: cel.md 2. All overloads whose parameters accept the arguments are kept a
 decide the result type here, the cost in `estimate` and `charges`, and dispatch in `calls`.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -71,13 +72,17 @@ class Checked:
 
 
 def check(
-    parsed: Parsed, environment: Environment, variables: dict[str, Type] | None = None
+    parsed: Parsed,
+    environment: Environment,
+    variables: dict[str, Type] | None = None,
+    fields: Mapping[str, Mapping[str, Type]] | None = None,
 ) -> Checked:
     """The typed tree. Raises CompileError with all type errors found.
 
-    `variables` are those of rules over objects; without them there is the device alone.
+    `variables` are those of rules over objects; without them there is the device alone. `fields`
+    are the fields of types that are objects, by the name of the type.
     """
-    checker = _Checker(environment=environment)
+    checker = _Checker(environment=environment, fields=fields or {})
     checker.scopes.append({"device": types.DEVICE} if variables is None else variables)
     checker.visit(parsed.root)
     if checker.issues:
@@ -92,6 +97,7 @@ def check(
 @dataclass(slots=True)
 class _Checker:
     environment: Environment
+    fields: Mapping[str, Mapping[str, Type]] = field(default_factory=dict)
     unifier: Unifier = field(default_factory=Unifier)
     types: dict[int, Type] = field(default_factory=dict)
     calls: dict[int, Resolution] = field(default_factory=dict)
@@ -167,8 +173,9 @@ class _Checker:
             holder = self.unifier.resolve(holder.params[0])
         if holder.kind == "map":
             found = holder.params[1]
-        elif holder == types.DEVICE:
-            found = self.environment.device_fields.get(name, types.ERROR)
+        elif holder == types.DEVICE or holder.kind in self.fields:
+            known = self.fields.get(holder.kind, self.environment.device_fields)
+            found = known.get(name, types.ERROR)
             if found is types.ERROR:
                 self._report(node.position, f"undefined field '{name}'")
         elif holder in (types.QUANTITY, types.SEMVER):

@@ -50,7 +50,9 @@ _WILDCARDS: Final = frozenset({"dyn", "any", "!error!"})
 _NULLABLE: Final = frozenset(
     {"optional_type", "null_type", "duration", "timestamp", "kubernetes.Quantity"}
     | {"kubernetes.Semver", "kubernetes.URL", "net.IP", "net.CIDR", "kubernetes.NamedFormat"}
-    | {"kubernetes.DRADevice"}
+    | {"kubernetes.DRADevice", "kubernetes.AdmissionRequest", "kubernetes.UserInfo"}
+    | {"kubernetes.GroupVersionKind", "kubernetes.GroupVersionResource", "kubernetes.variables"}
+    | {f"kubernetes.Namespace{part}" for part in ("", "Metadata", "Spec", "Status")}
 )
 
 

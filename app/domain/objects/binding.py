@@ -6,6 +6,7 @@ from app.domain.objects.commands import BindPod
 from app.domain.objects.decided import Decided
 from app.domain.objects.reader import ObjectsReader
 from app.domain.objects.registry import CORE, Kind
+from app.domain.objects.review import asking
 from app.domain.objects.rules import Rules
 from app.domain.values import json_tree, timestamps
 from app.domain.values.json_tree import JsonObject, JsonView
@@ -23,16 +24,35 @@ def decide_binding(reader: ObjectsReader, command: BindPod, stamp: Stamp, rules:
     if old is None:
         raise rejections.not_found(kind, command.key.name)
     _check(kind, command, old)
+    warnings = asking.ask(
+        reader, rules, stamp, kind, command.key,
+        operation=asking.CREATE, group=CORE, version="v1", subresource="binding",
+        tree=_binding(command), old=None, options=command.options,
+    )  # fmt: skip
     node = reader.get(ObjectKey(CORE, "nodes", "", command.node))
     tree = dict(old)
     tree["spec"] = {**json_tree.mapping(old, "spec"), "nodeName": command.node}
     tree["status"] = _status(old, timestamps.seconds_text(stamp.time), rules)
     tree["metadata"] = _metadata(old, command, node, rules)
     if command.options.dry_run:
-        return Decided(tree=tree)
+        return Decided(tree=tree, warnings=warnings)
     uid = str(metadata.of(old).get("uid", ""))
     draft = Draft(type=EventType.OBJECT_UPDATED, key=command.key, uid=uid, tree=tree, stamp=stamp)
-    return Decided(drafts=(draft,), tree=tree)
+    return Decided(drafts=(draft,), tree=tree, warnings=warnings)
+
+
+def _binding(command: BindPod) -> JsonObject:
+    """The Binding that the command stands for."""
+    written: JsonObject = {"name": command.key.name, "namespace": command.key.namespace}
+    for name, value in (
+        ("uid", command.uid),
+        ("labels", command.labels),
+        ("annotations", command.annotations),
+    ):
+        if value:
+            written[name] = value
+    target = {"apiVersion": "v1", "kind": "Node", "name": command.node}
+    return {"apiVersion": "v1", "kind": "Binding", "metadata": written, "target": target}
 
 
 def _check(kind: Kind, command: BindPod, pod: JsonObject) -> None:

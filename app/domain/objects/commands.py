@@ -46,7 +46,8 @@ class WriteOptions:
     `field_manager` is empty when the default (first part of the user agent) applies. `strict` tells
     what happens to unknown fields; `unknown_fields` are problems found while decoding the body.
     With `rights`, changes of a claim's status are allowed part by part, and roles and bindings as
-    far as the writer holds what they give; None allows all of it.
+    far as the writer holds what they give; None allows all of it. A write that `skips_review` is a
+    step of one that policies were asked about as a whole.
     """
 
     field_manager: str = ""
@@ -55,6 +56,7 @@ class WriteOptions:
     field_validation: FieldValidation = FieldValidation.WARN
     decoding_problems: tuple[str, ...] = ()
     rights: ClaimRights | GiverRights | None = None
+    skips_review: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -29,6 +29,7 @@ from app.domain.objects.decided import Decided
 from app.domain.objects.managed_fields import Manager
 from app.domain.objects.reader import ObjectsReader
 from app.domain.objects.registry import CORE, Kind
+from app.domain.objects.review import asking
 from app.domain.objects.rules import Rules
 from app.domain.values import json_tree, names, timestamps
 from app.domain.values.json_tree import JsonObject
@@ -84,6 +85,49 @@ def create(
 
     Group and version are those asked for; `managers` are set by an apply, which knows its own.
     """
+    key = _identified(reader, kind, key, tree, stamp)
+    warnings += gates.drop_disabled(kind, tree, None, rules.profile)
+    if managers is not None:
+        managed_fields.put(tree["metadata"], managers)
+    elif rules.tracks_managers:
+        writer = managed_fields.updater(options, stamp, registry.api_version(group, version), "")
+        node = schema.storage_node(rules.schemas, kind)
+        owned = admission.as_owned(kind, tree)
+        managed_fields.begin(tree["metadata"], owned, node, writer, has_status=kind.has_status)
+    _prepare(reader, kind, tree, stamp, rules)
+    errors = metadata.check(kind, tree)
+    errors += rules.validate_create(kind, tree, rules.context(reader, stamp.time))
+    if kind.custom is not None:
+        errors += checking.check(kind.custom.versions[version].schema, tree)
+    if errors:
+        raise field_errors.rejection(kind.kind, kind.group, key.name, errors)
+    admission.forget_empty(kind, tree)
+    warnings += asking.ask(
+        reader, rules, stamp, kind, key,
+        operation=asking.CREATE, group=group, version=version, tree=tree, old=None,
+        options=options,
+    )  # fmt: skip
+    if kind.namespaced:
+        limit_ranges.check(reader, key, tree)
+        quota.check_create(reader, kind, key, tree)
+    present = reader.get(key)
+    if present is not None:
+        ends = metadata.is_terminating(present)
+        raise rejections.already_exists(admission.as_asked(kind, group), key.name, ends=ends)
+    warnings += _warnings(reader, kind, key, tree) + ignored.warnings(kind, tree)
+    if options.dry_run:
+        return Decided(tree=tree, warnings=warnings, created=True)
+    draft = Draft(type=EventType.OBJECT_CREATED, key=key, uid=stamp.uid, tree=tree, stamp=stamp)
+    return Decided(drafts=(draft,), tree=tree, warnings=warnings, created=True)
+
+
+def _identified(
+    reader: ObjectsReader, kind: Kind, key: ObjectKey, tree: JsonObject, stamp: Stamp
+) -> ObjectKey:
+    """Give a new object the metadata that the server sets, in place; returns its key with a name.
+
+    Raises BadRequest, and what says that its kind or namespace takes nothing new.
+    """
     written = tree["metadata"]
     if kind.custom is not None and kind.custom.is_terminating:
         raise rejections.definition_ends(kind, "create")
@@ -105,34 +149,7 @@ def create(
         check_namespace(reader, kind, key)
     else:
         tree["metadata"].pop("namespace", None)
-    warnings += gates.drop_disabled(kind, tree, None, rules.profile)
-    if managers is not None:
-        managed_fields.put(tree["metadata"], managers)
-    elif rules.tracks_managers:
-        writer = managed_fields.updater(options, stamp, registry.api_version(group, version), "")
-        node = schema.storage_node(rules.schemas, kind)
-        owned = admission.as_owned(kind, tree)
-        managed_fields.begin(tree["metadata"], owned, node, writer, has_status=kind.has_status)
-    _prepare(reader, kind, tree, stamp, rules)
-    errors = metadata.check(kind, tree)
-    errors += rules.validate_create(kind, tree, rules.context(reader, stamp.time))
-    if kind.custom is not None:
-        errors += checking.check(kind.custom.versions[version].schema, tree)
-    if errors:
-        raise field_errors.rejection(kind.kind, kind.group, key.name, errors)
-    admission.forget_empty(kind, tree)
-    if kind.namespaced:
-        limit_ranges.check(reader, key, tree)
-        quota.check_create(reader, kind, key, tree)
-    present = reader.get(key)
-    if present is not None:
-        ends = metadata.is_terminating(present)
-        raise rejections.already_exists(admission.as_asked(kind, group), key.name, ends=ends)
-    warnings += _warnings(reader, kind, key, tree) + ignored.warnings(kind, tree)
-    if options.dry_run:
-        return Decided(tree=tree, warnings=warnings, created=True)
-    draft = Draft(type=EventType.OBJECT_CREATED, key=key, uid=stamp.uid, tree=tree, stamp=stamp)
-    return Decided(drafts=(draft,), tree=tree, warnings=warnings, created=True)
+    return key
 
 
 def check_namespace(reader: ObjectsReader, kind: Kind, key: ObjectKey) -> None:

@@ -13,6 +13,7 @@ from app.domain.objects.custom import definitions, naming
 from app.domain.objects.decided import Decided
 from app.domain.objects.reader import ObjectsReader
 from app.domain.objects.registry import Kind
+from app.domain.objects.review import asking
 from app.domain.objects.rules import Rules
 from app.domain.values import json_tree, timestamps
 from app.domain.values.json_tree import JsonObject
@@ -60,6 +61,11 @@ def decide_delete(
         trees = _steps(old, command, stamp)
     if not trees:
         return Decided(tree=old, warnings=warnings)
+    warnings += asking.ask(
+        reader, rules, stamp, kind, key,
+        operation=asking.DELETE, group=command.key.group, version=command.version,
+        tree=None, old=old, options=command.options,
+    )  # fmt: skip
     if command.options.dry_run:
         return Decided(tree=trees[-1][1], warnings=warnings)
     uid = str(metadata.of(old).get("uid", ""))

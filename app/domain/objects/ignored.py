@@ -26,8 +26,6 @@ _REASONS: Mapping[str, str] = {
     "podPreemptionPolicy": "pods are never resized",
     "clientConfig": "webhooks are not called",
     "mutations": "mutating policies are not evaluated",
-    "validations": "policies are not evaluated",
-    "auditAnnotations": "policies are not evaluated",
 }
 
 
@@ -59,12 +57,10 @@ def _fields(kind: Kind, tree: JsonView) -> Sequence[tuple[str, str]]:
 
 
 def _of_reviews(tree: JsonView) -> Sequence[tuple[str, str]]:
-    """Of webhook configurations and policies."""
+    """Of webhook configurations and mutating policies."""
     if json_tree.objects(tree, "webhooks"):
         return (("webhooks[]", "clientConfig"),)
-    spec = json_tree.mapping(tree, "spec")
-    names = ("mutations", "validations", "auditAnnotations")
-    return [("spec", name) for name in names if json_tree.objects(spec, name)]
+    return (("spec", "mutations"),) if json_tree.objects(tree, "spec", "mutations") else ()
 
 
 def _of_pod(spec: JsonView, place: str) -> Sequence[tuple[str, str]]:

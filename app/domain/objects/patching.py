@@ -49,7 +49,7 @@ def decide_patch(
         tree = subresources.with_scale(kind, old, updating.clean_scale(kind, scaled, rules))
         return updating.replace(
             reader, kind, key, old, tree, stamp, rules, command.options,
-            api_version="autoscaling/v1",
+            api_version="autoscaling/v1", scaled=requested,
         )  # fmt: skip
     shown = conversion.convert(old, kind, kind.storage_api_version, requested)
     patched = _apply(kind, shown, command, rules)

@@ -1,6 +1,6 @@
 """What the object rules depend on: release, schemas, and the validation that is plugged in."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol, TypeAlias
 
@@ -66,6 +66,63 @@ class NoObjectRules:
         return ""
 
 
+class PolicyAnswer(Protocol):
+    """What an expression gives: a value, or the text of an error."""
+
+    @property
+    def value(self) -> Any:
+        """The value; None beside an error."""
+        ...
+
+    @property
+    def error(self) -> str:
+        """Why there is no value; empty when there is one."""
+        ...
+
+
+PolicyScope: TypeAlias = Any
+"""What the expressions of a policy may name, as `PolicyRules.scope` made it."""
+
+
+class PolicySession(Protocol):
+    """Expressions of one policy about one write; they share a budget and their variables."""
+
+    def ask(self, expression: str) -> PolicyAnswer:
+        """What an expression says."""
+        ...
+
+
+class PolicyRules(Protocol):
+    """Evaluates the expressions of policies and webhooks. Plugged in, because CEL is its own part.
+
+    `variables` are names and expressions in their order, None where there can be none.
+    """
+
+    def scope(
+        self, *, has_params: bool, variables: tuple[tuple[str, str], ...] | None
+    ) -> PolicyScope:
+        """What the expressions of a policy may name."""
+        ...
+
+    def problem_of(self, expression: str, scope: PolicyScope, *results: str) -> str:
+        """Why an expression that is to give one of `results` is refused; empty when it is not."""
+        ...
+
+    def value_of(self, tree: Any) -> Any:
+        """What expressions see of a JSON tree."""
+        ...
+
+    def session(
+        self,
+        scope: PolicyScope,
+        values: Mapping[str, Any],
+        *,
+        is_about_conditions: bool = False,
+    ) -> PolicySession:
+        """Begins an evaluation; conditions have a budget of their own."""
+        ...
+
+
 class ValidationContext(msgspec.Struct, frozen=True, kw_only=True):
     """What validation may look at besides the object: the release, other objects, the time."""
 
@@ -75,6 +132,7 @@ class ValidationContext(msgspec.Struct, frozen=True, kw_only=True):
     now: Instant
     check_expression: CheckExpression
     object_rules: ObjectRules = NoObjectRules()
+    policy_rules: PolicyRules | None = None
 
 
 ValidateCreate: TypeAlias = Callable[[Kind, JsonObject, ValidationContext], list[FieldError]]
@@ -108,6 +166,7 @@ class Rules:
     """The rules of one history.
 
     `tracks_managers` keeps `metadata.managedFields`; without it only appliers have entries.
+    `policy_rules` lets admission policies judge each write; without it nobody asks them.
     `services` is what services are given. `secrets` protects the values of Secrets in the log;
     without it they are stored as they are.
     """
@@ -118,6 +177,7 @@ class Rules:
     validate_update: ValidateUpdate = accept_update
     check_expression: CheckExpression = accept_expression
     object_rules: ObjectRules = NoObjectRules()
+    policy_rules: PolicyRules | None = None
     patch_operations_max: int = OPERATIONS_MAX
     tracks_managers: bool = True
     services: ServiceRanges = ServiceRanges()
@@ -132,4 +192,5 @@ class Rules:
             now=now,
             check_expression=self.check_expression,
             object_rules=self.object_rules,
+            policy_rules=self.policy_rules,
         )

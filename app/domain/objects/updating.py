@@ -41,6 +41,7 @@ from app.domain.objects.field_errors import FieldError
 from app.domain.objects.managed_fields import Manager
 from app.domain.objects.reader import ObjectsReader
 from app.domain.objects.registry import RESOURCE, Kind
+from app.domain.objects.review import asking
 from app.domain.objects.rules import Rules
 from app.domain.objects.schema import Node
 from app.domain.values import json_tree, timestamps
@@ -61,13 +62,13 @@ def decide_update(
         if kind.created_by_update and not command.subresource:
             return _create(reader, command, stamp, rules)
         raise rejections.not_found(admission.as_asked(kind, command.key.group), key.name)
+    requested = registry.api_version(command.key.group, command.version)
     if command.subresource == subresources.SCALE:
         tree = subresources.with_scale(kind, old, clean_scale(kind, command.tree, rules))
         return replace(
             reader, kind, key, old, tree, stamp, rules, command.options,
-            api_version="autoscaling/v1",
+            api_version="autoscaling/v1", scaled=requested,
         )  # fmt: skip
-    requested = registry.api_version(command.key.group, command.version)
     written = command.tree
     if command.subresource == "status":
         written = admission.of_status(kind, requested, written, old)
@@ -129,11 +130,13 @@ def replace(
     warnings: tuple[str, ...] = (),
     api_version: str,
     managers: list[Manager] | None = None,
+    scaled: str = "",
 ) -> Decided:
     """Put an admitted tree, or the part that `subresource` names, in the place of `old`.
 
-    The tree is owned by this function. `managers` are set by an apply, which knows its own. An
-    answer without drafts means: nothing changes.
+    The tree is owned by this function. `managers` are set by an apply, which knows its own. With
+    `scaled` a Scale was written, of the object in that apiVersion. An answer without drafts means:
+    nothing changes.
     """
     before = metadata.of(old)
     _check_preconditions(kind, key, metadata.of(tree), before)
@@ -152,7 +155,8 @@ def replace(
     _keep_times(kind, new, old, node)
     if kind.has_generation and subresource != "status":
         _count_generation(kind, new, old, node)
-    if not equality.same_object(new, old, node, is_custom=kind.custom is not None):
+    is_same = equality.same_object(new, old, node, is_custom=kind.custom is not None)
+    if not is_same:
         context = rules.context(reader, stamp.time)
         errors = _errors(kind, new, old, subresource, api_version)
         errors += rules.validate_update(kind, new, old, subresource, context)
@@ -160,7 +164,12 @@ def replace(
             errors += claim_rights.check(old, new, options.rights)
         if errors:
             raise field_errors.rejection(kind.kind, kind.group, key.name, errors)
-    elif not _is_finished(kind, new):
+    warnings += _asked(
+        reader, rules, stamp, kind, key, new, old, options,
+        api_version=scaled or api_version,
+        subresource=subresources.SCALE if scaled else subresource,
+    )  # fmt: skip
+    if is_same and not _is_finished(kind, new):
         return Decided(tree=old, warnings=warnings)
     admission.forget_empty(kind, new)
     if not subresource:
@@ -176,6 +185,30 @@ def replace(
         return Decided(drafts=(draft,), tree=new, warnings=warnings)
     draft = Draft(type=EventType.OBJECT_UPDATED, key=key, uid=uid, tree=new, stamp=stamp)
     return Decided(drafts=(draft,), tree=new, warnings=warnings)
+
+
+def _asked(
+    reader: ObjectsReader,
+    rules: Rules,
+    stamp: Stamp,
+    kind: Kind,
+    key: ObjectKey,
+    new: JsonObject,
+    old: JsonObject,
+    options: WriteOptions,
+    *,
+    api_version: str,
+    subresource: str,
+) -> tuple[str, ...]:
+    """What policies say of the change. Raises what refuses it."""
+    if subresource == subresources.SCALE:
+        new, old = subresources.scale_of(kind, new), subresources.scale_of(kind, old)
+    group, version = registry.split_api_version(api_version)
+    return asking.ask(
+        reader, rules, stamp, kind, key,
+        operation=asking.UPDATE, group=group, version=version, subresource=subresource,
+        tree=new, old=old, options=options,
+    )  # fmt: skip
 
 
 def _warnings(

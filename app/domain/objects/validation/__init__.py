@@ -186,6 +186,7 @@ def _context(tree: JsonView, given: ValidationContext) -> Context:
         namespace_labels=json_tree.labels(namespace or {}, "metadata", "labels"),
         check_expression=given.check_expression,
         object_rules=given.object_rules,
+        policy_rules=given.policy_rules,
     )
 
 

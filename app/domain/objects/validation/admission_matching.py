@@ -13,7 +13,9 @@ from app.domain.objects.field_errors import (
     required,
     too_many,
 )
+from app.domain.objects.review.policies import condition_scope, policy_scope
 from app.domain.objects.validation import label_selectors
+from app.domain.objects.validation.context import Context
 from app.domain.values import json_tree, names
 from app.domain.values.json_tree import JsonView
 
@@ -109,6 +111,21 @@ def _resources(items: Sequence[str], path: str) -> list[FieldError]:
     return errors
 
 
+def expression(
+    text: str, path: str, spec: JsonView, context: Context, *results: str, plain: bool = False
+) -> list[FieldError]:
+    """An expression that is to give a value of one of the types `results`.
+
+    It sees the variables of `spec` unless it is `plain`, as conditions are.
+    """
+    rules = context.policy_rules
+    if rules is None:
+        return []
+    scope = condition_scope(spec, rules) if plain else policy_scope(spec, rules)
+    problem = rules.problem_of(text, scope, *results)
+    return [invalid(path, text, problem)] if problem else []
+
+
 def _names(items: Sequence[str], path: str) -> list[FieldError]:
     errors: list[FieldError] = []
     for index, name in enumerate(items):
@@ -119,8 +136,8 @@ def _names(items: Sequence[str], path: str) -> list[FieldError]:
     return errors
 
 
-def conditions(holder: JsonView, path: str) -> list[FieldError]:
-    """The names of matchConditions and that each has an expression."""
+def conditions(holder: JsonView, path: str, context: Context) -> list[FieldError]:
+    """The names and expressions of matchConditions."""
     found = json_tree.objects(holder, "matchConditions")
     place = f"{path}.matchConditions"
     if len(found) > CONDITIONS_MAX:
@@ -130,8 +147,11 @@ def conditions(holder: JsonView, path: str) -> list[FieldError]:
     for index, condition in enumerate(found):
         at = f"{place}[{index}]"
         name = json_tree.text(condition, "name")
-        if not json_tree.text(condition, "expression").strip():
+        text = json_tree.text(condition, "expression").strip()
+        if not text:
             errors.append(required(f"{at}.expression"))
+        else:
+            errors += expression(text, f"{at}.expression", holder, context, "bool", plain=True)
         if not name:
             errors.append(required(f"{at}.name"))
             continue

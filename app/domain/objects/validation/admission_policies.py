@@ -36,27 +36,27 @@ _RESERVED: Final = frozenset(
 _UNSET = "validations or auditAnnotations must be set"
 
 
-def create_validating(tree: JsonView, _context: Context) -> list[FieldError]:
+def create_validating(tree: JsonView, context: Context) -> list[FieldError]:
     """A new ValidatingAdmissionPolicy."""
     spec = json_tree.mapping(tree, "spec")
-    errors = _common(spec)
+    errors = _common(spec, context)
     validations = json_tree.objects(spec, "validations")
     annotations = json_tree.objects(spec, "auditAnnotations")
     if not validations and not annotations:
         errors += [required(f"spec.{name}", _UNSET) for name in ("validations", "auditAnnotations")]
     for index, validation in enumerate(validations):
-        errors += _validation(validation, f"spec.validations[{index}]")
+        errors += _validation(validation, f"spec.validations[{index}]", spec, context)
     if len(annotations) > ANNOTATIONS_MAX:
         text = f"must not have more than {ANNOTATIONS_MAX} auditAnnotations"
         errors.append(invalid("spec.auditAnnotations", annotations, text))
     name = json_tree.text(tree, "metadata", "name")
-    return errors + _annotations(name, annotations)
+    return errors + _annotations(name, annotations, spec, context)
 
 
-def create_mutating(tree: JsonView, _context: Context) -> list[FieldError]:
+def create_mutating(tree: JsonView, context: Context) -> list[FieldError]:
     """A new MutatingAdmissionPolicy."""
     spec = json_tree.mapping(tree, "spec")
-    errors = _common(spec)
+    errors = _common(spec, context)
     mutations = json_tree.objects(spec, "mutations")
     if not mutations:
         errors.append(required("spec.mutations", "mutations must contain at least one item"))
@@ -90,7 +90,7 @@ def create_binding(tree: JsonView, _context: Context) -> list[FieldError]:
     return errors
 
 
-def _common(spec: JsonView) -> list[FieldError]:
+def _common(spec: JsonView, context: Context) -> list[FieldError]:
     """What policies of both kinds have."""
     if "failurePolicy" not in spec:
         errors = [required("spec.failurePolicy")]
@@ -106,9 +106,11 @@ def _common(spec: JsonView) -> list[FieldError]:
         errors += admission_matching.resources(found, "spec.matchConstraints")
         if not json_tree.objects(found, "resourceRules"):
             errors.append(required("spec.matchConstraints.resourceRules"))
-    errors += admission_matching.conditions(spec, "spec")
+    errors += admission_matching.conditions(spec, "spec", context)
     for index, variable in enumerate(json_tree.objects(spec, "variables")):
-        errors += _variable(variable, f"spec.variables[{index}]")
+        # A variable sees those before it.
+        seen = {**spec, "variables": json_tree.objects(spec, "variables")[:index]}
+        errors += _variable(variable, f"spec.variables[{index}]", seen, context)
     return errors
 
 
@@ -137,27 +139,36 @@ def _version(text: str, path: str) -> list[FieldError]:
     return errors + ([invalid(place, version, ",".join(problems))] if problems else [])
 
 
-def _variable(variable: JsonView, path: str) -> list[FieldError]:
+def _variable(variable: JsonView, path: str, spec: JsonView, context: Context) -> list[FieldError]:
     errors: list[FieldError] = []
     name = json_tree.text(variable, "name")
     if not name.strip():
         errors.append(required(f"{path}.name", "name is not specified"))
     elif not _identifier(name) or name in _RESERVED:
         errors.append(invalid(f"{path}.name", name, "name is not a valid CEL identifier"))
-    if not json_tree.text(variable, "expression").strip():
-        errors.append(required(f"{path}.expression", "expression is not specified"))
-    return errors
+    expression = json_tree.text(variable, "expression")
+    if not expression.strip():
+        return [*errors, required(f"{path}.expression", "expression is not specified")]
+    place = f"{path}.expression"
+    return errors + admission_matching.expression(expression, place, spec, context)
 
 
-def _validation(validation: JsonView, path: str) -> list[FieldError]:
+def _validation(
+    validation: JsonView, path: str, spec: JsonView, context: Context
+) -> list[FieldError]:
     errors: list[FieldError] = []
-    expression = json_tree.text(validation, "expression").strip()
-    if not expression:
-        errors.append(required(f"{path}.expression", "expression is not specified"))
+    expression = json_tree.text(validation, "expression")
+    place = f"{path}.expression"
+    if not expression.strip():
+        errors.append(required(place, "expression is not specified"))
+    else:
+        errors += admission_matching.expression(expression, place, spec, context, "bool")
     by_expression = json_tree.text(validation, "messageExpression")
+    place = f"{path}.messageExpression"
     if by_expression and not by_expression.strip():
-        text = "must be non-empty if specified"
-        errors.append(invalid(f"{path}.messageExpression", by_expression, text))
+        errors.append(invalid(place, by_expression, "must be non-empty if specified"))
+    elif by_expression:
+        errors += admission_matching.expression(by_expression, place, spec, context, "string")
     message = json_tree.text(validation, "message")
     if message and not message.strip():
         text = "message must be non-empty if specified"
@@ -165,13 +176,15 @@ def _validation(validation: JsonView, path: str) -> list[FieldError]:
     elif "\n" in message.strip():
         text = "message must not contain line breaks"
         errors.append(invalid(f"{path}.message", message, text))
-    elif "\n" in expression and not message:
+    elif "\n" in expression.strip() and not message:
         text = "message must be specified if expression contains line breaks"
         errors.append(required(f"{path}.message", text))
     return errors + admission_matching.choice(validation, "reason", path, REASONS)
 
 
-def _annotations(policy: str, annotations: Sequence[JsonView]) -> list[FieldError]:
+def _annotations(
+    policy: str, annotations: Sequence[JsonView], spec: JsonView, context: Context
+) -> list[FieldError]:
     errors: list[FieldError] = []
     seen: set[str] = set()
     for index, annotation in enumerate(annotations):
@@ -182,13 +195,17 @@ def _annotations(policy: str, annotations: Sequence[JsonView]) -> list[FieldErro
         else:
             problems = ("requires metadata.name be non-empty",)
         errors += [invalid(f"{path}.key", key, detail) for detail in problems]
-        expression = json_tree.text(annotation, "valueExpression").strip()
-        if not expression:
-            text = "valueExpression is not specified"
-            errors.append(required(f"{path}.valueExpression", text))
-        elif len(expression.encode()) > ANNOTATION_BYTES_MAX:
+        expression = json_tree.text(annotation, "valueExpression")
+        place = f"{path}.valueExpression"
+        if not expression.strip():
+            errors.append(required(place, "valueExpression is not specified"))
+        elif len(expression.strip().encode()) > ANNOTATION_BYTES_MAX:
             text = f"must not exceed {ANNOTATION_BYTES_MAX} bytes in length"
-            errors.append(required(f"{path}.valueExpression", text))
+            errors.append(required(place, text))
+        else:
+            errors += admission_matching.expression(
+                expression, place, spec, context, "string", "null_type"
+            )
         if key in seen:
             errors.append(duplicate(f"{path}.key", key))
         seen.add(key)

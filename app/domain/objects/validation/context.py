@@ -9,6 +9,7 @@ from app.domain.objects.rules import (
     CheckExpression,
     NoObjectRules,
     ObjectRules,
+    PolicyRules,
     accept_expression,
 )
 
@@ -20,3 +21,4 @@ class Context(msgspec.Struct, frozen=True, kw_only=True):
     namespace_labels: Mapping[str, str] = msgspec.field(default_factory=dict)
     check_expression: CheckExpression = accept_expression
     object_rules: ObjectRules = NoObjectRules()
+    policy_rules: PolicyRules | None = None

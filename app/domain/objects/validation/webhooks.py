@@ -27,14 +27,14 @@ NAME_SEGMENTS_MIN = 3
 _FORM = "; desired format: https://host[/path]"
 
 
-def create(tree: JsonView, _context: Context) -> list[FieldError]:
+def create(tree: JsonView, context: Context) -> list[FieldError]:
     """A new configuration, of either kind."""
     errors: list[FieldError] = []
     seen: set[str] = set()
     for index, webhook in enumerate(json_tree.objects(tree, "webhooks")):
         path = f"webhooks[{index}]"
         name = json_tree.text(webhook, "name")
-        errors += _webhook(webhook, path)
+        errors += _webhook(webhook, path, context)
         versions = json_tree.texts(webhook, "admissionReviewVersions")
         errors += _versions(versions, f"{path}.admissionReviewVersions")
         if name and name in seen:
@@ -43,7 +43,7 @@ def create(tree: JsonView, _context: Context) -> list[FieldError]:
     return errors
 
 
-def _webhook(webhook: JsonView, path: str) -> list[FieldError]:
+def _webhook(webhook: JsonView, path: str, context: Context) -> list[FieldError]:
     errors = _name(json_tree.text(webhook, "name"), f"{path}.name")
     for index, rule in enumerate(json_tree.objects(webhook, "rules")):
         errors += admission_matching.operations_rule(rule, f"{path}.rules[{index}]")
@@ -65,7 +65,7 @@ def _webhook(webhook: JsonView, path: str) -> list[FieldError]:
     errors += admission_matching.selectors(webhook, path)
     errors += admission_matching.choice(webhook, "reinvocationPolicy", path, REINVOCATIONS)
     errors += _client(json_tree.mapping(webhook, "clientConfig"), f"{path}.clientConfig")
-    return errors + admission_matching.conditions(webhook, path)
+    return errors + admission_matching.conditions(webhook, path, context)
 
 
 def _name(name: str, path: str) -> list[FieldError]:

@@ -1,0 +1,261 @@
+"""Expressions about a write: `object`, `oldObject`, `request`, `params`, `variables`, …
+
+What a request and a namespace are made of is known, so a mistake there is found at compilation;
+objects are dynamic, whatever their schema. Parity: CEL of admissionregistration.k8s.io/v1. There is
+no `authorizer`: a policy that asks for rights is refused.
+"""
+
+from collections.abc import Mapping
+from functools import lru_cache
+from typing import Any, Final
+
+import msgspec
+
+from app.domain.cel import checker, parser, types, validation
+from app.domain.cel.closures import Compiler
+from app.domain.cel.device import DeviceInput
+from app.domain.cel.environment import STORED
+from app.domain.cel.evaluation import COST_EXCEEDED, Code, Evaluation
+from app.domain.cel.issues import CompileError
+from app.domain.cel.limits import COST_LIMIT, DEPTH_MAX
+from app.domain.cel.types import Type
+from app.domain.cel.values import INT_MAX, INT_MIN, CelError, CostExceeded, Value
+
+PROGRAMS_KEPT_MAX: Final = 4_096
+"""Compiled expressions that are remembered."""
+
+BUDGET: Final = 10_000_000
+"""What all expressions of a policy may cost in one evaluation."""
+
+CONDITIONS_BUDGET: Final = 2_500_000
+"""What the conditions of a policy or webhook may cost in one evaluation."""
+
+_NO_DEVICE: Final = DeviceInput(driver="").value
+_OUT_OF_BUDGET = (
+    "validation failed due to running out of cost budget, no further validation rules will be run"
+)
+
+_REQUEST: Final = Type("kubernetes.AdmissionRequest")
+_NAMESPACE: Final = Type("kubernetes.Namespace")
+_VARIABLES: Final = Type("kubernetes.variables")
+_KIND: Final = Type("kubernetes.GroupVersionKind")
+_RESOURCE: Final = Type("kubernetes.GroupVersionResource")
+_USER: Final = Type("kubernetes.UserInfo")
+_META: Final = Type("kubernetes.NamespaceMetadata")
+_SPEC: Final = Type("kubernetes.NamespaceSpec")
+_STATUS: Final = Type("kubernetes.NamespaceStatus")
+_TEXTS: Final = types.map_of(types.STRING, types.STRING)
+
+_FIELDS: Final[Mapping[str, Mapping[str, Type]]] = {
+    _REQUEST.kind: {
+        "kind": _KIND,
+        "resource": _RESOURCE,
+        "subResource": types.STRING,
+        "requestKind": _KIND,
+        "requestResource": _RESOURCE,
+        "requestSubResource": types.STRING,
+        "name": types.STRING,
+        "namespace": types.STRING,
+        "operation": types.STRING,
+        "userInfo": _USER,
+        "dryRun": types.BOOL,
+        "options": types.DYN,
+    },
+    _KIND.kind: dict.fromkeys(("group", "version", "kind"), types.STRING),
+    _RESOURCE.kind: dict.fromkeys(("group", "version", "resource"), types.STRING),
+    _USER.kind: {
+        "username": types.STRING,
+        "uid": types.STRING,
+        "groups": types.list_of(types.STRING),
+        "extra": types.map_of(types.STRING, types.list_of(types.STRING)),
+    },
+    _NAMESPACE.kind: {"metadata": _META, "spec": _SPEC, "status": _STATUS},
+    _META.kind: {
+        **dict.fromkeys(("name", "generateName", "namespace"), types.STRING),
+        **dict.fromkeys(("labels", "annotations"), _TEXTS),
+        **dict.fromkeys(("UID", "resourceVersion"), types.STRING),
+        **dict.fromkeys(("creationTimestamp", "deletionTimestamp"), types.TIMESTAMP),
+        **dict.fromkeys(("deletionGracePeriodSeconds", "generation"), types.INT),
+        "finalizers": types.list_of(types.STRING),
+    },
+    _SPEC.kind: {"finalizers": types.list_of(types.STRING)},
+    _STATUS.kind: {"conditions": types.list_of(types.DYN), "phase": types.STRING},
+}
+
+_SLOTS: Final = ("object", "oldObject", "request", "namespaceObject", "params", "variables")
+"""The order of what an evaluation is given."""
+
+
+class Answer(msgspec.Struct, frozen=True, kw_only=True):
+    """What an expression gives: a value, or the text of an error."""
+
+    value: Value = None
+    error: str = ""
+
+
+class Scope(msgspec.Struct, frozen=True, kw_only=True):
+    """What expressions may name.
+
+    `variables` are the names and expressions of a policy in their order, None where conditions are
+    evaluated, which know none.
+    """
+
+    has_params: bool = False
+    variables: tuple[tuple[str, str], ...] | None = None
+
+
+class _Program(msgspec.Struct, frozen=True):
+    code: Code
+    slots: int
+    type: Type
+
+
+@lru_cache(maxsize=PROGRAMS_KEPT_MAX)
+def _compiled(expression: str, scope: Scope) -> _Program | str:
+    """The program of an expression, or why it cannot be compiled."""
+    names: dict[str, Type] = {
+        "object": types.DYN,
+        "oldObject": types.DYN,
+        "request": _REQUEST,
+        "namespaceObject": _NAMESPACE,
+    }
+    if scope.has_params:
+        names["params"] = types.DYN
+    fields = _FIELDS
+    if scope.variables is not None:
+        names["variables"] = _VARIABLES
+        fields = {**_FIELDS, _VARIABLES.kind: _variable_types(scope)}
+    try:
+        parsed = parser.parse(expression)
+        checked = checker.check(parsed, STORED, names, fields)
+        validation.check_literals(checked)
+        compiler = Compiler(checked=checked, environment=STORED)
+        compiler.declare(*_SLOTS)
+        code = compiler.compile(checked.root)
+    except CompileError as problem:
+        return problem.text
+    except RecursionError:
+        return f"compilation failed: expression recursion limit exceeded: {DEPTH_MAX}"
+    return _Program(code, compiler.slots, checked.types[checked.root.id])
+
+
+def _variable_types(scope: Scope) -> dict[str, Type]:
+    """The types of the variables; one that cannot be compiled may be anything."""
+    found: dict[str, Type] = {}
+    for index, (name, expression) in enumerate(scope.variables or ()):
+        program = _compiled(expression, _before(scope, index))
+        found[name] = types.DYN if isinstance(program, str) else program.type
+    return found
+
+
+def _before(scope: Scope, index: int) -> Scope:
+    """What a variable sees: those before it."""
+    variables = (scope.variables or ())[:index]
+    return Scope(has_params=scope.has_params, variables=variables)
+
+
+def scope(*, has_params: bool, variables: tuple[tuple[str, str], ...] | None) -> Scope:
+    """What the expressions of a policy may name."""
+    return Scope(has_params=has_params, variables=variables)
+
+
+def session(
+    scope: Scope, values: Mapping[str, Value], *, is_about_conditions: bool = False
+) -> "Session":
+    """Begins an evaluation with values that `value_of` made; what is absent is null."""
+    return Session(scope, values, CONDITIONS_BUDGET if is_about_conditions else BUDGET)
+
+
+def problem_of(expression: str, scope: Scope, *results: str) -> str:
+    """Why an expression is refused; empty when it is not.
+
+    `results` are the types that it may give, by name; none of them means any.
+    """
+    program = _compiled(expression, scope)
+    if isinstance(program, str):
+        return program
+    if not results or program.type.kind in results:
+        return ""
+    if len(results) == 1:
+        return f"must evaluate to {results[0]}"
+    return f"must evaluate to one of [{' '.join(results)}]"
+
+
+def value_of(tree: Any) -> Value:
+    """The value of a JSON tree."""
+    if isinstance(tree, dict):
+        return {key: value_of(item) for key, item in tree.items()}
+    if isinstance(tree, list):
+        return tuple(value_of(item) for item in tree)
+    if isinstance(tree, int) and not isinstance(tree, bool) and not INT_MIN <= tree <= INT_MAX:
+        return float(tree)
+    return tree
+
+
+class Session:
+    """Expressions of one policy about one write; they share a budget and their variables."""
+
+    __slots__ = ("_left", "_scope", "_values")
+
+    def __init__(self, scope: Scope, values: Mapping[str, Value], budget: int) -> None:
+        """`values` are made by `value_of`; what is absent is null."""
+        self._scope = scope
+        self._left = budget
+        found = [values.get(name) for name in _SLOTS]
+        if scope.variables is not None:
+            found[-1] = _Variables(self)
+        self._values = found
+
+    def ask(self, expression: str) -> Answer:
+        """What an expression says. The text of an error names the expression."""
+        found = self.run(expression, self._scope)
+        if self._left < 0:
+            return Answer(error=_OUT_OF_BUDGET)
+        if isinstance(found, CelError):
+            return Answer(error=f"expression '{expression}' resulted in error: {found.message}")
+        return Answer(value=found)
+
+    def run(self, expression: str, scope: Scope) -> Value:
+        """The value of an expression, perhaps an error."""
+        program = _compiled(expression, scope)
+        if isinstance(program, str):
+            return CelError(program)
+        ctx = Evaluation(_NO_DEVICE, min(COST_LIMIT, max(self._left, 0)), program.slots)
+        ctx.slots[: len(_SLOTS)] = self._values
+        try:
+            return program.code(ctx)
+        except CostExceeded:
+            return COST_EXCEEDED
+        except RecursionError:
+            return CelError("the value is nested too deeply")
+        finally:
+            self._left -= ctx.cost
+
+    def variable(self, index: int) -> Value:
+        """The value of a variable of the policy."""
+        name, expression = (self._scope.variables or ())[index]
+        found = self.run(expression, _before(self._scope, index))
+        if isinstance(found, CelError):
+            return CelError(f'composited variable "{name}" fails to evaluate: {found.message}')
+        return found
+
+    def names(self) -> list[str]:
+        """The names of the variables, in their order."""
+        return [name for name, _ in self._scope.variables or ()]
+
+
+class _Variables(dict[str, Value]):
+    """Variables, evaluated when an expression asks for them, each once."""
+
+    __slots__ = ("_names", "_session")
+
+    def __init__(self, session: Session) -> None:
+        super().__init__()
+        self._session = session
+        self._names = session.names()
+
+    def get(self, key: Any, default: Any = None) -> Any:
+        """The value of a variable; `default` for a name that none has."""
+        if key not in self and key in self._names:
+            self[key] = self._session.variable(self._names.index(key))
+        return super().get(key, default)

@@ -1,0 +1,149 @@
+"""What webhooks and policies are told about a write.
+
+An `Attributes` is made only when somebody is to be asked. Its trees are in the storage version.
+Parity: AdmissionRequest of admission.k8s.io/v1.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from app.domain.log import Actor, ObjectKey
+from app.domain.objects import conversion, registry, subresources
+from app.domain.objects.commands import WriteOptions
+from app.domain.objects.kind import ADMISSION, Kind
+from app.domain.objects.reader import ObjectsReader
+from app.domain.values import json_tree
+from app.domain.values.json_tree import JsonObject, JsonView
+
+CREATE = "CREATE"
+UPDATE = "UPDATE"
+DELETE = "DELETE"
+
+_EXEMPT = frozenset(
+    {
+        "mutatingadmissionpolicies",
+        "mutatingadmissionpolicybindings",
+        "mutatingwebhookconfigurations",
+        "validatingadmissionpolicies",
+        "validatingadmissionpolicybindings",
+        "validatingwebhookconfigurations",
+    }
+)
+_OTHER_KINDS = {
+    subresources.SCALE: ("autoscaling", "v1", "Scale"),
+    "binding": ("", "v1", "Binding"),
+    "eviction": ("policy", "v1", "Eviction"),
+}
+"""Subresources whose objects are of a kind of their own."""
+
+
+@dataclass(slots=True, kw_only=True)
+class Attributes:
+    """One write: who does what to which object, and what it is before and after.
+
+    `group` and `version` are those of the request. `tree` is None for a delete, `old` for a
+    create. `given` is what expressions see, by group and version.
+    """
+
+    kind: Kind
+    key: ObjectKey
+    group: str
+    version: str
+    operation: str
+    subresource: str = ""
+    tree: JsonObject | None = None
+    old: JsonObject | None = None
+    actor: Actor
+    options: WriteOptions = WriteOptions()
+    given: dict[tuple[str, str], dict[str, object]] = field(default_factory=dict)
+
+    @property
+    def resource(self) -> JsonObject:
+        """Group, version and resource of the request."""
+        return {"group": self.group, "version": self.version, "resource": self.kind.plural}
+
+    @property
+    def namespace(self) -> str:
+        """The namespace of the object; a namespace is in itself."""
+        if self.kind.plural == "namespaces" and not self.kind.group:
+            return self.key.name
+        return self.key.namespace
+
+    def kind_in(self, group: str, version: str) -> JsonObject:
+        """Group, version and kind of the objects, as the resource of that version has them."""
+        other = _OTHER_KINDS.get(self.subresource)
+        if other is not None:
+            group, version, name = other
+        else:
+            name = self.kind.kind
+        return {"group": group, "version": version, "kind": name}
+
+    def trees_in(self, group: str, version: str) -> tuple[JsonObject | None, JsonObject | None]:
+        """The object after and before, in a version of its kind."""
+        if self.subresource in _OTHER_KINDS:
+            return self.tree, self.old
+        target = registry.api_version(group, version)
+        source = self.kind.storage_api_version
+        if target == source:
+            return self.tree, self.old
+        tree, old = (
+            None if found is None else conversion.convert(found, self.kind, source, target)
+            for found in (self.tree, self.old)
+        )
+        return tree, old
+
+    def request_in(self, group: str, version: str) -> JsonObject:
+        """The request as an AdmissionRequest without uid and objects; `group` and `version` are
+        those in which somebody wants to hear of it."""
+        found: JsonObject = {
+            "kind": self.kind_in(group, version),
+            "resource": {"group": group, "version": version, "resource": self.kind.plural},
+            "requestKind": self.kind_in(self.group, self.version),
+            "requestResource": self.resource,
+            "operation": self.operation,
+            "userInfo": _user(self.actor),
+            "dryRun": self.options.dry_run,
+            "options": self._options(),
+        }
+        if self.subresource:
+            found["subResource"] = found["requestSubResource"] = self.subresource
+        if self.key.name:
+            found["name"] = self.key.name
+        if self.namespace:
+            found["namespace"] = self.namespace
+        return found
+
+    def _options(self) -> JsonObject:
+        name = {CREATE: "CreateOptions", DELETE: "DeleteOptions"}.get(
+            self.operation, "UpdateOptions"
+        )
+        found: JsonObject = {"kind": name, "apiVersion": "meta.k8s.io/v1"}
+        if self.options.field_manager:
+            found["fieldManager"] = self.options.field_manager
+        if self.options.dry_run:
+            found["dryRun"] = ["All"]
+        return found
+
+
+def is_exempt(group: str, resource: str) -> bool:
+    """Whether nobody is asked about a resource: what decides who is asked."""
+    return group == ADMISSION and resource in _EXEMPT
+
+
+def namespace_of(attributes: Attributes, reader: ObjectsReader) -> JsonObject | None:
+    """The namespace in which the write happens, None for cluster-scoped objects."""
+    if not attributes.key.namespace:
+        return None
+    return reader.get(ObjectKey("", "namespaces", "", attributes.key.namespace))
+
+
+def labels_of(tree: JsonView | None) -> Mapping[str, str]:
+    """The labels of an object."""
+    return json_tree.labels(tree or {}, "metadata", "labels")
+
+
+def _user(actor: Actor) -> JsonObject:
+    found: JsonObject = {"username": actor.user}
+    if actor.groups:
+        found["groups"] = list(actor.groups)
+    return found

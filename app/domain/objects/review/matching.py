@@ -1,0 +1,133 @@
+"""Which writes a webhook or policy is about: rules, selectors, match policy.
+
+Parity: rules and selectors of admissionregistration.k8s.io/v1. A write that a rule names in another
+version of the same objects is found unless the match policy is Exact; then it is told in the
+version that the rule names.
+"""
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from app.domain.log import ObjectKey
+from app.domain.objects.reader import ObjectsReader
+from app.domain.objects.review.attributes import CREATE, UPDATE, Attributes, labels_of
+from app.domain.values import json_tree, selectors
+from app.domain.values.json_tree import JsonView
+
+
+class GroupVersion(NamedTuple):
+    """In which version somebody wants to hear of a write."""
+
+    group: str
+    version: str
+
+
+def of_resources(
+    found: JsonView, attributes: Attributes, reader: ObjectsReader
+) -> GroupVersion | None:
+    """The version in which MatchResources name the write; None when they do not."""
+    if not _selected(found, attributes, reader):
+        return None
+    excluded = json_tree.objects(found, "excludeResourceRules")
+    if excluded and _named(excluded, found, attributes) is not None:
+        return None
+    rules = json_tree.objects(found, "resourceRules")
+    if not rules:
+        # A binding without rules has those of its policy.
+        return GroupVersion(attributes.group, attributes.version)
+    return _named(rules, found, attributes)
+
+
+def of_webhook(
+    webhook: JsonView, attributes: Attributes, reader: ObjectsReader
+) -> GroupVersion | None:
+    """The version in which a webhook names the write; None when it does not."""
+    if not _selected(webhook, attributes, reader):
+        return None
+    return _named(json_tree.objects(webhook, "rules"), webhook, attributes)
+
+
+def _selected(holder: JsonView, attributes: Attributes, reader: ObjectsReader) -> bool:
+    return _is_namespace_selected(holder, attributes, reader) and _is_object_selected(
+        holder, attributes
+    )
+
+
+def _is_namespace_selected(holder: JsonView, attributes: Attributes, reader: ObjectsReader) -> bool:
+    """A namespace is judged by its own labels, other objects without one are always selected."""
+    selector = json_tree.mapping(holder, "namespaceSelector")
+    if not selector or not attributes.namespace:
+        return True
+    tree: JsonView | None = None
+    if not attributes.key.namespace and attributes.operation in (CREATE, UPDATE):
+        tree = attributes.tree if not attributes.subresource else None
+    if tree is None:
+        tree = reader.get(ObjectKey("", "namespaces", "", attributes.namespace))
+    return _matches(selector, tree)
+
+
+def _is_object_selected(holder: JsonView, attributes: Attributes) -> bool:
+    selector = json_tree.mapping(holder, "objectSelector")
+    if not selector.get("matchLabels") and not selector.get("matchExpressions"):
+        return True
+    trees = (tree for tree in (attributes.tree, attributes.old) if tree is not None)
+    return any(_matches(selector, tree) for tree in trees)
+
+
+def _matches(selector: JsonView, tree: JsonView | None) -> bool:
+    try:
+        return selectors.label_selector_of(selector).matches(dict(labels_of(tree)))
+    except selectors.SelectorError:
+        return False
+
+
+def _named(
+    rules: list[dict[str, object]], holder: JsonView, attributes: Attributes
+) -> GroupVersion | None:
+    """The version in which a rule names the write: that of the request where one does."""
+    asked = GroupVersion(attributes.group, attributes.version)
+    if any(_is_named(rule, attributes, asked) for rule in rules):
+        return asked
+    if json_tree.text(holder, "matchPolicy") == "Exact":
+        return None
+    for other in _equivalents(attributes, asked):
+        if any(_is_named(rule, attributes, other) for rule in rules):
+            return other
+    return None
+
+
+def _equivalents(attributes: Attributes, asked: GroupVersion) -> Iterator[GroupVersion]:
+    """Other versions in which the same objects are served."""
+    for group, version in attributes.kind.group_versions:
+        if (group, version) != asked:
+            yield GroupVersion(group, version)
+
+
+def _is_named(rule: JsonView, attributes: Attributes, asked: GroupVersion) -> bool:
+    names = json_tree.texts(rule, "resourceNames")
+    return (
+        _has(json_tree.texts(rule, "operations"), attributes.operation)
+        and _has(json_tree.texts(rule, "apiGroups"), asked.group)
+        and _has(json_tree.texts(rule, "apiVersions"), asked.version)
+        and _is_in_scope(json_tree.text(rule, "scope"), attributes)
+        and any(_is_resource(text, attributes) for text in json_tree.texts(rule, "resources"))
+        and (not names or attributes.key.name in names)
+    )
+
+
+def _has(items: list[str], wanted: str) -> bool:
+    return "*" in items or wanted in items
+
+
+def _is_in_scope(scope: str, attributes: Attributes) -> bool:
+    if scope in ("", "*"):
+        return True
+    return (scope == "Namespaced") == bool(attributes.key.namespace)
+
+
+def _is_resource(text: str, attributes: Attributes) -> bool:
+    resource, _, subresource = text.partition("/")
+    return resource in ("*", attributes.kind.plural) and subresource in (
+        "*",
+        attributes.subresource,
+    )

@@ -1,0 +1,98 @@
+"""The objects by which a policy can be set: those that a binding names.
+
+Parity: paramKind and paramRef of admissionregistration.k8s.io/v1.
+"""
+
+from app.domain.errors import BadRequest, RedraError
+from app.domain.log import ObjectKey
+from app.domain.objects import conversion, kinds, registry
+from app.domain.objects.kind import Kind
+from app.domain.objects.reader import ObjectsReader
+from app.domain.objects.review.attributes import Attributes
+from app.domain.values import json_tree, selectors
+from app.domain.values.json_tree import JsonObject, JsonView
+
+
+class Misconfigured(RedraError):
+    """A policy or binding that cannot be evaluated; its failure policy says what that means."""
+
+
+def of_binding(
+    spec: JsonView, binding: JsonView, attributes: Attributes, reader: ObjectsReader
+) -> list[JsonObject | None]:
+    """Every object that the policy is to be evaluated with; one None when it has no parameters.
+
+    Raises Misconfigured when there are none although there must be, or they cannot be found.
+    """
+    wanted = json_tree.mapping(spec, "paramKind")
+    if not wanted:
+        return [None]
+    group, version = registry.split_api_version(json_tree.text(wanted, "apiVersion"))
+    name = json_tree.text(wanted, "kind")
+    kind = kinds.find_kind(reader, group, version, name)
+    if kind is None:
+        place = f"{group}/{version}, Kind={name}"
+        raise Misconfigured(
+            "failed to configure policy: failed to find resource referenced by paramKind: "
+            f"'{place}'"
+        )
+    reference = json_tree.mapping(binding, "spec", "paramRef")
+    if not reference:
+        return [None]
+    namespace = _namespace(kind, reference, attributes)
+    found = _objects(kind, reference, namespace, reader)
+    if found:
+        asked = registry.api_version(group, version)
+        return [_shown(kind, tree, asked) for tree in found]
+    if json_tree.text(reference, "parameterNotFoundAction") == "Allow":
+        return []
+    raise Misconfigured(
+        "failed to configure binding: no params found for policy binding with `Deny` "
+        "parameterNotFoundAction"
+    )
+
+
+def _namespace(kind: Kind, reference: JsonView, attributes: Attributes) -> str:
+    """Where the parameters are: where the binding says, else where the write happens."""
+    said = json_tree.text(reference, "namespace")
+    if not kind.namespaced:
+        if said:
+            raise Misconfigured(
+                "failed to configure binding: paramRef.namespace must not be provided for a "
+                "cluster-scoped `paramKind`"
+            )
+        return ""
+    found = said or attributes.key.namespace
+    if not found:
+        raise Misconfigured(
+            "failed to configure binding: cannot use namespaced paramRef in policy binding that "
+            "matches cluster-scoped resources"
+        )
+    return found
+
+
+def _objects(
+    kind: Kind, reference: JsonView, namespace: str, reader: ObjectsReader
+) -> list[JsonObject]:
+    name = json_tree.text(reference, "name")
+    if name:
+        tree = reader.get(ObjectKey(kind.group, kind.plural, namespace, name))
+        return [] if tree is None else [tree]
+    try:
+        selector = selectors.label_selector_of(json_tree.mapping(reference, "selector"))
+    except selectors.SelectorError:
+        return []
+    trees = (reader.get(key) for key in reader.keys(kind.group, kind.plural, namespace))
+    return [
+        tree
+        for tree in trees
+        if tree is not None and selector.matches(json_tree.labels(tree, "metadata", "labels"))
+    ]
+
+
+def _shown(kind: Kind, tree: JsonObject, asked: str) -> JsonObject:
+    try:
+        return conversion.convert(tree, kind, kind.storage_api_version, asked)
+    except BadRequest as problem:
+        text = f"failed to configure binding: {problem.message}"
+        raise Misconfigured(text) from problem

@@ -1,0 +1,238 @@
+"""What ValidatingAdmissionPolicies say about a write.
+
+Policies and bindings are taken as the reader shows them, in the order of their names, so the same
+history gives the same answers. Without a binding nobody is asked, which costs next to nothing.
+Parity: ValidatingAdmissionPolicy of admissionregistration.k8s.io/v1, its texts included.
+"""
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from app.domain.errors import Cause as StatusCause
+from app.domain.errors import Forbidden, Invalid, Rejected, TooLarge, Unauthorized
+from app.domain.log import ObjectKey
+from app.domain.objects.kind import ADMISSION
+from app.domain.objects.reader import ObjectsReader
+from app.domain.objects.review import matching, parameters
+from app.domain.objects.review.attributes import Attributes, is_exempt, namespace_of
+from app.domain.objects.review.matching import GroupVersion
+from app.domain.objects.rules import PolicyRules, PolicyScope, PolicySession
+from app.domain.values import json_tree
+from app.domain.values.json_tree import JsonObject, JsonView
+
+MESSAGE_BYTES_MAX = 5 * 1024
+_BINDINGS = "validatingadmissionpolicybindings"
+_POLICIES = "validatingadmissionpolicies"
+
+_REFUSALS: dict[str, type[Rejected]] = {
+    "Forbidden": Forbidden,
+    "Invalid": Invalid,
+    "RequestEntityTooLarge": TooLarge,
+    "Unauthorized": Unauthorized,
+}
+
+
+class Failure(NamedTuple):
+    """Why a policy does not want a write: its message, and the reason of the refusal."""
+
+    message: str
+    reason: str = "Invalid"
+
+
+def are_bound(reader: ObjectsReader) -> bool:
+    """Whether any policy is bound: when none is, nobody is asked."""
+    for _ in reader.keys(ADMISSION, _BINDINGS):
+        return True
+    return False
+
+
+def check(attributes: Attributes, reader: ObjectsReader, rules: PolicyRules) -> tuple[str, ...]:
+    """The warnings of all policies. Raises the refusal of the first one that denies the write."""
+    if is_exempt(attributes.kind.group, attributes.kind.plural):
+        return ()
+    warnings: list[str] = []
+    denial: Rejected | None = None
+    for policy, binding in _bound(reader):
+        names = f"'{policy['metadata']['name']}' with binding '{binding['metadata']['name']}'"
+        actions = json_tree.texts(binding, "spec", "validationActions")
+        for failure in _failures(policy, binding, attributes, reader, rules):
+            if "Warn" in actions:
+                text = f"Validation failed for ValidatingAdmissionPolicy {names}: {failure.message}"
+                warnings.append(text)
+            if "Deny" in actions and denial is None:
+                denial = _denial(attributes, names, failure)
+    if denial is not None:
+        denial.warnings = tuple(warnings)
+        raise denial
+    return tuple(warnings)
+
+
+def _bound(reader: ObjectsReader) -> Iterator[tuple[JsonObject, JsonObject]]:
+    """Every policy with each of its bindings, by name."""
+    found: list[tuple[str, ObjectKey]] = []
+    for key in reader.keys(ADMISSION, _BINDINGS):
+        binding = reader.get(key)
+        if binding is not None:
+            found.append((json_tree.text(binding, "spec", "policyName"), key))
+    for name, key in sorted(found):
+        policy = reader.get(ObjectKey(ADMISSION, _POLICIES, "", name))
+        binding = reader.get(key)
+        if policy is not None and binding is not None:
+            yield policy, binding
+
+
+def _failures(
+    policy: JsonObject,
+    binding: JsonObject,
+    attributes: Attributes,
+    reader: ObjectsReader,
+    rules: PolicyRules,
+) -> list[Failure]:
+    """What the policy has against the write, under one binding."""
+    constraints = json_tree.mapping(policy, "spec", "matchConstraints")
+    told = matching.of_resources(constraints, attributes, reader)
+    if told is None:
+        return []
+    own = json_tree.mapping(binding, "spec", "matchResources")
+    if own and matching.of_resources(own, attributes, reader) is None:
+        return []
+    spec = json_tree.mapping(policy, "spec")
+    fails = json_tree.text(spec, "failurePolicy") != "Ignore"
+    try:
+        found = parameters.of_binding(spec, binding, attributes, reader)
+    except parameters.Misconfigured as problem:
+        return [Failure(str(problem))] if fails else []
+    given = _given(attributes, told, reader, rules)
+    failures: list[Failure] = []
+    for params in found:
+        values = {**given, "params": rules.value_of(params)}
+        failures += _Evaluation(spec, values, rules, fails=fails).failures()
+    return failures
+
+
+def _given(
+    attributes: Attributes, told: GroupVersion, reader: ObjectsReader, rules: PolicyRules
+) -> dict[str, object]:
+    """What expressions see, kept for the next policy that asks in the same version."""
+    known = attributes.given.get(told)
+    if known is None:
+        tree, old = attributes.trees_in(*told)
+        known = attributes.given[told] = {
+            "object": rules.value_of(tree),
+            "oldObject": rules.value_of(old),
+            "request": rules.value_of(attributes.request_in(*told)),
+            "namespaceObject": rules.value_of(_shown(namespace_of(attributes, reader))),
+        }
+    return known
+
+
+_META = (
+    *("name", "generateName", "namespace", "labels", "annotations", "resourceVersion"),
+    *("creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds", "generation"),
+    "finalizers",
+)
+
+
+def _shown(namespace: JsonView | None) -> JsonObject | None:
+    """What expressions see of a namespace."""
+    if namespace is None:
+        return None
+    held = json_tree.mapping(namespace, "metadata")
+    found: JsonObject = {"metadata": {name: held[name] for name in _META if name in held}}
+    return found | {part: namespace[part] for part in ("spec", "status") if part in namespace}
+
+
+class _Evaluation:
+    """One policy, one binding, one set of parameters, one write."""
+
+    def __init__(
+        self, spec: JsonView, values: dict[str, object], rules: PolicyRules, *, fails: bool
+    ) -> None:
+        self._spec = spec
+        self._values = values
+        self._rules = rules
+        self._fails = fails
+
+    def failures(self) -> list[Failure]:
+        """What does not hold; what cannot be evaluated counts if the failure policy says so."""
+        is_met, error = self._conditions()
+        if error:
+            return [Failure(error)] if self._fails else []
+        if not is_met:
+            return []
+        session = self._rules.session(policy_scope(self._spec, self._rules), self._values)
+        found: list[Failure] = []
+        for validation in json_tree.objects(self._spec, "validations"):
+            answer = session.ask(json_tree.text(validation, "expression"))
+            if answer.error:
+                found += [Failure(answer.error)] if self._fails else []
+            elif answer.value is not True:
+                message = self._message(validation, session)
+                found.append(Failure(message, json_tree.text(validation, "reason") or "Invalid"))
+        for annotation in json_tree.objects(self._spec, "auditAnnotations"):
+            answer = session.ask(json_tree.text(annotation, "valueExpression"))
+            if answer.error and self._fails:
+                found.append(Failure(answer.error))
+        return found
+
+    def _conditions(self) -> tuple[bool, str]:
+        """Whether all conditions hold, and the error of those that cannot be evaluated."""
+        conditions = json_tree.objects(self._spec, "matchConditions")
+        if not conditions:
+            return True, ""
+        scope = condition_scope(self._spec, self._rules)
+        session = self._rules.session(scope, self._values, is_about_conditions=True)
+        return conditions_met(conditions, session)
+
+    def _message(self, validation: JsonView, session: PolicySession) -> str:
+        expression = json_tree.text(validation, "messageExpression")
+        if expression:
+            answer = session.ask(expression)
+            text = answer.value.strip() if isinstance(answer.value, str) else ""
+            if text and "\n" not in text and len(text.encode()) <= MESSAGE_BYTES_MAX:
+                return text
+        message = json_tree.text(validation, "message").strip()
+        return message or f"failed expression: {json_tree.text(validation, 'expression').strip()}"
+
+
+def conditions_met(conditions: list[JsonObject], session: PolicySession) -> tuple[bool, str]:
+    """Whether all conditions hold: one that does not decides, whatever else cannot be evaluated."""
+    errors: list[str] = []
+    for condition in conditions:
+        answer = session.ask(json_tree.text(condition, "expression").strip())
+        if answer.error:
+            errors.append(answer.error)
+        elif answer.value is not True:
+            return False, ""
+    if not errors:
+        return True, ""
+    unique = list(dict.fromkeys(errors))
+    return False, unique[0] if len(unique) == 1 else f"[{', '.join(unique)}]"
+
+
+def policy_scope(spec: JsonView, rules: PolicyRules) -> PolicyScope:
+    """What the expressions of a policy may name."""
+    variables = tuple(
+        (json_tree.text(variable, "name"), json_tree.text(variable, "expression"))
+        for variable in json_tree.objects(spec, "variables")
+    )
+    return rules.scope(has_params="paramKind" in spec, variables=variables)
+
+
+def condition_scope(spec: JsonView, rules: PolicyRules) -> PolicyScope:
+    """What the conditions of a policy or webhook may name."""
+    return rules.scope(has_params="paramKind" in spec, variables=None)
+
+
+def _denial(attributes: Attributes, names: str, failure: Failure) -> Rejected:
+    message = f"ValidatingAdmissionPolicy {names} denied request: {failure.message}"
+    kind = attributes.kind
+    place = f"{kind.plural}.{attributes.group}" if attributes.group else kind.plural
+    name = attributes.key.name or "Unknown"
+    return _REFUSALS.get(failure.reason, Invalid)(
+        f'{place} "{name}" is forbidden: {message}',
+        group=attributes.group,
+        resource=kind.plural,
+        name=name,
+        causes=(StatusCause(reason="", message=message),),
+    )
