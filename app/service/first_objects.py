@@ -1,12 +1,15 @@
 """What every cluster has from its first moment, as a real API server makes it.
 
-That is namespaces, priority classes, and the service by which pods reach the API.
+That is namespaces, priority classes, the service by which pods reach the API with what stands
+behind it, and the roles and bindings that everybody relies on. What controllers make beside these
+(`registry.CLUSTER_OBJECTS`) they make when they run.
 """
 
 from app.domain.log import Actor, ObjectKey
-from app.domain.objects import priorities, services
+from app.domain.objects import cluster_roles, priorities, registry, services
 from app.domain.objects.commands import CreateObject
 from app.domain.objects.services import ServiceRanges
+from app.domain.values import json_tree
 from app.domain.values.json_tree import JsonObject
 
 NAMESPACES = ("default", "kube-node-lease", "kube-public", "kube-system")
@@ -17,19 +20,35 @@ SERVER = Actor(user="system:apiserver", groups=("system:masters",), agent="kube-
 
 def commands(ranges: ServiceRanges) -> list[CreateObject]:
     """What makes them; the service gets its address from the `ranges`."""
-    classes = (priorities.GROUP, priorities.CLASSES)
     return [
-        *(_created(("", "namespaces"), _namespace(name)) for name in NAMESPACES),
-        *(_created(classes, tree) for tree in priorities.system_classes()),
-        _created(services.SERVICES, services.of_the_api(ranges)),
+        _created(tree)
+        for tree in (
+            *(_namespace(name) for name in NAMESPACES),
+            *priorities.system_classes(),
+            services.range_of_cluster(ranges),
+            services.of_the_api(ranges),
+            *services.endpoints_of_the_api(ranges),
+            *cluster_roles.roles(),
+            *cluster_roles.bindings(),
+            *cluster_roles.of_extension_servers(),
+        )
     ]
+
+
+def cluster_settings(settings: JsonObject) -> JsonObject:
+    """The settings of a history that is made as a cluster: its objects are kept up."""
+    chosen = json_tree.mapping(settings, "controllers")
+    return {**settings, "controllers": {"clusterObjects": True, **chosen}}
 
 
 def _namespace(name: str) -> JsonObject:
     return {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}}
 
 
-def _created(place: tuple[str, str], tree: JsonObject) -> CreateObject:
+def _created(tree: JsonObject) -> CreateObject:
     metadata = tree["metadata"]
-    key = ObjectKey(*place, metadata.get("namespace", ""), metadata["name"])
-    return CreateObject(key=key, version="v1", tree=tree)
+    group, version = registry.split_api_version(tree["apiVersion"])
+    kind = registry.find_kind(group, version, tree["kind"])
+    assert kind is not None, "every cluster has built-in kinds only"
+    key = ObjectKey(group, kind.plural, metadata.get("namespace", ""), metadata["name"])
+    return CreateObject(key=key, version=version, tree=tree)

@@ -154,7 +154,8 @@ class Histories:
         self, name: str, *, seed: int = 0, settings: JsonObject | None = None
     ) -> HistoryRuntime:
         """Make a history with what every cluster has (`first_objects`), and open it."""
-        runtime = await self.create(name, seed=seed, settings=settings)
+        chosen = first_objects.cluster_settings(settings or {})
+        runtime = await self.create(name, seed=seed, settings=chosen)
         commands = first_objects.commands(self._rules(runtime.info).services)
         await runtime.submit_all(commands, actor=first_objects.SERVER)
         return runtime

@@ -44,7 +44,7 @@ GROUPS: dict[str, tuple[str, ...]] = {
     "running": (
         *("kubelet", "deployments", "replica-sets", "stateful-sets", "daemon-sets", "jobs"),
         *("quotas", "pool-status", "slice-patches", "disruption"),
-        "event-expiry",
+        *("event-expiry", "service-accounts", "root-ca", "cluster-roles", "api-services"),
     ),
 }
 """Which controllers run together in a worker process."""

@@ -13,8 +13,10 @@ from app.domain.allocation import Features, Quirks
 from app.domain.allocation.quirks import NOT_SWITCHES
 from app.domain.allocation.summary import SummaryBounds
 from app.domain.controllers import releases
+from app.domain.controllers.api_services import ApiServiceReconciler
 from app.domain.controllers.claims import ClaimsReconciler
 from app.domain.controllers.claims.reconciler import ACTS_APART
+from app.domain.controllers.cluster_roles import ClusterRoleReconciler
 from app.domain.controllers.definitions import DefinitionReconciler
 from app.domain.controllers.disruption import DisruptionReconciler
 from app.domain.controllers.event_expiry import EventExpiryReconciler
@@ -27,6 +29,11 @@ from app.domain.controllers.garbage import (
 )
 from app.domain.controllers.garbage.pod_gc import TERMINATED_MAX
 from app.domain.controllers.kubelet import KubeletReconciler
+from app.domain.controllers.namespace_objects import (
+    ROOT_CA,
+    SERVICE_ACCOUNTS,
+    NamespaceObjectReconciler,
+)
 from app.domain.controllers.nodes import NodeReconciler, NodeTtlReconciler
 from app.domain.controllers.pacing import Pace
 from app.domain.controllers.plan import Reconciler
@@ -67,7 +74,9 @@ class Options:
     decisions record it. `pace` is for replays too: it says when a key may be looked at. With a
     `bind_delay` bindings take time; devices may take `binding_timeout` microseconds to be ready.
     Event objects end `event_ttl` microseconds after their last change; None: they stay.
-    `terminated_pods_max` finished pods are kept; 0: all.
+    `terminated_pods_max` finished pods are kept; 0: all. With `cluster_objects` the objects that
+    every cluster has are kept up (`CLUSTER_OBJECTS`); histories from before, and recordings, do
+    without.
     """
 
     quirks: ControllerQuirks | None = None
@@ -79,6 +88,7 @@ class Options:
     binding_timeout: int = binding.TIMEOUT
     event_ttl: int | None = None
     terminated_pods_max: int = TERMINATED_MAX
+    cluster_objects: bool = False
     summary: SummaryBounds | None = SummaryBounds()
 
 
@@ -136,6 +146,10 @@ _MAKERS: Mapping[str, Callable[[_Setting], Reconciler]] = {
     "slice-patches": lambda _: PatchWarningReconciler(),
     "kubelet": lambda _: KubeletReconciler(),
     "event-expiry": lambda s: EventExpiryReconciler(s.options.event_ttl or 0),
+    "service-accounts": lambda _: NamespaceObjectReconciler(SERVICE_ACCOUNTS),
+    "root-ca": lambda _: NamespaceObjectReconciler(ROOT_CA),
+    "cluster-roles": lambda _: ClusterRoleReconciler(),
+    "api-services": lambda _: ApiServiceReconciler(),
 }
 
 BINDING_TIMEOUT_MAX_SECONDS = 7 * 24 * 3_600
@@ -158,6 +172,9 @@ NAMES = tuple(_MAKERS)
 UNHURRIED = frozenset({"garbage", "namespaces", "definitions", "quotas"})
 """Controllers that look at every event and that nothing waits for: upstream's collector comes 10 to
 30 ms later (controllers.md 2.3)."""
+
+CLUSTER_OBJECTS = frozenset({"service-accounts", "root-ca", "cluster-roles", "api-services"})
+"""Controllers that run in histories with the setting `controllers.clusterObjects` only."""
 
 _GATES_OF = {
     "eviction": ("DRADeviceTaints",),
@@ -187,6 +204,9 @@ _ACCOUNTS = {
     "jobs": "job-controller",
     "quotas": "resourcequota-controller",
     "pool-status": "resource-pool-status-request-controller",
+    "service-accounts": "service-account-controller",
+    "root-ca": "root-ca-cert-publisher",
+    "cluster-roles": "clusterrole-aggregation-controller",
 }
 _KUBELET = Actor(
     user="system:node:redra",
@@ -208,6 +228,7 @@ def running(profile: Profile, options: Options = Options()) -> tuple[str, ...]:
         if name not in options.off
         and profile.all_enabled(*_GATES_OF.get(name, ()))
         and (name != event_expiry.NAME or options.event_ttl is not None)
+        and (name not in CLUSTER_OBJECTS or options.cluster_objects)
     )
 
 
@@ -264,7 +285,8 @@ def options_from(settings: JsonView) -> Options:
     are not to be as in the release, `controllers.bindDelayMillis` makes bindings take so long,
     `controllers.bindingTimeoutSeconds` is what devices may take to be ready,
     `controllers.eventTtlSeconds` ends Event objects, `controllers.terminatedPodsMax` the oldest
-    finished pods. Raises InputError for what is not known.
+    finished pods, and with `controllers.clusterObjects` the controllers of what every cluster has
+    run. Raises InputError for what is not known.
     """
     off = frozenset(json_tree.texts(settings, "controllers", "off"))
     if unknown := sorted(off - set(NAMES)):
@@ -297,6 +319,7 @@ def options_from(settings: JsonView) -> Options:
         terminated_pods_max=_number(
             settings, "terminatedPodsMax", "pods", TERMINATED_PODS_MAX, TERMINATED_MAX
         ),
+        cluster_objects=json_tree.get(settings, "controllers", "clusterObjects") is True,
     )
 
 
@@ -333,7 +356,7 @@ def actor_of(name: str) -> Actor:
     """Under which name a controller's writes stand in the log."""
     if name == "kubelet":
         return _KUBELET
-    if name in ("definitions", event_expiry.NAME):
+    if name in ("api-services", "definitions", event_expiry.NAME):
         return API_SERVER
     account = _ACCOUNTS.get(name)
     if account is None:

@@ -9,20 +9,27 @@ from app.domain.values.timestamps import Instant
 
 GROUP = "apiregistration.k8s.io"
 RESOURCE = "apiservices"
-AVAILABLE = "Available"
+NOT_PASSED_ON = "requests are not passed on to services: an emulated node runs no containers"
 
 
 def prepare_create(tree: JsonObject, now: Instant) -> None:
     """A local one is available from its first moment. Parity: recorded with 1.36.2."""
-    tree["status"] = {}
-    if not is_remote(tree):
-        text = "Local APIServices are always available"
-        tree["status"] = {"conditions": [_condition("True", "Local", text, now)]}
+    tree["status"] = {} if is_remote(tree) else {"conditions": [local(now)]}
 
 
 def is_remote(tree: JsonView) -> bool:
     """Whether the APIService names a service that is to answer."""
     return isinstance(json_tree.get(tree, "spec", "service"), dict)
+
+
+def local(now: Instant) -> JsonObject:
+    """The condition of one that is answered for here."""
+    return _condition("True", "Local", "Local APIServices are always available", now)
+
+
+def unavailable(reason: str, message: str, now: Instant) -> JsonObject:
+    """The condition of one that names a service."""
+    return _condition("False", reason, message, now)
 
 
 def _condition(state: str, reason: str, message: str, now: Instant) -> JsonObject:
@@ -31,5 +38,5 @@ def _condition(state: str, reason: str, message: str, now: Instant) -> JsonObjec
         "message": message,
         "reason": reason,
         "status": state,
-        "type": AVAILABLE,
+        "type": "Available",
     }

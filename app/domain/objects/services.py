@@ -30,6 +30,7 @@ _BAND_MIN, _BAND_MAX, _BAND_STEP = 16, 256, 16
 
 _AFFINITY_SECONDS = 10_800
 _API_PORT = 6_443
+_DOCUMENTED = {4: "192.0.2.1", 6: "2001:db8::1"}
 _WITH_PORTS = frozenset({"NodePort", "LoadBalancer"})
 _OF_ADDRESSES = ("clusterIP", "clusterIPs", "ipFamilies", "ipFamilyPolicy")
 
@@ -88,6 +89,42 @@ def of_the_api(ranges: ServiceRanges) -> JsonObject:
             "labels": {"component": "apiserver", "provider": "kubernetes"},
         },
         "spec": {"clusterIP": str(ranges.addresses[1]), "ports": [port]},
+    }
+
+
+def endpoints_of_the_api(ranges: ServiceRanges) -> tuple[JsonObject, JsonObject]:
+    """What stands behind the service `kubernetes`, in the old form and as a slice.
+
+    The address is one for documentation: a history does not know where it is served, and the real
+    one does not take the loopback address that it mostly is.
+    """
+    address = _DOCUMENTED[ranges.addresses.version]
+    port = {"name": "https", "port": _API_PORT, "protocol": "TCP"}
+    metadata = {"name": "kubernetes", "namespace": "default"}
+    old = {
+        "apiVersion": "v1",
+        "kind": "Endpoints",
+        "metadata": {**metadata, "labels": {"endpointslice.kubernetes.io/skip-mirror": "true"}},
+        "subsets": [{"addresses": [{"ip": address}], "ports": [port]}],
+    }
+    new = {
+        "apiVersion": "discovery.k8s.io/v1",
+        "kind": "EndpointSlice",
+        "metadata": {**metadata, "labels": {"kubernetes.io/service-name": "kubernetes"}},
+        "addressType": ranges.family,
+        "endpoints": [{"addresses": [address], "conditions": {"ready": True}}],
+        "ports": [dict(port)],
+    }
+    return old, new
+
+
+def range_of_cluster(ranges: ServiceRanges) -> JsonObject:
+    """The range from which services get their addresses, as an object."""
+    return {
+        "apiVersion": "networking.k8s.io/v1",
+        "kind": "ServiceCIDR",
+        "metadata": {"name": "kubernetes"},
+        "spec": {"cidrs": [str(ranges.addresses)]},
     }
 
 

@@ -1,0 +1,112 @@
+"""Keeps the condition Available of APIServices that name a service, which is never asked.
+
+Parity: upstream's available controller tells an absent service; where it would ask the service,
+this one says that nothing is passed on.
+"""
+
+from app.domain.controllers.plan import Plan, Reads, Views
+from app.domain.controllers.work_queue import AnyQueue, WorkQueue
+from app.domain.log import Event, EventType, ObjectKey
+from app.domain.objects import api_services
+from app.domain.objects.commands import PatchObject, PatchType
+from app.domain.objects.reader import ObjectsReader
+from app.domain.objects.services import SERVICES
+from app.domain.values import json_tree
+from app.domain.values.json_tree import JsonObject, JsonView
+from app.domain.values.timestamps import Instant
+
+NAME = "api-services"
+API_SERVICES = (api_services.GROUP, api_services.RESOURCE)
+
+
+class ApiServiceReconciler:
+    """Follows APIServices, and services that come and go."""
+
+    name = NAME
+    reads: Reads = frozenset({API_SERVICES, SERVICES})
+
+    def __init__(self) -> None:
+        self._queue: WorkQueue[tuple[str]] = WorkQueue()
+        self._named: dict[str, tuple[str, str]] = {}
+
+    @property
+    def queues(self) -> tuple[AnyQueue, ...]:
+        """What waits for this controller, for metrics."""
+        return (self._queue,)
+
+    def fold(self, event: Event, views: Views) -> None:
+        """Queue an APIService that changed, and those of a service that came or went."""
+        if not event.is_about_object:
+            return
+        key = event.key
+        if (key.group, key.resource) == API_SERVICES:
+            self._named.pop(key.name, None)
+            if event.type is not EventType.OBJECT_DELETED and api_services.is_remote(event.object):
+                self._named[key.name] = _service(event.object)
+            self._queue.add((key.name,), event.revision)
+        elif self._named and event.type is not EventType.OBJECT_UPDATED:
+            for name in sorted(self._named):
+                if self._named[name] == (key.namespace, key.name):
+                    self._queue.add((name,), event.revision)
+
+    def step(self, views: Views, now: Instant) -> Plan | None:
+        """Write one condition that is not right."""
+        while found := self._queue.take(now):
+            (name,), cause = found
+            key = ObjectKey(*API_SERVICES, "", name)
+            tree = views.objects.get(key)
+            if tree is None:
+                continue
+            wanted = _condition(views.objects, tree, now)
+            held = next(iter(json_tree.objects(tree, "status", "conditions")), {})
+            if _told(held) == _told(wanted):
+                continue
+            patch = PatchObject(
+                key=key,
+                version="v1",
+                type=PatchType.STRATEGIC,
+                body={"status": {"conditions": [wanted]}},
+                subresource="status",
+            )
+            return Plan(
+                controller=NAME,
+                key=name,
+                commands=(patch,),
+                cause=cause,
+                observed=views.objects.revision,
+            )
+        return None
+
+    def settled(self, plan: Plan, problem: str | None, now: Instant) -> None:
+        """Try again after a refusal."""
+        self._queue.settle((plan.key,), problem, now)
+
+    def due(self) -> Instant | None:
+        """When a refused condition is written again."""
+        return self._queue.due()
+
+    def redecide(self, views: Views, decision: Event) -> Plan | None:
+        """Conditions record no decisions."""
+        return None
+
+
+def _condition(objects: ObjectsReader, tree: JsonView, now: Instant) -> JsonObject:
+    if not api_services.is_remote(tree):
+        return api_services.local(now)
+    namespace, name = _service(tree)
+    if objects.get(ObjectKey(*SERVICES, namespace, name)) is None:
+        text = f'service/{name} in "{namespace}" is not present'
+        return api_services.unavailable("ServiceNotFound", text, now)
+    return api_services.unavailable("FailedDiscoveryCheck", api_services.NOT_PASSED_ON, now)
+
+
+def _service(tree: JsonView) -> tuple[str, str]:
+    place = json_tree.mapping(tree, "spec", "service")
+    return json_tree.text(place, "namespace"), json_tree.text(place, "name")
+
+
+def _told(condition: JsonView) -> tuple[str, str, str]:
+    status, reason, message = (
+        json_tree.text(condition, field) for field in ("status", "reason", "message")
+    )
+    return status, reason, message

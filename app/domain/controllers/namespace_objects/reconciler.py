@@ -1,0 +1,156 @@
+"""Keeps one object in each namespace: makes it, restores it, leaves ending namespaces alone.
+
+Parity: upstream's serviceaccount-controller and root-ca-cert-publisher, each a controller with an
+account of its own. Namespaces that come together are one append here.
+"""
+
+from dataclasses import dataclass
+
+from app.domain.controllers.event_objects import MANAGER
+from app.domain.controllers.plan import Plan, Reads, Views
+from app.domain.controllers.resources import NAMESPACES, is_of
+from app.domain.controllers.work_queue import AnyQueue, WorkQueue
+from app.domain.log import Event, EventType, ObjectKey
+from app.domain.objects.commands import Command, CreateObject, PatchObject, PatchType
+from app.domain.objects.reader import ObjectsReader
+from app.domain.values.json_tree import JsonObject
+from app.domain.values.timestamps import Instant
+
+TOGETHER_MAX = 100
+"""In how many namespaces one append makes objects."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NamespaceObject:
+    """An object that every namespace has: its controller, where it stands, what is in it.
+
+    `data` is kept as it is here; without it the object only has to exist.
+    """
+
+    controller: str
+    place: tuple[str, str]
+    kind: str
+    name: str
+    annotations: tuple[tuple[str, str], ...] = ()
+    data: tuple[tuple[str, str], ...] = ()
+
+    def key(self, namespace: str) -> ObjectKey:
+        """Its key in a namespace."""
+        return ObjectKey(*self.place, namespace, self.name)
+
+    def tree(self, namespace: str) -> JsonObject:
+        """The object as it is made."""
+        metadata: JsonObject = {"name": self.name, "namespace": namespace}
+        if self.annotations:
+            metadata["annotations"] = dict(self.annotations)
+        found: JsonObject = {"apiVersion": "v1", "kind": self.kind, "metadata": metadata}
+        return found | ({"data": dict(self.data)} if self.data else {})
+
+
+SERVICE_ACCOUNTS = NamespaceObject(
+    controller="service-accounts",
+    place=("", "serviceaccounts"),
+    kind="ServiceAccount",
+    name="default",
+)
+ROOT_CA = NamespaceObject(
+    controller="root-ca",
+    place=("", "configmaps"),
+    kind="ConfigMap",
+    name="kube-root-ca.crt",
+    annotations=(
+        (
+            "kubernetes.io/description",
+            "Contains a CA bundle that can be used to verify the kube-apiserver when using "
+            "internal endpoints such as the internal service IP or kubernetes.default.svc. No "
+            "other usage is guaranteed across distributions of Kubernetes clusters.",
+        ),
+    ),
+    data=(("ca.crt", ""),),
+)
+"""The certificate is empty: a history does not know by which server it is served."""
+
+
+class NamespaceObjectReconciler:
+    """Sees to it that each namespace has the object."""
+
+    def __init__(self, wanted: NamespaceObject) -> None:
+        self._wanted = wanted
+        self._queue: WorkQueue[tuple[str]] = WorkQueue()
+        self._written: tuple[str, ...] = ()
+        self._is_careful = False
+        self.name = wanted.controller
+        self.reads: Reads = frozenset({NAMESPACES, wanted.place})
+
+    @property
+    def queues(self) -> tuple[AnyQueue, ...]:
+        """What waits for this controller, for metrics."""
+        return (self._queue,)
+
+    def fold(self, event: Event, views: Views) -> None:
+        """Queue a namespace that came or changed, and one whose object was touched."""
+        if not event.is_about_object:
+            return
+        key = event.key
+        if is_of(key, NAMESPACES):
+            if event.type is EventType.OBJECT_DELETED:
+                self._queue.drop((key.name,), event.revision)
+            else:
+                self._queue.add((key.name,), event.revision)
+        elif is_of(key, self._wanted.place) and key.name == self._wanted.name:
+            self._queue.add((key.namespace,), event.revision)
+
+    def step(self, views: Views, now: Instant) -> Plan | None:
+        """Make or mend the object in some namespaces; in one at a time after a refusal."""
+        commands: list[Command] = []
+        written: list[str] = []
+        first = 0
+        most = 1 if self._is_careful else TOGETHER_MAX
+        while len(commands) < most and (found := self._queue.take(now)):
+            (namespace,), cause = found
+            command = self._command(views.objects, namespace)
+            if command is not None:
+                commands.append(command)
+                written.append(namespace)
+                first = first or cause
+        if not commands:
+            return None
+        self._written = tuple(written)
+        return Plan(
+            controller=self.name,
+            key=written[0],
+            commands=tuple(commands),
+            cause=first,
+            observed=views.objects.revision,
+        )
+
+    def settled(self, plan: Plan, problem: str | None, now: Instant) -> None:
+        """Try again after a refusal, each namespace by itself."""
+        self._is_careful = problem is not None
+        for namespace in self._written:
+            self._queue.settle((namespace,), problem, now)
+
+    def due(self) -> Instant | None:
+        """When a refused write is tried again."""
+        return self._queue.due()
+
+    def redecide(self, views: Views, decision: Event) -> Plan | None:
+        """These objects record no decisions."""
+        return None
+
+    def _command(self, objects: ObjectsReader, namespace: str) -> Command | None:
+        holder = objects.get(ObjectKey(*NAMESPACES, "", namespace))
+        if holder is None or "deletionTimestamp" in holder["metadata"]:
+            return None
+        key = self._wanted.key(namespace)
+        present = objects.get(key)
+        if present is None:
+            tree = self._wanted.tree(namespace)
+            return CreateObject(key=key, version="v1", tree=tree, options=MANAGER)
+        data = dict(self._wanted.data)
+        if not data or present.get("data") == data:
+            return None
+        more = dict.fromkeys(set(present.get("data") or ()) - set(data))
+        return PatchObject(
+            key=key, version="v1", type=PatchType.MERGE, body={"data": more | data}, options=MANAGER
+        )
