@@ -10,7 +10,7 @@ from typing import Any
 
 import msgspec
 
-from app.api import discovery, openapi_custom, openapi_paths
+from app.api import discovery, openapi_custom, openapi_enums, openapi_paths, openapi_v2
 from app.api.discovery import Discovery
 from app.api.messages import Answer, Request
 from app.domain.objects import schema, schema_corrections
@@ -171,41 +171,30 @@ class Openapi:
         for field in ("apiVersion", "kind"):
             # The published file narrows these to single values, which explain would show.
             found.get("properties", {}).get(field, {}).pop("enum", None)
+        openapi_enums.add(name, found, self._profile.minor)
         return found
 
     def _v2(self, request: Request) -> Answer:
-        accept = request.header(b"accept")
-        if "protobuf" in accept:
-            version = f"v{self._profile.version}".encode()
-            info = b"\x0a\x0aKubernetes" + b"\x12" + bytes([len(version)]) + version
-            return Answer(b"\x0a\x032.0\x12" + bytes([len(info)]) + info, content_type=V2_PROTOBUF)
-        return Answer(self._v2_json())
+        """The one document of v2, in the form that is asked for; JSON when nothing is said."""
+        is_protobuf = "protobuf" in request.header(b"accept")
+        body = self.old_document(is_protobuf=is_protobuf)
+        tag = f'"{hashlib.sha256(body).hexdigest().upper()}"'.encode()
+        headers = ((b"etag", tag), (b"vary", b"Accept"))
+        if request.header(b"if-none-match").encode() == tag:
+            return Answer(b"", status=304, headers=headers)
+        if is_protobuf:
+            return Answer(body, content_type=V2_PROTOBUF, headers=headers)
+        return Answer(body, headers=headers)
 
-    def _v2_json(self) -> bytes:
-        if self._plain is not None:
-            return self._plain._v2_json()
-        found = self._documents.get("v2")
+    def old_document(self, *, is_protobuf: bool) -> bytes:
+        """The document of v2 about all that is served."""
+        form = "v2 protobuf" if is_protobuf else "v2"
+        found = self._documents.get(form)
         if found is None:
-            names: dict[str, None] = {}
-            for group, version in self._places.values():
-                for kind in self._discovery.groups[group][version]:
-                    if kind.custom is not None:
-                        continue
-                    name = schema.definition_name(group, version, kind.kind)
-                    for reached in self._schemas.reachable(name):
-                        names[reached] = None
-            definitions = {
-                name: _converted(self._schemas.definition(name), "#/definitions/")
-                for name in sorted(names)
-            }
-            found = self._documents["v2"] = _encode(
-                {
-                    "swagger": "2.0",
-                    "info": {"title": "Kubernetes", "version": f"v{self._profile.version}.0"},
-                    "paths": {},
-                    "definitions": definitions,
-                }
-            )
+            parts = (msgspec.json.decode(self.document(place)) for place in sorted(self._places))
+            whole = openapi_v2.document("Kubernetes", f"v{self._profile.version}.0", parts)
+            found = openapi_v2.encode(whole) if is_protobuf else _encode(whole)
+            self._documents[form] = found
         return found
 
 

@@ -2,7 +2,11 @@
 
 import pytest
 
+from app.api import openapi_enums
+from app.domain.objects.profile import Profile
 from tests.api.serving import serving
+from tests.unit.objects.builders import release
+from tests.unit.protobuf import wire
 
 PROTOBUF = "application/com.github.proto-openapi.spec.v2@v1.0+protobuf"
 
@@ -97,16 +101,63 @@ async def test_no_type_is_null():
                 assert isinstance(field.get("type", ""), str)
 
 
-async def test_old_document_is_a_minimal_protobuf():
+async def test_texts_of_a_field_are_told():
+    async with serving() as server:
+        found = (await document(server, "api/v1"))["components"]["schemas"]
+        spec = found["io.k8s.api.core.v1.PodSpec"]["properties"]
+        assert spec["restartPolicy"]["enum"] == ["Always", "Never", "OnFailure"]
+        claims = found["io.k8s.api.core.v1.PersistentVolumeClaimSpec"]["properties"]
+        assert "ReadWriteOnce" in claims["accessModes"]["items"]["enum"]
+        assert "enum" not in claims["accessModes"]
+
+
+@pytest.mark.parametrize(("version", "count"), [("1.34", 2), ("1.36", 4)])
+async def test_texts_are_those_of_the_release(version, count):
+    async with serving(profile=Profile(version=version)) as server:
+        found = (await document(server, "api/v1"))["components"]["schemas"]
+        fields = found["io.k8s.api.core.v1.Toleration"]["properties"]
+        assert len(fields["operator"]["enum"]) == count
+
+
+def test_every_enumeration_is_about_a_field_that_exists():
+    schemas = release()
+    for short, fields in openapi_enums.ENUMS.items():
+        properties = schemas.definition(f"io.k8s.api.{short}")["properties"]
+        for field, text in fields.items():
+            assert field in properties, (short, field)
+            assert text.split() == sorted(text.split()), (short, field)
+
+
+async def test_old_document_is_protobuf_for_who_asks_for_it():
     async with serving() as server:
         answer = await server.raw("GET", "/openapi/v2", accept=PROTOBUF)
         assert answer.headers["content-type"] == (
             "application/com.github.proto-openapi.spec.v2.v1.0+protobuf"
         )
-        assert answer.content == b"\x0a\x032.0\x12\x13\x0a\x0aKubernetes\x12\x05v1.37"
+        fields = dict(wire.fields(answer.content))
+        assert fields[1] == b"2.0"
+        assert dict(wire.fields(fields[2])) == {1: b"Kubernetes", 2: b"v1.37.0"}
+        names = {dict(wire.fields(entry))[1].decode() for _, entry in wire.fields(fields[9])}
+        asked = await server.get("/openapi/v2", accept="application/json")
+        assert names == set(asked["definitions"])
+        again = await server.raw(
+            "GET", "/openapi/v2", accept=PROTOBUF, if_none_match=answer.headers["etag"]
+        )
+        assert again.status_code == 304
 
 
-async def test_old_document_is_json_for_who_asks_for_json():
+async def test_old_document_has_paths_references_and_merge_keys():
     async with serving() as server:
         found = await server.get("/openapi/v2", accept="application/json")
-        assert "io.k8s.api.resource.v1.ResourceClaim" in found["definitions"]
+        claim = found["definitions"]["io.k8s.api.resource.v1.ResourceClaim"]
+        assert claim["properties"]["spec"]["$ref"] == (
+            "#/definitions/io.k8s.api.resource.v1.ResourceClaimSpec"
+        )
+        assert claim["properties"]["spec"]["description"]
+        patch = found["paths"]["/api/v1/namespaces/{namespace}/pods/{name}"]["patch"]
+        assert {"dryRun", "fieldValidation"} <= {each["name"] for each in patch["parameters"]}
+        assert patch["x-kubernetes-group-version-kind"]["kind"] == "Pod"
+        for schema in found["definitions"].values():
+            for field in schema.get("properties", {}).values():
+                reference = field.get("$ref", "#/definitions/" + next(iter(found["definitions"])))
+                assert reference.removeprefix("#/definitions/") in found["definitions"]

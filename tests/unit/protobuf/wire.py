@@ -27,6 +27,27 @@ def sized(number, payload):
     return tagged(number, 2, varint(len(payload)) + payload)
 
 
+def fields(message):
+    """The fields of a message in their order: (number, value); texts and messages as bytes."""
+    place = 0
+    while place < len(message):
+        key, place = _read_varint(message, place)
+        value, place = _read_varint(message, place)
+        if key & 7 == 2:
+            value, place = message[place : place + value], place + value
+        yield key >> 3, value
+
+
+def _read_varint(message, place):
+    number, shift = 0, 0
+    while True:
+        byte = message[place]
+        number |= (byte & 0x7F) << shift
+        place, shift = place + 1, shift + 7
+        if byte < 0x80:
+            return number, place
+
+
 def envelope(api_version, kind, raw):
     names = sized(1, api_version.encode()) + sized(2, kind.encode())
     return MAGIC + sized(1, names) + sized(2, raw) + sized(3, b"") + sized(4, b"")
