@@ -196,3 +196,55 @@ async def test_bindings_are_discovered_as_something_to_create():
         aggregated = (await server.raw("GET", "/api", accept=AGGREGATED)).json()
         first = aggregated["items"][0]["versions"][0]["resources"][0]
         assert (first["resource"], first["verbs"]) == ("bindings", ["create"])
+
+
+GROUPS = "/apis/scheduling.k8s.io/{}/namespaces/default/{}"
+POLICY = {"gang": {"minCount": 2}}
+
+
+@pytest.mark.parametrize(
+    ("release", "kinds"),
+    [
+        ("1.34", {}),
+        ("1.35", {"v1alpha1": {"workloads"}}),
+        ("1.36", {"v1alpha2": {"podgroups", "workloads"}}),
+        ("1.37", {key: {"podgroups", "workloads"} for key in ("v1beta1", "v1alpha3")}),
+    ],
+)
+async def test_groups_of_pods_are_served_with_their_gate_in_the_versions_of_the_release(
+    release, kinds
+):
+    for is_on in (False, True):
+        profile = Profile(version=release, gates={"GenericWorkload": is_on})
+        async with serving(profile=profile) as server:
+            found = {}
+            group = await server.get("/apis/scheduling.k8s.io")
+            for version in (row["version"] for row in group["versions"]):
+                listed = await server.get(f"/apis/scheduling.k8s.io/{version}")
+                names = {row["name"].partition("/")[0] for row in listed["resources"]}
+                found[version] = names - {"priorityclasses"}
+            assert {version: names for version, names in found.items() if names} == (
+                kinds if is_on else {}
+            )
+
+
+async def test_group_of_pods_is_stored_and_its_pods_name_it():
+    profile = Profile(version="1.36", gates={"GenericWorkload": True})
+    path = GROUPS.format("v1alpha2", "podgroups")
+    async with serving(profile=profile) as server:
+        tree = {"metadata": {"name": "g"}, "spec": {"schedulingPolicy": POLICY}}
+        made = await server.post(path, tree)
+        assert (made["apiVersion"], made["spec"]) == ("scheduling.k8s.io/v1alpha2", tree["spec"])
+        held = {"type": "Scheduled", "status": "True", "reason": "R", "message": ""}
+        held["lastTransitionTime"] = "2026-01-01T00:00:00Z"
+        changed = await server.patch(f"{path}/g/status", {"status": {"conditions": [held]}})
+        assert changed["status"]["conditions"] == [held]
+        assert changed["metadata"]["generation"] == 1
+        odd = {**tree, "metadata": {"name": "h"}, "bogus": 1}
+        await server.post(f"{path}?fieldValidation=Strict", odd, 400)
+        pod = {**POD, "spec": {**POD["spec"], "schedulingGroup": {"podGroupName": "g"}}}
+        assert (await server.post(PODS, pod))["spec"]["schedulingGroup"] == {"podGroupName": "g"}
+        template = {"name": "t", "schedulingPolicy": POLICY}
+        work = {"metadata": {"name": "w"}, "spec": {"podGroupTemplates": [template]}}
+        path = GROUPS.format("v1alpha2", "workloads")
+        assert (await server.post(path, work))["spec"] == work["spec"]

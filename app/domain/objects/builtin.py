@@ -220,6 +220,25 @@ KINDS: tuple[Kind, ...] = (
         "scheduling.k8s.io", "PriorityClass", "priorityclasses", "pc", namespaced=False,
         has_generation=True,
     ),
+    _make(
+        "scheduling.k8s.io", ("v1beta1", "v1alpha3", "v1alpha2", "v1alpha1"), "Workload",
+        "workloads", (), has_generation=True, gate="GenericWorkload",
+        served={
+            "v1beta1": Served(since=37),
+            "v1alpha3": Served(since=37),
+            "v1alpha2": Served(since=36, until=37),
+            "v1alpha1": Served(since=35, until=36),
+        },
+    ),
+    _make(
+        "scheduling.k8s.io", ("v1beta1", "v1alpha3", "v1alpha2"), "PodGroup", "podgroups", (),
+        has_generation=True, subresources=_STATUS, gate="GenericWorkload",
+        served={
+            "v1beta1": Served(since=37),
+            "v1alpha3": Served(since=37),
+            "v1alpha2": Served(since=36, until=37),
+        },
+    ),
     _plain(
         "apiextensions.k8s.io", "CustomResourceDefinition", "customresourcedefinitions", "crd",
         "crds", namespaced=False, subresources=_STATUS, has_generation=True,

@@ -68,7 +68,6 @@ FIXED: Mapping[str, str] = {
     "DRAWorkloadResourceClaims": "PodGroups are not emulated",
     "DynamicResourceAllocation": "it is locked on since 1.34",
     "GangScheduling": "PodGroups are not emulated",
-    "GenericWorkload": "PodGroups are not emulated",
     "SchedulerAsyncAPICalls": "the writes of an attempt are one append",
     "SchedulerQueueingHints": "waiting pods are always woken by hints, as in every release here",
 }
