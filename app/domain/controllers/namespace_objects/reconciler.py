@@ -11,7 +11,7 @@ from app.domain.controllers.plan import Plan, Reads, Views
 from app.domain.controllers.resources import NAMESPACES, is_of
 from app.domain.controllers.work_queue import AnyQueue, WorkQueue
 from app.domain.log import Event, EventType, ObjectKey
-from app.domain.objects.commands import Command, CreateObject, PatchObject, PatchType
+from app.domain.objects.commands import Command, CreateObject
 from app.domain.objects.reader import ObjectsReader
 from app.domain.values.json_tree import JsonObject
 from app.domain.values.timestamps import Instant
@@ -24,7 +24,7 @@ TOGETHER_MAX = 100
 class NamespaceObject:
     """An object that every namespace has: its controller, where it stands, what is in it.
 
-    `data` is kept as it is here; without it the object only has to exist.
+    Only its being there is kept up: what others write into it stays.
     """
 
     controller: str
@@ -68,7 +68,8 @@ ROOT_CA = NamespaceObject(
     ),
     data=(("ca.crt", ""),),
 )
-"""The certificate is empty: a history does not know by which server it is served."""
+"""The certificate is empty: a history does not know by which server it is served. A real
+kube-controller-manager beside this one may know better, so its certificate is left alone."""
 
 
 class NamespaceObjectReconciler:
@@ -88,7 +89,7 @@ class NamespaceObjectReconciler:
         return (self._queue,)
 
     def fold(self, event: Event, views: Views) -> None:
-        """Queue a namespace that came or changed, and one whose object was touched."""
+        """Queue a namespace that came or changed, and one whose object has gone."""
         if not event.is_about_object:
             return
         key = event.key
@@ -97,11 +98,11 @@ class NamespaceObjectReconciler:
                 self._queue.drop((key.name,), event.revision)
             else:
                 self._queue.add((key.name,), event.revision)
-        elif is_of(key, self._wanted.place) and key.name == self._wanted.name:
+        elif key.name == self._wanted.name and event.type is EventType.OBJECT_DELETED:
             self._queue.add((key.namespace,), event.revision)
 
     def step(self, views: Views, now: Instant) -> Plan | None:
-        """Make or mend the object in some namespaces; in one at a time after a refusal."""
+        """Make the object in some namespaces; in one at a time after a refusal."""
         commands: list[Command] = []
         written: list[str] = []
         first = 0
@@ -143,14 +144,7 @@ class NamespaceObjectReconciler:
         if holder is None or "deletionTimestamp" in holder["metadata"]:
             return None
         key = self._wanted.key(namespace)
-        present = objects.get(key)
-        if present is None:
-            tree = self._wanted.tree(namespace)
-            return CreateObject(key=key, version="v1", tree=tree, options=MANAGER)
-        data = dict(self._wanted.data)
-        if not data or present.get("data") == data:
+        if objects.get(key) is not None:
             return None
-        more = dict.fromkeys(set(present.get("data") or ()) - set(data))
-        return PatchObject(
-            key=key, version="v1", type=PatchType.MERGE, body={"data": more | data}, options=MANAGER
-        )
+        tree = self._wanted.tree(namespace)
+        return CreateObject(key=key, version="v1", tree=tree, options=MANAGER)
