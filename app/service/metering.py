@@ -59,6 +59,10 @@ QUEUE_NAMES = {
     "stateful-sets": "statefulset",
     "daemon-sets": "daemonset",
     "jobs": "job",
+    "service-accounts": "serviceaccount",
+    "root-ca": "root_ca_cert_publisher",
+    "cluster-roles": "ClusterRoleAggregator",
+    "api-services": "AvailableConditionController",
 }
 """Upstream's names of the queues of controllers."""
 

@@ -1,6 +1,8 @@
 """Metrics counted from the events of a history, under the names of the real components."""
 
 from app.adapters.telemetry import Telemetry
+from app.domain.controllers import registry
+from app.domain.controllers.registry import Options
 from app.domain.objects.profile import Profile
 from app.service.metering import HistoryMeter
 from tests.cluster import Cluster
@@ -162,3 +164,15 @@ def test_queues_of_the_controllers_led_here_are_shown():
     assert meter.value("redra_leads", history="h", controller="claims") == 1
     history.publish({})
     assert meter.value("redra_leads", history="h", controller="claims") == 0
+
+
+def test_every_controller_can_be_led_and_counted():
+    gates = {"DRADeviceTaintRules": True, "DRAResourcePoolStatus": True}
+    options = Options(cluster_objects=True, event_ttl=1)
+    cluster = Cluster(Profile(gates=gates), options, kubelet=True, node_ttl=True)
+    cluster.settle()
+    leading = {found.name: found for found in cluster.line.controllers}
+    assert set(leading) == set(registry.NAMES)
+    meter = Telemetry()
+    HistoryMeter(meter, "h").publish(leading)
+    assert meter.value("workqueue_depth", history="h", name="serviceaccount") == 0
