@@ -24,6 +24,7 @@ from app.domain.log import (
 from app.domain.log.event import GENESIS
 from app.domain.log.heads import SignedHead
 from app.domain.log.upcasting import StoredRow
+from app.domain.objects.review.targets import Target
 from app.domain.values.json_tree import JsonObject, JsonView
 from app.domain.values.timestamps import Instant
 
@@ -298,6 +299,14 @@ class HistorySource(Protocol):
 
     def records(self) -> Iterator[object]:
         """Canonical records in source order; raises InputError naming the place."""
+        ...
+
+
+class WebhookCaller(Protocol):
+    """Calls admission webhooks."""
+
+    async def call(self, target: Target, body: bytes, *, seconds: int) -> bytes:
+        """The body of the answer. Raises WebhookFailed with the reason in words."""
         ...
 
 

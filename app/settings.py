@@ -72,6 +72,15 @@ class Settings(BaseSettings):
         "", description="`open`, or `rbac` by role objects; empty: open on loopback, else rbac"
     )
     policy_file: Path | None = Field(None, description="YAML file of rules for users and groups")
+    webhooks_allowed: str = Field(
+        "",
+        description="Admission webhooks that are called: `https://host:port/path`, or "
+        "`namespace/service=https://host:port` where a service is reached; separated by commas; "
+        "empty: none",
+    )
+    webhook_bytes_max: int = Field(
+        3 * 1024 * 1024, ge=1024, description="Largest answer of an admission webhook"
+    )
     clients_max: int = Field(10_000, ge=1, description="Connections of clients at once")
     header_bytes_max: int = Field(
         64 * 1024, ge=1024, description="Request line and headers of a request"

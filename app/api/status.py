@@ -34,8 +34,9 @@ def failure(
         "metadata": {},
         "status": "Failure",
         "message": message,
-        "reason": reason,
     }
+    if reason:
+        tree["reason"] = reason
     if details is not None:
         tree["details"] = details
     tree["code"] = code

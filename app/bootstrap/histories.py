@@ -4,6 +4,7 @@ from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import replace
 
+from app.adapters.webhooks import HttpsWebhooks
 from app.bootstrap import choices
 from app.bootstrap.choices import history_settings
 from app.bootstrap.rules import rules_of
@@ -16,6 +17,7 @@ from app.domain.log.projection import Projection
 from app.domain.objects import profile as profiles
 from app.domain.objects import services
 from app.domain.objects.profile import Profile
+from app.domain.objects.review import targets
 from app.domain.objects.rules import Rules
 from app.domain.values import json_tree
 from app.service.folding import FoldingBounds, fold_until
@@ -32,15 +34,19 @@ from projections.timeline import TimelineProjection
 @asynccontextmanager
 async def open_histories(store: Store, settings: Settings) -> AsyncIterator[Histories]:
     """The histories of a store, following their logs until leaving."""
+    webhooks = targets.parse(settings.webhooks_allowed)
     ranges = services.parse_ranges(settings.service_addresses, settings.service_node_ports)
     keys = store.secrets
 
     def rules(info: HistoryInfo) -> Rules:
         secrets = None if keys is None else keys.cipher(info)
-        return replace(rules_of(info), services=ranges, secrets=secrets)
+        return replace(rules_of(info), services=ranges, secrets=secrets, webhooks=webhooks)
 
+    ports = store.ports
+    if not webhooks.is_empty:
+        ports = replace(ports, webhooks=HttpsWebhooks(bytes_max=settings.webhook_bytes_max))
     histories = Histories(
-        ports=store.ports,
+        ports=ports,
         rules=rules,
         bounds=runtime_bounds(settings),
         past_views_max=settings.past_views_max,

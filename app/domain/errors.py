@@ -10,6 +10,8 @@
     │   ├── NotAcceptable           406 no representation that the client accepts
     │   ├── AlreadyExists           409 an object of that name exists
     │   ├── Conflict                409 the object changed, or another manager owns a field
+    │   │   └── ReviewOutdated      webhooks were asked about another state
+    │   ├── Denied                  an admission webhook says no, with the code that it gives
     │   ├── Expired                 410 the revision asked for is no longer offered
     │   ├── TooLarge                413 a bound on the size of a request
     │   ├── UnsupportedMediaType    415 the body is in a form that is not read
@@ -31,7 +33,6 @@ Kubernetes Status, the command line prints `InputError` and `LogError` as one se
 """
 
 from dataclasses import dataclass
-from typing import ClassVar
 
 
 class RedraError(Exception):
@@ -61,8 +62,8 @@ class Rejected(RedraError):
     `warnings` are told beside the refusal.
     """
 
-    code: ClassVar[int] = 500
-    reason: ClassVar[str] = "InternalError"
+    code: int = 500
+    reason: str = "InternalError"
 
     def __init__(
         self,
@@ -147,6 +148,32 @@ class Conflict(Rejected):
 
     code = 409
     reason = "Conflict"
+
+
+class ReviewOutdated(Conflict):
+    """Admission webhooks were asked about another state of the object. Cure: ask them again."""
+
+    def __init__(self) -> None:
+        super().__init__("the object has been modified while admission webhooks were asked")
+
+
+class Denied(Rejected):
+    """An admission webhook refuses the write, with the code and reason that it gives."""
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        code: int,
+        reason: str,
+        group: str = "",
+        resource: str = "",
+        name: str = "",
+        causes: tuple[Cause, ...] = (),
+    ) -> None:
+        super().__init__(message, group=group, resource=resource, name=name, causes=causes)
+        self.code = code
+        self.reason = reason
 
 
 class Expired(Rejected):

@@ -20,10 +20,12 @@ from app.domain.log import Actor, Event, Head, HistoryInfo, LeaseToken, Revision
 from app.domain.objects.commands import Command
 from app.domain.objects.rules import Rules
 from app.domain.values.timestamps import SECOND, Instant
-from app.ports import Clock, EventLog, UidSource, ViewStore, WakeUp
+from app.ports import Clock, EventLog, UidSource, ViewStore, WakeUp, WebhookCaller
 from app.service import snapshots
 from app.service.cluster_clock import ClusterClock
+from app.service.reviewing import Reviewing
 from app.service.signals import Signal
+from app.service.staging import StagedObjects
 from app.service.views import LiveViews
 from app.service.watches import Subscription, Watches
 from app.service.writing import GroupWriter, Outcome, Request, WriterBounds
@@ -55,13 +57,17 @@ class RuntimeBounds:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RuntimePorts:
-    """The filled ports that a runtime works with. `views` is None when nothing is materialised."""
+    """The filled ports that a runtime works with.
+
+    `views` is None when nothing is materialised, `webhooks` when none are called.
+    """
 
     log: EventLog
     wake_up: WakeUp
     clock: Clock
     uids: UidSource
     views: ViewStore | None = None
+    webhooks: WebhookCaller | None = None
 
 
 class HistoryRuntime:
@@ -103,6 +109,7 @@ class HistoryRuntime:
             bounds=bounds.writer,
             commit=self._take_over,
         )
+        self._reviewing = None if ports.webhooks is None else self._reviewing_by(ports.webhooks)
 
     @property
     def log(self) -> EventLog:
@@ -177,19 +184,39 @@ class HistoryRuntime:
         request_id: str = "",
         cause: int = 0,
     ) -> Outcome:
-        """Decide and append one command. Raises Rejected or LogError; then nothing is stored."""
-        request = await self._writer.submit(
-            Request(
-                commands=(command,),
-                actor=actor,
-                verb=verb,
-                request_id=request_id,
-                cause=cause,
-                observed=0,
-                lease=None,
+        """Decide and append one command. Raises Rejected or LogError; then nothing is stored.
+
+        Webhooks that want to hear of it are asked first.
+        """
+
+        async def send(command: Command, uid: str) -> Outcome:
+            request = await self._writer.submit(
+                Request(
+                    commands=(command,),
+                    actor=actor,
+                    verb=verb,
+                    request_id=request_id,
+                    cause=cause,
+                    observed=0,
+                    lease=None,
+                    uid=uid,
+                )
             )
+            return request.outcomes[0]
+
+        reviewing = self._reviewing
+        if reviewing is None or not reviewing.is_needed(command):
+            return await send(command, "")
+        return await reviewing.submit(command, actor, verb, send)
+
+    def _reviewing_by(self, caller: WebhookCaller) -> Reviewing:
+        return Reviewing(
+            caller=caller,
+            rules=self.rules,
+            objects=lambda: StagedObjects(self.views.objects, self.rules.secrets),
+            now=self.clock.now,
+            uids=self._ports.uids,
         )
-        return request.outcomes[0]
 
     async def submit_all(
         self, commands: Sequence[Command], *, actor: Actor, request_id: str = "", cause: int = 0

@@ -99,7 +99,10 @@ class WriterBounds:
 
 @dataclass(slots=True, kw_only=True)
 class Request:
-    """Commands of one caller: appended together or not at all."""
+    """Commands of one caller: appended together or not at all.
+
+    `uid` is what a new object gets when others have been told of it already.
+    """
 
     commands: tuple[Command, ...]
     actor: Actor
@@ -108,6 +111,7 @@ class Request:
     cause: int
     observed: int
     lease: LeaseToken | None
+    uid: str = ""
     outcomes: list[Outcome] = field(default_factory=list)
     events: list[Event] = field(default_factory=list)
     problem: Exception | None = None
@@ -404,7 +408,7 @@ class GroupWriter:
                     actor=request.actor,
                     verb=request.verb or verb_of(command),
                     request_id=request.request_id,
-                    uid=self._uids.uid() if _may_create(command, staged) else "",
+                    uid=_uid(request, command, staged, self._uids),
                     cause=request.cause,
                     observed=request.observed,
                     origin=command.origin if isinstance(command, ImportObject) else None,
@@ -425,6 +429,10 @@ class GroupWriter:
             staged.restore(mark)
             raise
         return events, outcomes
+
+
+def _uid(request: Request, command: Command, staged: StagedObjects, uids: UidSource) -> str:
+    return (request.uid or uids.uid()) if _may_create(command, staged) else ""
 
 
 def _may_create(command: Command, objects: ObjectsReader) -> bool:

@@ -13,6 +13,7 @@ from app.adapters.clock import SystemClock
 from app.adapters.memory import MemoryLog, MemoryStore, MemoryWakeUp
 from app.adapters.telemetry import Telemetry
 from app.adapters.uids import RandomUids
+from app.adapters.webhooks import HttpsWebhooks
 from app.api.application import Application, create_app
 from app.api.authentication import Credentials
 from app.api.limits import ApiLimits
@@ -20,6 +21,7 @@ from app.bootstrap.rules import rules_for
 from app.domain.log import Actor, ObjectKey
 from app.domain.objects import profile as profiles
 from app.domain.objects.commands import CreateObject
+from app.domain.objects.review import targets as review_targets
 from app.service.histories import Histories
 from app.service.runtime import RuntimeBounds, RuntimePorts
 
@@ -148,12 +150,14 @@ async def running_app(
     queue_max=20_000,
     store=None,
     secrets=None,
+    webhooks="",
 ):
     """The application over a default history with the namespace `default`, and its histories.
 
     A `store` that was served before is taken up again, as after a restart. `secrets` are the keys
-    that protect the values of Secrets.
+    that protect the values of Secrets. `webhooks` names those that are called.
     """
+    targets = review_targets.parse(webhooks)
     profile = profile or profiles.Profile()
     wake_up = MemoryWakeUp()
     ports = RuntimePorts(
@@ -161,12 +165,13 @@ async def running_app(
         wake_up=wake_up,
         clock=SystemClock(),
         uids=RandomUids(),
+        webhooks=None if targets.is_empty else HttpsWebhooks(bytes_max=100_000),
     )
 
     def rules(info):
         chosen = profiles.from_settings(info.settings) if info.settings else profile
         cipher = None if secrets is None else secrets.cipher(info)
-        return replace(rules_for(chosen), secrets=cipher)
+        return replace(rules_for(chosen), secrets=cipher, webhooks=targets)
 
     histories = Histories(
         ports=ports,

@@ -31,6 +31,7 @@ EXPRESSIONS = [
     "timestamp('x') == timestamp('y')", "duration('1000000000000h') > duration('1s')", "\x00",
     "[1,2,3].map(x, [1,2,3].map(y, x*y)).size() > 0", "has(device)", "cel.bind(x, 1, x) == 1",
     "device.capacity['d'].m.compareTo(quantity('1')) > 0", "?:", "a.b(c).d[e]{f: g}", "/*",
+    "object.metadata.name == 'x'", "variables.v == params.data.x", "request", "object.a.b",
     "string(b'\\xff\\xfe') == ''", "int(1e300) == 1", "uint(-1) == 1u", "'' in [null]",
 ]  # fmt: skip
 NAMES = ["X", "-a", "a.", "a/b", "ä", "a" * 254, "a" * 64, "..", ".", "%", "x y", "\x00", 5, {}, []]
@@ -189,7 +190,7 @@ def _typed(rng, tree):
 
 def _values_of(path, value):
     name = str(path[-1]).lower()
-    if name == "expression":
+    if name.endswith("expression"):
         return EXPRESSIONS
     if isinstance(value, dict | list):
         return None

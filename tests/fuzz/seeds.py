@@ -257,6 +257,41 @@ spec:
       a: {type: string, default: x, maxLength: 5}, n: {type: integer, minimum: 0},
       l: {type: array, items: {type: string}}}}}}}
 ---
+apiVersion: admissionregistration.k8s.io/v1
+kind: ValidatingAdmissionPolicy
+metadata: {name: x}
+spec:
+  failurePolicy: Ignore
+  paramKind: {apiVersion: v1, kind: ConfigMap}
+  matchConstraints: {resourceRules: [{apiGroups: [""], apiVersions: [v1], operations: ["*"],
+    resources: [configmaps, pods/*], scope: Namespaced}], objectSelector: {matchLabels: {a: b}}}
+  matchConditions: [{name: c, expression: "has(object.metadata.labels)"}]
+  variables: [{name: v, expression: "size(object.metadata.name)"}]
+  validations: [{expression: "variables.v < 60 && request.operation != 'CONNECT'",
+    reason: Forbidden, messageExpression: "'name of ' + string(variables.v)"}]
+  auditAnnotations: [{key: k, valueExpression: "'x'"}]
+---
+apiVersion: admissionregistration.k8s.io/v1
+kind: ValidatingAdmissionPolicyBinding
+metadata: {name: x}
+spec: {policyName: x, validationActions: [Warn, Audit], paramRef: {selector: {matchLabels: {a: b}},
+  parameterNotFoundAction: Allow}, matchResources: {namespaceSelector: {}}}
+---
+apiVersion: admissionregistration.k8s.io/v1
+kind: MutatingAdmissionPolicy
+metadata: {name: x}
+spec: {reinvocationPolicy: Never, matchConstraints: {resourceRules: [{apiGroups: [apps],
+  apiVersions: [v1], operations: [CREATE], resources: [deployments]}]}, mutations: [{patchType:
+  JSONPatch, jsonPatch: {expression: "[]"}}]}
+---
+apiVersion: admissionregistration.k8s.io/v1
+kind: ValidatingWebhookConfiguration
+metadata: {name: x}
+webhooks: [{name: a.b.c, admissionReviewVersions: [v1], sideEffects: None, timeoutSeconds: 3,
+  clientConfig: {service: {namespace: n, name: s, path: /p, port: 443}, caBundle: eA==},
+  rules: [{apiGroups: ["*"], apiVersions: ["*"], operations: [CREATE], resources: ["*"]}],
+  matchConditions: [{name: c, expression: "request.name != 'x'"}]}]
+---
 {apiVersion: authorization.k8s.io/v1, kind: SelfSubjectAccessReview, spec: {resourceAttributes:
  {verb: get, resource: pods, namespace: default}}}
 ---
@@ -274,6 +309,8 @@ _CLUSTER_WIDE = frozenset({
     "ResourceSlice", "DeviceClass", "DeviceTaintRule", "ResourcePoolStatusRequest", "Node",
     "Namespace", "ClusterRole", "CustomResourceDefinition", "SelfSubjectAccessReview",
     "SubjectAccessReview", "SelfSubjectRulesReview", "TokenReview", "SelfSubjectReview",
+    "ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding", "MutatingAdmissionPolicy",
+    "ValidatingWebhookConfiguration",
 })  # fmt: skip
 _SUBRESOURCES = {
     "ResourceClaim": ["status"],

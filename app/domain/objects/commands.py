@@ -6,12 +6,15 @@
 
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 from app.domain.log import ObjectKey, Origin
 from app.domain.objects.claim_rights import ClaimRights
 from app.domain.objects.giving import GiverRights
 from app.domain.values.json_tree import JsonObject
+
+if TYPE_CHECKING:
+    from app.domain.objects.review.changes import Review
 
 
 class PatchType(StrEnum):
@@ -47,7 +50,7 @@ class WriteOptions:
     what happens to unknown fields; `unknown_fields` are problems found while decoding the body.
     With `rights`, changes of a claim's status are allowed part by part, and roles and bindings as
     far as the writer holds what they give; None allows all of it. A write that `skips_review` is a
-    step of one that policies were asked about as a whole.
+    step of one that policies were asked about as a whole. `review` is what webhooks said of it.
     """
 
     field_manager: str = ""
@@ -57,6 +60,7 @@ class WriteOptions:
     decoding_problems: tuple[str, ...] = ()
     rights: ClaimRights | GiverRights | None = None
     skips_review: bool = False
+    review: "Review | None" = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -85,6 +85,7 @@ def create(
 
     Group and version are those asked for; `managers` are set by an apply, which knows its own.
     """
+    asked_key = key
     key = _identified(reader, kind, key, tree, stamp)
     warnings += gates.drop_disabled(kind, tree, None, rules.profile)
     if managers is not None:
@@ -94,6 +95,9 @@ def create(
         node = schema.storage_node(rules.schemas, kind)
         owned = admission.as_owned(kind, tree)
         managed_fields.begin(tree["metadata"], owned, node, writer, has_status=kind.has_status)
+    if options.review is not None:
+        api_version = registry.api_version(group, version)
+        tree = _changed(kind, asked_key, tree, stamp, rules, options, api_version)
     _prepare(reader, kind, tree, stamp, rules)
     errors = metadata.check(kind, tree)
     errors += rules.validate_create(kind, tree, rules.context(reader, stamp.time))
@@ -114,7 +118,9 @@ def create(
     if present is not None:
         ends = metadata.is_terminating(present)
         raise rejections.already_exists(admission.as_asked(kind, group), key.name, ends=ends)
-    warnings += _warnings(reader, kind, key, tree) + ignored.warnings(kind, tree)
+    warnings += _warnings(reader, kind, key, tree) + ignored.warnings(
+        kind, tree, webhooks=rules.webhooks
+    )
     if options.dry_run:
         return Decided(tree=tree, warnings=warnings, created=True)
     draft = Draft(type=EventType.OBJECT_CREATED, key=key, uid=stamp.uid, tree=tree, stamp=stamp)
@@ -150,6 +156,33 @@ def _identified(
     else:
         tree["metadata"].pop("namespace", None)
     return key
+
+
+def _changed(
+    kind: Kind,
+    key: ObjectKey,
+    tree: JsonObject,
+    stamp: Stamp,
+    rules: Rules,
+    options: WriteOptions,
+    api_version: str,
+) -> JsonObject:
+    """The object as webhooks have changed it, with the metadata that the server has set."""
+    found = asking.changed(
+        rules, stamp, kind, key,
+        operation=asking.CREATE, api_version=api_version, tree=tree, old=None, options=options,
+    )  # fmt: skip
+    given = tree["metadata"]
+    written = metadata.initial(
+        metadata.of(found),
+        time=given["creationTimestamp"],
+        uid=given["uid"],
+        generation=given.get("generation", 0),
+    )
+    kept = ("managedFields", "name", "namespace")
+    written |= {name: given[name] for name in kept if name in given}
+    found["metadata"] = written
+    return found
 
 
 def check_namespace(reader: ObjectsReader, kind: Kind, key: ObjectKey) -> None:

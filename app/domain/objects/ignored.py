@@ -9,6 +9,8 @@ from collections.abc import Mapping, Sequence
 
 from app.domain.objects import gates
 from app.domain.objects.registry import ADMISSION, RESOURCE, Kind
+from app.domain.objects.review import targets
+from app.domain.objects.review.targets import Targets
 from app.domain.values import json_tree
 from app.domain.values.json_tree import JsonView
 
@@ -24,17 +26,22 @@ _REASONS: Mapping[str, str] = {
     "nodeAllocatableResources": "devices take nothing of their node's resources",
     "skipNodeOperations": "allocation results get no copy of it",
     "podPreemptionPolicy": "pods are never resized",
-    "clientConfig": "webhooks are not called",
+    "clientConfig": "no setting allows that the webhook is called (REDRA_WEBHOOKS_ALLOWED)",
     "mutations": "mutating policies are not evaluated",
 }
 
 
-def warnings(kind: Kind, tree: JsonView, old: JsonView | None = None) -> tuple[str, ...]:
-    """One warning per field of the tree without effect that `old` does not have."""
-    fields = _fields(kind, tree)
+def warnings(
+    kind: Kind, tree: JsonView, old: JsonView | None = None, *, webhooks: Targets = targets.NONE
+) -> tuple[str, ...]:
+    """One warning per field of the tree without effect that `old` does not have.
+
+    `webhooks` are those that are called.
+    """
+    fields = _fields(kind, tree, webhooks)
     if not fields:
         return ()
-    known = _fields(kind, old) if old is not None else ()
+    known = _fields(kind, old, webhooks) if old is not None else ()
     return tuple(
         f"{place}.{name}: the field is stored and has no effect here: {_REASONS[name]}"
         for place, name in fields
@@ -42,7 +49,7 @@ def warnings(kind: Kind, tree: JsonView, old: JsonView | None = None) -> tuple[s
     )
 
 
-def _fields(kind: Kind, tree: JsonView) -> Sequence[tuple[str, str]]:
+def _fields(kind: Kind, tree: JsonView, webhooks: Targets) -> Sequence[tuple[str, str]]:
     """Place and name of each field without effect, each once."""
     path = gates.POD_SPECS.get(kind.kind)
     if path is not None:
@@ -53,13 +60,18 @@ def _fields(kind: Kind, tree: JsonView) -> Sequence[tuple[str, str]]:
         return _of_slice(json_tree.mapping(tree, "spec"))
     if kind.kind == "Node" and "podPreemptionPolicy" in json_tree.mapping(tree, "spec"):
         return (("spec", "podPreemptionPolicy"),)
-    return _of_reviews(tree) if kind.group == ADMISSION else ()
+    return _of_reviews(tree, webhooks) if kind.group == ADMISSION else ()
 
 
-def _of_reviews(tree: JsonView) -> Sequence[tuple[str, str]]:
+def _of_reviews(tree: JsonView, called: Targets) -> Sequence[tuple[str, str]]:
     """Of webhook configurations and mutating policies."""
-    if json_tree.objects(tree, "webhooks"):
-        return (("webhooks[]", "clientConfig"),)
+    webhooks = json_tree.objects(tree, "webhooks")
+    if webhooks:
+        return [
+            (f"webhooks[{index}]", "clientConfig")
+            for index, webhook in enumerate(webhooks)
+            if called.find(json_tree.mapping(webhook, "clientConfig")) is None
+        ]
     return (("spec", "mutations"),) if json_tree.objects(tree, "spec", "mutations") else ()
 
 

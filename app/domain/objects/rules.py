@@ -10,6 +10,8 @@ from app.domain.objects.field_errors import FieldError
 from app.domain.objects.profile import Profile
 from app.domain.objects.reader import ObjectsReader
 from app.domain.objects.registry import Kind
+from app.domain.objects.review import targets
+from app.domain.objects.review.targets import Targets
 from app.domain.objects.schema import Schemas
 from app.domain.objects.secret_values import SecretCipher
 from app.domain.objects.services import ServiceRanges
@@ -167,6 +169,7 @@ class Rules:
 
     `tracks_managers` keeps `metadata.managedFields`; without it only appliers have entries.
     `policy_rules` lets admission policies judge each write; without it nobody asks them.
+    `webhooks` are those that may be called.
     `services` is what services are given. `secrets` protects the values of Secrets in the log;
     without it they are stored as they are.
     """
@@ -178,6 +181,7 @@ class Rules:
     check_expression: CheckExpression = accept_expression
     object_rules: ObjectRules = NoObjectRules()
     policy_rules: PolicyRules | None = None
+    webhooks: Targets = targets.NONE
     patch_operations_max: int = OPERATIONS_MAX
     tracks_managers: bool = True
     services: ServiceRanges = ServiceRanges()

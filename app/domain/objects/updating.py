@@ -138,8 +138,7 @@ def replace(
     `scaled` a Scale was written, of the object in that apiVersion. An answer without drafts means:
     nothing changes.
     """
-    before = metadata.of(old)
-    _check_preconditions(kind, key, metadata.of(tree), before)
+    _check_preconditions(kind, key, metadata.of(tree), metadata.of(old))
     if not subresources.exists(kind, subresource):
         raise rejections.unknown_resource()
     new, dropped = _successor(kind, key, old, tree, subresource, rules)
@@ -151,14 +150,20 @@ def replace(
         writer = managed_fields.updater(options, stamp, api_version, subresource)
         owned = admission.as_owned(kind, new)
         managed_fields.track(new["metadata"], owned, old, node, writer, has_status=kind.has_status)
+    if options.review is not None:
+        new = _changed(
+            kind, key, new, old, stamp, rules, options,
+            api_version=scaled or api_version,
+            subresource=subresources.SCALE if scaled else subresource,
+        )  # fmt: skip
     _prepare(reader, kind, new, old, stamp, subresource, rules)
     _keep_times(kind, new, old, node)
     if kind.has_generation and subresource != "status":
         _count_generation(kind, new, old, node)
     is_same = equality.same_object(new, old, node, is_custom=kind.custom is not None)
     if not is_same:
-        context = rules.context(reader, stamp.time)
         errors = _errors(kind, new, old, subresource, api_version)
+        context = rules.context(reader, stamp.time)
         errors += rules.validate_update(kind, new, old, subresource, context)
         if isinstance(options.rights, claim_rights.ClaimRights) and subresource == "status":
             errors += claim_rights.check(old, new, options.rights)
@@ -173,18 +178,56 @@ def replace(
         return Decided(tree=old, warnings=warnings)
     admission.forget_empty(kind, new)
     if not subresource:
-        warnings += _warnings(reader, kind, key, new, old)
+        warnings += _warnings(reader, kind, key, new, old, rules)
     if options.dry_run:
         return Decided(tree=new, warnings=warnings)
+    return Decided(drafts=(_draft(kind, key, new, old, stamp),), tree=new, warnings=warnings)
+
+
+def _draft(kind: Kind, key: ObjectKey, new: JsonObject, old: JsonObject, stamp: Stamp) -> Draft:
+    """The change, or the end of an object that nothing keeps any longer."""
+    before = metadata.of(old)
     uid = str(before.get("uid", ""))
     if _is_finished(kind, new):
         # Watchers see the state before this write; the writer sees the new one with the old
         # resourceVersion. Parity: controllers.md 6.5.
         last = {**old, "metadata": dict(before)}
-        draft = Draft(type=EventType.OBJECT_DELETED, key=key, uid=uid, tree=last, stamp=stamp)
-        return Decided(drafts=(draft,), tree=new, warnings=warnings)
-    draft = Draft(type=EventType.OBJECT_UPDATED, key=key, uid=uid, tree=new, stamp=stamp)
-    return Decided(drafts=(draft,), tree=new, warnings=warnings)
+        return Draft(type=EventType.OBJECT_DELETED, key=key, uid=uid, tree=last, stamp=stamp)
+    return Draft(type=EventType.OBJECT_UPDATED, key=key, uid=uid, tree=new, stamp=stamp)
+
+
+def _changed(
+    kind: Kind,
+    key: ObjectKey,
+    new: JsonObject,
+    old: JsonObject,
+    stamp: Stamp,
+    rules: Rules,
+    options: WriteOptions,
+    *,
+    api_version: str,
+    subresource: str,
+) -> JsonObject:
+    """The object as webhooks have changed it, as far as the write is about that part of it."""
+    is_scale = subresource == subresources.SCALE
+    found = asking.changed(
+        rules, stamp, kind, key,
+        operation=asking.UPDATE, api_version=api_version, subresource=subresource,
+        tree=subresources.scale_of(kind, new) if is_scale else new,
+        old=subresources.scale_of(kind, old) if is_scale else old,
+        options=options,
+    )  # fmt: skip
+    if found is new or is_scale:
+        return new
+    changed = subresources.merged(kind, new, found, subresource)
+    if subresource == "status":
+        return changed
+    written = metadata.changed(metadata.of(found), metadata.of(old))
+    written.pop("managedFields", None)
+    kept = ("managedFields", "name", "namespace")
+    before = metadata.of(new)
+    changed["metadata"] = written | {name: before[name] for name in kept if name in before}
+    return changed
 
 
 def _asked(
@@ -212,10 +255,15 @@ def _asked(
 
 
 def _warnings(
-    reader: ObjectsReader, kind: Kind, key: ObjectKey, new: JsonObject, old: JsonObject
+    reader: ObjectsReader,
+    kind: Kind,
+    key: ObjectKey,
+    new: JsonObject,
+    old: JsonObject,
+    rules: Rules,
 ) -> tuple[str, ...]:
     """What to tell the author of a changed object."""
-    found = ignored.warnings(kind, new, old)
+    found = ignored.warnings(kind, new, old, webhooks=rules.webhooks)
     if kind.group == RESOURCE and kind.kind == "ResourceSlice":
         found += pool_warnings.of_write(reader, key, new)
     return found

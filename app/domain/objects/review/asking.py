@@ -1,15 +1,18 @@
 """The one place where writes are put before those who have a say in them."""
 
+from app.domain.errors import BadRequest
 from app.domain.log import ObjectKey, Stamp
-from app.domain.objects.commands import WriteOptions
+from app.domain.objects import admission, registry
+from app.domain.objects.commands import FieldValidation, WriteOptions
 from app.domain.objects.kind import Kind
 from app.domain.objects.reader import ObjectsReader
 from app.domain.objects.review import policies
 from app.domain.objects.review.attributes import CREATE, DELETE, UPDATE, Attributes
+from app.domain.objects.review.changes import failed
 from app.domain.objects.rules import Rules
 from app.domain.values.json_tree import JsonObject
 
-__all__ = ["CREATE", "DELETE", "UPDATE", "ask"]
+__all__ = ["CREATE", "DELETE", "UPDATE", "ask", "changed"]
 
 
 def ask(
@@ -28,7 +31,11 @@ def ask(
     options: WriteOptions,
 ) -> tuple[str, ...]:
     """The warnings of the policies about a write; see `Attributes`. Raises what refuses it."""
-    if rules.policy_rules is None or options.skips_review or not policies.are_bound(reader):
+    if options.skips_review:
+        return ()
+    review = options.review
+    judges = rules.policy_rules if policies.are_bound(reader) else None
+    if judges is None and review is None:
         return ()
     attributes = Attributes(
         kind=kind,
@@ -42,4 +49,54 @@ def ask(
         actor=stamp.actor,
         options=options,
     )
-    return policies.check(attributes, reader, rules.policy_rules)
+    if review is not None:
+        review.check(old)
+        review.after = attributes
+    return () if judges is None else policies.check(attributes, reader, judges)
+
+
+def changed(
+    rules: Rules,
+    stamp: Stamp,
+    kind: Kind,
+    key: ObjectKey,
+    *,
+    operation: str,
+    api_version: str,
+    subresource: str = "",
+    tree: JsonObject,
+    old: JsonObject | None,
+    options: WriteOptions,
+) -> JsonObject:
+    """The object with what webhooks have changed and its defaults; the same when nobody was asked.
+
+    Its metadata is that which a client may set. Raises what keeps patches from being applied.
+    """
+    review = options.review
+    if review is None or options.skips_review:
+        return tree
+    group, version = registry.split_api_version(api_version)
+    attributes = Attributes(
+        kind=kind,
+        key=key,
+        group=group,
+        version=version,
+        operation=operation,
+        subresource=subresource,
+        tree=tree,
+        old=old,
+        actor=stamp.actor,
+        options=options,
+    )
+    found = review.changed(attributes)
+    if not review.patches:
+        return tree
+    ignoring = WriteOptions(field_validation=FieldValidation.IGNORE)
+    try:
+        again, _ = admission.admit(
+            kind, kind.group, kind.storage_version, found,
+            options=ignoring, rules=rules, now=stamp.time,
+        )  # fmt: skip
+    except BadRequest as problem:
+        raise failed(problem.message) from problem
+    return again

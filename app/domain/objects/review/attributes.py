@@ -69,6 +69,11 @@ class Attributes:
             return self.key.name
         return self.key.namespace
 
+    @property
+    def is_of_another_kind(self) -> bool:
+        """Whether the trees are no objects of `kind`: a Scale, Binding or Eviction."""
+        return self.subresource in _OTHER_KINDS
+
     def kind_in(self, group: str, version: str) -> JsonObject:
         """Group, version and kind of the objects, as the resource of that version has them."""
         other = _OTHER_KINDS.get(self.subresource)

@@ -102,15 +102,15 @@ def _failures(
         found = parameters.of_binding(spec, binding, attributes, reader)
     except parameters.Misconfigured as problem:
         return [Failure(str(problem))] if fails else []
-    given = _given(attributes, told, reader, rules)
+    seen = given(attributes, told, reader, rules)
     failures: list[Failure] = []
     for params in found:
-        values = {**given, "params": rules.value_of(params)}
+        values = {**seen, "params": rules.value_of(params)}
         failures += _Evaluation(spec, values, rules, fails=fails).failures()
     return failures
 
 
-def _given(
+def given(
     attributes: Attributes, told: GroupVersion, reader: ObjectsReader, rules: PolicyRules
 ) -> dict[str, object]:
     """What expressions see, kept for the next policy that asks in the same version."""

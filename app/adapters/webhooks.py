@@ -1,0 +1,175 @@
+"""Calls of admission webhooks over HTTPS.
+
+One connection a call, closed after it. What comes back is bounded in bytes and in time. A redirect
+is an answer like any other, so nobody is led elsewhere.
+"""
+
+import os
+import ssl
+from functools import lru_cache
+
+import anyio
+import httptools
+
+from app.domain.objects.review.hooks import WebhookFailed
+from app.domain.objects.review.targets import Target
+
+AUTHORITIES_KEPT_MAX = 64
+_CHUNK = 64 * 1024
+_TEXT_SHOWN_MAX = 1024
+_OK = 200
+_NOT_FOUND = 404
+
+
+class HttpsWebhooks:
+    """Calls webhooks; answers of more than `bytes_max` bytes are refused."""
+
+    def __init__(self, *, bytes_max: int) -> None:
+        self._bytes_max = bytes_max
+
+    async def call(self, target: Target, body: bytes, *, seconds: int) -> bytes:
+        """The body of the answer. Raises WebhookFailed with the reason in words."""
+        shown = f"{target.shown}?timeout={seconds}s"
+        try:
+            with anyio.fail_after(seconds):
+                answer = await self._exchange(target, body, seconds)
+        except TimeoutError as problem:
+            raise _failed(shown, "context deadline exceeded") from problem
+        except (OSError, ssl.SSLError, anyio.BrokenResourceError) as problem:
+            raise _failed(shown, _reason(target, problem)) from problem
+        except anyio.EndOfStream as problem:
+            raise _failed(shown, "EOF") from problem
+        except httptools.HttpParserError as problem:
+            raise _failed(shown, f"malformed HTTP response: {problem}") from problem
+        return _accepted(answer)
+
+    async def _exchange(self, target: Target, body: bytes, seconds: int) -> "_Answer":
+        context = _context(target.authority)
+        stream = await anyio.connect_tcp(
+            target.host,
+            target.port,
+            tls=True,
+            ssl_context=context,
+            tls_hostname=target.server_name,
+            tls_standard_compatible=False,
+        )
+        async with stream:
+            await stream.send(_head(target, len(body), seconds) + body)
+            answer = _Answer(self._bytes_max)
+            while not answer.is_complete:
+                try:
+                    answer.take(await stream.receive(_CHUNK))
+                except anyio.EndOfStream:
+                    if not answer.ends_with_connection:
+                        raise
+                    break
+        return answer
+
+
+class _Answer:
+    """An HTTP answer as it arrives."""
+
+    def __init__(self, bytes_max: int) -> None:
+        self._left = bytes_max
+        self._parser = httptools.HttpResponseParser(self)
+        self._parts: list[bytes] = []
+        self._has_length = False
+        self.is_complete = False
+        self._has_head = False
+
+    @property
+    def status(self) -> int:
+        """The status code."""
+        return int(self._parser.get_status_code())
+
+    @property
+    def body(self) -> bytes:
+        """What has arrived of the body."""
+        return b"".join(self._parts)
+
+    @property
+    def ends_with_connection(self) -> bool:
+        """Whether the end of the connection is the end of the body."""
+        return self._has_head and not self._has_length
+
+    def take(self, data: bytes) -> None:
+        """Take what has arrived. Raises WebhookFailed for too much of it."""
+        self._left -= len(data)
+        if self._left < 0:
+            raise WebhookFailed("failed to call webhook: the response is too large")
+        self._parser.feed_data(data)
+
+    def on_header(self, name: bytes, value: bytes) -> None:
+        """Note what says where the body ends."""
+        if name.lower() in (b"content-length", b"transfer-encoding"):
+            self._has_length = True
+
+    def on_headers_complete(self) -> None:
+        """Note that the body begins."""
+        self._has_head = True
+
+    def on_body(self, part: bytes) -> None:
+        """Keep a part of the body."""
+        self._parts.append(part)
+
+    def on_message_complete(self) -> None:
+        """Note the end."""
+        self.is_complete = True
+
+
+def _head(target: Target, length: int, seconds: int) -> bytes:
+    host = target.server_name
+    return (
+        f"POST {target.path}?timeout={seconds}s HTTP/1.1\r\n"
+        f"Host: {host}\r\n"
+        "User-Agent: kube-apiserver-admission\r\n"
+        "Accept: application/json, */*\r\n"
+        "Content-Type: application/json\r\n"
+        f"Content-Length: {length}\r\n"
+        "Connection: close\r\n\r\n"
+    ).encode("ascii")
+
+
+@lru_cache(maxsize=AUTHORITIES_KEPT_MAX)
+def _context(authority: str) -> ssl.SSLContext:
+    """What certificates are trusted: those of the authority, or of this machine's."""
+    if not authority:
+        return ssl.create_default_context()
+    try:
+        return ssl.create_default_context(cadata=authority)
+    except (ssl.SSLError, ValueError) as problem:
+        text = "could not get REST client: unable to load root certificates: no PEM certificate"
+        raise WebhookFailed(text) from problem
+
+
+def _accepted(answer: _Answer) -> bytes:
+    """The body of an answer that says yes to being asked. Parity: texts of client-go."""
+    if answer.status == _OK:
+        return answer.body
+    if answer.status == _NOT_FOUND:
+        raise WebhookFailed(
+            "failed to call webhook: the server could not find the requested resource"
+        )
+    said = answer.body[:_TEXT_SHOWN_MAX].decode(errors="replace").strip() or "unknown"
+    raise WebhookFailed(
+        f'failed to call webhook: an error on the server ("{said}") has prevented the request from '
+        "succeeding"
+    )
+
+
+def _failed(shown: str, reason: str) -> WebhookFailed:
+    return WebhookFailed(f'failed to call webhook: Post "{shown}": {reason}')
+
+
+def _reason(target: Target, problem: BaseException) -> str:
+    """The reason as short as it is known: refused, reset, a certificate that is not trusted."""
+    if isinstance(problem, ssl.SSLCertVerificationError):
+        return f"tls: failed to verify certificate: {problem.verify_message}"
+    inner = problem.__cause__ or problem
+    if isinstance(inner, ExceptionGroup) and inner.exceptions:
+        inner = inner.exceptions[0]
+    if isinstance(inner, ConnectionRefusedError):
+        return f"dial tcp {target.host}:{target.port}: connect: connection refused"
+    if isinstance(inner, OSError) and inner.errno and not isinstance(inner, ssl.SSLError):
+        return os.strerror(inner.errno).lower() if inner.errno > 0 else str(inner.strerror)
+    return str(inner) or type(inner).__name__

@@ -1,0 +1,261 @@
+"""Webhooks: which are asked about a write, what they are sent, and what their answers mean.
+
+Parity: AdmissionReview of admission.k8s.io/v1 and v1beta1, the texts of the real server included.
+"""
+
+import base64
+import binascii
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import msgspec
+
+from app.domain.errors import Cause, Denied, RedraError, Rejected
+from app.domain.objects import rejections
+from app.domain.objects.kind import ADMISSION
+from app.domain.objects.reader import ObjectsReader
+from app.domain.objects.review import matching, policies
+from app.domain.objects.review.attributes import Attributes, is_exempt
+from app.domain.objects.review.changes import Patch
+from app.domain.objects.review.matching import GroupVersion
+from app.domain.objects.review.targets import Target
+from app.domain.objects.rules import Rules
+from app.domain.values import json_tree
+from app.domain.values.json_tree import JsonObject, JsonView
+
+SECONDS = 10
+_MUTATING = "mutatingwebhookconfigurations"
+_VALIDATING = "validatingwebhookconfigurations"
+_REVIEW_VERSIONS = ("v1", "v1beta1")
+
+
+class WebhookFailed(RedraError):
+    """A webhook cannot be called, or says something that means nothing."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Hook:
+    """A webhook that is to be asked. `told` is the version in which it hears of the write."""
+
+    configuration: str
+    tree: JsonObject
+    told: GroupVersion
+    target: Target
+
+    @property
+    def id(self) -> tuple[str, str]:
+        """What tells it from others."""
+        return self.configuration, self.name
+
+    @property
+    def name(self) -> str:
+        """Its name, as messages have it."""
+        return json_tree.text(self.tree, "name")
+
+    @property
+    def seconds(self) -> int:
+        """How long it may take."""
+        return json_tree.integer(self.tree, "timeoutSeconds") or SECONDS
+
+    @property
+    def is_ignored_when_failing(self) -> bool:
+        """Whether a write goes on without its answer."""
+        return json_tree.text(self.tree, "failurePolicy") == "Ignore"
+
+    @property
+    def is_reinvoked(self) -> bool:
+        """Whether it is asked again when others have changed the object after it."""
+        return json_tree.text(self.tree, "reinvocationPolicy") == "IfNeeded"
+
+    @property
+    def version(self) -> str:
+        """The version of the AdmissionReview."""
+        wanted = json_tree.texts(self.tree, "admissionReviewVersions")
+        return next((each for each in wanted if each in _REVIEW_VERSIONS), "v1")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Verdict:
+    """What a webhook says: nothing against the write, or else a refusal; warnings; changes."""
+
+    refusal: Rejected | None = None
+    warnings: tuple[str, ...] = ()
+    patch: Patch | None = None
+
+
+def are_there(reader: ObjectsReader) -> bool:
+    """Whether there is any configuration of webhooks."""
+    for resource in (_MUTATING, _VALIDATING):
+        for _ in reader.keys(ADMISSION, resource):
+            return True
+    return False
+
+
+def mutating(reader: ObjectsReader) -> Iterator[tuple[str, JsonObject]]:
+    """Mutating webhooks with the names of their configurations, in order."""
+    return _all(reader, _MUTATING)
+
+
+def validating(reader: ObjectsReader) -> Iterator[tuple[str, JsonObject]]:
+    """Validating webhooks with the names of their configurations, in order."""
+    return _all(reader, _VALIDATING)
+
+
+def _all(reader: ObjectsReader, resource: str) -> Iterator[tuple[str, JsonObject]]:
+    for key in sorted(reader.keys(ADMISSION, resource), key=lambda key: key.name):
+        tree = reader.get(key)
+        for webhook in json_tree.objects(tree or {}, "webhooks"):
+            yield key.name, webhook
+
+
+def asked(
+    configuration: str,
+    webhook: JsonObject,
+    attributes: Attributes,
+    reader: ObjectsReader,
+    rules: Rules,
+) -> Hook | None:
+    """The webhook, if it is to be asked about the write.
+
+    Raises Forbidden when its conditions cannot be evaluated and its failures are not ignored.
+    """
+    if is_exempt(attributes.kind.group, attributes.kind.plural):
+        return None
+    target = rules.webhooks.find(json_tree.mapping(webhook, "clientConfig"))
+    if target is None:
+        return None
+    told = matching.of_webhook(webhook, attributes, reader)
+    if told is None:
+        return None
+    hook = Hook(configuration=configuration, tree=webhook, told=told, target=target)
+    return hook if _conditions_hold(hook, attributes, reader, rules) else None
+
+
+def _conditions_hold(
+    hook: Hook, attributes: Attributes, reader: ObjectsReader, rules: Rules
+) -> bool:
+    conditions = json_tree.objects(hook.tree, "matchConditions")
+    if not conditions or rules.policy_rules is None:
+        return True
+    values = policies.given(attributes, hook.told, reader, rules.policy_rules)
+    scope = policies.condition_scope(hook.tree, rules.policy_rules)
+    session = rules.policy_rules.session(scope, values, is_about_conditions=True)
+    is_met, error = policies.conditions_met(conditions, session)
+    if error and not hook.is_ignored_when_failing:
+        raise rejections.forbidden(attributes.kind, attributes.key.name, error)
+    return is_met
+
+
+def request_of(hook: Hook, attributes: Attributes, uid: str) -> bytes:
+    """The body that a webhook is sent."""
+    tree, old = attributes.trees_in(*hook.told)
+    request = {"uid": uid, **attributes.request_in(*hook.told), "object": tree, "oldObject": old}
+    return msgspec.json.encode(
+        {
+            "kind": "AdmissionReview",
+            "apiVersion": f"admission.k8s.io/{hook.version}",
+            "request": request,
+        }
+    )
+
+
+def verdict_of(hook: Hook, body: bytes, uid: str, *, is_mutating: bool) -> Verdict:
+    """What the answer of a webhook means. Raises WebhookFailed for one that means nothing."""
+    response = _response(hook, body, uid)
+    warnings = tuple(json_tree.texts(response, "warnings"))
+    operations = _operations(response, is_mutating=is_mutating, is_strict=hook.version == "v1")
+    if response.get("allowed") is not True:
+        return Verdict(refusal=_refusal(hook, response), warnings=warnings)
+    patch = Patch(hook.told, operations) if operations else None
+    return Verdict(warnings=warnings, patch=patch)
+
+
+def _response(hook: Hook, body: bytes, uid: str) -> JsonView:
+    try:
+        review = msgspec.json.decode(body)
+    except (msgspec.DecodeError, RecursionError) as problem:
+        raise WebhookFailed(f"received invalid webhook response: {problem}") from problem
+    found = review if isinstance(review, dict) else {}
+    expected = f"admission.k8s.io/{hook.version}"
+    if hook.version == "v1" and (found.get("apiVersion"), found.get("kind")) != (
+        expected,
+        "AdmissionReview",
+    ):
+        named = f"{found.get('apiVersion') or '/'}, Kind={found.get('kind') or ''}"
+        raise _unexpected(
+            f"expected webhook response of {expected}, Kind=AdmissionReview, got {named}"
+        )
+    response = found.get("response")
+    if not isinstance(response, dict):
+        raise _unexpected("webhook response was absent")
+    if hook.version == "v1" and response.get("uid") != uid:
+        got = json_tree.text(response, "uid")
+        raise _unexpected(f'expected response.uid="{uid}", got "{got}"')
+    return response
+
+
+def _unexpected(text: str) -> WebhookFailed:
+    return WebhookFailed(f"received invalid webhook response: {text}")
+
+
+def _operations(
+    response: JsonView, *, is_mutating: bool, is_strict: bool
+) -> tuple[JsonObject, ...]:
+    """The operations of the JSON patch in an answer."""
+    text, kind = response.get("patch"), response.get("patchType")
+    if not is_mutating:
+        for name, value in (("patch", text), ("patchType", kind)):
+            if value and is_strict:
+                raise _unexpected(f"validating webhook may not return response.{name}")
+        return ()
+    if is_strict and text and not kind:
+        raise _unexpected("webhook returned response.patch but not response.patchType")
+    if is_strict and kind and not text:
+        raise _unexpected("webhook returned response.patchType but not response.patch")
+    if kind not in (None, "", "JSONPatch"):
+        raise _unexpected(f"invalid response.patchType: {kind}")
+    if not text:
+        return ()
+    return _decoded(text)
+
+
+def _decoded(text: Any) -> tuple[JsonObject, ...]:
+    try:
+        operations = msgspec.json.decode(base64.b64decode(text, validate=True))
+    except (binascii.Error, ValueError, TypeError, msgspec.DecodeError, RecursionError) as problem:
+        raise _unexpected(f"response.patch cannot be read: {problem}") from problem
+    if not isinstance(operations, list) or not all(isinstance(each, dict) for each in operations):
+        raise _unexpected("response.patch is no list of operations")
+    return tuple(operations)
+
+
+def _refusal(hook: Hook, response: JsonView) -> Rejected:
+    """The Status of the webhook, with its name in front. Parity: upstream's texts."""
+    status = json_tree.mapping(response, "status")
+    begin = f'admission webhook "{hook.name}" denied the request'
+    message, reason = json_tree.text(status, "message"), json_tree.text(status, "reason")
+    said = message or reason
+    details = json_tree.mapping(status, "details")
+    code = json_tree.integer(status, "code") or 0
+    return Denied(
+        f"{begin}: {said}" if said else f"{begin} without explanation",
+        code=code if 400 <= code < 600 else 400,
+        reason=reason,
+        group=json_tree.text(details, "group"),
+        resource=json_tree.text(details, "kind"),
+        name=json_tree.text(details, "name"),
+        causes=tuple(
+            Cause(
+                reason=json_tree.text(cause, "reason"),
+                message=json_tree.text(cause, "message"),
+                field=json_tree.text(cause, "field"),
+            )
+            for cause in json_tree.objects(details, "causes")
+        ),
+    )
+
+
+def failure_text(hook: Hook, problem: WebhookFailed) -> str:
+    """Why a webhook has no say."""
+    return f'failed calling webhook "{hook.name}": {problem}'

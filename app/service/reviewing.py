@@ -1,0 +1,228 @@
+"""Writes with webhooks: they are asked first, and what they say is decided upon as it is then.
+
+The order is upstream's: the object as it is to be, mutating webhooks one after the other, again
+those that want it, validation and policies, validating webhooks together. No webhook is called
+while the writer decides: only its patches reach the decision, and if the object is no longer the
+one that was shown, everybody is asked again.
+"""
+
+import dataclasses
+import logging
+from collections.abc import Awaitable, Callable, Iterator
+from functools import partial
+
+import anyio
+
+from app.domain.errors import Rejected, ReviewOutdated
+from app.domain.log import Actor, Stamp
+from app.domain.objects import lifecycle
+from app.domain.objects.commands import (
+    BindPod,
+    Command,
+    CreateObject,
+    DeleteObject,
+    PatchObject,
+    UpdateObject,
+    verb_of,
+)
+from app.domain.objects.review import changes, hooks
+from app.domain.objects.review.attributes import Attributes
+from app.domain.objects.review.changes import Review
+from app.domain.objects.review.hooks import Hook, Verdict, WebhookFailed
+from app.domain.objects.rules import Rules
+from app.domain.values.timestamps import Instant
+from app.ports import UidSource, WebhookCaller
+from app.service.staging import StagedObjects
+from app.service.writing import Outcome
+
+_log = logging.getLogger("redra")
+
+CHANGES_MAX = 5
+"""How often webhooks are asked about an object that changes all the time."""
+
+Reviewable = CreateObject | UpdateObject | PatchObject | DeleteObject | BindPod
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Reviewing:
+    """Asks the webhooks of one history. `objects` shows its present objects."""
+
+    caller: WebhookCaller
+    rules: Rules
+    objects: Callable[[], StagedObjects]
+    now: Callable[[], Instant]
+    uids: UidSource
+
+    def is_needed(self, command: Command) -> bool:
+        """Whether there may be somebody to ask about a command."""
+        return (
+            isinstance(command, Reviewable)
+            and not command.options.skips_review
+            and hooks.are_there(self.objects())
+        )
+
+    async def submit(
+        self,
+        command: Command,
+        actor: Actor,
+        verb: str,
+        send: Callable[[Command, str], Awaitable[Outcome]],
+    ) -> Outcome:
+        """Ask, then `send` the command with what was said and the uid that webhooks have seen.
+
+        Raises what refuses the write, Conflict for an object that changes all the time.
+        """
+        assert isinstance(command, Reviewable)
+        for left in reversed(range(CHANGES_MAX)):
+            uid = self.uids.uid()
+            stamp = Stamp(time=self.now(), actor=actor, verb=verb or verb_of(command), uid=uid)
+            asking = _Asking(self, command, stamp)
+            try:
+                reviewed = await asking.review()
+                outcome = await send(reviewed, uid)
+            except ReviewOutdated:
+                if not left:
+                    raise
+                continue
+            except Rejected as refusal:
+                refusal.warnings = (*asking.warnings, *refusal.warnings)
+                raise
+            return Outcome(
+                tree=outcome.tree,
+                event=outcome.event,
+                warnings=(*asking.warnings, *outcome.warnings),
+                created=outcome.created,
+            )
+        raise AssertionError("the last attempt returns or raises")
+
+
+class _Asking:
+    """One attempt to have a write reviewed."""
+
+    def __init__(self, setting: Reviewing, command: Reviewable, stamp: Stamp) -> None:
+        self._setting = setting
+        self._command = command
+        self._stamp = stamp
+        self._objects = setting.objects()
+        self._review = Review()
+        self._problem: Rejected | None = None
+        self.warnings: list[str] = []
+
+    async def review(self) -> Reviewable:
+        """The command with what webhooks have said. Raises what refuses it."""
+        self._decide()
+        seen = self._review.before or self._review.after
+        if seen is None:
+            # Refused before anybody is asked, or nothing would come of it.
+            if self._problem is not None:
+                raise self._problem
+            return self._command
+        self._review.version = changes.version_of(seen.old)
+        await self._mutate()
+        if self._problem is not None:
+            raise self._problem
+        if self._review.after is not None:
+            await self._validate(self._review.after)
+        said = Review(patches=self._review.patches, version=self._review.version)
+        return self._with(said)
+
+    def _decide(self) -> None:
+        """Take down what the write comes to with the patches so far."""
+        self._review.before = self._review.after = self._problem = None
+        command = self._with(self._review)
+        try:
+            lifecycle.decide(self._objects, command, self._stamp, self._setting.rules)
+        except Rejected as problem:
+            self._problem = problem
+
+    def _with(self, review: Review) -> Reviewable:
+        options = dataclasses.replace(self._command.options, review=review)
+        return dataclasses.replace(self._command, options=options)
+
+    def _seen(self) -> Attributes:
+        found = self._review.before or self._review.after
+        assert found is not None, "what was there in the first place stays there"
+        return found
+
+    async def _mutate(self) -> None:
+        """Ask mutating webhooks one by one, and once more those that want to see the end."""
+        earlier: set[tuple[str, str]] = set()
+        again: set[tuple[str, str]] = set()
+        for is_again in (False, True):
+            for configuration, webhook in hooks.mutating(self._objects):
+                hook = self._asked(configuration, webhook, self._seen())
+                if hook is None or (is_again and hook.id not in again):
+                    continue
+                if await self._apply(hook):
+                    again |= earlier - {hook.id}
+                if hook.is_reinvoked:
+                    earlier.add(hook.id)
+            if not again:
+                return
+
+    async def _apply(self, hook: Hook) -> bool:
+        """Ask one mutating webhook; whether it has changed the object."""
+        seen = self._seen()
+        verdict = await self._verdict(hook, seen, is_mutating=True)
+        self.warnings += verdict.warnings
+        if verdict.refusal is not None:
+            raise verdict.refusal
+        if verdict.patch is None:
+            return False
+        if seen.tree is None or seen.is_of_another_kind:
+            raise changes.cannot_be_changed(hook.name)
+        self._review.patches = (*self._review.patches, verdict.patch)
+        self._decide()
+        if self._review.before is None:
+            assert self._problem is not None, "a write that webhooks see is refused with a reason"
+            raise self._problem
+        return self._review.before.tree != seen.tree
+
+    async def _validate(self, attributes: Attributes) -> None:
+        """Ask all validating webhooks together; the first refusal in their order counts."""
+        found = list(self._validating(attributes))
+        verdicts: list[Verdict | Rejected | None] = [None] * len(found)
+
+        async def ask(place: int, hook: Hook) -> None:
+            try:
+                verdicts[place] = await self._verdict(hook, attributes, is_mutating=False)
+            except Rejected as problem:
+                verdicts[place] = problem
+
+        async with anyio.create_task_group() as tasks:
+            for place, hook in enumerate(found):
+                tasks.start_soon(partial(ask, place, hook))
+        refusals: list[Rejected] = []
+        for verdict in verdicts:
+            if isinstance(verdict, Rejected):
+                refusals.append(verdict)
+            elif verdict is not None:
+                self.warnings += verdict.warnings
+                refusals += [verdict.refusal] if verdict.refusal is not None else []
+        if refusals:
+            raise refusals[0]
+
+    def _validating(self, attributes: Attributes) -> Iterator[Hook]:
+        for configuration, webhook in hooks.validating(self._objects):
+            hook = self._asked(configuration, webhook, attributes)
+            if hook is not None:
+                yield hook
+
+    def _asked(
+        self, configuration: str, webhook: dict[str, object], attributes: Attributes
+    ) -> Hook | None:
+        rules = self._setting.rules
+        return hooks.asked(configuration, webhook, attributes, self._objects, rules)
+
+    async def _verdict(self, hook: Hook, attributes: Attributes, *, is_mutating: bool) -> Verdict:
+        """What a webhook says; nothing when it fails and that is to be ignored."""
+        uid = self._setting.uids.uid()
+        body = hooks.request_of(hook, attributes, uid)
+        try:
+            answer = await self._setting.caller.call(hook.target, body, seconds=hook.seconds)
+            return hooks.verdict_of(hook, answer, uid, is_mutating=is_mutating)
+        except WebhookFailed as problem:
+            if hook.is_ignored_when_failing:
+                _log.warning("%s: the write goes on without it", hooks.failure_text(hook, problem))
+                return Verdict()
+            raise changes.failed(hooks.failure_text(hook, problem)) from problem
