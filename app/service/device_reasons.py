@@ -68,12 +68,12 @@ def claims_of(views: LiveViews, pod: JsonObject, quirks: ControllerQuirks) -> St
         consumers = json_tree.objects(tree, "status", "reservedFor")
         if any(consumer.get("uid") == uid for consumer in consumers):
             results = results_of(tree)
-            children = (*allocated(results), *_unpublished(views, results))
+            children = (*allocated(results), *unpublished(views, results))
             found.append(Reason(text=f"claim {key.name}", children=children))
     return found + _to_be_evicted(views, pod, quirks)
 
 
-def _unpublished(views: LiveViews, results: Sequence[JsonObject]) -> Iterator[Reason]:
+def unpublished(views: LiveViews, results: Sequence[JsonObject]) -> Iterator[Reason]:
     """Devices that the newest generation of their pool does not have."""
     for place in map(place_of, results):
         slices = views.inventory.slices_of(place[:2])

@@ -215,6 +215,7 @@ class Explainer:
         details: JsonObject = {}
         if results:
             children += device_reasons.allocated(results)
+            children += device_reasons.unpublished(self._views, results)
         if pods:
             children.append(Reason(text=f"reserved for {', '.join(pods)}"))
         if results:

@@ -39,6 +39,29 @@ _UNSURE_ORDER = {
     Affects.TIME: "times: the recording does not tell the times of all changes",
 }
 
+_LEAVES_OUT = frozenset(
+    (
+        NEVER_SEEN,
+        REFUSED,
+        UNFINISHED,
+        *(
+            loss.value
+            for loss in (
+                Loss.NO_BASELINE,
+                Loss.SYNTHETIC_CREATE,
+                Loss.GAP,
+                Loss.METADATA_ONLY,
+                Loss.TRUNCATED_BODY,
+                Loss.UNDECODABLE,
+                Loss.ENCRYPTED,
+            )
+        ),
+    )
+)
+"""Codes of doubts that mean that an object may be missing as a whole."""
+
+_JUDGED = (*NEEDED, "devicetaintrules")
+
 
 async def doubts_of(log: EventLog, info: HistoryInfo) -> tuple[Doubt, ...]:
     """Doubts about the kinds that take part in the allocation of devices, sorted by kind."""
@@ -70,6 +93,15 @@ def of_report(report: JsonView) -> tuple[Doubt, ...]:
             )
         )
     return tuple(sorted(recorded, key=lambda doubt: (doubt.kind, doubt.affects, doubt.code)))
+
+
+def lacking(recorded: Iterable[Doubt]) -> frozenset[str]:
+    """The resources of which whole objects may have been left out of a recording.
+
+    A doubt about all kinds is one about each that takes part in the allocation of devices.
+    """
+    kinds = {doubt.kind.partition(".")[0] or "" for doubt in recorded if doubt.code in _LEAVES_OUT}
+    return frozenset(_JUDGED if "" in kinds else kinds)
 
 
 async def with_doubts(radius: BlastRadius, log: EventLog, info: HistoryInfo) -> BlastRadius:

@@ -199,7 +199,9 @@ async def verify(
     recorded = await recorded_doubts.doubts_of(log, history)
     ahead = _Ahead(
         division=division,
-        invariants=InvariantWatch(switches_of(rules.profile, quirks)),
+        invariants=InvariantWatch(
+            switches_of(rules.profile, quirks), recorded_doubts.lacking(recorded)
+        ),
         recorded=recorded,
         selectors=None if second is None else _selectors(rules, compiler, opinion_bounds),
     )

@@ -183,6 +183,76 @@ def reserve_for_another(lines: Lines, draw: random.Random) -> str:
     return f"{picked.claim} is reserved for a pod that never was"
 
 
+def _reserved(lines: Lines, draw: random.Random) -> Allocated:
+    chosen = [each for each in allocations(lines) if each.trees[0]["status"].get("reservedFor")]
+    return draw.choice(chosen)
+
+
+def reserve_for_a_ghost(lines: Lines, draw: random.Random) -> str:
+    """Beside the pod that a claim was allocated for stands one that never was."""
+    picked = _reserved(lines, draw)
+    ghost = {"resource": "pods", "name": "ghost", "uid": "00000000-0000-0000-0000-000000000001"}
+    for tree in picked.trees:
+        tree["status"].setdefault("reservedFor", []).append(ghost)
+    return f"{picked.claim} is reserved for a pod that never was, too"
+
+
+def reserve_for_a_stranger(lines: Lines, draw: random.Random) -> str:
+    """Beside the pod that a claim was allocated for stands one that lives and does not name it."""
+    picked = _reserved(lines, draw)
+    begun = picked.lines[0]["stageTimestamp"]
+    others = [
+        line["responseObject"]["metadata"]
+        for line in of(lines, "pods")
+        if line["verb"] == "create" and not line["objectRef"].get("subresource")
+        if line["stageTimestamp"] < begun and line["responseStatus"]["code"] == 201
+        if line["objectRef"]["namespace"] == picked.claim[0]
+    ]
+    users = {each["uid"] for each in picked.trees[0]["status"]["reservedFor"]}
+    other = [each for each in others if each["uid"] not in users][-1]
+    entry = {"resource": "pods", "name": other["name"], "uid": other["uid"]}
+    for tree in picked.trees:
+        if tree["status"].get("reservedFor"):
+            tree["status"]["reservedFor"].append(entry)
+    return f"{picked.claim} is reserved for {other['name']}, too"
+
+
+def change_a_spec(lines: Lines, draw: random.Random) -> str:
+    """From its allocation on a claim asks for something else, which nobody may change."""
+    picked = draw.choice(allocations(lines))
+    begun = picked.lines[0]["stageTimestamp"]
+    for line in of(lines, "resourceclaims"):
+        for tree in bodies(line) if line["stageTimestamp"] >= begun else ():
+            metadata = tree.get("metadata", {})
+            if (metadata.get("namespace"), metadata.get("name")) == picked.claim and "spec" in tree:
+                tree["spec"]["devices"]["config"] = [{"opaque": {"driver": "x", "parameters": {}}}]
+    return f"the spec of {picked.claim} changes"
+
+
+def allocate_what_is_being_deleted(lines: Lines, draw: random.Random) -> str:
+    picked = _reserved(lines, draw)
+    for tree in picked.trees:
+        tree["metadata"]["deletionTimestamp"] = picked.lines[0]["stageTimestamp"][:19] + "Z"
+        tree["metadata"]["deletionGracePeriodSeconds"] = 0
+    return f"{picked.claim} is allocated while it is being deleted"
+
+
+def bind_again(lines: Lines, draw: random.Random) -> str:
+    """A pod is bound to another node a moment after it was bound."""
+    bindings = [
+        line
+        for line in of(lines, "pods")
+        if line["objectRef"].get("subresource") == "binding"
+        and line["responseStatus"]["code"] < 300
+    ]
+    first = draw.choice(bindings)
+    again = json.loads(json.dumps(first))
+    again["auditID"] = "00000000-0000-0000-0000-000000000002"
+    again["requestObject"]["target"]["name"] = "another-node"
+    lines.insert(lines.index(first) + 1, again)
+    return f"{first['objectRef']['name']} is bound twice"
+
+
 def shrink_counters(lines: Lines, draw: random.Random) -> str:
     """From the beginning on the counters are too small for what was allocated."""
     for line in of(lines, "resourceslices"):

@@ -38,6 +38,10 @@ WRONG = (
     (tampering.move_to_another_node, "pod-on-allocated-node"),
     (tampering.remove_finalizer, "allocation-has-finalizer"),
     (tampering.reserve_for_another, "bound-pod-has-claims"),
+    (tampering.reserve_for_a_ghost, "reservation-names-pod"),
+    (tampering.reserve_for_a_stranger, "reserved-pod-names-claim"),
+    (tampering.change_a_spec, "immutable-field-unchanged"),
+    (tampering.allocate_what_is_being_deleted, "terminating-claim-unused"),
 )
 """These make a history that no control plane writes, with the invariant that must say so."""
 
@@ -75,6 +79,33 @@ async def test_what_no_control_plane_writes_fails(name, alter, rule, seed, tmp_p
     broken = {each.rule for each in report.violations if each.kind.is_failure}
     assert rule in broken, told
     assert report.outcome is Outcome.FAILED
+
+
+@pytest.mark.parametrize(("name", "seed"), DRAWS)
+async def test_second_binding_of_a_pod_is_never_verified(name, seed, tmp_path):
+    report, _, told = await tampered(name, tampering.bind_again, seed, tmp_path)
+    assert report.outcome is not Outcome.VERIFIED, told
+
+
+@pytest.mark.parametrize("name", ["a-quickstart", "b-mig-partitions"])
+async def test_log_that_begins_late_accuses_nobody(name, tmp_path):
+    """Claims and pods from before its first line are not missed in vain."""
+    lines = tampering.read(shared_path("histories", name, "audit.jsonl.gz"))
+    report = await verified(lines[len(lines) // 3 :], tmp_path / "audit.jsonl")
+    assert [str(each) for each in report.violations if each.kind.is_failure] == []
+    assert report.outcome is Outcome.PARTLY
+
+
+def without_rules(lines):
+    return [line for line in lines if line["objectRef"].get("resource") != "devicetaintrules"]
+
+
+async def test_evictions_without_a_taint_fail(tmp_path):
+    lines = tampering.read(shared_path("histories", "e-taints", "audit.jsonl.gz"))
+    report = await verified(without_rules(lines), tmp_path / "audit.jsonl")
+    assert {each.rule for each in report.violations if each.kind.is_failure} == {
+        "eviction-has-taint"
+    }
 
 
 async def test_counters_that_were_never_enough_are_overdrawn(tmp_path):

@@ -258,18 +258,19 @@ def _created_subresource(
 
 def _bound(event: AuditEvent, reference: ObjectRef) -> Outcome:
     request = as_object(event.request()) or {}
+    uid = reference.uid or json_tree.text(request, "metadata", "uid")
     return Outcome(
         op=Op.MODIFIED,
         namespace=reference.namespace,
         name=reference.name or json_tree.text(request, "metadata", "name"),
-        uid=reference.uid or json_tree.text(request, "metadata", "uid"),
+        uid=uid,
         quality=Quality.RECONSTRUCTED,
         effect=Bound(
             node=json_tree.text(request, "target", "name"),
             labels=json_tree.labels(request, "metadata", "labels"),
             annotations=json_tree.labels(request, "metadata", "annotations"),
         ),
-        losses=(Loss.NO_RV,),
+        losses=(Loss.NO_RV,) if uid else (Loss.NO_RV, Loss.NO_UID),
         is_after=True,
     )
 

@@ -17,7 +17,7 @@ from app.adapters.history.spool import (
     ORDER_BY_TIME,
     Spool,
 )
-from app.domain.log.records import Bound, Effect, Loss, Op, Record, Terminating
+from app.domain.log.records import Bound, Contradiction, Effect, Loss, Op, Record, Terminating
 from app.domain.values import json_tree
 from app.domain.values.json_tree import JsonObject
 
@@ -212,7 +212,15 @@ def _place_after(spool: Spool, clocks: dict[int, _Clock], notes: Notes) -> None:
         following: str | None = None
         if op != "CONTEXT":
             guessed += 1
-            version, following = _between(spool, key, uid, version, record)
+            before, following = _between(spool, key, uid, version, record)
+            found = None if following else _other_binding(spool, key, uid, record)
+            if found is None:
+                version = before
+            else:
+                # No state shows it, so only its time tells where it belongs.
+                notes.contradict(found)
+                head = spool.column_of(contradictions.marked(record))
+                spool.database.execute("UPDATE record SET head = ? WHERE row = ?", (head, row))
         estimate = max(version, clock.version_by(time, source, position) if clock else "")
         if following and estimate >= following and clock:
             estimate = max(version, clock.below(following))
@@ -251,6 +259,30 @@ def _between(
             return lower, own
         lower = own
     return lower, None
+
+
+def _other_binding(spool: Spool, key: str, uid: str, record: Record) -> Contradiction | None:
+    """A stored state in which the pod of a binding is on another node: a pod is bound once."""
+    effect = record.effect
+    if not isinstance(effect, Bound) or not uid:
+        return None
+    cursor = spool.database.execute(
+        "SELECT own, uid, head, body FROM record WHERE key = ? AND epoch = ? AND own <> '' "
+        "AND op NOT IN ('CONTEXT', 'GAP') ORDER BY own",
+        (key, record.order_key[0]),
+    )
+    for _, owner, head, body in cursor:
+        node = json_tree.text(spool.tree_in(body) or {}, "spec", "nodeName")
+        if owner == uid and node and node != effect.node:
+            other = spool.record_in(head)
+            return Contradiction(
+                key=record.key,
+                version=other.resource_version,
+                first=record.place,
+                second=other.place,
+                path="spec.nodeName",
+            )
+    return None
 
 
 def _is_afterwards(record: Record, tree: JsonObject | None) -> bool | None:

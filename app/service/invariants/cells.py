@@ -4,21 +4,23 @@ from collections.abc import Iterable, Iterator
 
 from app.domain.log import ObjectKey
 from app.service.invariants import amounts, nodes
+from app.service.invariants.claims import is_owned
 from app.service.invariants.cluster import (
     CLAIM,
     CLAIM_FINALIZER,
     DEVICE,
+    OBJECT,
     POD,
     Cell,
     Cluster,
+    Entry,
     Fit,
+    KnownClaim,
 )
 from app.service.invariants.holdings import Held, draws
+from app.service.invariants.placements import RESERVATIONS_MAX
 from app.service.invariants.stock import DeviceId, PoolId
 from app.service.invariants.violations import Finding, Kind, Place
-
-RESERVATIONS_MAX = 256
-"""Consumers of one claim. Parity: objects.md 10."""
 
 Broken = Iterator[tuple[Place, Finding]]
 
@@ -30,12 +32,18 @@ def judge(cluster: Cluster, cell: Cell, *, is_listed: bool) -> dict[Place, Findi
         return dict(_claim(cluster, subject))
     if kind == POD:
         return dict(_pod(cluster, subject, is_listed=is_listed))
+    if kind == OBJECT:
+        return cluster.faults.get(subject, {})
     return dict(_device(cluster, subject) if kind == DEVICE else _pool(cluster, subject))
 
 
 def _device(cluster: Cluster, device: DeviceId) -> Broken:
     held = cluster.holdings.of(device)
     name = "/".join(device)
+    if held and cluster.stock.is_withdrawn(device):
+        message = f"device {name} is allocated and is published no more"
+        finding = Finding(kind=Kind.OUTSIDE, objects=_claims(held), message=message)
+        yield ("allocated-device-published", device), finding
     if len(held) > 1 and not all(result.share_id for _, result in held):
         published = cluster.stock.device(device)
         if published is None or not published.allow_multiple_allocations:
@@ -97,9 +105,9 @@ def _claim(cluster: Cluster, key: ObjectKey) -> Broken:
     known = cluster.claims.get(key)
     if known is None:
         return
-    claim, reserved = known.claim, known.claim.status.reserved_for
-    is_allocated = claim.status.allocation is not None
-    if is_allocated and CLAIM_FINALIZER not in claim.metadata.finalizers:
+    reserved = known.reserved
+    is_allocated = known.allocation is not None
+    if is_allocated and not known.is_protected:
         message = f"the claim is allocated without the finalizer {CLAIM_FINALIZER}"
         # A claim that is about to be deleted loses it before. Parity: controllers.md 3.
         kind = Kind.LATE if known.was_protected else Kind.BROKEN
@@ -114,18 +122,31 @@ def _claim(cluster: Cluster, key: ObjectKey) -> Broken:
         message = f"the claim is reserved for {len(reserved)} consumers"
         yield ("reservations-within-limit", key), _sure((key,), message)
     for consumer in reserved:
-        if consumer.resource != "pods" or consumer.api_group:
-            continue
-        pod_key = ObjectKey("", "pods", key.namespace, consumer.name)
-        pod = cluster.pods.get(pod_key)
-        if pod is None or pod.uid != consumer.uid:
-            place = ("reservation-names-pod", key, consumer.name, consumer.uid)
-            message = (
-                f"the claim is reserved for pod {consumer.name} ({consumer.uid}), which does not "
-                "exist"
-            )
-            yield place, Finding(kind=Kind.LATE, objects=(key, pod_key), message=message)
+        if consumer.resource == "pods" and not consumer.api_group:
+            yield from _consumer(cluster, key, known, (consumer.name, consumer.uid))
     yield from known.placed.items()
+
+
+def _consumer(cluster: Cluster, key: ObjectKey, known: KnownClaim, entry: Entry) -> Broken:
+    """Whether the pod that a claim is reserved for is there, and names the claim."""
+    name, uid = entry
+    pod_key = ObjectKey("", "pods", key.namespace, name)
+    pod = cluster.pods.get(pod_key)
+    objects = (key, pod_key)
+    if pod is None or pod.uid != uid:
+        message = f"the claim is reserved for pod {name} ({uid}), which does not exist"
+        kind = Kind.LATE
+        if entry in known.strangers:
+            kind = Kind.BROKEN
+            message = f"the claim was reserved for pod {name} ({uid}), which was not there or whose"
+            message += " claims it is not of"
+        if "pods" in cluster.lacking:
+            kind = Kind.UNSURE
+        finding = Finding(kind=kind, objects=objects, message=message)
+        yield ("reservation-names-pod", key, name, uid), finding
+    elif key not in pod.claims and not is_owned(known, uid):
+        message = f"the claim is reserved for pod {name} ({uid}), which does not name it"
+        yield ("reserved-pod-names-claim", key, name, uid), _sure(objects, message)
 
 
 def _pod(cluster: Cluster, key: ObjectKey, *, is_listed: bool) -> Broken:
@@ -136,14 +157,16 @@ def _pod(cluster: Cluster, key: ObjectKey, *, is_listed: bool) -> Broken:
     fits: dict[ObjectKey, Fit] = {}
     for claim_key in pod.claims:
         known = cluster.claims.get(claim_key)
-        allocation = None if known is None else known.claim.status.allocation
+        allocation = None if known is None else known.allocation
         lack = ""
         if known is None or allocation is None:
             lack = "allocated"
-        elif not any(each.uid == pod.uid for each in known.claim.status.reserved_for):
+        elif not any(each.uid == pod.uid for each in known.reserved):
             lack = "reserved for it"
         if lack:
             kind = Kind.OUTSIDE if pod.came_bound else Kind.BROKEN
+            if known is None and "resourceclaims" in cluster.lacking:
+                kind = Kind.UNSURE
             message = f"the pod is bound and its claim {claim_key.name} is not {lack}"
             finding = Finding(kind=kind, objects=(key, claim_key), message=message)
             yield ("bound-pod-has-claims", key, claim_key), finding

@@ -8,6 +8,7 @@ told from what the scheduler had seen, and is unsure.
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 from app.domain.log import ObjectKey
@@ -17,6 +18,12 @@ from app.service.invariants import reading
 from app.service.invariants.reading import Result, Taint
 from app.service.invariants.stock import SINCE_EVER, DeviceId, Stock
 from app.service.invariants.violations import IN_FLIGHT, Finding, Kind, Place
+
+RESERVATIONS_MAX = 256
+"""Consumers of one claim. Parity: objects.md 10."""
+
+_SPECS_MAX = 1_024
+"""Specs of which it is remembered what they ask for."""
 
 BLOCKING = frozenset(("NoSchedule", "NoExecute"))
 """Effects of taints that keep a device from being allocated."""
@@ -53,10 +60,12 @@ class Wanted:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Written:
-    """An allocation: the claim with its tree and age, its results and the instant of the write."""
+    """An allocation: the claim with its spec and age, what is allocated (as bytes, and read), and
+    the instant of the write."""
 
     claim: ObjectKey
-    tree: JsonObject
+    spec: bytes
+    raw: bytes
     made: Instant
     results: Sequence[Result]
     now: Instant
@@ -64,27 +73,49 @@ class Written:
 
 def judge(stock: Stock, switches: Switches, written: Written) -> Iterator[tuple[Place, Finding]]:
     """What is wrong with an allocation, each with the place within it."""
-    wanted = _wanted(written.tree)
-    yield from _unsatisfied(written, wanted)
-    yield from _constraints(stock, switches, written)
-    tolerations = [
-        _tolerations(each)
-        for each in reading.objects(
-            reading.get(written.tree, "status", "allocation", "devices", "results")
-        )
-    ]
-    for index, result in enumerate(written.results):
+    asked = _asked(written.spec)
+    wanted, results = asked.wanted, written.results
+    if len(results) != 1 or asked.single != (results[0].request, results[0].admin_access):
+        yield from _unsatisfied(written, wanted)
+    if asked.constraints:
+        yield from _constraints(stock, switches, written, asked.constraints)
+    copies: list[tuple[tuple[Any, ...], ...]] = [()] * len(results)
+    if b'"tolerations"' in written.raw:
+        listed = reading.get(reading.value(written.raw), "devices", "results")
+        copies = [_tolerations(each) for each in reading.objects(listed)]
+    for index, (result, copied) in enumerate(zip(results, copies, strict=True)):
         request = wanted.get(result.request)
-        copied = tolerations[index]
         for rule, kind, objects, message in _result(stock, switches, written, result, copied):
             yield (rule, index), _finding(written, kind, message, objects)
         if (
             request is not None
-            and stock.device(result.id) is not None
             and copied != request.tolerations
+            and stock.device(result.id) is not None
         ):
             message = f"result {index} has not the tolerations of request {result.request}"
             yield ("tolerations-copied", index), _finding(written, Kind.BROKEN, message)
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What a claim asks for. `single` is the name and access of its request for one device."""
+
+    wanted: Mapping[str, Wanted]
+    constraints: Sequence[JsonObject]
+    single: tuple[str, bool] | None
+
+
+@lru_cache(maxsize=_SPECS_MAX)
+def _asked(part: bytes) -> Asked:
+    """What a spec asks for; many claims have the same one, from a template."""
+    spec = reading.value(part)
+    wanted = _wanted(spec)
+    single = None
+    if len(wanted) == 1:
+        ((name, request),) = wanted.items()
+        if "/" not in name and request.mode in ("", "ExactCount") and request.count in (0, 1):
+            single = name, request.is_admin
+    return Asked(wanted, reading.objects(reading.get(spec, "devices", "constraints")), single)
 
 
 def _finding(
@@ -122,9 +153,8 @@ def _shortage(received: Mapping[str, Sequence[Result]], wanted: Mapping[str, Wan
 
 
 def _constraints(
-    stock: Stock, switches: Switches, written: Written
+    stock: Stock, switches: Switches, written: Written, listed: Sequence[JsonObject]
 ) -> Iterator[tuple[Place, Finding]]:
-    listed = reading.objects(reading.get(written.tree, "spec", "devices", "constraints"))
     for index, constraint in enumerate(listed):
         requests = reading.texts(constraint.get("requests"))
         under = [
@@ -163,8 +193,9 @@ def _result(
 ) -> Iterator[tuple[str, Kind, tuple[ObjectKey, ...], str]]:
     """Rule, kind, further objects and sentence of what is wrong with one device."""
     id_ = result.id
+    device = stock.device(id_)
     name = "/".join(id_)
-    if not stock.pool(id_).has(id_[2]):
+    if device is None and not stock.pool(id_).has(id_[2]):
         if not stock.has_seen_slices:
             yield "allocated-device-existed", Kind.UNSURE, (), f"no slice with {name} was recorded"
         elif written.now - stock.gone.get(id_, SINCE_EVER) <= IN_FLIGHT:
@@ -172,13 +203,13 @@ def _result(
             yield "allocated-device-existed", Kind.UNSURE, (), message
         else:
             yield "allocated-device-existed", Kind.BROKEN, (), f"device {name} is in no slice"
-    device = stock.device(id_)
     if device is None:
         return
     if result.share_id and not device.allow_multiple_allocations:
         message = f"device {name} is given in shares and does not allow multiple allocations"
         yield "share-of-shared-device", Kind.BROKEN, (), message
-    if switches.taints and not result.admin_access:
+    is_tainted = device.taints or (switches.rules and stock.rules)
+    if is_tainted and switches.taints and not result.admin_access:
         yield from _taints(stock, switches, written, id_, tolerations)
 
 
@@ -232,10 +263,10 @@ def _tolerates(toleration: tuple[Any, ...], taint: Taint) -> bool:
     return operator == "Exists" or (operator in ("", "Equal") and value == taint.value)
 
 
-def _wanted(claim: JsonObject) -> dict[str, Wanted]:
+def _wanted(spec: Any) -> dict[str, Wanted]:
     """What is asked for by `request` or `request/alternative`."""
     wanted: dict[str, Wanted] = {}
-    for request in reading.objects(reading.get(claim, "spec", "devices", "requests")):
+    for request in reading.objects(reading.get(spec, "devices", "requests")):
         name = reading.text(request, "name")
         exactly = request.get("exactly")
         if isinstance(exactly, dict):

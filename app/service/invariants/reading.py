@@ -1,7 +1,7 @@
 """The few fields that the rules look at, read from the bytes of an object.
 
 Reading never fails: what is not as it should be (a number where a text belongs) counts as absent,
-in a list the item.
+in a list the item. Parts that seldom change stay bytes, until they differ from those before.
 """
 
 from collections.abc import Callable
@@ -9,10 +9,14 @@ from types import NoneType, UnionType
 from typing import Any, TypeVar, Union, cast, get_args, get_origin
 
 import msgspec
+from msgspec import Raw
 
 from app.domain.values.json_tree import JsonObject
 
 _T = TypeVar("_T")
+
+
+_NO_BYTES = Raw()
 
 
 class _Part(msgspec.Struct, frozen=True, gc=False, rename="camel"):
@@ -58,65 +62,11 @@ class Consumer(_Part, frozen=True, gc=False, rename="camel"):
     uid: str = ""
 
 
-class ClaimStatus(_Part, frozen=True, gc=False, rename="camel"):
-    """Of a claim."""
-
-    allocation: Allocation | None = None
-    reserved_for: tuple[Consumer, ...] = ()
-
-
-class Finalizers(_Part, frozen=True, gc=False, rename="camel"):
-    """Of a claim."""
-
-    finalizers: tuple[str, ...] = ()
-
-
-class Claim(_Part, frozen=True, gc=False, rename="camel"):
-    """A ResourceClaim."""
-
-    metadata: Finalizers = Finalizers()
-    status: ClaimStatus = ClaimStatus()
-
-
 class PodClaim(_Part, frozen=True, gc=False, rename="camel"):
     """An entry of `spec.resourceClaims` or `status.resourceClaimStatuses`."""
 
     name: str = ""
     resource_claim_name: str = ""
-
-
-class PodSpec(_Part, frozen=True, gc=False, rename="camel"):
-    """Of a pod."""
-
-    node_name: str = ""
-    resource_claims: tuple[PodClaim, ...] = ()
-
-
-class PodStatus(_Part, frozen=True, gc=False, rename="camel"):
-    """Of a pod."""
-
-    phase: str = ""
-    resource_claim_statuses: tuple[PodClaim, ...] = ()
-    extended_resource_claim_status: PodClaim = PodClaim()
-
-
-class Pod(_Part, frozen=True, gc=False, rename="camel"):
-    """A Pod."""
-
-    spec: PodSpec = PodSpec()
-    status: PodStatus = PodStatus()
-
-
-class Labels(_Part, frozen=True, gc=False, rename="camel"):
-    """Of a node."""
-
-    labels: dict[str, Any] = {}
-
-
-class Node(_Part, frozen=True, gc=False, rename="camel"):
-    """A Node."""
-
-    metadata: Labels = Labels()
 
 
 class Taint(_Part, frozen=True, gc=False, rename="camel"):
@@ -156,12 +106,14 @@ class PoolName(_Part, frozen=True, gc=False, rename="camel"):
 
     name: str = ""
     generation: int = 0
+    resource_slice_count: int = 0
 
 
 class SliceSpec(_Part, frozen=True, gc=False, rename="camel"):
     """Of a slice."""
 
     driver: str = ""
+    node_name: str = ""
     pool: PoolName = PoolName()
     devices: tuple[Device, ...] = ()
     shared_counters: tuple[Counters, ...] = ()
@@ -171,6 +123,77 @@ class Slice(_Part, frozen=True, gc=False, rename="camel"):
     """A ResourceSlice."""
 
     spec: SliceSpec = SliceSpec()
+
+
+class _Deletion(_Part, frozen=True, gc=False, rename="camel"):
+    """Of the metadata of a pod."""
+
+    deletion_timestamp: str = ""
+
+
+class _PodSpec(_Part, frozen=True, gc=False, rename="camel"):
+    """Of a pod; lists as their bytes."""
+
+    node_name: str = ""
+    resource_claims: Raw = _NO_BYTES
+
+
+class _PodStatus(_Part, frozen=True, gc=False, rename="camel"):
+    """Of a pod; lists as their bytes."""
+
+    phase: str = ""
+    resource_claim_statuses: Raw = _NO_BYTES
+    extended_resource_claim_status: Raw = _NO_BYTES
+    conditions: Raw = _NO_BYTES
+
+
+class Pod(_Part, frozen=True, gc=False, rename="camel"):
+    """A pod, most of it as bytes: what did not change need not be read again."""
+
+    metadata: _Deletion = _Deletion()
+    spec: _PodSpec = _PodSpec()
+    status: _PodStatus = _PodStatus()
+
+
+class _ClaimMetadata(_Part, frozen=True, gc=False, rename="camel"):
+    """Of a claim; lists as their bytes."""
+
+    deletion_timestamp: str = ""
+    finalizers: tuple[str, ...] = ()
+    owner_references: Raw = _NO_BYTES
+
+
+class _ClaimStatus(_Part, frozen=True, gc=False, rename="camel"):
+    """Of a claim, as bytes."""
+
+    allocation: Raw = _NO_BYTES
+    reserved_for: Raw = _NO_BYTES
+
+
+class Claim(_Part, frozen=True, gc=False, rename="camel"):
+    """A claim, most of it as bytes."""
+
+    metadata: _ClaimMetadata = _ClaimMetadata()
+    spec: Raw = _NO_BYTES
+    status: _ClaimStatus = _ClaimStatus()
+
+
+class Template(_Part, frozen=True, gc=False, rename="camel"):
+    """A template of claims, its spec as bytes."""
+
+    spec: Raw = _NO_BYTES
+
+
+class _Labels(_Part, frozen=True, gc=False, rename="camel"):
+    """Of a node."""
+
+    labels: dict[str, Any] = {}
+
+
+class Node(_Part, frozen=True, gc=False, rename="camel"):
+    """A node."""
+
+    metadata: _Labels = _Labels()
 
 
 def reader(form: type[_T]) -> Callable[[bytes], _T]:
@@ -187,15 +210,41 @@ def reader(form: type[_T]) -> Callable[[bytes], _T]:
 
 
 claim = reader(Claim)
+template = reader(Template)
 pod = reader(Pod)
 node = reader(Node)
 slice_ = reader(Slice)
+_allocation = reader(Allocation)
+_decode = msgspec.json.Decoder().decode
 
 
-def tree(body: bytes) -> JsonObject:
-    """The whole object."""
-    found = msgspec.json.decode(body)
-    return found if isinstance(found, dict) else {}
+def allocation(part: bytes) -> Allocation | None:
+    """The allocation of a claim; None when there is none."""
+    return _allocation(part) if part[:1] == b"{" else None
+
+
+def _list_reader(form: type[_T]) -> Callable[[bytes], tuple[_T, ...]]:
+    """A function that reads lists of that form; of odd ones the items that are objects."""
+    decode = msgspec.json.Decoder(tuple[form, ...]).decode  # type: ignore[valid-type]
+
+    def read(part: bytes) -> tuple[_T, ...]:
+        if not part:
+            return ()
+        try:
+            return cast("tuple[_T, ...]", decode(part))
+        except msgspec.ValidationError:
+            return tuple(_read(form, each, form()) for each in objects(_decode(part)))
+
+    return read
+
+
+consumers = _list_reader(Consumer)
+pod_claims = _list_reader(PodClaim)
+
+
+def value(part: bytes) -> Any:
+    """What stands in a part of an object; None for no part."""
+    return _decode(part) if part else None
 
 
 def get(value: Any, *path: str) -> Any:
@@ -207,7 +256,7 @@ def get(value: Any, *path: str) -> Any:
 
 def text(value: Any, name: str) -> str:
     """A field that is a text; empty when it is none."""
-    found = get(value, name)
+    found = value.get(name) if isinstance(value, dict) else None
     return found if isinstance(found, str) else ""
 
 
@@ -221,10 +270,28 @@ def texts(value: Any) -> list[str]:
     return [each for each in value if isinstance(each, str)] if isinstance(value, list) else []
 
 
+def meaning(value: Any) -> Any:
+    """The value without what a writer may leave out: nothing, and what is empty."""
+    if isinstance(value, dict):
+        return {
+            name: part
+            for name, each in value.items()
+            if (part := meaning(each)) is not None and part != {} and part != []
+        }
+    return [meaning(each) for each in value] if isinstance(value, list) else value
+
+
+def means_same(one: bytes, other: bytes) -> bool:
+    """Whether two parts of objects differ at most in what a writer may leave out."""
+    return one == other or bool(meaning({"": value(one)}) == meaning({"": value(other)}))
+
+
 def _read(form: Any, value: Any, default: Any) -> Any:
     """The value as far as it has the form."""
     if form is Any:
         return value
+    if form is Raw:
+        return Raw(msgspec.json.encode(value))
     origin = get_origin(form)
     if origin in (Union, UnionType):
         (inner,) = (each for each in get_args(form) if each is not NoneType)
@@ -251,7 +318,7 @@ def _read(form: Any, value: Any, default: Any) -> Any:
 
 
 def _has_form(form: Any, value: Any) -> bool:
-    if form is Any:
+    if form is Any or form is Raw:
         return True
     if isinstance(form, type) and issubclass(form, msgspec.Struct):
         return isinstance(value, dict)

@@ -1,6 +1,7 @@
 """What drivers and administrators publish: pools of slices, taint rules, patches."""
 
-from collections.abc import Iterable, Mapping
+from collections import deque
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -9,6 +10,7 @@ from app.domain.values.json_tree import JsonObject
 from app.domain.values.timestamps import Instant
 from app.service.invariants import amounts, reading
 from app.service.invariants.reading import Device, Slice, Taint
+from app.service.invariants.violations import IN_FLIGHT
 
 DeviceId = tuple[str, str, str]
 PoolId = tuple[str, str]
@@ -18,28 +20,39 @@ SINCE_EVER = Instant(-(2**62))
 """Since when something was there that was found when the recording began."""
 
 
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """A taint that was taken away: of one device, or of those that a rule selected."""
+
+    until: Instant
+    taint: Taint
+    device: DeviceId | None
+    rule: "TaintRule | None"
+
+
 @dataclass(slots=True, kw_only=True)
 class Published:
     """A slice: its devices by name, and its body for those who want their attributes."""
 
     name: str
+    uid: str
     pool: PoolId
+    node_name: str
     generation: int
     slice: Slice
     devices: Mapping[str, Device]
     body: bytes
     is_tainted: bool
-    attributes: Mapping[str, Any] | None = None
+    trees: Mapping[str, JsonObject] | None = None
 
-    def attributes_of(self, device: str) -> JsonObject:
-        """The attributes of a device; decoded at the first question."""
-        if self.attributes is None:
-            found: dict[str, Any] = {}
-            for each in reading.objects(reading.get(reading.tree(self.body), "spec", "devices")):
-                found.setdefault(reading.text(each, "name"), each.get("attributes"))
-            self.attributes = found
-        attributes = self.attributes.get(device)
-        return attributes if isinstance(attributes, dict) else {}
+    def tree_of(self, device: str) -> JsonObject:
+        """All that is published of a device."""
+        if self.trees is None:
+            trees: dict[str, JsonObject] = {}
+            for each in reading.objects(reading.get(reading.value(self.body), "spec", "devices")):
+                trees.setdefault(reading.text(each, "name"), each)
+            self.trees = trees
+        return self.trees.get(device, {})
 
 
 @dataclass(slots=True)
@@ -50,10 +63,11 @@ class Pool:
     taints: dict[str, dict[Taint, Instant]] = field(default_factory=dict)
     _places: dict[str, Published] | None = None
     _limits: dict[CounterId, int] | None = None
+    _is_complete: bool | None = None
 
     def forget(self) -> None:
         """Some slice changed."""
-        self._places = self._limits = None
+        self._places = self._limits = self._is_complete = None
 
     def newest(self) -> list[Published]:
         """The slices of the newest generation, by name."""
@@ -78,6 +92,20 @@ class Pool:
         """Whether a device is published in whatever generation."""
         return any(device in each.devices for each in self.slices.values())
 
+    def publishes(self, device: str) -> bool:
+        """Whether the pool has the device.
+
+        While not all slices of the newest generation are there, older ones count as well: a driver
+        writes them one by one.
+        """
+        if self.slice_of(device) is not None:
+            return True
+        if self._is_complete is None:
+            newest = self.newest()
+            count = newest[0].slice.spec.pool.resource_slice_count if newest else 0
+            self._is_complete = bool(newest) and len(newest) >= count
+        return not self._is_complete and self.has(device)
+
     @property
     def limits(self) -> Mapping[CounterId, int]:
         """The counters of the newest generation."""
@@ -90,16 +118,22 @@ class Pool:
             }
         return self._limits
 
-    def note_taints(self, now: Instant) -> None:
-        """Remember since when each device of the newest generation has each of its taints."""
+    def note_taints(self, now: Instant) -> Iterator[tuple[str, Taint]]:
+        """Remember since when each device of the newest generation has each of its taints.
+
+        What no longer taints is returned.
+        """
         before, self.taints = self.taints, {}
-        if not any(each.is_tainted for each in self.slices.values()):
-            return
-        for each in self.newest():
-            for name, device in each.devices.items():
-                if device.taints and self.slice_of(name) is each:
-                    since = before.get(name, {})
-                    self.taints[name] = {taint: since.get(taint, now) for taint in device.taints}
+        if any(each.is_tainted for each in self.slices.values()):
+            for each in self.newest():
+                for name, device in each.devices.items():
+                    if device.taints and self.slice_of(name) is each:
+                        since = before.get(name, {})
+                        taints = {taint: since.get(taint, now) for taint in device.taints}
+                        self.taints[name] = taints
+        for name, taints in before.items():
+            left = self.taints.get(name, {})
+            yield from ((name, taint) for taint in taints if taint not in left)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -124,6 +158,7 @@ class TaintRule:
 class Patch:
     """A ResourceSlicePatch. Whether it `is_certain` depends on no CEL expression."""
 
+    uid: str
     rank: tuple[int, str, Revision, str]
     names: tuple[str, str, str]
     is_certain: bool
@@ -142,8 +177,10 @@ class Stock:
         self.rules: dict[ObjectKey, TaintRule] = {}
         self.patches: dict[ObjectKey, Patch] = {}
         self.gone: dict[DeviceId, Instant] = {}
+        self.slices: dict[ObjectKey, Published] = {}
         self.has_seen_slices = False
-        self._pool_of: dict[ObjectKey, PoolId] = {}
+        self.has_seen_rules = False
+        self._ended: deque[Ended] = deque()
 
     def pool(self, device: DeviceId) -> Pool:
         """The pool of a device; an empty one when nothing of it is published."""
@@ -154,7 +191,29 @@ class Stock:
         pool = self.pools.get(device[:2])
         return None if pool is None else pool.device(device[2])
 
-    def put_slice(self, key: ObjectKey, body: bytes, since: Instant, now: Instant) -> set[PoolId]:
+    def is_withdrawn(self, device: DeviceId) -> bool:
+        """Whether a device was published and is no more."""
+        pool = self.pools.get(device[:2])
+        if pool is not None and pool.publishes(device[2]):
+            return False
+        return device in self.gone or (pool is not None and pool.has(device[2]))
+
+    def time_added(self, device: DeviceId, index: int) -> Any:
+        """When a taint of a published device says that it was added."""
+        place = self.pool(device).slice_of(device[2])
+        taints = () if place is None else reading.objects(place.tree_of(device[2]).get("taints"))
+        return taints[index].get("timeAdded") if index < len(taints) else None
+
+    def lately_ended(self, now: Instant) -> Iterable[Ended]:
+        """Taints that were taken away a moment ago."""
+        ended = self._ended
+        while ended and now - ended[0].until > IN_FLIGHT:
+            ended.popleft()
+        return ended
+
+    def put_slice(
+        self, key: ObjectKey, uid: str, body: bytes, since: Instant, now: Instant
+    ) -> set[PoolId]:
         """A slice was written; what is new in it is there `since` an instant."""
         self.has_seen_slices = True
         read = reading.slice_(body)
@@ -165,7 +224,9 @@ class Stock:
             devices.setdefault(device.name, device)
         place = Published(
             name=key.name,
+            uid=uid,
             pool=pool_id,
+            node_name=spec.node_name,
             generation=spec.pool.generation,
             slice=read,
             devices=devices,
@@ -173,23 +234,23 @@ class Stock:
             is_tainted=any(device.taints for device in spec.devices),
         )
         touched = {pool_id}
-        earlier = self._pool_of.get(key)
-        old = None if earlier is None else self.pools[earlier].slices.pop(key)
-        self._pool_of[key] = pool_id
+        old = self.slices.get(key)
+        if old is not None:
+            touched.add(old.pool)
+            del self.pools[old.pool].slices[key]
+        self.slices[key] = place
         self.pools.setdefault(pool_id, Pool()).slices[key] = place
-        if earlier is not None:
-            touched.add(earlier)
         self._settle(touched, old, since, now)
         return touched
 
     def remove_slice(self, key: ObjectKey, now: Instant) -> set[PoolId]:
         """A slice was deleted."""
-        pool_id = self._pool_of.pop(key, None)
-        if pool_id is None:
+        old = self.slices.pop(key, None)
+        if old is None:
             return set()
-        old = self.pools[pool_id].slices.pop(key)
-        self._settle({pool_id}, old, now, now)
-        return {pool_id}
+        del self.pools[old.pool].slices[key]
+        self._settle({old.pool}, old, now, now)
+        return {old.pool}
 
     def _settle(
         self, touched: Iterable[PoolId], old: Published | None, since: Instant, now: Instant
@@ -198,16 +259,27 @@ class Stock:
             pool = self.pools[pool_id]
             pool.forget()
             if pool.taints or any(each.is_tainted for each in pool.slices.values()):
-                pool.note_taints(since)
-        for name in () if old is None else old.devices:
-            assert old is not None, "there are no names without it"
-            if not self.pools[old.pool].has(name):
-                self.gone[(*old.pool, name)] = now
+                for name, taint in pool.note_taints(since):
+                    self._ended.append(Ended(now, taint, (*pool_id, name), None))
+        if old is not None:
+            pool = self.pools[old.pool]
+            for name in old.devices:
+                if not pool.has(name):
+                    self.gone[(*old.pool, name)] = now
 
-    def put_rule(self, key: ObjectKey, body: bytes, since: Instant) -> None:
+    def remove_rule(self, key: ObjectKey, now: Instant) -> None:
+        """A DeviceTaintRule was deleted."""
+        old = self.rules.pop(key, None)
+        if old is not None:
+            self._ended.append(Ended(now, old.taint, None, old))
+
+    def put_rule(self, key: ObjectKey, body: bytes, since: Instant, now: Instant) -> None:
         """A DeviceTaintRule was written; it is as it is `since` an instant, unless it was."""
-        spec = reading.tree(body).get("spec")
+        self.has_seen_rules = True
+        spec = reading.get(reading.value(body), "spec")
         old = self.rules.get(key)
+        if old is not None and old.spec != spec:
+            self._ended.append(Ended(now, old.taint, None, old))
         selector = reading.get(spec, "deviceSelector")
         taint = reading.get(spec, "taint")
         self.rules[key] = TaintRule(
@@ -227,18 +299,22 @@ class Stock:
             since=old.since if old is not None and old.spec == spec else since,
         )
 
-    def put_patch(self, key: ObjectKey, body: bytes, revision: Revision, *, is_new: bool) -> None:
+    def put_patch(
+        self, key: ObjectKey, uid: str, body: bytes, revision: Revision, *, is_new: bool
+    ) -> None:
         """A ResourceSlicePatch was written."""
-        tree = reading.tree(body)
+        tree = reading.value(body)
         devices = reading.get(tree, "spec", "devices")
         chosen = reading.get(devices, "filter")
         priority = reading.get(devices, "priority")
         old = self.patches.get(key)
+        is_new = is_new or old is None or old.uid != uid
         self.patches[key] = Patch(
+            uid=uid,
             rank=(
                 -priority if isinstance(priority, int) and not isinstance(priority, bool) else 0,
                 reading.text(reading.get(tree, "metadata"), "creationTimestamp"),
-                revision if old is None or is_new else old.rank[2],
+                revision if is_new or old is None else old.rank[2],
                 key.name,
             ),
             names=(
@@ -272,7 +348,8 @@ class Stock:
         place = self.pool(device).slice_of(device[2])
         if place is None:
             return None, False
-        attributes = place.attributes_of(device[2])
+        attributes = place.tree_of(device[2]).get("attributes")
+        attributes = attributes if isinstance(attributes, dict) else {}
         domain, _, short = name.partition("/")
         spelt = short if name not in attributes and domain == device[0] else name
         return self._patched(device, "attributes", spelt, attributes.get(spelt))

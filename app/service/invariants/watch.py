@@ -14,12 +14,13 @@ Example, with device d and claims a and b:
     13        a gives d back     device d, claim a      ended at 13
 """
 
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
 from app.domain.log import Event, EventType, ObjectKey, Revision
 from app.domain.values.timestamps import Instant
-from app.service.invariants import cells
-from app.service.invariants.cluster import LISTED, Cell, Cluster
+from app.service.invariants import cells, claims, pods, publishing
+from app.service.invariants.cluster import GROUP, LISTED, Cell, Cluster
 from app.service.invariants.placements import Switches
 from app.service.invariants.violations import (
     LATE_AFTER,
@@ -34,6 +35,23 @@ from app.service.invariants.violations import (
 INCOMPLETE = "an object that it concerns was recorded without all of its fields, or before a gap"
 NO_PODS = "no pod was recorded"
 NEEDS_PODS = "reservation-names-pod"
+_TAKERS: Mapping[str, tuple[str, Callable[[Cluster, Event], None]]] = {
+    "resourceclaims": (GROUP, claims.take),
+    "resourceclaimtemplates": (GROUP, publishing.take_template),
+    "resourceslices": (GROUP, publishing.take_slice),
+    "devicetaintrules": (GROUP, publishing.take_rule),
+    "resourceslicepatches": (GROUP, publishing.take_patch),
+    "pods": ("", pods.take),
+    "nodes": ("", publishing.take_node),
+}
+"""By resource: the group, and who takes its events. Nothing else is read by a rule."""
+
+_CREATED, _UPDATED, _DELETED = (
+    EventType.OBJECT_CREATED,
+    EventType.OBJECT_UPDATED,
+    EventType.OBJECT_DELETED,
+)
+
 UNDECIDED = "what would decide it is not recorded, or changed a moment before"
 
 
@@ -52,38 +70,50 @@ class _Open:
 class InvariantWatch:
     """Follows a log from its first event on; `note` every event, then ask for `violations`."""
 
-    def __init__(self, switches: Switches = Switches()) -> None:
-        self._cluster = Cluster(switches)
+    def __init__(
+        self, switches: Switches = Switches(), lacking: frozenset[str] = frozenset()
+    ) -> None:
+        """`lacking` are the resources of which the recording may lack whole objects."""
+        self._cluster = Cluster(switches, lacking)
         self._open: dict[Cell, dict[Place, _Open]] = {}
         self._cluster.open = self._open
         self._ended: list[Violation] = []
-        self._last = Moment(revision=Revision(0), time=Instant(0))
+        self._at = Revision(0), Instant(0)
         self._time = Instant(0)
-        self._gap = Revision(0)
         self._is_listing = False
 
     def note(self, event: Event) -> None:
         """Take the next event in, and judge what it touched."""
-        self._time = event.stamp.time
-        if not event.is_about_object:
-            if event.type is EventType.GAP_OBSERVED:
-                self._end_listing()
-                if not self._cluster.miss(event.key):
-                    self._gap = event.revision
+        kind, stamp, key = event.type, event.stamp, event.key
+        self._time = stamp.time
+        if kind is not _UPDATED and kind is not _CREATED and kind is not _DELETED:
+            if kind is EventType.GAP_OBSERVED:
+                self._note_gap(key)
             return
-        is_listed = event.stamp.verb == LISTED
+        is_listed = stamp.verb == LISTED
         if self._is_listing and not is_listed:
             self._end_listing()
         cluster = self._cluster
-        cluster.take(event)
+        taker = _TAKERS.get(key.resource)
+        if taker is not None and taker[0] == key.group:
+            taker[1](cluster, event)
         if is_listed:
             self._is_listing = True
-            self._last = Moment(revision=event.revision, time=event.stamp.time)
+            self._at = event.revision, stamp.time
         elif cluster.dirty:
-            self._last = Moment(revision=event.revision, time=event.stamp.time)
+            self._at = event.revision, stamp.time
             self._judge(is_listed=False)
         elif cluster.causes:
             cluster.causes.clear()
+
+    def _note_gap(self, key: ObjectKey) -> None:
+        """A write of one object was not recorded as a whole, or of any."""
+        self._end_listing()
+        taker = _TAKERS.get(key.resource)
+        if taker is not None and taker[0] == key.group:
+            self._cluster.lossy.add(key)
+        else:
+            self._cluster.note_gap()
 
     def violations(self) -> list[Violation]:
         """Everything that was broken so far, and what still is, in the order of its beginning.
@@ -142,13 +172,13 @@ class InvariantWatch:
                 kind=kind,
                 objects=set(finding.objects),
                 message=finding.message,
-                begin=self._last,
-                is_doubted=self._is_doubted(finding.objects),
+                begin=self._now(),
+                is_doubted=self._cluster.is_doubted(finding.objects),
                 causes=causes,
             )
         for place, each in still.items():
             if now.get(place) is not each:
-                violation = self._violation(place, each, self._last)
+                violation = self._violation(place, each, self._now())
                 if violation is not None:
                     self._ended.append(violation)
         if now:
@@ -156,15 +186,14 @@ class InvariantWatch:
         else:
             self._open.pop(cell, None)
 
-    def _is_doubted(self, objects: tuple[ObjectKey, ...]) -> bool:
-        """Whether an object was recorded in part, or not since a stretch that is missing."""
-        written, lossy, gap = self._cluster.written, self._cluster.lossy, self._gap
-        return any(key in lossy or (gap and written.get(key, 0) < gap) for key in objects)
+    def _now(self) -> Moment:
+        revision, time = self._at
+        return Moment(revision=revision, time=time)
 
     def _judged_by_pods(self, violation: Violation) -> Violation:
         """A pod is missed in vain where no pods were recorded."""
         is_vain = violation.rule == NEEDS_PODS and not self._cluster.has_seen_pods
-        if is_vain and violation.kind is Kind.LATE:
+        if is_vain and violation.kind.is_failure:
             return replace(violation, kind=Kind.UNSURE, doubt=NO_PODS)
         return violation
 

@@ -148,7 +148,7 @@ def test_binding_assigns_the_node_and_copies_its_zone(tmp_path):
         },
     ]
     assert records[1].object["spec"] == {}
-    assert records[2].losses == (Loss.NO_RV,)
+    assert records[2].losses == (Loss.NO_RV, Loss.NO_UID)
 
 
 def test_scale_changes_replicas_and_generation_of_the_parent(tmp_path):

@@ -8,7 +8,7 @@ from app.adapters.history.reading import ReadOptions
 from app.domain.log.records import Loss
 from app.service import recorded_doubts
 from app.service.fidelity import FidelityCollector
-from tests.unit.history.worlds import CLAIMS, audit, brief, tree, watch, write_lines
+from tests.unit.history.worlds import CLAIMS, PODS, audit, brief, tree, watch, write_lines
 
 
 def allocated(device, *, rv=7, **metadata):
@@ -129,6 +129,38 @@ def test_later_version_answered_long_before_an_earlier_one_contradicts_the_times
     )
     records, _ = read(log)
     assert [Loss.TIMES_CONTRADICT in record.losses for record in records] == [True, False]
+
+
+def test_binding_to_another_node_than_the_pod_is_on_is_named(tmp_path):
+    def bind(node, second):
+        return audit(
+            "create",
+            {"kind": "Status"},
+            type_=PODS,
+            name="p",
+            uid="uid-p",
+            subresource="binding",
+            request={"target": {"name": node}},
+            second=second,
+        )
+
+    running = tree(PODS, "p", rv=9, spec={"nodeName": "n"}, status={"phase": "Running"})
+    log = write_lines(
+        tmp_path / "a.jsonl",
+        [
+            audit("create", tree(PODS, "p", rv=3, spec={}), type_=PODS, second=1),
+            bind("n", 2),
+            bind("m", 4),
+            audit("patch", running, type_=PODS, name="p", subresource="status", second=6),
+        ],
+    )
+    records, report = read(log)
+    (found,) = report.contradictions
+    assert (found.first, found.second, found.path) == ("a.jsonl:3", "a.jsonl:4", "spec.nodeName")
+    marked = [record for record in records if Loss.CONTRADICTED in record.losses]
+    assert [record.position for record in marked] == ["3"]
+    nodes = [record.object["spec"].get("nodeName") for record in records]
+    assert nodes == [None, "n", "m", "n"]
 
 
 def test_clocks_may_differ_a_little(tmp_path):

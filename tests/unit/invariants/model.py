@@ -6,6 +6,9 @@ since when a place is broken) is found by walking back through the states. The w
 a log event by event must come to the same.
 """
 
+import calendar
+import functools
+import time
 from collections import defaultdict
 from dataclasses import dataclass, field
 from decimal import ROUND_UP, Decimal, InvalidOperation
@@ -24,8 +27,22 @@ FACTORS |= {"T": 10**12, "P": 10**15, "E": 10**18}
 FACTORS |= {f"{letter}i": 1024**power for power, letter in enumerate("KMGTPE", start=1)}
 LOSSES = {"metadata_only", "truncated_body", "no_status", "spec_only", "unknown_patch"}
 READ = {"resourceclaims", "resourceslices", "devicetaintrules", "resourceslicepatches"}
-READ |= {"pods", "nodes"}
-LOSSES |= {"undecodable", "encrypted", "redacted"}
+READ |= {"pods", "nodes", "resourceclaimtemplates"}
+LOSSES |= {"undecodable", "encrypted", "redacted", "contradicted"}
+MARK = "DeletionByDeviceTaintManager"
+
+
+def remembered(method):
+    """What the method gives for its arguments, worked out once for each object that has it."""
+
+    @functools.wraps(method)
+    def ask(self, *arguments):
+        place = method.__name__, *arguments
+        if place not in self.memory:
+            self.memory[place] = method(self, *arguments)
+        return self.memory[place]
+
+    return ask
 
 
 @dataclass
@@ -41,6 +58,7 @@ class State:
     collapsed: set = field(default_factory=set)
     touched: list = field(default_factory=list)
     gap: int = 0
+    missed: set = field(default_factory=set)
 
 
 @dataclass
@@ -53,10 +71,13 @@ class Switches:
     distinct_by_last: bool = False
 
 
-def expected(events: list[Event], switches: Switches) -> list[tuple]:
-    """Rule, kind, objects, from and until (None: to the end) of every violation, sorted."""
+def expected(events: list[Event], switches: Switches, lacking=frozenset()) -> list[tuple]:
+    """Rule, kind, objects, from and until (None: to the end) of every violation, sorted.
+
+    `lacking` are the resources of which the recording may lack whole objects.
+    """
     states = states_of(events)
-    judge = Judge(states, switches)
+    judge = Judge(states, switches, lacking)
     found, still = [], {}
     causes: dict[tuple, set] = defaultdict(set)
     for number, state in enumerate(states):
@@ -81,11 +102,11 @@ def expected(events: list[Event], switches: Switches) -> list[tuple]:
     seen = {event.key.resource for event in events if event.is_about_object}
     made = []
     for place, kind, objects, (first, doubted), last in found:
-        if kind == "late":
-            if (end if last is None else last.time) - first.time < LATE_AFTER:
-                continue
-            if place[0] == "reservation-names-pod" and "pods" not in seen:
-                kind = "unsure"
+        if kind == "late" and (end if last is None else last.time) - first.time < LATE_AFTER:
+            continue
+        is_failure = kind in ("late", "broken")
+        if is_failure and place[0] == "reservation-names-pod" and "pods" not in seen:
+            kind = "unsure"
         if doubted:
             kind = "unsure"
         until = None if last is None else last.revision
@@ -142,6 +163,7 @@ def states_of(events: list[Event]) -> list[State]:
             states.append(last)
         listing = is_listed
         last.lossy |= missed
+        last.missed |= missed
         missed.clear()
         take(last, event)
     return states
@@ -263,7 +285,9 @@ class World:
     def __init__(self, state: State, switches: Switches):
         self.state = state
         self.switches = switches
+        self.memory = {}
 
+    @remembered
     def of(self, resource, group=GROUP):
         return sorted(
             (key, tree)
@@ -278,11 +302,13 @@ class World:
             if (text(tree, "spec", "driver"), text(tree, "spec", "pool", "name")) == pool
         ]
 
+    @remembered
     def newest(self, pool):
         slices = self.slices(pool)
         newest = max((whole(each, "spec", "pool", "generation") for each in slices), default=0)
         return [each for each in slices if whole(each, "spec", "pool", "generation") == newest]
 
+    @remembered
     def published(self, pool):
         """Devices of the newest generation by name."""
         devices = {}
@@ -294,6 +320,7 @@ class World:
     def device(self, device):
         return self.published(device[:2]).get(device[2])
 
+    @remembered
     def is_published(self, device):
         """In a slice of whatever generation."""
         return any(
@@ -302,6 +329,24 @@ class World:
             for each in items(one, "spec", "devices")
         )
 
+    @remembered
+    def is_offered(self, device):
+        """In the newest generation; in any, while not all slices of the newest are there."""
+        if device[2] in self.published(device[:2]):
+            return True
+        newest = sorted(
+            (
+                (key.name, tree)
+                for key, tree in self.of("resourceslices")
+                if any(tree is each for each in self.newest(device[:2]))
+            ),
+            key=lambda each: each[0],
+        )
+        if newest and len(newest) >= whole(newest[0][1], "spec", "pool", "resourceSliceCount"):
+            return False
+        return self.is_published(device)
+
+    @remembered
     def holdings(self):
         held = defaultdict(list)
         for key, claim in self.of("resourceclaims"):
@@ -343,9 +388,11 @@ class World:
 
 
 class Judge:
-    def __init__(self, states: list[State], switches: Switches):
+    def __init__(self, states: list[State], switches: Switches, lacking=frozenset()):
         self.states = states
         self.switches = switches
+        self.lacking = lacking
+        self.memory = {}
         self.worlds = [World(state, switches) for state in states]
 
     def doubted(self, number, objects):
@@ -361,6 +408,8 @@ class Judge:
         broken |= self.double_use(world)
         broken |= self.counters(world)
         broken |= self.capacity(world)
+        broken |= self.withdrawn(number)
+        broken |= self.faults(number)
         for key, claim in world.of("resourceclaims"):
             broken |= self.claim(number, key, claim)
             broken |= self.allocation(number, key, claim)
@@ -450,7 +499,7 @@ class Judge:
         return broken
 
     def claim(self, number, key, claim):
-        broken = {}
+        broken = self.exchanged(number, key, claim) if is_allocated(claim) else {}
         reserved = items(claim, "status", "reservedFor")
         if is_allocated(claim) and FINALIZER not in texts(claim, "metadata", "finalizers"):
             broken["allocation-has-finalizer", key] = (self.protection(number, key), {key})
@@ -462,10 +511,192 @@ class Judge:
             if text(consumer, "resource") != "pods" or text(consumer, "apiGroup"):
                 continue
             pod = type(key)("", "pods", key.namespace, text(consumer, "name"))
+            uid = text(consumer, "uid")
             tree = self.states[number].objects.get(pod)
-            if tree is None or uid_of(tree) != text(consumer, "uid"):
-                place = "reservation-names-pod", key, pod.name, text(consumer, "uid")
-                broken[place] = ("late", {key, pod})
+            if tree is None or uid_of(tree) != uid:
+                place = "reservation-names-pod", key, pod.name, uid
+                kind = "broken" if self.is_stranger(number, key, pod, uid) else "late"
+                broken[place] = ("unsure" if "pods" in self.lacking else kind, {key, pod})
+            elif key.name not in names_of(tree) and not owns(claim, uid):
+                place = "reserved-pod-names-claim", key, pod.name, uid
+                broken[place] = ("broken", {key, pod})
+        return broken
+
+    def is_change(self, index, key):
+        """Whether the object was changed at a state, with the whole of it known before and after.
+
+        That is: it is the same object as in the state before, and nothing of it was missed.
+        """
+        if not index or not any(each == key for each, _ in self.states[index].touched):
+            return False
+        before, after = self.states[index - 1], self.states[index]
+        if key not in before.objects or key not in after.objects:
+            return False
+        if before.made[key] is not after.made[key] or not uid_of(after.objects[key]):
+            return False
+        if key in before.lossy | after.missed | after.lossy:
+            return False
+        return not (after.gap and before.written.get(key, 0) < after.gap)
+
+    def life(self, number, key):
+        """The states, latest first, in which an object was what it is now."""
+        made = self.states[number].made[key]
+        for index in range(number, -1, -1):
+            state = self.states[index]
+            if key not in state.objects or state.made[key] is not made:
+                return
+            yield index
+
+    def event_of(self, index, key):
+        return [event for each, event in self.states[index].touched if each == key][-1]
+
+    def is_stranger(self, number, key, pod, uid):
+        """Whether the pod was gone for long, or never there, when the claim was reserved for it."""
+
+        def has_entry(index):
+            reserved = items(self.states[index].objects[key], "status", "reservedFor")
+            return any(
+                text(each, "name") == pod.name
+                and text(each, "uid") == uid
+                and text(each, "resource") == "pods"
+                and not text(each, "apiGroup")
+                for each in reserved
+            )
+
+        added = number
+        for index in self.life(number, key):
+            if not has_entry(index):
+                break
+            added = index
+        if not self.is_change(added, key) or has_entry(added - 1):
+            return False
+        if key in self.states[added].collapsed:
+            return False
+        now = self.states[added].time
+        there = self.states[added].objects.get(pod)
+        if there is not None and uid_of(there) == uid:
+            return False
+        for index in range(added - 1, -1, -1):
+            tree = self.states[index].objects.get(pod)
+            if tree is not None and uid_of(tree) == uid:
+                if now - self.states[index + 1].time > IN_FLIGHT:
+                    return True
+                claim = self.states[added].objects[key]
+                return key.name not in names_of(tree) and not owns(claim, uid)
+        return True
+
+    def withdrawn(self, number):
+        """Devices in use that are published no more."""
+        broken = {}
+        for device, held in self.worlds[number].holdings().items():
+            if self.worlds[number].is_offered(device):
+                continue
+            if self.was_published(number, device):
+                holders = {key for key, _ in held}
+                broken["allocated-device-published", device] = ("outside", holders)
+        return broken
+
+    @remembered
+    def was_published(self, number, device):
+        return any(world.is_published(device) for world in self.worlds[: number + 1])
+
+    def faults(self, number):
+        """Writes that were wrong in themselves, of objects that are still there."""
+        broken = {}
+        for key in self.states[number].objects:
+            broken |= self.faults_of(number, key)
+        return broken
+
+    @remembered
+    def faults_of(self, number, key):
+        before, state = self.states[max(number - 1, 0)], self.states[number]
+        lives = number and key in before.objects and before.made[key] is state.made[key]
+        return (self.faults_of(number - 1, key) if lives else {}) | self.faults_at(number, key)
+
+    def faults_at(self, index, key):
+        """What is wrong with the write of an object; the same whenever one asks."""
+        broken = {}
+        if not self.is_change(index, key):
+            return broken
+        before = self.states[index - 1].objects[key]
+        after = self.states[index].objects[key]
+        losses = losses_of(self.event_of(index, key))
+        for name, kind in changed_fields(key, before, after, losses):
+            broken["immutable-field-unchanged", key, name, index] = (kind, {key})
+        if key.resource == "resourceclaims" and is_taken(before, after, losses):
+            kind = "unsure" if "no_rv" in losses else "broken"
+            broken["terminating-claim-unused", key, index] = (kind, {key})
+        if key.resource == "pods" and is_marked(after) and not is_marked(before):
+            self.eviction(index, key, after, losses, broken)
+        return broken
+
+    def eviction(self, index, key, pod, losses, broken):
+        claims = {type(key)(GROUP, "resourceclaims", key.namespace, n) for n in names_of(pod)}
+        trees = [self.states[index].objects.get(claim) for claim in claims]
+        held = [tree for tree in trees if tree is not None and is_allocated(tree)]
+        if any(self.evicts(index, result) for tree in held for result in results_of(tree)):
+            return
+        seen = {each.resource for state in self.states[: index + 1] for each, _ in state.touched}
+        is_sure = (
+            len(held) == len(claims)
+            and "collapsed" not in losses
+            and not self.lacking & {"resourceclaims", "resourceslices", "devicetaintrules"}
+            and "resourceslices" in seen
+            and ("devicetaintrules" in seen or not self.switches.rules)
+        )
+        kind = "broken" if is_sure else "unsure"
+        broken["eviction-has-taint", key, index] = (kind, {key, *claims})
+
+    def evicts(self, index, result):
+        """A taint that evicts by now, or one that was taken away a moment ago."""
+        now = self.states[index].time
+        device = device_of(result)
+        present = self.taint_sources(index, device)
+        for taint in present.values():
+            seconds = tolerated_seconds(result, taint)
+            added = instant(text(taint, "timeAdded"))
+            if seconds is not None and (added is None or added + seconds * SECOND <= now + SECOND):
+                return True
+        for number in range(index - 1, -1, -1):
+            if now - self.states[number + 1].time > IN_FLIGHT:
+                return False
+            later = self.taint_sources(number + 1, device)
+            for source, taint in self.taint_sources(number, device).items():
+                if source not in later and tolerated_seconds(result, taint) is not None:
+                    return True
+        return False
+
+    def taint_sources(self, number, device):
+        """Taints of a device that may evict, by what they come from."""
+        world = self.worlds[number]
+        found = {}
+        published = world.device(device)
+        for taint in items(published, "taints") if published is not None else []:
+            triple = tuple(text(taint, name) for name in ("key", "value", "effect"))
+            found.setdefault(("slice", triple), taint)
+        for key, rule in world.of("devicetaintrules") if self.switches.rules else ():
+            if selects(rule, device):
+                spec = msgspec.json.encode(at(rule, "spec"), order="sorted")
+                found["rule", key, spec] = fields(rule, "spec", "taint")
+        return {
+            source: taint for source, taint in found.items() if text(taint, "effect") == "NoExecute"
+        }
+
+    def exchanged(self, number, key, claim):
+        """Allocations that were changed in place, with the same devices and nodes as before."""
+        broken = {}
+        for index in range(number, 0, -1):
+            tree, before = (self.states[i].objects.get(key) for i in (index, index - 1))
+            if tree is before:
+                continue
+            if before is None or uid_of(before) != uid_of(claim):
+                break
+            if chosen(tree) != chosen(claim) or chosen(before) != chosen(claim):
+                break
+            allocations = [at(each, "status", "allocation") for each in (before, tree)]
+            if self.is_change(index, key) and pruned(allocations[0]) != pruned(allocations[1]):
+                kind = "unsure" if key in self.states[index].collapsed else "broken"
+                broken["allocation-unchanged", key, index] = (kind, {key})
         return broken
 
     def protection(self, number, key):
@@ -504,6 +735,8 @@ class Judge:
             users = [text(each, "uid") for each in items(claim, "status", "reservedFor")]
             if claim is None or not is_allocated(claim) or uid_of(pod) not in users:
                 kind = "outside" if came_bound else "broken"
+                if claim is None and "resourceclaims" in self.lacking:
+                    kind = "unsure"
                 broken["bound-pod-has-claims", key, claim_key] = (kind, {key, claim_key})
             if claim is not None and is_allocated(claim):
                 fit = self.fits(number, key, claim_key)
@@ -529,9 +762,7 @@ class Judge:
             terms = at(claim, "status", "allocation", "nodeSelector")
             return uid_of(pod), text(pod, "spec", "nodeName"), uid_of(claim), terms
 
-        first = number
-        while first and pair(first - 1) == pair(number):
-            first -= 1
+        first = self.first_together(number, pod_key, claim_key, pair)
         _, node, _, selector = pair(number)
         if not isinstance(selector, dict):
             return "fits"
@@ -546,16 +777,32 @@ class Judge:
             return "fits"
         return "unknown" if None in answers or (is_listed and uses_labels(selector)) else "no"
 
+    def first_together(self, number, pod_key, claim_key, pair):
+        place = "together", number, pod_key, claim_key
+        if place not in self.memory:
+            first = number
+            if number and pair(number - 1) == pair(number):
+                first = self.first_together(number - 1, pod_key, claim_key, pair)
+            self.memory[place] = first
+        return self.memory[place]
+
     def allocation(self, number, key, claim):
         """What was wrong with the allocation when it was written."""
-        if not is_allocated(claim):
-            return {}
-        first = number
-        while first:
-            before = self.states[first - 1].objects.get(key)
-            if before is None or uid_of(before) != uid_of(claim) or chosen(before) != chosen(claim):
-                break
-            first -= 1
+        return self.placed(self.first_allocated(number, key), key) if is_allocated(claim) else {}
+
+    @remembered
+    def first_allocated(self, number, key):
+        """The state since which the claim has its allocation."""
+        claim = self.states[number].objects[key]
+        before = self.states[number - 1].objects.get(key) if number else None
+        if before is None or uid_of(before) != uid_of(claim):
+            return number
+        is_as_before = before is claim or chosen(before) == chosen(claim)
+        return self.first_allocated(number - 1, key) if is_as_before else number
+
+    @remembered
+    def placed(self, first, key):
+        claim = self.states[first].objects[key]
         state, world = self.states[first], self.worlds[first]
         before = self.states[first - 1].objects.get(key) if first else None
         if before is None or uid_of(before) != uid_of(claim):
@@ -708,6 +955,107 @@ class Judge:
         if any(event.stamp.verb == "baseline" for _, event in state.touched):
             return None
         return state.time
+
+
+def owns(claim, uid):
+    return any(text(each, "uid") == uid for each in items(claim, "metadata", "ownerReferences"))
+
+
+def losses_of(event):
+    return () if event.stamp.origin is None else event.stamp.origin.losses
+
+
+def pruned(value):
+    """The value without what a writer may leave out."""
+    if isinstance(value, dict):
+        parts = {name: pruned(part) for name, part in value.items()}
+        return {name: part for name, part in parts.items() if part not in (None, {}, [])}
+    return [pruned(each) for each in value] if isinstance(value, list) else value
+
+
+def changed_fields(key, before, after, losses):
+    """The names of fields that nobody may change and somebody did, and how sure that is."""
+
+    def differs(*path):
+        one, other = (pruned({"x": at(tree, *path)}) for tree in (before, after))
+        return one != other
+
+    if key.resource in ("resourceclaims", "resourceclaimtemplates") and differs("spec"):
+        yield "spec", "broken"
+    if key.resource == "resourceslices":
+        for path in (("driver",), ("pool", "name"), ("nodeName",)):
+            if text(before, "spec", *path) != text(after, "spec", *path):
+                yield ".".join(("spec", *path)), "broken"
+    if key.resource == "pods":
+        node, other = text(before, "spec", "nodeName"), text(after, "spec", "nodeName")
+        if node and node != other:
+            is_guess = "no_uid" in losses or (not other and "no_rv" in losses)
+            yield "spec.nodeName", "unsure" if is_guess else "broken"
+        if differs("spec", "resourceClaims"):
+            yield "spec.resourceClaims", "broken"
+    if key.resource in ("pods", "resourceclaims"):
+        path = "metadata", "deletionTimestamp"
+        if text(before, *path) and not text(after, *path):
+            is_guess = key.resource == "pods" and "no_rv" in losses
+            yield ".".join(path), "unsure" if is_guess else "broken"
+
+
+def is_taken(before, after, losses):
+    """Whether a claim that is being deleted was allocated or reserved anew."""
+
+    def consumers(claim):
+        names = ("apiGroup", "resource", "name", "uid")
+        return {
+            tuple(text(each, name) for name in names)
+            for each in items(claim, "status", "reservedFor")
+        }
+
+    path = "metadata", "deletionTimestamp"
+    if not text(after, *path) or ("collapsed" in losses and not text(before, *path)):
+        return False
+    is_allocated_now = is_allocated(after) and not is_allocated(before)
+    return is_allocated_now or bool(consumers(after) - consumers(before))
+
+
+def is_marked(pod):
+    return any(
+        text(each, "type") == "DisruptionTarget"
+        and text(each, "status") == "True"
+        and text(each, "reason") == MARK
+        for each in items(pod, "status", "conditions")
+    )
+
+
+def selects(rule, device):
+    selector = at(rule, "spec", "deviceSelector")
+    if not isinstance(selector, dict):
+        return False
+    names = [at(selector, part) for part in ("driver", "pool", "device")]
+    return all(want is None or want == has for want, has in zip(names, device, strict=True))
+
+
+def tolerated_seconds(result, taint):
+    """0 for a taint that is not tolerated, None for one that is tolerated for ever."""
+    bounds = []
+    for each in items(result, "tolerations"):
+        operator, key = text(each, "operator"), text(each, "key")
+        is_value = operator in ("", "Equal") and text(each, "value") == text(taint, "value")
+        if text(each, "effect") != "NoExecute" or key not in ("", text(taint, "key")):
+            continue
+        if operator != "Exists" and not is_value:
+            continue
+        if at(each, "tolerationSeconds") is None:
+            return None
+        bounds.append(max(0, whole(each, "tolerationSeconds")))
+    return min(bounds, default=0)
+
+
+def instant(written):
+    """Microseconds of a time in whole seconds; None for what is none."""
+    try:
+        return calendar.timegm(time.strptime(written, "%Y-%m-%dT%H:%M:%SZ")) * SECOND
+    except ValueError:
+        return None
 
 
 def names_of(pod):

@@ -6,7 +6,10 @@ begin and end while other objects change, and one begins and ends between two wr
 
 import pytest
 
-from app.service.invariants import RULES, InvariantWatch
+from app.domain.values.timestamps import SECOND
+from app.service.invariants import RULES, InvariantWatch, Kind
+from app.service.invariants.violations import LATE_AFTER
+from tests.shared_data import REPOSITORY
 from tests.unit.invariants.worlds import (
     DRIVER,
     World,
@@ -183,8 +186,11 @@ def a_new_generation_has_its_own_counters(story):
     story.allocate("x", result("p", "a"))
     story.allocate("y", result("p", "b"))
     key = key_of("resourceslices", "p-2")
-    story.put(key, slice_("p", generation=2, counters={"units": "4"}), after=1)
-    return []
+    begin = story.put(key, slice_("p", generation=2, counters={"units": "4"}), after=1)
+    return [
+        ("allocated-device-published", "outside", "x", begin, None),
+        ("allocated-device-published", "outside", "y", begin, None),
+    ]
 
 
 def capacity_consumed_twice(story):
@@ -225,20 +231,49 @@ def a_device_that_had_just_gone(story):
     story.publish("p", device("a"), device("b"))
     story.publish("p", device("a"))
     begin = story.allocate("x", result("p", "b"), after=3)
-    return [("allocated-device-existed", "unsure", "x", begin, None)]
+    return [
+        ("allocated-device-existed", "unsure", "x", begin, None),
+        ("allocated-device-published", "outside", "x", begin, None),
+    ]
 
 
 def a_device_that_had_long_gone(story):
     story.publish("p", device("a"), device("b"))
     story.publish("p", device("a"))
     begin = story.allocate("x", result("p", "b"), after=60)
-    return [("allocated-device-existed", "broken", "x", begin, None)]
+    return [
+        ("allocated-device-existed", "broken", "x", begin, None),
+        ("allocated-device-published", "outside", "x", begin, None),
+    ]
 
 
 def a_device_that_goes_later(story):
     story.publish("p", device("a"))
     story.allocate("x", result("p", "a"))
-    story.remove(key_of("resourceslices", "p"), after=1)
+    begin = story.remove(key_of("resourceslices", "p"), after=1)
+    end = story.publish("p", device("a"))
+    return [("allocated-device-published", "outside", "x", begin, end)]
+
+
+def a_pool_that_shrinks_beneath_allocations(story):
+    story.publish("p", device("a"), device("b"))
+    story.allocate("x", result("p", "a"))
+    story.allocate("y", result("p", "b"))
+    story.other()
+    begin = story.publish("p", device("a"), generation=2)
+    end = story.free("y", after=24)
+    return [("allocated-device-published", "outside", "y", begin, end)]
+
+
+def a_driver_that_writes_its_slices_one_by_one(story):
+    """Until all slices of the new generation are there, the old ones count."""
+    for name in "ab":
+        spec = slice_("p", device(name), count=2)
+        story.put(key_of("resourceslices", f"p-{name}"), spec, after=1)
+    story.allocate("x", result("p", "b"))
+    for name in "ab":
+        spec = slice_("p", device(name), count=2, generation=2)
+        story.put(key_of("resourceslices", f"p-{name}"), spec, after=1)
     return []
 
 
@@ -276,7 +311,7 @@ def finalizer_removed_just_before_the_claim_is(story):
 
 
 def reservation_without_allocation(story):
-    story.pod("q")
+    story.pod("q", "x")
     story.claim("x")
     begin = story.reserve("x", user("q", story.uid("q")))
     end = story.reserve("x")
@@ -295,7 +330,7 @@ def too_many_reservations(story):
 
 def reserved_for_a_pod_that_is_gone(story):
     story.publish("p", device("a"))
-    story.pod("q")
+    story.pod("q", "x")
     story.allocate("x", result("p", "a"))
     story.reserve("x", user("q", story.uid("q")))
     begin = story.remove(key_of("pods", "q"), after=1)
@@ -305,22 +340,380 @@ def reserved_for_a_pod_that_is_gone(story):
 
 def reserved_for_another_pod_of_that_name(story):
     story.publish("p", device("a"))
-    story.pod("q")
+    story.pod("q", "x")
     story.allocate("x", result("p", "a"))
     story.reserve("x", user("q", story.uid("q")))
-    begin = story.put(key_of("pods", "q"), pod(), uid="another", after=1)
+    begin = story.put(key_of("pods", "q"), pod("x"), uid="another", after=1)
     end = story.reserve("x", after=61)
     return [("reservation-names-pod", "late", "q,x", begin, end)]
 
 
 def reserved_for_a_pod_that_has_just_gone(story):
     story.publish("p", device("a"))
-    story.pod("q")
+    story.pod("q", "x")
     story.allocate("x", result("p", "a"))
     story.reserve("x", user("q", story.uid("q")))
     story.remove(key_of("pods", "q"), after=1)
     story.reserve("x", after=59)
     return []
+
+
+def reserved_for_a_pod_that_does_not_name_it(story):
+    story.publish("p", device("a"))
+    story.pod("q")
+    story.allocate("x", result("p", "a"))
+    begin = story.reserve("x", user("q", story.uid("q")))
+    end = story.reserve("x")
+    return [("reserved-pod-names-claim", "broken", "q,x", begin, end)]
+
+
+def reserved_for_the_pod_that_it_was_made_for(story):
+    """A claim for extended resources is reserved before the pod's status names it."""
+    story.publish("p", device("a"))
+    story.pod("q")
+    story.claim("x")
+    tree, write = story.change(key_of("resourceclaims", "x"))
+    tree["metadata"]["ownerReferences"] = [{"kind": "Pod", "name": "q", "uid": story.uid("q")}]
+    write()
+    story.allocate("x", result("p", "a"))
+    story.reserve("x", user("q", story.uid("q")))
+    return []
+
+
+def a_reserved_pod_stops_naming_the_claim(story):
+    story.publish("p", device("a"))
+    tree = {"spec": {"resourceClaims": [{"name": "c"}]}, "status": {}}
+    tree["status"]["resourceClaimStatuses"] = [{"name": "c", "resourceClaimName": "x"}]
+    story.put(key_of("pods", "q"), tree)
+    story.allocate("x", result("p", "a"))
+    story.reserve("x", user("q", story.uid("q")))
+    tree, write = story.change(key_of("pods", "q"), after=1)
+    tree["status"] = {}
+    begin = write()
+    return [("reserved-pod-names-claim", "broken", "q,x", begin, None)]
+
+
+def reserved_for_a_pod_that_never_was(story):
+    story.publish("p", device("a"))
+    story.pod("q", "x")
+    story.allocate("x", result("p", "a"))
+    story.reserve("x", user("q", story.uid("q")))
+    begin = story.reserve("x", user("q", story.uid("q")), user("ghost", "g"))
+    end = story.reserve("x", user("q", story.uid("q")), after=1)
+    return [("reservation-names-pod", "broken", "ghost,x", begin, end)]
+
+
+def reserved_for_a_pod_that_had_long_gone(story):
+    story.publish("p", device("a"))
+    story.pod("q", "x")
+    uid = story.uid("q")
+    story.allocate("x", result("p", "a"))
+    story.remove(key_of("pods", "q"), after=1)
+    begin = story.reserve("x", user("q", uid), after=16)
+    end = story.reserve("x", after=1)
+    return [("reservation-names-pod", "broken", "q,x", begin, end)]
+
+
+def reserved_for_a_pod_that_had_just_gone(story):
+    """A scheduler may not have seen yet that the pod went."""
+    story.publish("p", device("a"))
+    story.pod("q", "x")
+    uid = story.uid("q")
+    story.allocate("x", result("p", "a"))
+    story.remove(key_of("pods", "q"), after=1)
+    story.reserve("x", user("q", uid), after=15)
+    story.reserve("x", after=1)
+    return []
+
+
+def reserved_for_a_pod_that_had_just_gone_and_did_not_name_it(story):
+    story.publish("p", device("a"))
+    story.pod("q")
+    uid = story.uid("q")
+    story.allocate("x", result("p", "a"))
+    story.remove(key_of("pods", "q"), after=1)
+    begin = story.reserve("x", user("q", uid), after=1)
+    end = story.reserve("x", after=1)
+    return [("reservation-names-pod", "broken", "q,x", begin, end)]
+
+
+def reserved_unseen_for_a_pod_that_is_gone(story):
+    """Several changes were recorded as one: the pod may have been there."""
+    story.publish("p", device("a"))
+    story.pod("other")
+    story.allocate("x", result("p", "a"))
+    tree, write = story.change(key_of("resourceclaims", "x"), losses=("collapsed",))
+    tree["status"]["reservedFor"] = [user("q", "gone")]
+    write()
+    story.reserve("x", after=30)
+    return []
+
+
+def terminating(story, name, **options):
+    tree, write = story.change(key_of("resourceclaims", name), after=1, **options)
+    tree["metadata"]["deletionTimestamp"] = "2026-01-01T00:00:00Z"
+    return tree, write
+
+
+def a_terminating_claim_is_allocated(story):
+    story.publish("p", device("a"))
+    story.claim("x")
+    _, write = terminating(story, "x")
+    write()
+    begin = story.allocate("x", result("p", "a"))
+    end = story.remove(key_of("resourceclaims", "x"), after=1)
+    return [("terminating-claim-unused", "broken", "x", begin, end)]
+
+
+def a_terminating_claim_is_reserved(story):
+    story.publish("p", device("a"))
+    story.pod("q", "x")
+    story.allocate("x", result("p", "a"))
+    _, write = terminating(story, "x")
+    write()
+    begin = story.reserve("x", user("q", story.uid("q")))
+    return [("terminating-claim-unused", "broken", "x", begin, None)]
+
+
+def a_claim_allocated_and_deleted_in_one_write(story):
+    story.publish("p", device("a"))
+    story.claim("x")
+    tree, write = terminating(story, "x")
+    tree["status"]["allocation"] = {"devices": {"results": [result("p", "a")]}}
+    begin = write()
+    return [("terminating-claim-unused", "broken", "x", begin, None)]
+
+
+def a_claim_allocated_and_deleted_unseen(story):
+    story.publish("p", device("a"))
+    story.claim("x")
+    tree, write = terminating(story, "x", losses=("collapsed",))
+    tree["status"]["allocation"] = {"devices": {"results": [result("p", "a")]}}
+    write()
+    return []
+
+
+def a_terminating_claim_gives_its_devices_back(story):
+    story.publish("p", device("a"))
+    story.pod("q", "x")
+    story.allocate("x", result("p", "a"))
+    story.reserve("x", user("q", story.uid("q")))
+    _, write = terminating(story, "x")
+    write()
+    story.reserve("x")
+    story.free("x")
+    return []
+
+
+def the_spec_of_a_claim_changes(story):
+    story.claim("x", {"name": "r", "exactly": {"count": 1}})
+    tree, write = story.change(key_of("resourceclaims", "x"), after=1)
+    tree["spec"]["devices"]["requests"][0]["exactly"]["count"] = 2
+    begin = write()
+    end = story.remove(key_of("resourceclaims", "x"), after=1)
+    return [("immutable-field-unchanged", "broken", "x", begin, end)]
+
+
+def a_claim_that_is_made_anew_may_ask_for_more(story):
+    story.claim("x", "r")
+    story.put(key_of("resourceclaims", "x"), claim("r", "s"), uid="another")
+    return []
+
+
+def empty_parts_of_a_spec_are_left_out(story):
+    story.claim("x", "r")
+    tree, write = story.change(key_of("resourceclaims", "x"))
+    tree["spec"]["devices"] |= {"constraints": [], "config": None}
+    write()
+    return []
+
+
+def a_spec_that_was_recorded_in_part(story):
+    story.put(key_of("resourceclaims", "x"), claim("r", "s"), losses=("unknown_patch",))
+    tree, write = story.change(key_of("resourceclaims", "x"))
+    tree["spec"]["devices"]["requests"].pop()
+    write()
+    return []
+
+
+def the_spec_of_a_template_changes(story):
+    key = key_of("resourceclaimtemplates", "t")
+    story.put(key, {"spec": {"spec": {"devices": {}}}})
+    begin = story.put(key, {"spec": {"spec": {"devices": {"requests": [{"name": "r"}]}}}}, after=1)
+    end = story.remove(key, after=1)
+    return [("immutable-field-unchanged", "broken", "t", begin, end)]
+
+
+def a_slice_moves_to_another_pool(story):
+    key = key_of("resourceslices", "s")
+    story.put(key, slice_("p", device("a")), after=1)
+    begin = story.put(key, slice_("o", device("a")), after=1)
+    return [("immutable-field-unchanged", "broken", "s", begin, None)]
+
+
+def a_slice_moves_to_another_driver_and_node(story):
+    key = key_of("resourceslices", "s")
+    story.put(key, slice_("p", device("a")), after=1)
+    tree = slice_("p", device("a"), driver="other.example.com")
+    tree["spec"]["nodeName"] = "n"
+    begin = story.put(key, tree, after=1)
+    return [("immutable-field-unchanged", "broken", "s", begin, None)] * 2
+
+
+def moved(story, to, **options):
+    tree, write = story.change(key_of("pods", "q"), after=1, **options)
+    tree["spec"]["nodeName"] = to
+    return write()
+
+
+def a_pod_bound_a_second_time(story):
+    story.pod("q", node="n")
+    begin = moved(story, "m")
+    again = moved(story, "n")
+    return [
+        ("immutable-field-unchanged", "broken", "q", begin, None),
+        ("immutable-field-unchanged", "broken", "q", again, None),
+    ]
+
+
+def a_pod_bound_a_second_time_by_a_guess(story):
+    """The pod of the binding is not known, so it may have been another one of that name."""
+    story.pod("q", node="n")
+    begin = moved(story, "m", losses=("no_rv", "no_uid"))
+    return [("immutable-field-unchanged", "unsure", "q", begin, None)]
+
+
+def a_pod_loses_its_node(story):
+    story.pod("q", node="n")
+    begin = moved(story, "")
+    return [("immutable-field-unchanged", "broken", "q", begin, None)]
+
+
+def a_pod_comes_back_from_its_deletion(story):
+    story.pod("q")
+    tree, write = story.change(key_of("pods", "q"))
+    tree["metadata"]["deletionTimestamp"] = "2026-01-01T00:00:00Z"
+    write()
+    tree, write = story.change(key_of("pods", "q"), after=1)
+    del tree["metadata"]["deletionTimestamp"]
+    begin = write()
+    return [("immutable-field-unchanged", "broken", "q", begin, None)]
+
+
+def a_pod_gets_other_claims(story):
+    story.pod("q", "x")
+    tree, write = story.change(key_of("pods", "q"))
+    tree["spec"]["resourceClaims"] = pod("y")["spec"]["resourceClaims"]
+    begin = write()
+    return [("immutable-field-unchanged", "broken", "q", begin, None)]
+
+
+def an_allocation_changed_in_place(story):
+    """The same devices, and another moment of the allocation."""
+    story.publish("p", device("a"))
+    story.allocate("x", result("p", "a"))
+    tree, write = story.change(key_of("resourceclaims", "x"), after=1)
+    tree["status"]["allocation"]["allocationTimestamp"] = "2026-01-01T00:00:00Z"
+    begin = write()
+    end = story.free("x")
+    return [("allocation-unchanged", "broken", "x", begin, end)]
+
+
+MARKED = {"type": "DisruptionTarget", "status": "True", "reason": "DeletionByDeviceTaintManager"}
+EVICTING = {"key": "k", "value": "v", "effect": "NoExecute", "timeAdded": "2026-01-01T00:00:00Z"}
+OTHER_RULE = {"spec": {"deviceSelector": {"pool": "other"}, "taint": EVICTING}}
+
+
+def evicted(story, *, taints=(), tolerations=(), after=0):
+    """A bound pod with a device is marked by the device taint manager."""
+    tolerated = {"tolerations": list(tolerations)} if tolerations else {}
+    story.put(key_of("devicetaintrules", "other"), OTHER_RULE)
+    story.publish("p", device("a"))
+    story.pod("q", "x")
+    story.claim("x", {"name": "r", "exactly": tolerated})
+    story.allocate("x", result("p", "a", **tolerated))
+    story.reserve("x", user("q", story.uid("q")))
+    moved(story, "n")
+    if taints:
+        story.publish("p", device("a", taints=taints))
+    return mark(story, after)
+
+
+def mark(story, after=0):
+    tree, write = story.change(key_of("pods", "q"), after=after)
+    tree["status"]["conditions"] = [MARKED]
+    return write()
+
+
+def evicted_without_a_taint(story):
+    begin = evicted(story)
+    end = story.remove(key_of("pods", "q"), after=1)
+    return [("eviction-has-taint", "broken", "q,x", begin, end)]
+
+
+def evicted_for_a_taint(story):
+    evicted(story, taints=[EVICTING])
+    return []
+
+
+def evicted_for_a_taint_that_does_not_evict(story):
+    begin = evicted(story, taints=[{**EVICTING, "effect": "NoSchedule"}])
+    return [("eviction-has-taint", "broken", "q,x", begin, None)]
+
+
+def evicted_for_a_tolerated_taint(story):
+    toleration = {"key": "k", "operator": "Exists", "effect": "NoExecute"}
+    begin = evicted(story, taints=[EVICTING], tolerations=[toleration])
+    return [("eviction-has-taint", "broken", "q,x", begin, None)]
+
+
+def evicted_before_its_time(story):
+    """Five seconds have passed since the taint, and 3600 are tolerated."""
+    toleration = {"key": "k", "operator": "Exists", "effect": "NoExecute"}
+    tolerations = [{**toleration, "tolerationSeconds": 3600}]
+    begin = evicted(story, taints=[EVICTING], tolerations=tolerations)
+    return [("eviction-has-taint", "broken", "q,x", begin, None)]
+
+
+def evicted_at_its_time(story):
+    toleration = {"key": "k", "operator": "Exists", "effect": "NoExecute"}
+    tolerations = [{**toleration, "tolerationSeconds": 60}]
+    evicted(story, taints=[EVICTING], tolerations=tolerations, after=60)
+    return []
+
+
+def evicted_for_a_rule_that_has_just_gone(story):
+    story.publish("p", device("a"))
+    rule = {"spec": {"deviceSelector": {"pool": "p"}, "taint": EVICTING}}
+    story.put(key_of("devicetaintrules", "t"), rule)
+    tolerations = [{"key": "k", "operator": "Exists"}]
+    story.claim("x", {"name": "r", "exactly": {"tolerations": tolerations}})
+    story.allocate("x", result("p", "a", tolerations=tolerations))
+    story.pod("q", "x")
+    story.reserve("x", user("q", story.uid("q")))
+    moved(story, "n")
+    story.remove(key_of("devicetaintrules", "t"), after=1)
+    mark(story, after=15)
+    return []
+
+
+def evicted_for_a_slice_taint_that_had_long_gone(story):
+    story.put(key_of("devicetaintrules", "other"), OTHER_RULE)
+    story.publish("p", device("a", taints=[EVICTING]))
+    story.pod("q", "x")
+    story.claim("x", {"name": "r", "exactly": {"tolerations": [TOLERATION]}})
+    story.allocate("x", result("p", "a", tolerations=[TOLERATION]))
+    story.publish("p", device("a"))
+    begin = mark(story, after=16)
+    return [("eviction-has-taint", "broken", "q,x", begin, None)]
+
+
+def evicted_where_no_rule_was_recorded(story):
+    story.publish("p", device("a"))
+    story.pod("q", "x")
+    story.allocate("x", result("p", "a"))
+    begin = mark(story)
+    return [("eviction-has-taint", "unsure", "q,x", begin, None)]
 
 
 def bound_before_its_claim_is_allocated(story):
@@ -505,6 +898,36 @@ def a_rule_that_was_there_before_the_claim(story):
     return [("placement-respects-taints", "broken", "t,x", begin, None)]
 
 
+def watched(events, lacking):
+    watch = InvariantWatch(lacking=frozenset(lacking))
+    for event in events:
+        watch.note(event)
+    return {(each.rule, each.kind.value) for each in watch.violations()}
+
+
+@pytest.mark.parametrize(
+    ("lacking", "kind"), [((), "broken"), (("resourceclaims",), "unsure"), (("pods",), "broken")]
+)
+def test_claim_that_may_have_been_left_out_is_missed_in_doubt(lacking, kind):
+    """A log that begins late shows a bound pod, and its claim when that is written next."""
+    story = Story()
+    story.put(key_of("pods", "q"), pod("x", node="n", phase="Running"), verb="baseline")
+    story.other()
+    assert watched(story.events, lacking) == {("bound-pod-has-claims", kind)}
+
+
+@pytest.mark.parametrize(
+    ("lacking", "kind"), [((), "broken"), (("pods",), "unsure"), (("resourceclaims",), "broken")]
+)
+def test_pod_that_may_have_been_left_out_is_missed_in_doubt(lacking, kind):
+    story = Story()
+    story.publish("p", device("a"))
+    story.pod("other")
+    story.allocate("x", result("p", "a"))
+    story.reserve("x", user("q", "u"))
+    assert watched(story.events, lacking) == {("reservation-names-pod", kind)}
+
+
 def found_when_the_recording_began(story):
     """What is listed was there at once: the order of a list breaks nothing."""
     story.put(key_of("pods", "q"), pod("x", node="n", phase="Running"), verb="baseline")
@@ -569,7 +992,7 @@ STORIES = [
     value
     for value in list(globals().values())
     if getattr(value, "__code__", None) and value.__code__.co_varnames[:1] == ("story",)
-    if value.__code__.co_argcount == 1
+    if value.__code__.co_argcount == 1 and not value.__code__.co_kwonlyargcount
 ]
 
 
@@ -581,3 +1004,10 @@ def test_story(tell):
 
 def test_every_rule_has_a_story_that_breaks_it():
     assert {rule for tell in STORIES for rule, *_ in tell(Story())} == set(RULES)
+
+
+def test_every_rule_is_documented():
+    page = (REPOSITORY / "docs/explanation/invariants.md").read_text(encoding="utf-8")
+    assert [name for name, text in RULES.items() if f"| `{name}` | {text} |" not in page] == []
+    assert [kind for kind in Kind if f"| `{kind.value}` |" not in page] == []
+    assert f"within {LATE_AFTER // SECOND} seconds" in page

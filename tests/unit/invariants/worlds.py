@@ -4,7 +4,7 @@ import random
 
 from app.domain.log import Actor, Event, EventType, ObjectKey, Origin, Revision, Stamp
 from app.domain.log.chain import canonical_json
-from app.domain.values import json_tree
+from app.domain.values import json_tree, timestamps
 from app.domain.values.timestamps import SECOND, Instant
 
 GROUP = "resource.k8s.io"
@@ -13,6 +13,8 @@ START = 1_767_225_600 * SECOND
 DRIVER = "gpu.example.com"
 ODD = (None, 7, -1, "odd", True, [], {}, [1, "x", {}], {"a": 1})
 POOLS = ("whole", "shares", "parts")
+LOST = (("no_status",), ("collapsed",), ("no_rv",), ("no_rv", "no_uid"))
+MARKED = {"type": "DisruptionTarget", "status": "True", "reason": "DeletionByDeviceTaintManager"}
 
 
 class World:
@@ -105,14 +107,15 @@ def key_of(resource: str, name: str) -> ObjectKey:
     """The key of one of the objects that these worlds have."""
     if resource in ("pods", "nodes"):
         return ObjectKey("", resource, "ns" if resource == "pods" else "", name)
-    return ObjectKey(GROUP, resource, "ns" if resource == "resourceclaims" else "", name)
+    is_namespaced = resource in ("resourceclaims", "resourceclaimtemplates")
+    return ObjectKey(GROUP, resource, "ns" if is_namespaced else "", name)
 
 
-def slice_(pool, *devices, generation=1, counters=None, driver=DRIVER):
+def slice_(pool, *devices, generation=1, counters=None, driver=DRIVER, count=1):
     """A ResourceSlice."""
     spec = {
         "driver": driver,
-        "pool": {"name": pool, "generation": generation, "resourceSliceCount": 1},
+        "pool": {"name": pool, "generation": generation, "resourceSliceCount": count},
         "allNodes": True,
         "devices": list(devices),
     }
@@ -204,6 +207,9 @@ class RandomWorld(World):
             (self._pod, 6),
             (self._node, 2),
             (self._rule, 1),
+            (self._template, 1),
+            (self._delete, 1),
+            (self._mark, 2),
             (self._patch, 1),
             (self._remove, 2),
             (self._spoil, 1),
@@ -211,7 +217,7 @@ class RandomWorld(World):
         )
         step = self.draw.choices([one for one, _ in steps], [weight for _, weight in steps])[0]
         after = self.draw.choice((0, 0, 1, 7, 61))
-        losses = self.draw.choice(((),) * 20 + (("no_status",), ("collapsed",)))
+        losses = self.draw.choice(((),) * 20 + LOST)
         step({"after": after, "verb": verb, "losses": losses})
 
     def _publish(self, options) -> None:
@@ -221,7 +227,13 @@ class RandomWorld(World):
         devices = [self._device(pool, number) for number in range(draw.randrange(1, 4))]
         counters = {"units": draw.choice(("3", "4", "6", "4000m"))} if pool == "parts" else None
         key = key_of("resourceslices", f"{pool}-{draw.randrange(2)}")
-        self.put(key, slice_(pool, *devices, generation=generation, counters=counters), **options)
+        spec = {"generation": generation, "counters": counters, "count": draw.choice((1, 1, 2))}
+        if draw.random() < 0.1:
+            spec["driver"] = "other.example.com"
+        tree = slice_(pool, *devices, **spec)
+        if draw.random() < 0.1:
+            tree["spec"]["nodeName"] = "n0"
+        self.put(key, tree, **options)
 
     def _device(self, pool, number):
         draw = self.draw
@@ -229,6 +241,8 @@ class RandomWorld(World):
         if draw.random() < 0.2:
             effect = draw.choice(("NoSchedule", "NoExecute", "None"))
             taints.append({"key": draw.choice("kl"), "value": "v", "effect": effect})
+            if draw.random() < 0.5:
+                taints[-1]["timeAdded"] = self._time_text()
         attributes = {}
         if draw.random() < 0.8:
             value = draw.choice(({"int": 1}, {"int": 2}, {"ints": [1, 2]}, {"string": "1"}, {}))
@@ -250,7 +264,12 @@ class RandomWorld(World):
         key = key_of("resourceclaims", f"c{draw.randrange(5)}")
         requests = [{"name": "r", "exactly": {"count": draw.choice((1, 1, 2))}}]
         if draw.random() < 0.3:
-            requests[0]["exactly"]["tolerations"] = [{"key": "k", "operator": "Exists"}]
+            toleration = {"key": "k", "operator": "Exists"}
+            if draw.random() < 0.5:
+                toleration["effect"] = "NoExecute"
+            if draw.random() < 0.5:
+                toleration["tolerationSeconds"] = draw.choice((-1, 0, 30, 3600))
+            requests[0]["exactly"]["tolerations"] = [toleration]
         if draw.random() < 0.2:
             requests[0]["exactly"]["adminAccess"] = True
         if draw.random() < 0.3:
@@ -266,6 +285,10 @@ class RandomWorld(World):
             options["uid"] = f"again-{self.revision}"
         finalizers = draw.choice(((FINALIZER,), (FINALIZER,), ()))
         tree = claim(*requests, constraints=constraints, finalizers=finalizers)
+        owner = self._pick("pods")
+        if owner is not None and draw.random() < 0.3:
+            uid = self.objects[owner]["metadata"]["uid"]
+            tree["metadata"]["ownerReferences"] = [{"kind": "Pod", "uid": uid}]
         if draw.random() < 0.2:
             tree["status"] = {"allocation": self._allocation(tree)}
         self.put(key, tree, **options)
@@ -373,11 +396,48 @@ class RandomWorld(World):
     def _rule(self, options) -> None:
         draw = self.draw
         chosen = draw.choice((None, {}, {"pool": "whole"}, {"driver": DRIVER, "device": "d0"}))
-        taint = {"key": "k", "value": "v", "effect": draw.choice(("NoSchedule", "None"))}
+        taint = {"key": "k", "value": "v"}
+        taint["effect"] = draw.choice(("NoSchedule", "NoExecute", "None"))
+        if draw.random() < 0.5:
+            taint["timeAdded"] = self._time_text()
         spec = {"taint": taint}
         if chosen is not None:
             spec["deviceSelector"] = chosen
         self.put(key_of("devicetaintrules", f"t{draw.randrange(2)}"), {"spec": spec}, **options)
+
+    def _time_text(self) -> str:
+        instant = Instant(self.time - self.draw.choice((0, 7, 60)) * SECOND)
+        return timestamps.seconds_text(instant)
+
+    def _template(self, options) -> None:
+        draw = self.draw
+        spec = draw.choice(({}, {"devices": {}}, {"devices": {"requests": [{"name": "r"}]}}))
+        key = key_of("resourceclaimtemplates", f"m{draw.randrange(2)}")
+        self.put(key, {"spec": {"spec": spec}}, **options)
+
+    def _delete(self, options) -> None:
+        """Ask for the deletion of an object, or take that back, or change it in place."""
+        key = self._pick(self.draw.choice(("pods", "resourceclaims")))
+        if key is None:
+            return
+        tree = json_tree.copy(self.objects[key])
+        if tree["metadata"].pop("deletionTimestamp", None) is None:
+            tree["metadata"]["deletionTimestamp"] = self._time_text()
+        allocation = json_tree.get(tree, "status", "allocation")
+        if isinstance(allocation, dict) and self.draw.random() < 0.5:
+            allocation["allocationTimestamp"] = self._time_text()
+        self.put(key, tree, **options)
+
+    def _mark(self, options) -> None:
+        """Evict a pod."""
+        key = self._pick("pods")
+        if key is None or not isinstance(self.objects[key].get("status"), dict):
+            return
+        tree = json_tree.copy(self.objects[key])
+        status = tree["status"]
+        if status.pop("conditions", None) is None:
+            status["conditions"] = [{"type": "Ready", "status": "True"}, dict(MARKED)]
+        self.put(key, tree, **options)
 
     def _patch(self, options) -> None:
         draw = self.draw

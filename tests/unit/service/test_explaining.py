@@ -325,7 +325,10 @@ async def test_running_pod_names_a_device_that_is_published_no_more() -> None:
     cluster.delete("resourceslices", "n0-slice")
     async with asking(cluster.settle()) as ask:
         said = texts((await ask("pod", "p")).reason)
-    assert f"{DRIVER}/n0/gpu-0 is not published any more; that alone ends no pod" in said
+        of_claim = texts((await ask("resourceclaim", cluster.claim_of("p"))).reason)
+    expected = f"{DRIVER}/n0/gpu-0 is not published any more; that alone ends no pod"
+    assert expected in said
+    assert expected in of_claim
 
 
 async def test_rule_without_a_selector_tells_both_its_sides() -> None:

@@ -1,0 +1,57 @@
+"""The watch and brute force agree about recordings, as they are and altered by machine.
+
+The model recomputes every rule at every revision from plain dictionaries, and shares no code with
+the watch; see `tests/unit/invariants/model.py`.
+"""
+
+import random
+
+import pytest
+
+from app.bootstrap import choices, replays, stores
+from app.domain.log import Revision
+from app.service.invariants import InvariantWatch, Switches
+from tests.conformance import tampering
+from tests.shared_data import shared_path
+from tests.unit.invariants import model
+from tests.unit.invariants.test_against_model import told
+
+NAMES = ("a-quickstart", "c-multihost-tpu", "e-taints", "e-taints-rules-ignored")
+
+ALTERATIONS = (
+    tampering.nothing,
+    tampering.give_device_twice,
+    tampering.reserve_for_a_ghost,
+    tampering.reserve_for_a_stranger,
+    tampering.change_a_spec,
+    tampering.allocate_what_is_being_deleted,
+    tampering.bind_again,
+    tampering.remove_finalizer,
+    tampering.drop_bodies,
+)
+CASES = [
+    *((name, tampering.nothing) for name in NAMES),
+    *(("a-quickstart", alter) for alter in ALTERATIONS[1:]),
+]
+
+
+async def events_of(lines, path):
+    store = stores.memory_store()
+    name = await replays.load_files(
+        store, choices.settings(profile="1.36"), (tampering.write(lines, path),)
+    )
+    info = await store.log.find_history(name)
+    return await store.log.read(info.id, after=Revision(0), limit=100_000)
+
+
+@pytest.mark.parametrize(("name", "alter"), CASES)
+@pytest.mark.parametrize("lacking", [frozenset(), frozenset(("pods", "resourceclaims"))])
+async def test_recordings(name, alter, lacking, tmp_path):
+    lines = tampering.read(shared_path("histories", name, "audit.jsonl.gz"))
+    alter(lines, random.Random(name))
+    events = await events_of(lines, tmp_path / "audit.jsonl")
+    for switches in (Switches(), Switches(rules=False), Switches(rules_unseen=True)):
+        watch = InvariantWatch(switches, lacking)
+        for event in events:
+            watch.note(event)
+        assert told(watch) == model.expected(events, switches, lacking)
