@@ -39,6 +39,7 @@ finish web
     0.000  resourceclaims/web-gpu-g57c8 finalizers=0 devices=- reserved=- terminating=-
     0.000  claims decides Deleted for web-gpu-g57c8
     0.000  resourceclaims/web-gpu-g57c8 is gone
+    0.000  pods/web claims=web-gpu-g57c8
 
 # As it is by default: the pod keeps naming the claim that is gone.
 cluster

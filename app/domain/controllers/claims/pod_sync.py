@@ -3,7 +3,7 @@
 Parity: controllers.md 2.1 and 2.2.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
@@ -104,6 +104,13 @@ def next_step(
     return None
 
 
+def enter_names(
+    pod: PodFacts, fresh: Sequence[tuple[str, str]], quirks: ControllerQuirks
+) -> Write | None:
+    """The write that enters claims (pairs of entry and name) into the pod's status."""
+    return Write(command=_apply_names(pod, fresh, quirks)) if fresh else None
+
+
 def claims_made_for(
     objects: ObjectsReader, pod: PodFacts, entry: ClaimEntry
 ) -> Iterator[ObjectKey]:
@@ -158,7 +165,7 @@ def _create(objects: ObjectsReader, pod: PodFacts, entry: ClaimEntry, gates: Gat
 
 
 def _apply_names(
-    pod: PodFacts, fresh: list[tuple[str, str]], quirks: ControllerQuirks
+    pod: PodFacts, fresh: Sequence[tuple[str, str]], quirks: ControllerQuirks
 ) -> PatchObject:
     # Parity: upstream applies only the new names, which may drop earlier ones (C9). All names of
     # entries that still exist are sent here, unless the switch asks for the drop. A dropped name is

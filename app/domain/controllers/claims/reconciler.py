@@ -30,7 +30,7 @@ from app.domain.controllers.resources import (
 )
 from app.domain.controllers.work_queue import AnyQueue, WorkQueue
 from app.domain.log import Event, EventType, Revision
-from app.domain.objects.commands import Command, CreateObject
+from app.domain.objects.commands import Command, CreateObject, PatchObject
 from app.domain.objects.reader import ObjectsReader
 from app.domain.values import json_tree
 from app.domain.values.json_tree import JsonObject
@@ -96,6 +96,7 @@ class ClaimsReconciler:
         self._pod_queue: WorkQueue[_Place] = WorkQueue("claims/pods", pace)
         self._broken: dict[_Place, pod_sync.Failure] = {}
         self._made: dict[tuple[str, str], int] = {}
+        self._made_last: dict[tuple[str, str], str] = {}
         self._reserved_again: dict[str, int] = {}
         self._holders: dict[_Place, frozenset[str]] = {}
         self._reporter = Reporter("resource_claim")
@@ -339,8 +340,10 @@ class ClaimsReconciler:
         key = f"pod:{place[0]}/{place[1]}"
         pod = self._pods.get(place)
         step: pod_sync.Step = self._broken.get(place)
-        if pod is not None and step is None and self._may_write_again(pod):
+        if pod is not None and step is None:
             step = pod_sync.next_step(views.objects, pod, self._gates, self._quirks)
+            if not self._may_write_again(pod) and not _names_claims(step):
+                step = pod_sync.enter_names(pod, self._second_names(pod), self._quirks)
         command: Command | None = None
         match step:
             case pod_sync.Write():
@@ -392,6 +395,7 @@ class ClaimsReconciler:
         owner = pods.controller_uid(event.object)
         if entry and owner:
             self._made[(owner, entry)] = self._made.get((owner, entry), 0) + 1
+            self._made_last[(owner, entry)] = event.key.name
 
     def _count_reserved(self, place: _Place, holders: frozenset[str]) -> None:
         fresh = holders - self._holders.get(place, frozenset())
@@ -401,6 +405,22 @@ class ClaimsReconciler:
             if pod.is_done and pod.uid in fresh:
                 self._reserved_again[pod.uid] = self._reserved_again.get(pod.uid, 0) + 1
 
+    def _second_names(self, pod: PodFacts) -> list[tuple[str, str]]:
+        """Entry and name of second claims that the pod's status does not name yet.
+
+        Parity: C22, one sync makes the claim and enters its name, whether or not it is deleted
+        in between.
+        """
+        if not (self._quirks.c22 and pod.is_done):
+            return []
+        known = dict(pod.generated)
+        made = ((entry.name, (pod.uid, entry.name)) for entry in pod.entries)
+        return [
+            (name, self._made_last[place])
+            for name, place in made
+            if self._made.get(place, 0) >= 2 and known.get(name) != self._made_last[place]
+        ]
+
     def _may_write_again(self, pod: PodFacts) -> bool:
         if self._reserved_again.get(pod.uid, 0) >= RESERVED_AGAIN_MAX:
             return False
@@ -408,6 +428,12 @@ class ClaimsReconciler:
         if not (self._quirks.c22 and pod.is_done):
             return True
         return all(self._made.get((pod.uid, entry.name), 0) < 2 for entry in pod.entries)
+
+
+def _names_claims(step: pod_sync.Step) -> bool:
+    """Whether the step enters the names of claims that were made into the pod's status."""
+    # Parity: C22, the second claim of a finished pod stands in its status too.
+    return isinstance(step, pod_sync.Write) and isinstance(step.command, PatchObject)
 
 
 def _asks_the_same(old: PodFacts, new: PodFacts) -> bool:
