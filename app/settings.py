@@ -186,6 +186,13 @@ class Settings(BaseSettings):
         description="Processes that verify a long history together; 0: as many as there are "
         "processors",
     )
+    decide_runs_max: int = Field(
+        64,
+        ge=0,
+        le=10_000,
+        description="Runs that a decide replay makes to prove the classes of differences; what is "
+        "not tried by then is unexplained",
+    )
     verify_spool_bytes_max: int = Field(
         4 * 1024**3,
         ge=1,

@@ -1,21 +1,18 @@
 """Replays: of a history of the store, or of files, which are imported into memory first."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from pathlib import Path
 
 import msgspec
 
-from app.adapters.uids import DerivedUids
 from app.bootstrap import choices, verifying_processes
+from app.bootstrap.control_planes import ControlPlanes, proofs_of
 from app.bootstrap.histories import views_of
 from app.bootstrap.recordings import Recording, import_history
 from app.bootstrap.rules import rules_of
 from app.bootstrap.stores import Store, find_history, find_revision
 from app.bootstrap.verifying_processes import PartProcesses
 from app.domain.controllers import registry
-from app.domain.controllers.plan import Reconciler
-from app.domain.controllers.scheduling.attempt import TieBreak
 from app.domain.errors import InputError
 from app.domain.log import HistoryInfo, Revision
 from app.domain.log.heads import SignedHead
@@ -24,10 +21,8 @@ from app.domain.values import json_tree
 from app.ports import SecondOpinion
 from app.service import replaying, verifying
 from app.service.deciding import replay as deciding
-from app.service.deciding.differences import DecideReport
-from app.service.deciding.pace import RecordedPace
 from app.service.deciding.replay import Pacing
-from app.service.deciding.writers import DECIDED
+from app.service.deciding.report import DecideReport
 from app.service.replaying import FoldReport, ReplayBounds
 from app.service.second_opinion import OpinionBounds
 from app.service.verifying import VerifyReport
@@ -130,36 +125,15 @@ async def decide(
     `pace` is recorded or virtual (`deciding.Pacing`), `profile` the release to decide as, None for
     that of the history.
     """
-    info = await _as_asked(store, settings, await find_history(store, name), profile)
-    rules = rules_of(info)
-    options = registry.options_from(info.settings)
-    off = options.off | (frozenset(registry.NAMES) - frozenset(DECIDED))
-
-    def controllers(tie_break: TieBreak, pace: RecordedPace | None) -> Sequence[Reconciler]:
-        bind_delay = options.bind_delay if pace is None else pace.bind_delay
-        return registry.controllers(
-            rules.profile,
-            features_of(rules.profile),
-            compiler_of(rules.profile),
-            # Causes of refusals are for readers of the log; nobody reads this one.
-            replace(
-                options,
-                off=off,
-                tie_break=tie_break,
-                pace=pace,
-                bind_delay=bind_delay,
-                summary=None,
-            ),
-        )
-
+    stored = await find_history(store, name)
+    info = await _as_asked(store, settings, stored, profile)
     return await deciding.decide(
         store.log,
         info,
         until=await _until(store, info, moment),
-        rules=rules,
-        controllers=controllers,
-        uids=DerivedUids(info.seed),
+        plane=ControlPlanes(info),
         bounds=_bounds(settings),
+        proofs=proofs_of(settings, info, stored),
         pace=Pacing(pace),
         progress=progress,
     )

@@ -16,8 +16,17 @@ from app.domain.errors import InputError
 SHOWN_MAX = 10
 """Differences and violations that are printed; all are counted."""
 
-STATUSES = {"verified": 0, "verified in part": 3, "failed": 1}
-"""Exit statuses by the outcome of a verification; 2 is that of a wrong command line."""
+STATUSES = {
+    "verified": 0,
+    "verified in part": 3,
+    "failed": 1,
+    "agrees": 0,
+    "agrees apart from proved classes": 3,
+    "agrees in part": 3,
+    "unexplained differences": 1,
+}
+"""Exit statuses by the outcome of a verification, and of a decide replay; 2 is that of a wrong
+command line."""
 
 
 class Mode(StrEnum):
@@ -118,7 +127,8 @@ def replay(
     database; any other is the name of a history. verify exits with 0 when everything was compared
     and agrees, with 1 when it failed (a broken chain, an invariant that did not hold, a decision,
     effect or allocation that comes out differently), and with 3 when what could be compared agrees
-    and something could not. decide exits with 1 when a difference has no known reason.
+    and something could not. decide exits with 0 when nothing differs, with 1 when a difference is
+    unexplained, and with 3 otherwise: a run proves the class of each, or it is not comparable.
     """
     from app.bootstrap import choices, collecting, heads, replays, stores
 
@@ -222,7 +232,7 @@ def _print(mode: Mode, report: Any, output: Output) -> int:
             return STATUSES[tree["outcome"]]
         case Mode.DECIDE:
             _print_decide(tree, output)
-            return 0 if report.explained else 1
+            return STATUSES[tree["outcome"]]
 
 
 def _print_fold(report: Mapping[str, Any], output: Output) -> None:
@@ -359,12 +369,18 @@ def _print_decide(report: Mapping[str, Any], output: Output) -> None:
     console.table(("ASPECT", "SAME", "DIFFERENT", "WHY"), rows)
     for why, count in report["notComparable"].items():
         console.say(f"not comparable, {count}: {why}")
+    for why, count in report["notDone"].items():
+        console.say(f"not done here, {count}: {why}")
+    for claim, problem in report["violations"].items():
+        console.say(f"violation, {claim}: {problem}")
     gravest = [found for found in report["differences"] if found["class"] == "unexplained"]
     for found in (gravest or report["differences"])[:SHOWN_MAX]:
         detail = f" ({found['detail']})" if found["detail"] else ""
         console.say(f"{found['aspect']}, {found['subject']}: {found['class']}{detail}")
     if len(report["differences"]) > SHOWN_MAX:
         console.say("all differences with both sides: -o json")
+    _print_doubts(report)
+    console.say(f"{report['outcome']} (runs to prove classes: {report['runsToProveClasses']})")
 
 
 def _print_compared(name: str, compared: Mapping[str, Any]) -> None:

@@ -5,8 +5,12 @@ import random
 import pytest
 
 from app.bootstrap import choices, replays, stores
+from app.service.deciding.recording import WITHOUT_EFFECT
 from tests.conformance import disordered_logs as logs
 from tests.shared_data import shared_path
+
+pytestmark = pytest.mark.timeout(0)
+"""How long a replay takes is a matter of the machine."""
 
 NAMES = ("a-quickstart", "e-taints", "c-multihost-tpu")
 
@@ -22,23 +26,29 @@ async def decide(path):
 def judged(report):
     """What does not depend on the number of lines."""
     differences = [{**found, "revision": 0} for found in report["differences"]]
-    return report["aspects"], differences, report["inputs"]
+    inputs = {name: count for name, count in report["inputs"].items() if name != WITHOUT_EFFECT}
+    return report["aspects"], differences, inputs
+
+
+async def straight_of(name, *, cache={}):  # noqa: B006 - one report for all tests
+    if name not in cache:
+        cache[name] = await decide(shared_path("histories", name, "audit.jsonl.gz"))
+    return cache[name]
 
 
 async def check(name, folder, lines, **more):
-    straight = await decide(shared_path("histories", name, "audit.jsonl.gz"))
+    straight = await straight_of(name)
     found = await decide(logs.write(lines, folder, **more))
     assert judged(found) == judged(straight)
     assert found["explained"]
-    gaps = [why for why in found["notComparable"] if "gap" in why or "gone here" in why]
-    assert gaps == []
+    assert found["notComparable"] == {}
+    assert not any("gone here" in why for why in found["notDone"])
 
 
 @pytest.mark.parametrize("name", NAMES)
-@pytest.mark.parametrize("seed", [1, 2])
-async def test_order_of_lines_does_not_matter(name, seed, tmp_path):
+async def test_order_of_lines_does_not_matter(name, tmp_path):
     lines = logs.read(shared_path("histories", name, "audit.jsonl.gz"))
-    await check(name, tmp_path, logs.shuffled(lines, random.Random(seed)))
+    await check(name, tmp_path, logs.shuffled(lines, random.Random(1)))
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -10,21 +10,9 @@ from dataclasses import dataclass, field
 
 from app.domain.controllers.pacing import Tried
 from app.domain.controllers.scheduling import messages
-from app.domain.values.timestamps import SECOND, Instant
+from app.domain.values.timestamps import Instant
+from app.service.deciding import tolerances
 from app.service.deciding.lags import Made, Waits
-
-SURE_AFTER = 500_000
-PLACED_BEFORE = 10_000
-FAILED_BEFORE = 5_000
-"""Microseconds: an attempt was made at most so long before its first write was sent (after waiting
-for the rate limit) or its failure was reported, and what it saw may have been answered so much
-later."""
-
-SAME_ATTEMPT = SECOND // 2
-"""Condition and Event of one failed attempt are so near, besides the wait for the rate limit."""
-
-REPORTED_BEFORE = 20 * SECOND
-"""A condition that was sent longer after an Event is of another attempt."""
 
 
 @dataclass(slots=True)
@@ -49,12 +37,21 @@ class PodTries:
     """What the log says of the attempts of one pod, in its order.
 
     `failures` are reports (instant of the attempt, note; empty when repeated), `refusals`
-    conditions (instant of the request, message).
+    conditions (instant of the request, message). Where the source tells resource versions, `seen`
+    are those of the pod that reports name, `written` those that conditions made, in their order.
     """
 
     failures: list[tuple[Instant, str]] = field(default_factory=list)
     refusals: list[tuple[Instant, str]] = field(default_factory=list)
+    seen: list[int] = field(default_factory=list)
+    written: list[int] = field(default_factory=list)
     placings: list[Placing] = field(default_factory=list)
+
+    def is_later(self, report: int, refusal: int) -> bool:
+        """Whether a report is of a later attempt than a condition: it saw what that had written."""
+        if report >= len(self.seen) or refusal >= len(self.written):
+            return False
+        return 0 < self.written[refusal] <= self.seen[report]
 
 
 @dataclass(slots=True, kw_only=True)
@@ -95,7 +92,7 @@ def attempts_of(
     """
     refused, found = _failures(tries, waits, slack)
     for placing in tries.placings:
-        last = max(placing.began + SURE_AFTER + slack, placing.claims_at or 0)
+        last = max(placing.began + tolerances.TABLE.sure_after + slack, placing.claims_at or 0)
         earliest = placing.began if placing.earliest is None else placing.earliest
         found.append(
             Try(
@@ -104,8 +101,9 @@ def attempts_of(
                 instant=placing.began,
                 first=Instant(
                     max(
-                        min(waits.of(placing.began).first, earliest) - PLACED_BEFORE,
-                        min(placing.free_at, earliest - PLACED_BEFORE),
+                        min(waits.of(placing.began).first, earliest)
+                        - tolerances.TABLE.placed_before,
+                        min(placing.free_at, earliest - tolerances.TABLE.placed_before),
                     )
                 ),
                 last=Instant(last),
@@ -140,15 +138,18 @@ def _failures(tries: PodTries, waits: Waits, slack: int) -> tuple[_Refused, list
     found: list[Try] = []
     notes = dict(enumerate(note for _, note in tries.failures))
     told: set[int] = set()
-    for sent, message in tries.refusals:
+    for number, (sent, message) in enumerate(tries.refusals):
         made = waits.of(sent)
         note = messages.note(message)
         near = [
             index
             for index, (instant, _) in enumerate(tries.failures)
             if index not in told
-            and made.first - SAME_ATTEMPT <= instant <= sent + SAME_ATTEMPT
+            and made.first - tolerances.TABLE.same_attempt
+            <= instant
+            <= sent + tolerances.TABLE.same_attempt
             and notes[index] in ("", note)
+            and not tries.is_later(index, number)
         ]
         if near:
             index = min(near, key=lambda each: abs(tries.failures[each][0] - made.middle))
@@ -161,8 +162,8 @@ def _failures(tries: PodTries, waits: Waits, slack: int) -> tuple[_Refused, list
         found.append(
             Try(
                 instant=made.middle,
-                first=Instant(made.first - FAILED_BEFORE - slack),
-                last=Instant(sent + SURE_AFTER + slack),
+                first=Instant(made.first - tolerances.TABLE.failed_before - slack),
+                last=Instant(sent + tolerances.TABLE.sure_after + slack),
                 tried=Tried(message=note),
                 is_exact=not made.has_waited,
             )
@@ -170,8 +171,8 @@ def _failures(tries: PodTries, waits: Waits, slack: int) -> tuple[_Refused, list
     found += (
         Try(
             instant=instant,
-            first=Instant(instant - FAILED_BEFORE - slack),
-            last=Instant(instant + SURE_AFTER + slack),
+            first=Instant(instant - tolerances.TABLE.failed_before - slack),
+            last=Instant(instant + tolerances.TABLE.sure_after + slack),
             tried=Tried(message=notes[index]),
         )
         for index, (instant, _) in enumerate(tries.failures)
@@ -188,9 +189,9 @@ def _pairs(tries: PodTries) -> Iterable[tuple[Instant, Instant]]:
         nearest = None
         for index in range(begun, len(reports)):
             instant, said = reports[index]
-            if instant > sent + SAME_ATTEMPT:
+            if instant > sent + tolerances.TABLE.same_attempt:
                 break
-            if said == note and sent - instant <= REPORTED_BEFORE:
+            if said == note and sent - instant <= tolerances.TABLE.reported_before:
                 nearest = index
         if nearest is not None:
             begun = nearest + 1
@@ -201,7 +202,7 @@ def _message_at(refused: _Refused, instant: Instant) -> str:
     """What a failed attempt said: the condition it wrote, or the one that stayed as it was."""
     known = ""
     for made, message in refused:
-        if made.first > instant + SAME_ATTEMPT:
+        if made.first > instant + tolerances.TABLE.same_attempt:
             break
         known = message
     return known

@@ -1,19 +1,27 @@
-"""Who made a write whose source names nobody, as watch streams and snapshots do.
+"""Which controller made a write, found by what was done.
 
-Three things tell, the first that does: the managed fields, where a manager stands for one
-controller; what the write changed, because most fields have one writer; and what the rest of the
-cluster was like, because deletions change nothing. A decide replay needs the author to leave out
-what is decided again, and to learn when each controller was at work.
+Watch streams and snapshots name no user, and the user of a controller may have any name: all
+controllers of a manager that has one account share it. Three things tell the author, the first that
+does: the managed fields, where a manager stands for one controller; what the write changed, because
+most fields have one writer; and what the rest of the cluster was like, because deletions change
+nothing. A decide replay needs the author to leave out what is decided again, and to learn when each
+controller was at work.
+
+Where users are named, each one's acts are counted first (`acting`). A user most of whose writes are
+those of controllers is a controller, also in the writes that say nothing; anybody else is one in
+those writes alone that nobody but a controller makes: whoever allocates acts as the scheduler.
 """
 
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 from app.domain.controllers import registry
-from app.domain.log import Event, EventType
+from app.domain.log import Event, EventType, ObjectKey
 from app.domain.objects import extended_resources
 from app.domain.values import json_tree
-from app.domain.values.json_tree import JsonView
+from app.domain.values.json_tree import JsonObject, JsonView
 
 UNNAMED = "redra:import"
 """The actor of events whose source does not say who wrote them."""
@@ -28,6 +36,9 @@ COLLECTOR = registry.actor_of("garbage").user
 NAMESPACES = registry.actor_of("namespaces").user
 NODES = registry.actor_of("node-lifecycle").user
 POD_COLLECTOR = registry.actor_of("pod-gc").user
+
+NAMED = frozenset((SCHEDULER, CLAIMS, EVICTION, COLLECTOR, NAMESPACES, NODES, POD_COLLECTOR))
+"""User names that stand for one controller each, as upstream names them."""
 
 _MANAGERS = {
     "kube-scheduler": SCHEDULER,
@@ -56,25 +67,103 @@ _TELLERS = {
 _Entries = dict[tuple[str, str, str], JsonView]
 
 
-class Authors:
-    """Finds the author of each event of a recording; hand it all of them, in order."""
+@dataclass(slots=True)
+class Acting:
+    """What one user did: writes by the controller that makes such, and writes that none makes.
 
-    def __init__(self) -> None:
+    `only` counts the writes that nobody but that controller makes.
+    """
+
+    roles: Counter[str] = field(default_factory=Counter)
+    only: Counter[str] = field(default_factory=Counter)
+    others: int = 0
+
+    @property
+    def is_controller(self) -> bool:
+        """Whether most of its writes are those of controllers."""
+        return sum(self.roles.values()) > self.others
+
+    @property
+    def role(self) -> str:
+        """The one controller that it is; empty when it is several."""
+        proper = self.only or self.roles
+        return next(iter(proper)) if len(proper) == 1 else ""
+
+
+def acting(events: Iterable[Event]) -> dict[str, Acting]:
+    """What each user did whose name says nothing; hand it all events of a recording, in order."""
+    found: dict[str, Acting] = {}
+    authors = Authors()
+    objects: dict[ObjectKey, JsonObject] = {}
+    for event in events:
+        if not event.is_about_object:
+            continue
+        before = objects.get(event.key)
+        if before is not None and json_tree.text(before, "metadata", "uid") != event.uid:
+            before = None
+        if event.type is EventType.OBJECT_DELETED:
+            objects.pop(event.key, None)
+        else:
+            objects[event.key] = event.object
+        user = event.stamp.actor.user
+        role = authors.by_content(event, before)
+        if user in NAMED or user == UNNAMED:
+            continue
+        acts = found.setdefault(user, Acting())
+        if not role:
+            acts.others += 1
+            continue
+        acts.roles[role] += 1
+        if _is_proper(event, before):
+            acts.only[role] += 1
+    return found
+
+
+class Authors:
+    """Finds the author of each event of a recording; hand it all of them, in order.
+
+    `acting` is what the users of the recording did (see `acting`); without it names stand.
+    """
+
+    def __init__(self, acting: Mapping[str, Acting] | None = None) -> None:
+        self._acting = acting or {}
         self._ending: set[str] = set()
         self._at_work: dict[str, bool] = {}
         self._gone: set[str] = set()
         self._placed: set[str] = set()
 
     def of(self, event: Event, before: JsonView | None) -> str:
-        """The user name: the recorded one, that of a controller, or `UNNAMED` for outsiders.
+        """The user name: that of a controller, the recorded one, or `UNNAMED` for outsiders.
 
         `before` is the object before the event; None when there was none.
         """
-        self._note(event)
         user = event.stamp.actor.user
-        if user != UNNAMED:
+        acts = self._acting.get(user)
+        if user != UNNAMED and (acts is None or user in NAMED):
+            self._note(event)
             return user
-        return self._unnamed(event, before) or UNNAMED
+        role = self.by_content(event, before)
+        if acts is None:
+            return role or UNNAMED
+        if acts.is_controller:
+            return acts.role or role or user
+        return role if role and _is_proper(event, before) else user
+
+    def is_sure(self, event: Event) -> bool:
+        """Whether the recording tells which controller wrote it, when one of them did.
+
+        Of several controllers with one name, or none, the author is found, and may be another.
+        """
+        user = event.stamp.actor.user
+        if user in NAMED:
+            return True
+        acts = self._acting.get(user)
+        return acts is not None and bool(acts.role)
+
+    def by_content(self, event: Event, before: JsonView | None) -> str:
+        """The user name of the controller that makes such a write; empty for outsiders."""
+        self._note(event)
+        return self._unnamed(event, before)
 
     def _note(self, event: Event) -> None:
         """See which namespaces end, what is gone, and which pods are at work."""
@@ -171,6 +260,24 @@ class Authors:
         if was == stays:
             return ""
         return SCHEDULER if stays else CLAIMS
+
+
+def _is_proper(event: Event, before: JsonView | None) -> bool:
+    """Whether nobody but a controller makes such a write: it gives what only they give."""
+    if event.key.resource == "events":
+        return True
+    if before is None:
+        return bool(_maker(event))
+    if event.type is EventType.OBJECT_DELETED or _begins_to_end(before, event.object):
+        return False
+    if event.key.resource == "resourceclaims":
+        return _differ(before, event.object, "status", "allocation") or _differ(
+            before, event.object, "status", "reservedFor"
+        )
+    if event.key.resource not in ("pods", "devicetaintrules"):
+        # Administrators taint nodes as well.
+        return False
+    return bool(_writer(event.key.resource, before, event.object))
 
 
 def _maker(event: Event) -> str:

@@ -1,24 +1,21 @@
-"""The comparison of a decide replay: aspect by aspect, with a reason class for each difference.
+"""The comparison of two traces, aspect by aspect: what is the same, and what is not.
 
-Both runs are traces. An aspect is a question about one subject (which node for this pod, which
-devices for this claim, in which order the writes). Equal answers count as same; others are named
-with both sides and a class (`classes`).
+An aspect is a question about one subject (which node for this pod, which devices for this claim, in
+which order the writes). Why two answers differ is not asked here.
 """
 
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Any
+from typing import Any, TypeAlias
 
-from app.domain.log import Revision
-from app.domain.values.json_tree import JsonObject
-from app.service.deciding.authors import UNNAMED
-from app.service.deciding.classes import Classes, End, Found, Reason
-from app.service.deciding.traces import Step, Trace, masked
-
-LISTED_MAX = 1_000
-"""How many differences a report lists; all are counted."""
+from app.domain.log import ObjectKey
+from app.domain.objects.schema import Schemas
+from app.service import meanings
+from app.service.deciding import facts
+from app.service.deciding.facts import Fact
+from app.service.deciding.traces import Step, Trace
 
 
 class Aspect(StrEnum):
@@ -35,206 +32,169 @@ class Aspect(StrEnum):
     FINAL = "final objects"
 
 
+DifferenceKey: TypeAlias = tuple[Aspect, str, str]
+"""Aspect, uid of the subject, and the type of a condition (empty for other aspects)."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
-class DecideDifference:
-    """One difference: what about, why, and both sides."""
+class Sides:
+    """One difference: both answers as reports show them, and the steps that only one side has.
+
+    When both sides have the same steps in another order, the last two are empty.
+    """
 
     aspect: Aspect
-    subject: str
-    revision: int
-    reason: Reason
-    detail: str
-    recorded: Any
-    again: Any
+    uid: str
+    name: str = ""
+    recorded: list[Any]
+    again: list[Any]
+    only_recorded: tuple[Step, ...] = ()
+    only_again: tuple[Step, ...] = ()
 
-    def to_json(self) -> JsonObject:
-        """For reports."""
-        return {
-            "aspect": self.aspect.value,
-            "subject": self.subject,
-            "revision": self.revision,
-            "class": self.reason.value,
-            "detail": self.detail,
-            "recorded": self.recorded,
-            "again": self.again,
-        }
+    @property
+    def key(self) -> DifferenceKey:
+        """By which the difference is known in other runs."""
+        return self.aspect, self.uid, self.name
+
+    @property
+    def is_order(self) -> bool:
+        """Whether both sides have the same in another order."""
+        return not self.only_recorded and not self.only_again
+
+    def facts(self, side: str = "") -> Iterator[Fact]:
+        """The facts that only one side has, or only `recorded` or `again`."""
+        if side != "again":
+            yield from (fact for step in self.only_recorded for fact in step.facts)
+        if side != "recorded":
+            yield from (fact for step in self.only_again for fact in step.facts)
 
 
 @dataclass(slots=True)
-class AspectCounts:
-    """Counts of one aspect: the same, and different by class."""
+class Compared:
+    """How many subjects are the same by aspect, and all differences by key."""
 
-    same: int = 0
-    different: Counter[Reason] = field(default_factory=Counter)
-
-    def to_json(self) -> JsonObject:
-        """For reports."""
-        return {
-            "same": self.same,
-            "different": sum(self.different.values()),
-            "classes": {why.value: self.different[why] for why in Reason if self.different[why]},
-        }
+    same: Counter[Aspect] = field(default_factory=Counter)
+    different: dict[DifferenceKey, Sides] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DecideReport:
-    """What a decide replay found.
+def compare(recorded: Trace, again: Trace, schemas: Schemas | None = None) -> Compared:
+    """Compare everything; with schemas, whole objects by what they mean, not how they are written.
 
-    `inputs` counts recorded writes by what was done with them; `not_comparable` counts what could
-    not be compared, by why; `ties` counts pods for which the recorded one of equally good nodes was
-    taken.
+    Example: a share of `5G` is one of `5000000000`.
     """
+    compared = Compared()
+    for sides in _all_sides(recorded, again):
+        key = recorded.keys.get(sides.uid) or again.keys.get(sides.uid)
+        if sides.recorded == sides.again or _mean_the_same(sides, key, schemas):
+            compared.same[sides.aspect] += 1
+        else:
+            compared.different[sides.key] = sides
+    return compared
 
-    history: str
-    revision: Revision
-    inputs: Mapping[str, int]
-    aspects: Mapping[Aspect, AspectCounts]
-    differences: tuple[DecideDifference, ...]
-    not_comparable: Mapping[str, int]
-    ties: int = 0
 
-    @property
-    def explained(self) -> bool:
-        """True when every difference has a known reason."""
-        return not any(
-            counts.different.get(Reason.UNEXPLAINED, 0) for counts in self.aspects.values()
+def node(step: Step) -> str:
+    """The node of a binding."""
+    return next(fact.node for fact in step.facts if isinstance(fact, facts.Bound))
+
+
+def _mean_the_same(sides: Sides, key: ObjectKey | None, schemas: Schemas | None) -> bool:
+    if schemas is None or key is None or len(sides.recorded) != len(sides.again):
+        return False
+    match sides.aspect:
+        case Aspect.DEVICES:
+            node = meanings.allocation_node(schemas)
+        case Aspect.FINAL:
+            node = meanings.node_of(schemas, key)
+        case _:
+            return False
+    pairs = zip(sides.recorded, sides.again, strict=True)
+    return all(meanings.of(left, node) == meanings.of(right, node) for left, right in pairs)
+
+
+def _all_sides(left: Trace, right: Trace) -> Iterator[Sides]:
+    yield from _allocations(left, right)
+    yield from _conditions(left, right)
+    for uid in _union(left.said, right.said):
+        steps = (_distinct(left.said.get(uid, ())), _distinct(right.said.get(uid, ())))
+        yield _sides(Aspect.SAID, uid, *steps, _text)
+    for uid in _union(left.writes, right.writes):
+        steps = (left.writes.get(uid, []), right.writes.get(uid, []))
+        is_named = all(step.writer for step in steps[0])
+        yield _sides(Aspect.WRITES, uid, *steps, _signed_text if is_named else _text)
+    for uid in _union(left.of_pod, right.of_pod):
+        steps = (left.of_pod.get(uid, []), right.of_pod.get(uid, []))
+        yield _sides(Aspect.ORDER, uid, *steps, _placed_text)
+    for uid in _union(left.evicted, right.evicted):
+        steps = (
+            ([left.evicted[uid]] if uid in left.evicted else []),
+            ([right.evicted[uid]] if uid in right.evicted else []),
         )
-
-    def to_json(self) -> JsonObject:
-        """For the command line and the API."""
-        return {
-            "history": self.history,
-            "revision": self.revision,
-            "explained": self.explained,
-            "inputs": dict(sorted(self.inputs.items())),
-            "aspects": {aspect.value: counts.to_json() for aspect, counts in self.aspects.items()},
-            "tiesTakenFromTheRecording": self.ties,
-            "differences": [found.to_json() for found in self.differences],
-            "notComparable": dict(sorted(self.not_comparable.items())),
-        }
+        yield _sides(Aspect.EVICTIONS, uid, *steps, _text)
+    for uid in _union(left.kept, right.kept):
+        key = left.keys.get(uid) or right.keys[uid]
+        if key.resource == "events":
+            continue
+        theirs = [facts.masked(left.kept[uid])] if uid in left.kept else []
+        ours = [facts.masked(right.kept[uid])] if uid in right.kept else []
+        yield Sides(aspect=Aspect.FINAL, uid=uid, recorded=theirs, again=ours)
 
 
-class Comparison:
-    """Compares two traces."""
-
-    def __init__(
-        self,
-        *,
-        history: str,
-        revision: Revision,
-        recorded: Trace,
-        again: Trace,
-        inputs: Mapping[str, int],
-        notes: Counter[str],
-        ties: Collection[str],
-        violations: Mapping[str, bool],
-        end: End,
-    ) -> None:
-        self._history = history
-        self._revision = revision
-        self._recorded = recorded
-        self._again = again
-        self._inputs = inputs
-        self._notes = notes
-        self._ties = len(ties)
-        self._classes = Classes(recorded, again, violations=violations, end=end)
-        self._aspects = {aspect: AspectCounts() for aspect in Aspect}
-        self._differences: list[DecideDifference] = []
-
-    def report(self) -> DecideReport:
-        """Compare everything."""
-        self._compare_allocations()
-        self._compare_conditions()
-        self._compare_steps(Aspect.SAID, self._recorded.said, self._again.said, _distinct)
-        is_named = any(
-            step.writer != UNNAMED for steps in self._recorded.writes.values() for step in steps
+def _allocations(left: Trace, right: Trace) -> Iterator[Sides]:
+    for uid in _union(left.allocations, right.allocations):
+        theirs = [found.allocation for found in left.allocations.get(uid, ())]
+        ours = [found.allocation for found in right.allocations.get(uid, ())]
+        yield Sides(aspect=Aspect.DEVICES, uid=uid, recorded=theirs, again=ours)
+    for uid in _union(left.node_of, right.node_of):
+        steps = (
+            ([left.node_of[uid]] if uid in left.node_of else []),
+            ([right.node_of[uid]] if uid in right.node_of else []),
         )
-        read = _texts if is_named else _bare_texts
-        self._compare_steps(Aspect.WRITES, self._recorded.writes, self._again.writes, read)
-        self._compare_steps(Aspect.ORDER, self._recorded.of_pod, self._again.of_pod, _placed)
-        self._compare_evictions()
-        self._compare_final()
-        return DecideReport(
-            history=self._history,
-            revision=self._revision,
-            inputs=self._inputs,
-            aspects=self._aspects,
-            differences=tuple(self._differences),
-            not_comparable=dict(self._notes),
-            ties=self._ties,
+        yield _sides(Aspect.NODES, uid, *steps, node)
+
+
+def _conditions(left: Trace, right: Trace) -> Iterator[Sides]:
+    for place in _union(left.conditions, right.conditions):
+        uid, type_ = place
+        key = left.keys.get(uid) or right.keys[uid]
+        aspect = Aspect.RULES if key.resource == "devicetaintrules" else Aspect.CONDITIONS
+        steps = (
+            _distinct(left.conditions.get(place, ())),
+            _distinct(right.conditions.get(place, ())),
         )
+        yield _sides(aspect, uid, *steps, _text, type_)
 
-    def _compare_allocations(self) -> None:
-        left, right = self._recorded, self._again
-        for uid in _union(left.allocations, right.allocations):
-            ours = [found.allocation for found in right.allocations.get(uid, ())]
-            theirs = [found.allocation for found in left.allocations.get(uid, ())]
-            self._judge(Aspect.DEVICES, uid, theirs, ours)
-        for uid in _union(left.node_of, right.node_of):
-            nodes = [left.node_of[uid].text] if uid in left.node_of else []
-            again = [right.node_of[uid].text] if uid in right.node_of else []
-            self._judge(Aspect.NODES, uid, nodes, again)
 
-    def _compare_conditions(self) -> None:
-        left, right = self._recorded.conditions, self._again.conditions
-        for place in _union(left, right):
-            uid, type_ = place
-            key = self._recorded.keys.get(uid) or self._again.keys[uid]
-            aspect = Aspect.RULES if key.resource == "devicetaintrules" else Aspect.CONDITIONS
-            theirs = [f"{type_} {text}" for text in _distinct(left.get(place, ()))]
-            ours = [f"{type_} {text}" for text in _distinct(right.get(place, ()))]
-            self._judge(aspect, uid, theirs, ours)
+def _sides(
+    aspect: Aspect,
+    uid: str,
+    recorded: Sequence[Step],
+    again: Sequence[Step],
+    read: Callable[[Step], str],
+    name: str = "",
+) -> Sides:
+    theirs, ours = [read(step) for step in recorded], [read(step) for step in again]
+    return Sides(
+        aspect=aspect,
+        uid=uid,
+        name=name,
+        recorded=theirs,
+        again=ours,
+        only_recorded=_only(recorded, theirs, ours),
+        only_again=_only(again, ours, theirs),
+    )
 
-    def _compare_evictions(self) -> None:
-        left, right = self._recorded.evicted, self._again.evicted
-        for uid in _union(left, right):
-            theirs = [left[uid].text] if uid in left else []
-            ours = [right[uid].text] if uid in right else []
-            self._judge(Aspect.EVICTIONS, uid, theirs, ours)
 
-    def _compare_steps(
-        self,
-        aspect: Aspect,
-        left: Mapping[str, list[Step]],
-        right: Mapping[str, list[Step]],
-        read: Callable[[Iterable[Step]], list[str]],
-    ) -> None:
-        for uid in _union(left, right):
-            self._judge(aspect, uid, read(left.get(uid, ())), read(right.get(uid, ())))
-
-    def _compare_final(self) -> None:
-        left, right = self._recorded.kept, self._again.kept
-        for uid in _union(left, right):
-            key = self._recorded.keys.get(uid) or self._again.keys[uid]
-            if key.resource == "events":
-                continue
-            theirs = [masked(left[uid])] if uid in left else []
-            ours = [masked(right[uid])] if uid in right else []
-            self._judge(Aspect.FINAL, uid, theirs, ours)
-
-    def _judge(self, aspect: Aspect, uid: str, theirs: list[Any], ours: list[Any]) -> None:
-        counts = self._aspects[aspect]
-        if theirs == ours:
-            counts.same += 1
-            return
-        found = Found(aspect=aspect.value, uid=uid, recorded=theirs, again=ours)
-        reason, detail = self._classes.of(found)
-        counts.different[reason] += 1
-        if len(self._differences) >= LISTED_MAX:
-            return
-        steps = self._recorded.writes.get(uid) or self._again.writes.get(uid)
-        key = self._recorded.keys.get(uid) or self._again.keys.get(uid)
-        self._differences.append(
-            DecideDifference(
-                aspect=aspect,
-                subject=str(key) if key is not None else uid,
-                revision=steps[0].revision if steps else 0,
-                reason=reason,
-                detail=detail,
-                recorded=theirs,
-                again=ours,
-            )
-        )
+def _only(steps: Sequence[Step], mine: list[str], others: list[str]) -> tuple[Step, ...]:
+    """The steps that the other side does not have, or has less often: the last ones of these."""
+    if mine == others:
+        return ()
+    left = Counter(mine) - Counter(others)
+    only: list[Step] = []
+    for step, text in zip(reversed(steps), reversed(mine), strict=True):
+        if left[text] > 0:
+            left[text] -= 1
+            only.append(step)
+    return tuple(reversed(only))
 
 
 def _union(left: Mapping[Any, object], right: Mapping[Any, object]) -> Iterator[Any]:
@@ -243,23 +203,22 @@ def _union(left: Mapping[Any, object], right: Mapping[Any, object]) -> Iterator[
     yield from (key for key in right if key not in left)
 
 
-def _texts(steps: Iterable[Step]) -> list[str]:
-    return [f"{step.writer}: {step.text}" for step in steps]
+def _text(step: Step) -> str:
+    return step.text
 
 
-def _bare_texts(steps: Iterable[Step]) -> list[str]:
-    """Without writers, for recordings that do not name them."""
-    return [step.text for step in steps]
+def _signed_text(step: Step) -> str:
+    return f"{step.writer}: {step.text}"
 
 
-def _placed(steps: Iterable[Step]) -> list[str]:
-    return [f"{step.key.resource[:-1]}: {step.text}" for step in steps]
+def _placed_text(step: Step) -> str:
+    return f"{step.key.resource[:-1]}: {step.text}"
 
 
-def _distinct(steps: Iterable[Step]) -> list[str]:
-    """Texts without repetition of the one before."""
-    found: list[str] = []
+def _distinct(steps: Iterable[Step]) -> list[Step]:
+    """Steps without repetition of the one before."""
+    distinct: list[Step] = []
     for step in steps:
-        if not found or found[-1] != step.text:
-            found.append(step.text)
-    return found
+        if not distinct or distinct[-1].facts != step.facts:
+            distinct.append(step)
+    return distinct

@@ -15,6 +15,9 @@ from app.domain.objects.commands import Command, DeleteObject, ImportObject, Pro
 from app.domain.values import json_tree
 from app.domain.values.json_tree import JsonObject, JsonView
 from app.domain.values.timestamps import Instant
+from app.service.deciding.authors import UNNAMED
+
+KUBELET_PREFIX = "system:node:"
 
 _MERGED_BY = ("type", "name", "uid", "manager", "ip", "key")
 """Fields by which entries of lists are told apart, tried in this order."""
@@ -29,11 +32,36 @@ _Device: TypeAlias = tuple[str, ...]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Input:
-    """One write from outside: the recorded event, the object before it, when it was known."""
+    """One recorded write: the event, the object before it, when it was known, and who wrote it.
+
+    `number` is its place among all writes of the recording, `subjects` are the uids of its object
+    and of the pods that it concerns.
+    """
 
     event: Event
     before: JsonObject | None
     time: Instant
+    author: str = ""
+    number: int = 0
+    subjects: frozenset[str] = frozenset()
+
+    @property
+    def is_of_kubelet(self) -> bool:
+        """Whether a kubelet wrote it, by its name or by what it did.
+
+        Nobody else changes the status of a pod that has its node, or ends one that is terminating.
+        """
+        if self.event.key.resource != "pods":
+            return False
+        if self.author == UNNAMED or self.author.startswith(KUBELET_PREFIX):
+            return True
+        if not self.is_bound or self.before is None:
+            return False
+        if self.event.type is EventType.OBJECT_DELETED:
+            return self.is_terminating
+        return bool(self.before.get("status") != self.event.object.get("status")) and (
+            self.is_terminating or not is_terminating(self.event.object)
+        )
 
     @property
     def is_bound(self) -> bool:

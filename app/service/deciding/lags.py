@@ -13,28 +13,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from app.domain.values.timestamps import SECOND, Instant
-
-WRITES_A_SECOND = 50
-WRITES_AT_ONCE = 100
-"""The limit of the scheduler's client, unless it is configured. Parity: controllers.md 1.1."""
-
-NEARLY_EMPTY = 10
-"""Requests that were refused are not counted: with so few left the bucket may have been empty."""
-
-NEAR = 400_000
-"""Pairs so many microseconds before or after a request tell how long it waited."""
-
-PAIRS_MAX = 3
-"""Of so many nearest pairs on one side the middle one counts."""
-
-OVERTAKEN_BY = 300_000
-"""Requests that have to wait overtake each other by so many microseconds."""
-
-SLOWER_MIN = 20
-"""So many long waits must speak against the bucket, before the limit is taken for a slower one."""
-
-WAIT_SEEN = 100_000
-"""Shorter distances between attempt and request are work, not waits."""
+from app.service.deciding import tolerances
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -76,26 +55,34 @@ class Waits:
         if since is not None and since >= sent:
             return Made(first=sent, last=sent)
         index = bisect_left(self._sent, sent)
-        before = self._middle(range(max(0, index - PAIRS_MAX), index), sent)
-        after = self._middle(range(index, min(index + PAIRS_MAX, len(self._sent))), sent)
+        before = self._middle(range(max(0, index - tolerances.TABLE.pairs_max), index), sent)
+        after = self._middle(
+            range(index, min(index + tolerances.TABLE.pairs_max, len(self._sent))), sent
+        )
         found = [made for made in (before, after, since) if made is not None]
         first = found[0] if found else sent
-        if sent - first < WAIT_SEEN:
+        if sent - first < tolerances.TABLE.wait_seen:
             return Made(first=sent, last=sent)
-        last = sent if after is None else min(sent, after + OVERTAKEN_BY)
-        return Made(first=Instant(first - OVERTAKEN_BY), last=Instant(max(first, last)))
+        last = sent if after is None else min(sent, after + tolerances.TABLE.overtaken_by)
+        return Made(
+            first=Instant(first - tolerances.TABLE.overtaken_by), last=Instant(max(first, last))
+        )
 
     def _is_slower(self) -> bool:
         """Whether most long waits were while the bucket should have let everything through."""
         long = [
             self._empty_from(sent) == sent
             for sent, made in zip(self._sent, self._made, strict=True)
-            if sent - made > OVERTAKEN_BY
+            if sent - made > tolerances.TABLE.overtaken_by
         ]
-        return len(long) >= SLOWER_MIN and 2 * sum(long) > len(long)
+        return len(long) >= tolerances.TABLE.slower_min and 2 * sum(long) > len(long)
 
     def _middle(self, indices: Iterable[int], sent: Instant) -> Instant | None:
-        near = [self._made[each] for each in indices if abs(self._sent[each] - sent) <= NEAR]
+        near = [
+            self._made[each]
+            for each in indices
+            if abs(self._sent[each] - sent) <= tolerances.TABLE.near
+        ]
         return Instant(statistics.median_low(near)) if near else None
 
     def _empty_from(self, sent: Instant) -> Instant | None:
@@ -114,15 +101,21 @@ def _empty_since(writes: list[Instant]) -> tuple[list[Instant], list[Instant | N
     more was sent than the bucket allows, the limit was another one, and nothing is known.
     """
     since: list[Instant | None] = []
-    left = float(WRITES_AT_ONCE)
+    left = float(tolerances.TABLE.writes_at_once)
     last = writes[0] if writes else Instant(0)
     began: Instant | None = None
     for sent in writes:
-        left = min(WRITES_AT_ONCE, left + (sent - last) * WRITES_A_SECOND / SECOND) - 1
+        left = (
+            min(
+                tolerances.TABLE.writes_at_once,
+                left + (sent - last) * tolerances.TABLE.writes_a_second / SECOND,
+            )
+            - 1
+        )
         last = sent
-        if left < -WRITES_AT_ONCE / 2:
+        if left < -tolerances.TABLE.writes_at_once / 2:
             return [], []
-        if left > NEARLY_EMPTY:
+        if left > tolerances.TABLE.nearly_empty:
             began = None
         elif began is None:
             began = sent

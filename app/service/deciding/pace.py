@@ -18,27 +18,10 @@ from app.domain.log import Event, EventType
 from app.domain.values import json_tree, timestamps
 from app.domain.values.json_tree import JsonObject, JsonView
 from app.domain.values.timestamps import SECOND, Instant, TimestampError
-from app.service.deciding.attempts import SURE_AFTER, Placing, PodTries, Try, attempts_of, waits_of
-from app.service.deciding.traces import consumers, device_names, is_event_object
-
-UNSEEN = 2 * SECOND
-"""How much later a key is looked at that the recording does not show at work (any more)."""
-
-UNSEEN_TRY = 10 * SECOND
-"""The same for pods whose attempts all came to what they came to there, the longest back-off, and
-for evictions, which wait for the limit of their client. So long a pod also leaves a place alone
-that it did not get there: whose it was may come late."""
-
-COARSE = SECOND
-"""By how much the instants of writes may be wrong that a source without times tells of."""
-
-WRITES_BETWEEN = 4
-"""So many writes of the scheduler may lie between an attempt and its own first one, as far as only
-their order is known: those of the attempts just before it."""
-
-CLAIMS_AFTER = 20_000
-BIND_AFTER = 45_000
-"""Microseconds from a decision to its claims and its binding where the recording has none."""
+from app.service.deciding import tolerances
+from app.service.deciding.attempts import Placing, PodTries, Try, attempts_of, waits_of
+from app.service.deciding.facts import consumers, device_names
+from app.service.deciding.traces import is_event_object
 
 _Key = tuple[str, tuple[str, ...]]
 
@@ -47,18 +30,15 @@ _Key = tuple[str, tuple[str, ...]]
 class Act:
     """One recorded write that shows a controller at work; `known` is when others could see it.
 
-    `user` is the name of its author, as recorded or as the write tells.
+    `user` is the name of its author, as recorded or as the write tells; `is_guessed` says that the
+    recording does not tell it.
     """
 
     event: Event
     before: JsonObject | None
     known: Instant
     user: str
-
-    @property
-    def is_guessed(self) -> bool:
-        """Whether the recording does not name the author."""
-        return self.user != self.event.stamp.actor.user
+    is_guessed: bool
 
     @property
     def asked(self) -> Instant:
@@ -99,7 +79,7 @@ class _PodPace:
             return None
         if self.left_since is None:
             self.left_since = now
-        until = Instant(self.left_since + UNSEEN_TRY)
+        until = Instant(self.left_since + tolerances.TABLE.unseen_try)
         return until if now < until else None
 
 
@@ -108,6 +88,7 @@ class RecordedPace:
 
     def __init__(self) -> None:
         self._acts: dict[_Key, list[Instant]] = defaultdict(list)
+        self._asked: dict[tuple[_Key, Instant], Instant] = {}
         self._tries: dict[str, PodTries] = defaultdict(PodTries)
         self._writes: list[Instant] = []
         self._coarse = 0
@@ -135,19 +116,19 @@ class RecordedPace:
             elif "claims" in found:
                 self._learn_claims(act)
             elif "garbage" in found:
-                self._note(("garbage", tuple(act.event.key)), act.known)
+                self._note(("garbage", tuple(act.event.key)), act)
                 if act.is_guessed and act.event.type is EventType.OBJECT_DELETED:
                     # It may as well have been the claim controller.
                     self._learn_claims(act)
             elif "namespaces" in found:
                 key = act.event.key
-                self._note(("namespaces", (key.namespace or key.name,)), act.known)
+                self._note(("namespaces", (key.namespace or key.name,)), act)
             elif "eviction" in found or "rule-status" in found:
                 self._learn_eviction(act)
         self._note_freed()
         waits = waits_of(self._tries, self._writes)
         is_coarse = 2 * self._coarse > len(self._writes)
-        slack = COARSE if is_coarse else 0
+        slack = tolerances.TABLE.coarse if is_coarse else 0
         if is_coarse:
             self._note_order()
         for uid, tries in self._tries.items():
@@ -164,15 +145,52 @@ class RecordedPace:
                 return due
             found = self._pods.get(key[0])
             strayed = found is None or found.strayed
-            return self._unseen_due(place, now, UNSEEN if strayed else UNSEEN_TRY)
+            return self._unseen_due(
+                place, now, tolerances.TABLE.unseen if strayed else tolerances.TABLE.unseen_try
+            )
+        due = self.next_act(queue, key, now)
+        if due is not None:
+            return due
+        return self._unseen_due(
+            place,
+            now,
+            tolerances.TABLE.unseen_try if queue == "eviction" else tolerances.TABLE.unseen,
+        )
+
+    def next_act(
+        self,
+        queue: str,
+        key: tuple[str, ...],
+        now: Instant,
+        *,
+        one_by_one: bool = False,
+        as_asked: bool = False,
+    ) -> Instant | None:
+        """The next recorded act for the key; None when the recording has no more.
+
+        An act that is asked for late answers for those between as well, unless `one_by_one`. With
+        `as_asked` the instant is that of its request: what it saw was there by then.
+        """
+        place = (queue, key)
         instants = self._acts.get(place, ())
         number = bisect_right(instants, self._passed.get(place, Instant(-1)))
         if number == len(instants):
-            late = UNSEEN_TRY if queue == "eviction" else UNSEEN
-            return self._unseen_due(place, now, late)
-        if instants[number] <= now:
-            self._passed[place] = now
-        return instants[number]
+            return None
+        known = instants[number]
+        due = self._asked[place, known] if as_asked else known
+        if due <= now:
+            self._passed[place] = known if one_by_one else now
+        return due
+
+    def attempts(self, pod: str) -> Sequence[Try]:
+        """The recorded attempts of a pod, in order."""
+        found = self._pods.get(pod)
+        return () if found is None else found.tries
+
+    def has_attempts(self, pod: str) -> bool:
+        """Whether the recording has attempts of the pod that were not made here yet."""
+        found = self._pods.get(pod)
+        return found is not None and found.number < len(found.tries)
 
     def put_off(self, pod: str, tried: Tried, now: Instant) -> Instant | None:
         """None when the attempt came to what it came to there, or its time is up.
@@ -216,16 +234,20 @@ class RecordedPace:
         found = self._pods.get(pod)
         placing = None if found is None or found.made is None else found.made.placing
         if placing is None:
-            return Instant(now + CLAIMS_AFTER), Instant(now + BIND_AFTER)
-        late = max(0, now - placing.began - SURE_AFTER)
+            return Instant(now + tolerances.TABLE.claims_after), Instant(
+                now + tolerances.TABLE.bind_after
+            )
+        late = max(0, now - placing.began - tolerances.TABLE.sure_after)
         claims_at = placing.claims_at
         bind_at = placing.bind_at
         if claims_at is None:
-            claims_at = Instant(placing.began + CLAIMS_AFTER)
+            claims_at = Instant(placing.began + tolerances.TABLE.claims_after)
             if bind_at is not None:
                 claims_at = min(claims_at, bind_at)
         if bind_at is None:
-            bind_at = Instant(claims_at + BIND_AFTER - CLAIMS_AFTER)
+            bind_at = Instant(
+                claims_at + tolerances.TABLE.bind_after - tolerances.TABLE.claims_after
+            )
         return Instant(max(claims_at + late, now)), Instant(max(bind_at + late, now))
 
     def _try_not_before(self, pod: str, now: Instant) -> Instant | None:
@@ -243,39 +265,40 @@ class RecordedPace:
             del self._unseen[place]
         return due
 
-    def _note(self, place: _Key, instant: Instant) -> None:
-        self._acts[place].append(instant)
+    def _note(self, place: _Key, act: Act) -> None:
+        self._acts[place].append(act.known)
+        self._asked[place, act.known] = act.asked
 
     def _learn_claims(self, act: Act) -> None:
         """Pod sync makes claims, writes their names and reserves; claim sync does the rest."""
         event = act.event
         namespace, name = event.key.namespace, event.key.name
         if event.key.resource == "pods":
-            self._note(("claims/pods", (namespace, name)), act.known)
+            self._note(("claims/pods", (namespace, name)), act)
         elif is_event_object(event.key):
             subject = json_tree.mapping(event.object, "involvedObject")
             place = (json_tree.text(subject, "namespace"), json_tree.text(subject, "name"))
-            self._note(("claims/pods", place), act.known)
+            self._note(("claims/pods", place), act)
         elif event.key.resource == "resourceclaims":
             if event.type is EventType.OBJECT_CREATED:
                 for owner in json_tree.objects(event.object, "metadata", "ownerReferences"):
                     place = (namespace, json_tree.text(owner, "name"))
-                    self._note(("claims/pods", place), act.known)
+                    self._note(("claims/pods", place), act)
                 return
             old, new = consumers(act.before), consumers(event.object)
             added = [new[uid] for uid in new.keys() - old.keys()]
             for pod in added:
-                self._note(("claims/pods", (namespace, pod)), act.known)
+                self._note(("claims/pods", (namespace, pod)), act)
             if not added:
-                self._note(("claims", (namespace, name)), act.known)
+                self._note(("claims", (namespace, name)), act)
 
     def _learn_eviction(self, act: Act) -> None:
         event = act.event
         if event.key.resource == "devicetaintrules":
-            self._note(("rule-status", (event.key.name, event.uid)), act.known)
+            self._note(("rule-status", (event.key.name, event.uid)), act)
         elif event.key.resource == "pods":
             place = (event.key.namespace, event.key.name, event.uid)
-            self._note(("eviction", place), act.known)
+            self._note(("eviction", place), act)
         elif is_event_object(event.key):
             tree = event.object
             subject = json_tree.mapping(tree, "involvedObject") or json_tree.mapping(
@@ -288,7 +311,7 @@ class RecordedPace:
                     json_tree.text(subject, "name"),
                     json_tree.text(subject, "uid"),
                 )
-                self._note(("eviction/cancelled", place), act.known)
+                self._note(("eviction/cancelled", place), act)
 
     def _learn_try(self, act: Act) -> None:
         event = act.event
@@ -325,7 +348,7 @@ class RecordedPace:
         for tries in self._tries.values():
             for placing in tries.placings:
                 number = bisect_left(writes, placing.began)
-                placing.earliest = writes[max(0, number - WRITES_BETWEEN)]
+                placing.earliest = writes[max(0, number - tolerances.TABLE.writes_between)]
 
     def _note_freed(self) -> None:
         """No placing can be older than the end of the one before on the same device."""
@@ -354,8 +377,9 @@ class RecordedPace:
         # Parity: controllers.md 4.3, a repeated report keeps the note of the first.
         note = json_tree.text(tree, "message") or json_tree.text(tree, "note")
         is_repeated = act.event.type is not EventType.OBJECT_CREATED
-        failures = self._tries[json_tree.text(subject, "uid")].failures
-        failures.append((instant, "" if is_repeated else note))
+        tries = self._tries[json_tree.text(subject, "uid")]
+        tries.failures.append((instant, "" if is_repeated else note))
+        tries.seen.append(_version(json_tree.text(subject, "resourceVersion")))
 
     def _learn_pod(self, act: Act) -> None:
         event = act.event
@@ -371,6 +395,8 @@ class RecordedPace:
         if _refusal(event.object) not in (None, _refusal(act.before or {})):
             # With a node in the same write the attempt has found victims there: it failed too.
             tries.refusals.append((act.asked, _refusal(event.object) or ""))
+            origin = event.stamp.origin
+            tries.written.append(_version("" if origin is None else origin.resource_version))
         elif node and node != json_tree.text(act.before or {}, *named):
             tries.placings.append(Placing(began=act.asked, node=node))
 
@@ -380,6 +406,11 @@ class RecordedPace:
         if not placings or placings[-1].bind_at is not None:
             placings.append(Placing(began=act.asked))
         return placings[-1]
+
+
+def _version(text: str) -> int:
+    """A resource version as a number; 0 when there is none to compare."""
+    return int(text) if text.isascii() and text.isdigit() else 0
 
 
 def _place_of(result: JsonView) -> str:

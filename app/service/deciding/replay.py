@@ -1,34 +1,43 @@
-"""Decide replay: keep what came from outside, decide the rest again, compare.
+"""Decide replay: keep what came from outside, decide the rest again, compare, prove.
 
 The recording is read once. Each write from outside is put into a fresh history in memory at its own
 instant of virtual time, where the same reconcilers as ever do what the recorded controllers did.
-Two traces, of what was recorded and of what happened here, are compared; every difference has a
-reason class. Nothing is written. Parity: design 8, controllers.md 7.
+Two traces, of what was recorded and of what happened here, are compared; each difference has a
+class, which runs of variants prove. Nothing is written. Parity: design 8, controllers.md 7.
 """
 
 from collections.abc import AsyncIterator, Callable, Sequence
+from dataclasses import dataclass, field
 from enum import StrEnum
+from functools import partial
+from typing import Protocol
 
 from anyio import lowlevel
 
+from app.domain.controllers.pacing import Pace
 from app.domain.controllers.plan import Reconciler
-from app.domain.controllers.scheduling.attempt import TieBreak
+from app.domain.controllers.scheduling.attempt import BindDelay, TieBreak
 from app.domain.log import Event, HistoryInfo, Revision
 from app.domain.objects.rules import Rules
-from app.domain.values.timestamps import SECOND, Instant
+from app.domain.values.timestamps import Instant
 from app.ports import EventLog, UidSource
-from app.service.deciding.attempts import SURE_AFTER
+from app.service import recorded_doubts
+from app.service.deciding import authors, differences, report, tolerances
 from app.service.deciding.classes import End
-from app.service.deciding.differences import Comparison, DecideReport
+from app.service.deciding.differences import Compared
+from app.service.deciding.lacks import Lacks
 from app.service.deciding.pace import RecordedPace, known_instants
+from app.service.deciding.proving import Evidence, Prover, Switched
+from app.service.deciding.races import Races
 from app.service.deciding.recording import Recording
-from app.service.deciding.run import RecordedTies, Run, Started
+from app.service.deciding.report import DecideReport
+from app.service.deciding.run import RecordedTies, Run
+from app.service.deciding.steering import SteeredPace
+from app.service.deciding.traces import Trace
+from app.service.deciding.variants import Switches, Variant
 from app.service.deciding.writers import Writers
 from app.service.replaying import Progress, ReplayBounds, silent
 from app.service.views import LiveViews
-
-AFTERWARDS = 30 * SECOND
-"""How long the clock goes on after the last recorded event, for what was under way."""
 
 
 class Pacing(StrEnum):
@@ -40,67 +49,190 @@ class Pacing(StrEnum):
     """As soon as there is something to do; bindings take no time."""
 
 
+class ControlPlane(Protocol):
+    """Makes what a run is made of, with some switches turned."""
+
+    def rules(self, switches: Switches) -> Rules:
+        """The rules of objects under these switches."""
+        ...
+
+    def controllers(
+        self,
+        switches: Switches,
+        tie_break: TieBreak,
+        pace: Pace | None,
+        bind_delay: BindDelay | None,
+    ) -> Sequence[Reconciler]:
+        """Fresh reconcilers under these switches."""
+        ...
+
+    def uids(self) -> UidSource:
+        """Uids for what has no recorded one; the same for each run."""
+        ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Proofs:
+    """What may be tried to prove classes.
+
+    `chosen` are the switches that were set for this replay, turned back; `others` those that the
+    recorded control plane may have had; `rules_seen` is the one by which the scheduler sees
+    DeviceTaintRules or does not (C24), turned, None where the release has no such defect. At most
+    `runs_max` runs are made.
+    """
+
+    chosen: Sequence[Switched] = ()
+    others: Sequence[Switched] = ()
+    rules_seen: Switched | None = None
+    runs_max: int = 0
+
+
+@dataclass(slots=True)
+class _Runs:
+    """Makes runs of one recording."""
+
+    recording: Recording
+    plane: ControlPlane
+    writers: Writers
+    until: Revision
+    last: Instant
+    progress: Progress
+    ties: set[str] = field(default_factory=set)
+
+    def pace(self) -> RecordedPace:
+        """The recorded pace, from its beginning."""
+        pace = RecordedPace()
+        pace.learn(self.recording.acts, self.writers.names, self.recording.removed)
+        return pace
+
+    async def run(self, variant: Variant, until: Instant | None = None) -> Run:
+        """One run, up to an instant when one is given."""
+        recording = self.recording
+        bound = {**recording.later.node_of, **recording.trace.node_of}
+        ties = RecordedTies({uid: differences.node(step) for uid, step in bound.items()})
+        pace = None
+        if variant.is_paced:
+            pace = SteeredPace(self.pace(), variant, recording.trace.keys)
+        run = Run(
+            recording,
+            variant,
+            rules=self.plane.rules(variant.switches),
+            controllers=self.plane.controllers(
+                variant.switches, ties, pace, None if pace is None else pace.bind_delay
+            ),
+            uids=self.plane.uids(),
+            pace=pace,
+        )
+        for number, found in enumerate(run.inputs()):
+            if until is not None and found.time > until:
+                break
+            run.take(found)
+            if number % 200 == 0:
+                self.progress("deciding again", found.event.revision, self.until)
+                # Deciding is pure computation: let others run now and then.
+                await lowlevel.checkpoint()
+        run.finish(self.last if until is None else min(until, self.last))
+        self.ties = ties.taken
+        return run
+
+
 async def decide(
     log: EventLog,
     history: HistoryInfo,
     *,
     until: Revision,
-    rules: Rules,
-    controllers: Callable[[TieBreak, RecordedPace | None], Sequence[Reconciler]],
-    uids: UidSource,
+    plane: ControlPlane,
     bounds: ReplayBounds,
+    proofs: Proofs = Proofs(),
     pace: Pacing = Pacing.RECORDED,
     progress: Progress = silent,
 ) -> DecideReport:
     """Decide the history again up to `until`; see the module's text.
 
-    `controllers` makes fresh reconcilers with the settings of the history; among equally good nodes
-    they take the recorded one, as names and uids are taken from the recording, and by `pace` they
-    act when they were seen acting.
+    Among equally good nodes the recorded one is taken, as names and uids are, and by `pace`
+    controllers act when they were seen acting.
     """
-    ties = RecordedTies()
-    recorded = RecordedPace() if pace is Pacing.RECORDED else None
-    made = controllers(ties, recorded)
+    variant = Variant(is_paced=pace is Pacing.RECORDED)
+    rules = plane.rules(variant.switches)
+    recorded_lacks = await recorded_doubts.doubts_of(log, history)
     events = [event async for page in _pages(log, history, bounds) for event in page]
-    instants = known_instants(events)
+    ties = RecordedTies({})
+    made = plane.controllers(variant.switches, ties, None, None)
     writers = Writers([controller.name for controller in made])
-    recording = Recording(writers, LiveViews(rules.profile))
-    for event, known in zip(events, instants, strict=True):
-        recording.is_over = event.revision > until
-        recording.take(event, known if recorded is not None else event.stamp.time)
-    if recorded is not None:
-        recorded.learn(recording.acts, writers.names, recording.removed)
-    for event in events:
-        event.tree = None
-    bound = {**recording.later.node_of, **recording.trace.node_of}
-    ties.nodes = {uid: step.text for uid, step in bound.items()}
-    starts = recording.starts
-    paced = [
-        Started(found, starts[found.name]) if found.name in starts else found for found in made
-    ]
-    run = Run(recording, rules=rules, controllers=paced, uids=uids)
-    for number, found in enumerate(recording.inputs):
-        run.take(found)
-        if number % 200 == 0:
-            progress("deciding again", found.event.revision, until)
-            # Deciding is pure computation: let others run now and then.
-            await lowlevel.checkpoint()
+    recording = _sorted_out(events, until, writers, rules, Lacks(recorded_lacks))
     # What was under way when a recording ended comes to its end here; what comes after a moment
     # inside it is known, and left out.
-    run.finish(Instant(recording.last + (SURE_AFTER if recording.is_over else AFTERWARDS)))
+    rest = tolerances.TABLE.sure_after if recording.is_over else tolerances.TABLE.afterwards
+    last = Instant(recording.last + rest)
+    runs = _Runs(recording, plane, writers, until, last, progress)
+    run = await runs.run(variant)
+    ties_taken = len(runs.ties)
+    recorded = recording.trace
+    compare = partial(differences.compare, schemas=rules.schemas)
+    compared = compare(recorded, run.trace)
+    prover = _prover(runs, compare, proofs, variant)
+    await prover.judge(run.trace, compared.different)
     progress("deciding again", until, until)
-    comparison = Comparison(
+    judgements = prover.judgements
+    return DecideReport(
         history=history.name,
         revision=until,
-        recorded=recording.trace,
-        again=run.trace,
         inputs=recording.counts,
-        notes=recording.not_comparable + run.not_comparable,
-        ties=ties.taken,
-        violations=recording.violations(recorded),
-        end=End(at=recording.last, later=recording.later),
+        aspects=report.aspect_counts(compared, judgements),
+        differences=report.listed(compared.different, judgements, recorded, run.trace),
+        not_comparable=dict(recording.not_comparable),
+        not_done=dict(run.not_done),
+        violations={
+            str(recorded.keys.get(uid, uid)): problem for uid, problem in recording.overused.items()
+        },
+        ties=ties_taken,
+        doubts=recorded_lacks,
+        runs=prover.runs,
     )
-    return comparison.report()
+
+
+def _prover(
+    runs: _Runs, compare: Callable[[Trace, Trace], Compared], proofs: Proofs, variant: Variant
+) -> Prover:
+    """What judges the differences of the plain run."""
+    recording = runs.recording
+    pace = runs.pace()
+
+    async def trace_of(changed: Variant, moment: Instant | None) -> Trace:
+        return (await runs.run(changed, moment)).trace
+
+    return Prover(
+        recorded=recording.trace,
+        end=End(at=recording.last, later=recording.later),
+        evidence=Evidence(
+            overused=recording.overused,
+            forbidden=recording.violations(pace),
+            chosen=proofs.chosen,
+            others=proofs.others,
+            rules_seen=proofs.rules_seen,
+            lacks=recording.lacks,
+        ),
+        races=Races(recording.trace, pace),
+        run=trace_of,
+        compare=compare,
+        variant=variant,
+        runs_max=proofs.runs_max,
+    )
+
+
+def _sorted_out(
+    events: Sequence[Event], until: Revision, writers: Writers, rules: Rules, lacks: Lacks
+) -> Recording:
+    instants = known_instants(events)
+    recording = Recording(
+        writers, LiveViews(rules.profile), authors.acting(events), lacks, rules.schemas
+    )
+    for event, known in zip(events, instants, strict=True):
+        recording.is_over = event.revision > until
+        recording.take(event, known)
+    for event in events:
+        event.tree = None
+    return recording
 
 
 async def _pages(

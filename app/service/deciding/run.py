@@ -1,22 +1,38 @@
 """One run of the controllers over the outside inputs of a recording, under virtual time."""
 
 from collections import Counter, defaultdict, deque
-from collections.abc import Sequence
-from heapq import heappop, heappush
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
+from heapq import heappop, heappush, merge
 
+from app.domain.controllers import registry
 from app.domain.controllers.plan import Plan, Reconciler, Views
+from app.domain.controllers.scheduling.reconciler import SchedulingReconciler
 from app.domain.errors import Rejected
 from app.domain.log import Actor, Event, EventType, ObjectKey
+from app.domain.objects.commands import (
+    Command,
+    CreateObject,
+    DeleteObject,
+    ImportObject,
+    PatchObject,
+)
 from app.domain.objects.rules import Rules
-from app.domain.values import json_tree
+from app.domain.values import json_tree, timestamps
 from app.domain.values.json_tree import JsonObject
 from app.domain.values.timestamps import Instant
 from app.ports import UidSource
+from app.service.deciding import tolerances
+from app.service.deciding.authors import SCHEDULER
+from app.service.deciding.facts import FINISHED, subject_of
 from app.service.deciding.inputs import Input, command_of
 from app.service.deciding.names import RecordedNames
+from app.service.deciding.pace import is_derived
 from app.service.deciding.recording import Recording, note_reached
+from app.service.deciding.steering import SteeredPace
 from app.service.deciding.traces import Trace
-from app.service.deciding.writers import is_kubelet
+from app.service.deciding.variants import Variant
+from app.service.deciding.writers import short_name
 from app.service.reconciling import Timeline
 
 
@@ -49,8 +65,8 @@ class Started:
 class RecordedTies:
     """Which of several equally good nodes a pod goes to: the recorded one, if it is among them."""
 
-    def __init__(self) -> None:
-        self.nodes: dict[str, str] = {}
+    def __init__(self, nodes: Mapping[str, str]) -> None:
+        self.nodes = nodes
         self.taken: set[str] = set()
 
     def __call__(self, pod: str, names: Sequence[str]) -> str:
@@ -62,16 +78,21 @@ class RecordedTies:
 
 
 class Run:
-    """The history that is decided again."""
+    """The history that is decided again, as a variant says."""
 
     def __init__(
         self,
         recording: Recording,
+        variant: Variant,
         *,
         rules: Rules,
         controllers: Sequence[Reconciler],
         uids: UidSource,
+        pace: SteeredPace | None,
     ) -> None:
+        self._recording = recording
+        self._variant = variant
+        self._pace = pace
         self._names = RecordedNames(uids)
         for event in recording.made:
             self._names.learn(event)
@@ -79,28 +100,59 @@ class Run:
         self._reached: dict[tuple[str, str], Instant] = {}
         self._waiting: dict[str, deque[Input]] = defaultdict(deque)
         self._ready: list[tuple[Instant, int, str]] = []
+        self._alarms: list[tuple[Instant, int, Callable[[], None]]] = []
         self._objects: dict[ObjectKey, JsonObject] = {}
+        self._writer: str | None = None
         self._is_outside = False
+        self._reports = {place: deque(at) for place, at in recording.reported.items()}
+        self._repeats = {place: deque(at) for place, at in recording.repeated.items()}
+        self._written: dict[ObjectKey, tuple[str, int]] = {}
+        self._written_of: Counter[str] = Counter()
         self._number = 0
-        self.trace = Trace()
-        self.not_comparable: Counter[str] = Counter()
+        self.trace = Trace(rules.schemas)
+        self.not_done: Counter[str] = Counter()
         start = recording.inputs[0].time if recording.inputs else Instant(0)
+        self._queue = next(
+            (each.queue for each in controllers if isinstance(each, SchedulingReconciler)), None
+        )
+        starts = recording.starts
         self.timeline = Timeline(
             rules=rules,
             uids=self._names,
-            controllers=controllers,
+            controllers=[
+                Started(each, starts[each.name]) if each.name in starts else each
+                for each in controllers
+            ],
             start=start,
             keep_events=False,
-            adapt=self._names.adapt,
+            adapt=self._adapt,
         )
         self.timeline.followers.append(self._follow)
+        self._set_alarms()
+
+    def inputs(self) -> Iterator[Input]:
+        """What comes from outside in this run, in the order of the recording."""
+        imposed = self._variant.imposed
+        if not imposed:
+            yield from self._recording.inputs
+            return
+        taken = (
+            each
+            for each in self._recording.decided
+            if any((each.author, uid) in imposed for uid in each.subjects)
+        )
+        yield from merge(self._recording.inputs, taken, key=lambda each: each.number)
 
     def take(self, found: Input) -> None:
         """Let time pass up to the write, then do it here."""
         self._advance(found.time)
         uid = found.event.uid
-        is_about_pod = is_kubelet(found.event) and found.event.key.resource == "pods"
-        waits = is_about_pod or found.is_about_devices
+        is_removal = found.event.type is EventType.OBJECT_DELETED
+        if uid in self._variant.postponed and is_removal and is_derived(found.event):
+            until = Instant(found.time + tolerances.TABLE.coarse)
+            self._at(until, partial(self._apply, found))
+            return
+        waits = found.is_of_kubelet or found.is_about_devices
         if waits and (self._waiting.get(uid) or not self._is_possible(found)):
             self._waiting[uid].append(found)
         else:
@@ -112,23 +164,48 @@ class Run:
         left = sum(len(waiting) for waiting in self._waiting.values())
         if left:
             what = "a kubelet's or driver's write about an object that is not that far here"
-            self.not_comparable[what] += left
+            self.not_done[what] += left
         if refusals := len(self.timeline.refusals):
-            self.not_comparable["a plan of ours that was refused"] += refusals
+            self.not_done["a plan of ours that was refused"] += refusals
+
+    def _set_alarms(self) -> None:
+        """The instants at which the variant has pods tried."""
+        if self._pace is None:
+            return
+        for uid in sorted(self._variant.tried):
+            key = self._recording.trace.keys[uid]
+            for each in self._pace.attempts(uid):
+                self._at(each.first, partial(self._try_now, key))
+
+    def _at(self, instant: Instant, act: Callable[[], None]) -> None:
+        self._number += 1
+        heappush(self._alarms, (instant, self._number, act))
+
+    def _try_now(self, key: ObjectKey) -> None:
+        if self._queue is not None:
+            self._queue.try_now((key.namespace, key.name), self.timeline.now)
 
     def _advance(self, until: Instant) -> None:
         """Step by step, so that what a kubelet has waited for comes at its own instant."""
         while True:
             due = self.timeline.due()
             ready = self._ready[0][0] if self._ready else None
-            steps = [moment for moment in (due, ready) if moment is not None and moment < until]
+            alarm = self._alarms[0][0] if self._alarms else None
+            steps = [each for each in (due, ready, alarm) if each is not None and each < until]
             if not steps:
                 break
             now = Instant(max(min(steps), self.timeline.now))
             self.timeline.advance(now)
             self._take_ready(now)
+            self._take_alarms(now)
         self.timeline.advance(until)
         self._take_ready(until)
+
+    def _take_alarms(self, now: Instant) -> None:
+        while self._alarms and self._alarms[0][0] <= now:
+            _, _, act = heappop(self._alarms)
+            act()
+            self.timeline.settle()
 
     def _take_ready(self, now: Instant) -> None:
         while self._ready and self._ready[0][0] <= now:
@@ -165,18 +242,109 @@ class Run:
         command = command_of(found, ours)
         if command is None:
             if ours is None:
-                self.not_comparable["a write from outside about an object that is gone here"] += 1
+                self.not_done["a write from outside about an object that is gone here"] += 1
             return
+        if isinstance(command, DeleteObject) and event.uid in self._variant.skipped:
+            self._announce(event.key)
         actor: Actor = event.stamp.actor
+        is_imposed = any((found.author, uid) in self._variant.imposed for uid in found.subjects)
         self._is_outside = True
+        self._writer = short_name(found.author) if is_imposed else None
         try:
             self.timeline.submit(command, actor=actor, verb=event.stamp.verb)
         except Rejected as refusal:
-            self.not_comparable[f"a write from outside that is refused here: {refusal}"] += 1
+            self.not_done[f"a write from outside that is refused here: {refusal}"] += 1
         finally:
             self._is_outside = False
         event.tree = None
         self.timeline.settle()
+
+    def _announce(self, key: ObjectKey) -> None:
+        """The first of the two revisions of a removal, and an attempt between them."""
+        ours = self.timeline.views.objects.get(key)
+        if ours is None or self._queue is None or self._pace is None:
+            return
+        uid = json_tree.text(ours, "metadata", "uid")
+        metadata = {
+            **json_tree.mapping(ours, "metadata"),
+            "deletionTimestamp": timestamps.seconds_text(self.timeline.now),
+            "deletionGracePeriodSeconds": 0,
+        }
+        tree: JsonObject = {**ours, "metadata": metadata}
+        command = ImportObject(operation="MODIFIED", key=key, uid=uid, tree=tree)
+        self._is_outside, self._writer = True, None
+        try:
+            self.timeline.submit(command, actor=Actor(user=""), verb="delete")
+        finally:
+            self._is_outside = False
+        self._pace.let_through(uid)
+        self._try_now(key)
+        self.timeline.settle()
+        self._pace.let_through("")
+
+    def _adapt(self, commands: Sequence[Command]) -> Sequence[Command]:
+        """The commands of a plan under recorded names, without those that the variant delays."""
+        variant = self._variant
+        if not (variant.unanswered or variant.reported or variant.repeated or variant.returned):
+            return self._names.adapt(commands)
+        kept: list[Command] = []
+        for command in commands:
+            match command:
+                case PatchObject(key=key, body=dict(body)) if self._is_unanswered(key, body):
+                    continue
+                case PatchObject(key=key) if self._repeated(key)[0] in variant.repeated:
+                    if instants := self._repeats.get(self._repeated(key)):
+                        self._write_at(instants.popleft(), command)
+                case PatchObject(key=key) if key in variant.returned:
+                    self._write_at(self._recording.returned.get(key), command)
+                case CreateObject(tree=tree) if self._is_late(tree):
+                    self._write_at(self._reported_at(tree), command)
+                case _:
+                    kept.append(command)
+        return self._names.adapt(kept)
+
+    def _is_unanswered(self, key: ObjectKey, body: JsonObject) -> bool:
+        if not json_tree.text(body, "status", "nominatedNodeName"):
+            return False
+        ours = self.timeline.views.objects.get(key) or {}
+        return json_tree.text(ours, "metadata", "uid") in self._variant.unanswered
+
+    def _repeated(self, key: ObjectKey) -> tuple[str, int]:
+        """Of which pod an Event object is a report, and the how many-th; empty for others."""
+        # Events of both groups are stored as those of the core group.
+        return self._written.get(key._replace(group=""), ("", 0))
+
+    def _is_late(self, tree: JsonObject) -> bool:
+        return tree.get("kind") == "Event" and subject_of(tree) in self._variant.reported
+
+    def _reported_at(self, tree: JsonObject) -> Instant | None:
+        """When the next Event of this reason about this pod was recorded.
+
+        Of an eviction only the write to the pod is known, and its own Event comes with it.
+        """
+        uid = subject_of(tree)
+        instants = self._reports.get((uid, json_tree.text(tree, "reason")))
+        if not instants:
+            return None
+        at = instants.popleft()
+        evicted = self._recording.evicted.get(uid)
+        if evicted is not None and at < evicted <= at + tolerances.TABLE.sure_after:
+            return Instant(evicted + tolerances.MILLI)
+        return at
+
+    def _write_at(self, recorded: Instant | None, command: Command) -> None:
+        """Have the scheduler write something when it was recorded, not with its plan."""
+        actor = registry.actor_of("scheduling")
+
+        def write() -> None:
+            try:
+                for adapted in self._names.adapt((command,)):
+                    self.timeline.submit(adapted, actor=actor)
+            except Rejected as refusal:
+                self.not_done[f"a late write that is refused here: {refusal}"] += 1
+
+        now = self.timeline.now
+        self._at(now if recorded is None else Instant(max(recorded, now)), write)
 
     def _follow(self, event: Event) -> None:
         """Write the trace of what happens here, and see which pods come further."""
@@ -184,11 +352,22 @@ class Run:
             return
         self._names.follow(event)
         before = self._objects.get(event.key)
-        self.trace.add(event, before, is_decided=not self._is_outside)
+        writer = self._writer if self._is_outside else short_name(event.stamp.actor.user)
+        self.trace.add(event, before, writer)
         if event.type is EventType.OBJECT_DELETED:
             self._objects.pop(event.key, None)
         else:
             self._objects[event.key] = event.object
+        if event.key.resource == "events" and event.type is EventType.OBJECT_CREATED:
+            uid = subject_of(event.object)
+            if event.stamp.actor.user == SCHEDULER:
+                self._written[event.key] = (uid, self._written_of[uid])
+                self._written_of[uid] += 1
+        if self._pace is not None and event.key.resource == "pods":
+            phase = json_tree.text(event.object, "status", "phase")
+            is_finished = event.type is not EventType.OBJECT_DELETED and phase in FINISHED
+            place = (event.key.namespace, event.key.name)
+            self._pace.note_finished(place, is_finished=is_finished)
         is_news = note_reached(self._reached, event, event.stamp.time)
         is_news |= event.key.resource == "resourceclaims"
         if is_news and self._waiting.get(event.uid):

@@ -28,7 +28,6 @@ DECIDED = (
 """The controllers that decide again. What others wrote (replicas, kubelets) is kept as recorded."""
 
 CONTROLLER_PREFIX = "system:serviceaccount:kube-system:"
-KUBELET_PREFIX = "system:node:"
 
 _SHORT = {
     "system:kube-scheduler": "scheduler",
@@ -77,12 +76,6 @@ class Writers:
     def controllers_of(self, user: str) -> Sequence[str]:
         """The names of the controllers that write under a user name."""
         return self._decided.get(user, ())
-
-
-def is_kubelet(event: Event) -> bool:
-    """Whether a node wrote it, or may have: what an unnamed writer says of a pod is taken so."""
-    user = event.stamp.actor.user
-    return user.startswith(KUBELET_PREFIX) or user == UNNAMED
 
 
 def is_announcement(event: Event, before: JsonView | None) -> bool:

@@ -1,79 +1,147 @@
-"""Which class a difference gets, from two traces that are made by hand."""
+"""Which hypotheses a difference is worth, and what the traces tell without a run."""
 
 import pytest
 
+from app.adapters import schemas
 from app.domain.log import ObjectKey
 from app.domain.values.timestamps import SECOND, Instant
-from app.service.deciding.classes import Classes, End, Found, Reason
-from app.service.deciding.traces import Allocated, Step, Trace
+from app.service.deciding import differences
+from app.service.deciding.classes import End, Reason, seen_in_traces
+from app.service.deciding.differences import Aspect
+from app.service.deciding.facts import (
+    ConditionSet,
+    Created,
+    DeletionAsked,
+    EventSeen,
+    FinalizerRemoved,
+    Nominated,
+    Removed,
+    Reserved,
+)
+from app.service.deciding.hypotheses import Proposals
+from app.service.deciding.traces import AllocationStep, Step, Trace
 
 CLAIM = ObjectKey("resource.k8s.io", "resourceclaims", "default", "c")
 POD = ObjectKey("", "pods", "default", "p")
-EVICTED = "DisruptionTarget True DeletionByDeviceTaintManager: deleting"
-FAILED = "PodScheduled False Unschedulable: 0/1 nodes are available"
+EVICTED = ConditionSet("DisruptionTarget", "True", "DeletionByDeviceTaintManager", "deleting")
+FAILED = ConditionSet("PodScheduled", "False", "Unschedulable", "0/1 nodes are available")
+SKIPPED = EventSeen("Warning", "FailedScheduling", "skip schedule deleting pod: default/p")
+IN_FLIGHT = EventSeen(
+    "Warning", "FailedScheduling", "resource claim c is in the process of being allocated"
+)
+PLACED = EventSeen("Normal", "Scheduled", "Successfully assigned default/p to n")
 
 
-def step(text, *, at=1, key=CLAIM, uid="claim"):
+def step(*facts, at=1, key=CLAIM, uid="claim"):
     time = Instant(at * SECOND)
-    return Step(revision=1, time=time, writer="claims", key=key, uid=uid, text=text)
+    return Step(revision=1, time=time, writer="claims", key=key, uid=uid, facts=facts)
 
 
-def trace(*claim, pod=(), removed=(), finished=()):
+def of_pod(*facts, at=1):
+    return step(*facts, at=at, key=POD, uid="pod")
+
+
+def trace(*claim, pod=(), said=(), removed=(), finished=()):
     made = Trace()
     made.keys |= {"claim": CLAIM, "pod": POD}
     made.owner_of["claim"] = "pod"
     made.writes["claim"] = list(claim)
     made.of_pod["pod"] = [*claim, *pod]
     made.writes["pod"] = list(pod)
+    made.said["pod"] = list(said)
     made.removed |= dict.fromkeys(removed, Instant(0))
     made.finished |= dict.fromkeys(finished, Instant(0))
     return made
 
 
-def reason(recorded, again, aspect="writes per object", uid="claim", violations=(), later=None):
-    end = End(at=Instant(9 * SECOND), later=later or Trace())
-    classes = Classes(recorded, again, violations=dict(violations), end=end)
-    sides = [
-        [each.text for each in (side.writes if aspect == "writes per object" else side.of_pod)[uid]]
-        for side in (recorded, again)
-    ]
-    return classes.of(Found(aspect=aspect, uid=uid, recorded=sides[0], again=sides[1]))[0]
+def sides(recorded, again, aspect=Aspect.WRITES, uid="claim"):
+    return differences.compare(recorded, again).different[aspect, uid, ""]
 
 
-@pytest.mark.parametrize(("aspect", "uid"), [("writes per object", "claim"), ("order", "pod")])
-def test_claim_for_a_pod_that_was_gone_before_anybody_looked_is_a_race(aspect, uid):
-    again = trace(step("created"), step("removed", at=2))
-    assert reason(trace(removed=["pod"]), again, aspect, uid) is Reason.RACE
-    assert reason(trace(), again, aspect, uid) is Reason.UNEXPLAINED
+def fields(recorded, again, aspect=Aspect.WRITES, uid="claim"):
+    different = sides(recorded, again, aspect, uid)
+    return [each.field for each in Proposals(recorded).local(different, again)]
+
+
+@pytest.mark.parametrize(("aspect", "uid"), [(Aspect.WRITES, "claim"), (Aspect.ORDER, "pod")])
+def test_claim_of_a_pod_that_was_gone_may_have_been_made_for_nobody(aspect, uid):
+    again = trace(step(Created()), step(Removed(), at=2))
+    assert "unsynced" in fields(trace(removed=["pod"]), again, aspect, uid)
+    assert "unsynced" not in fields(trace(), again, aspect, uid)
 
 
 def test_second_claim_of_a_finished_pod_may_be_on_either_side():
-    """The switch makes it each time, upstream does now and then."""
-    second = trace(step("created"), step("removed", at=2), finished=["pod"])
+    second = trace(step(Created()), step(Removed(), at=2), finished=["pod"])
     first = trace(finished=["pod"])
-    assert reason(first, second) is Reason.FINISHED_POD
-    assert reason(second, first) is Reason.FINISHED_POD
+    assert fields(first, second)[0] == fields(second, first)[0] == "quirks"
+    assert "quirks" not in fields(trace(), trace(step(Created())))
+
+
+def test_placement_that_only_one_side_has_is_no_attempt_at_another_instant():
+    """Else a placement that was left out of a log would be explained by not trying the pod."""
+    failed, placed = trace(said=[of_pod(FAILED)]), trace(said=[of_pod(PLACED)])
+    assert fields(trace(), failed, Aspect.SAID, "pod") == ["untried"]
+    assert fields(trace(), placed, Aspect.SAID, "pod") == []
+
+
+@pytest.mark.parametrize(
+    ("fact", "field", "reason"),
+    [
+        (SKIPPED, "skipped", Reason.TIMING),
+        (IN_FLIGHT, "tried", Reason.IN_FLIGHT),
+        (FAILED, "tried", Reason.TIMING),
+    ],
+)
+def test_attempt_that_only_the_recording_has_is_tried_when_it_was_recorded(fact, field, reason):
+    recorded = trace(said=[of_pod(fact)])
+    different = sides(recorded, trace(), Aspect.SAID, "pod")
+    first = next(Proposals(recorded).local(different, trace()))
+    assert (first.field, first.reason) == (field, reason)
+
+
+def test_nomination_may_have_come_too_late_only_where_the_pod_went():
+    again = trace(pod=[of_pod(Nominated("n"))])
+    assert "unanswered" in fields(trace(removed=["pod"]), again, Aspect.WRITES, "pod")
+    assert "unanswered" not in fields(trace(), again, Aspect.WRITES, "pod")
+
+
+def test_ends_of_a_claim_may_come_in_another_order_and_reservations_may_not():
+    ended = trace(step(DeletionAsked(0)), step(Removed(), at=2))
+    other = trace(step(FinalizerRemoved("f")), step(Removed(), at=2))
+    assert "collected_last" in fields(other, ended)
+    assert fields(trace(), trace(step(Reserved("p")))) == []
 
 
 def test_what_lies_after_the_end_is_told_apart_from_what_does_not():
-    late = step(EVICTED, at=10, key=POD, uid="pod")
-    failed = step(FAILED, key=POD, uid="pod")
-    assert reason(trace(), trace(pod=[late]), "order", "pod") is Reason.AFTER_END
-    found = reason(trace(pod=[failed]), trace(pod=[late]), "order", "pod")
-    assert found is Reason.TIMING
+    end = End(at=Instant(9 * SECOND), later=Trace())
+    late = trace(pod=[of_pod(EVICTED, at=10)])
+    judgement = seen_in_traces(sides(trace(), late, Aspect.ORDER, "pod"), trace(), late, end)
+    assert judgement is not None
+    assert judgement.reason is Reason.AFTER_END
+    failed = trace(pod=[of_pod(FAILED)])
+    assert seen_in_traces(sides(failed, late, Aspect.ORDER, "pod"), failed, late, end) is None
 
 
-@pytest.mark.parametrize(("by_rule", "why"), [(True, Reason.IGNORED_RULES), (False, Reason.RACE)])
-def test_placement_against_a_taint_is_the_released_bug_only_by_a_rule_that_was_there(by_rule, why):
-    recorded = trace()
-    allocated = Allocated(
-        revision=1,
-        time=Instant(1),
-        key=CLAIM,
-        uid="claim",
-        pod="pod",
-        devices=("g: pool/gpu-0",),
-        allocation={"devices": {}},
+def allocated(memory):
+    made = trace()
+    result = {"request": "g", "driver": "d", "pool": "p", "device": "x"}
+    result["consumedCapacity"] = {"memory": memory}
+    made.allocations["claim"].append(
+        AllocationStep(
+            revision=1,
+            time=Instant(1),
+            key=CLAIM,
+            uid="claim",
+            pod="pod",
+            devices=("g: p/x",),
+            allocation={"devices": {"results": [result]}},
+        )
     )
-    recorded.allocations["claim"].append(allocated)
-    assert reason(recorded, trace(), "devices", violations={"claim": by_rule}) is why
+    return made
+
+
+@pytest.mark.parametrize(("memory", "is_same"), [("5000000000", True), ("5Gi", False)])
+def test_allocations_are_compared_by_what_they_mean(memory, is_same):
+    compared = differences.compare(allocated("5G"), allocated(memory), schemas.load("1.36"))
+    assert compared.same[Aspect.DEVICES] == is_same
+    assert bool(compared.different) != is_same

@@ -4,6 +4,7 @@ import pytest
 
 from app.domain.log import Actor, Event, EventType, ObjectKey, Origin, Revision, Stamp
 from app.domain.values.timestamps import SECOND, Instant
+from app.service.deciding.attempts import PodTries, attempts_of, waits_of
 from app.service.deciding.pace import known_instants
 
 POD = ObjectKey("", "pods", "default", "a")
@@ -50,3 +51,15 @@ def test_exact_instants_stay_but_for_what_was_answered_before():
     assert seconds(exact) == [7, 7]
     late = [event(8, quality="exact", answered=8), event(7.9, quality="exact", answered=7.9)]
     assert seconds(late) == [7.9, 7.9]
+
+
+def test_report_that_saw_the_condition_is_of_a_later_attempt():
+    """They are half a second apart, and only the versions tell that there were two attempts."""
+    message = "0/1 nodes are available"
+    report, condition = Instant(10_400_000), Instant(10_000_000)
+    for seen, attempts in ((7, 1), (8, 2)):
+        tries = PodTries(
+            failures=[(report, message)], refusals=[(condition, message)], seen=[seen], written=[8]
+        )
+        found = attempts_of(tries, waits_of({}, []), None)
+        assert len(found) == attempts

@@ -1,10 +1,11 @@
 """When a request was made that had waited for the rate limit of its client."""
 
 from app.domain.values.timestamps import SECOND, Instant
-from app.service.deciding.lags import WRITES_A_SECOND, WRITES_AT_ONCE, Waits
+from app.service.deciding import tolerances
+from app.service.deciding.lags import Waits
 
 
-def sent(made, rate=WRITES_A_SECOND, burst=WRITES_AT_ONCE):
+def sent(made, rate=tolerances.TABLE.writes_a_second, burst=tolerances.TABLE.writes_at_once):
     """When the limit lets requests through that were made at these instants."""
     every = SECOND // rate
     instants, last = [], 0

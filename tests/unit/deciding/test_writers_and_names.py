@@ -7,8 +7,9 @@ from app.domain.log import Actor, Event, EventType, ObjectKey, Revision, Stamp
 from app.domain.log.chain import canonical_json
 from app.domain.objects.commands import CreateObject, PatchObject, PatchType, UpdateObject
 from app.domain.values.timestamps import Instant
+from app.service.deciding.inputs import Input
 from app.service.deciding.names import RecordedNames
-from app.service.deciding.writers import DECIDED, Writer, Writers, is_kubelet
+from app.service.deciding.writers import DECIDED, Writer, Writers
 
 CLAIMS = ObjectKey("resource.k8s.io", "resourceclaims", "default", "")
 POD = ObjectKey("", "pods", "default", "a")
@@ -50,12 +51,24 @@ def test_first_half_of_a_removal_is_part_of_it():
     assert Writers(DECIDED).of(written, before, namespaces) is Writer.ECHO
 
 
+BOUND = {"spec": {"nodeName": "n1"}, "status": {"phase": "Pending"}}
+RUNNING = {"spec": {"nodeName": "n1"}, "status": {"phase": "Running"}}
+LABELLED = {**BOUND, "metadata": {"labels": {"x": "y"}}}
+
+
 @pytest.mark.parametrize(
-    ("user", "may_be"), [("system:node:n1", True), ("redra:import", True), ("alice", False)]
+    ("user", "after", "is_kubelet"),
+    [
+        ("system:node:n1", LABELLED, True),
+        ("redra:import", LABELLED, True),
+        ("user-7", RUNNING, True),
+        ("alice", LABELLED, False),
+    ],
 )
-def test_write_without_a_named_actor_may_be_a_kubelet_s(user, may_be):
-    """It waits until the pod has its node here: otherwise the pod ends before it is placed."""
-    assert is_kubelet(event(POD, {"status": {"phase": "Running"}}, user=user)) is may_be
+def test_kubelet_is_known_by_its_name_or_by_what_it_does(user, after, is_kubelet):
+    """Its write waits until the pod has its node here: otherwise the pod ends before."""
+    made = Input(event=event(POD, after, user=user), before=BOUND, time=Instant(1), author=user)
+    assert made.is_of_kubelet is is_kubelet
 
 
 def claim(name=""):

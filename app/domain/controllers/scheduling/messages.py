@@ -16,6 +16,12 @@ PREEMPTED = "preempting to accommodate a higher priority pod"
 MOVED = "the object has been modified"
 """Part of the text of a version conflict: the attempt is repeated at once."""
 
+SKIPPED = "skip schedule deleting pod"
+"""How the note about a pod that was found terminating begins."""
+
+BEING_ALLOCATED = "is in the process of being allocated"
+"""Part of the message of an attempt that met a claim in flight."""
+
 NOTE_MAX = 1024
 """Characters of an Event's note; longer ones end in ` ...`."""
 
@@ -80,7 +86,7 @@ def score_error(allocations: int) -> str:
 
 def skipped(namespace: str, name: str) -> str:
     """The note about a pod that was found terminating."""
-    return f"skip schedule deleting pod: {namespace}/{name}"
+    return f"{SKIPPED}: {namespace}/{name}"
 
 
 def assigned(namespace: str, name: str, node: str) -> str:

@@ -7,6 +7,7 @@ from app.domain.controllers import pods
 from app.domain.controllers.gates import Gates
 from app.domain.controllers.pods import PodFacts
 from app.domain.controllers.resources import CLASSES, claim_key
+from app.domain.controllers.scheduling import messages
 from app.domain.log import ObjectKey
 from app.domain.objects.reader import ObjectsReader
 from app.domain.values import json_tree, selectors
@@ -117,7 +118,7 @@ def check_fresh(
         if claim.allocation is not None:
             continue
         if is_in_flight(claim.tree):
-            text = f"resource claim {claim.name} is in the process of being allocated"
+            text = f"resource claim {claim.name} {messages.BEING_ALLOCATED}"
             raise ClaimsNotReady(text)
         for request in json_tree.objects(claim.tree, "spec", "devices", "requests"):
             _check_request(objects, claim, request, gates)

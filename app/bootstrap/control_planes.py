@@ -1,0 +1,173 @@
+"""The control plane of a decide replay, under the switches of each of its runs."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import fields, replace
+
+import msgspec
+
+from app.adapters.uids import DerivedUids
+from app.bootstrap import choices
+from app.bootstrap.rules import rules_of
+from app.domain.allocation.quirks import Quirks
+from app.domain.controllers import registry
+from app.domain.controllers.pacing import Pace
+from app.domain.controllers.plan import Reconciler
+from app.domain.controllers.quirks import ControllerQuirks
+from app.domain.controllers.scheduling.attempt import BindDelay, TieBreak
+from app.domain.log import HistoryInfo
+from app.domain.objects import profile as profiles
+from app.domain.objects.rules import Rules
+from app.domain.values import json_tree
+from app.ports import UidSource
+from app.service.deciding.proving import Switched
+from app.service.deciding.replay import Proofs
+from app.service.deciding.variants import Switches
+from app.service.deciding.writers import DECIDED
+from app.service.views import compiler_of, features_of
+from app.settings import Settings
+
+_NOT_TRIED = frozenset(("c8", "c22", "c24"))
+"""Quirks that have hypotheses of their own."""
+
+_TRIED_GATES = tuple(
+    gate
+    for gate in profiles.GATES
+    if gate.startswith(("DRA", "Scheduler", "NominatedNodeName", "PodTopologyLabels"))
+)
+
+
+class ControlPlanes:
+    """Makes rules and controllers for runs of one history; a `ControlPlane`."""
+
+    def __init__(self, info: HistoryInfo) -> None:
+        self._info = info
+        self._rules: dict[str, Rules] = {}
+
+    def rules(self, switches: Switches) -> Rules:
+        """The rules of objects; made once per choice of release and gates."""
+        info = self._with(switches)
+        key = repr((info.settings.get("profile"), info.settings.get("gates"), _c24(info)))
+        if key not in self._rules:
+            self._rules[key] = rules_of(info)
+        return self._rules[key]
+
+    def controllers(
+        self,
+        switches: Switches,
+        tie_break: TieBreak,
+        pace: Pace | None,
+        bind_delay: BindDelay | None,
+    ) -> Sequence[Reconciler]:
+        """Fresh reconcilers of those controllers that decide again."""
+        profile = self.rules(switches).profile
+        options = registry.options_from(self._with(switches).settings)
+        return registry.controllers(
+            profile,
+            features_of(profile),
+            compiler_of(profile),
+            # Causes of refusals are for readers of the log; nobody reads this one.
+            replace(
+                options,
+                off=options.off | (frozenset(registry.NAMES) - frozenset(DECIDED)),
+                tie_break=tie_break,
+                pace=pace,
+                bind_delay=options.bind_delay if bind_delay is None else bind_delay,
+                summary=None,
+            ),
+        )
+
+    def uids(self) -> UidSource:
+        """Uids that follow from the seed of the history."""
+        return DerivedUids(self._info.seed)
+
+    def _with(self, switches: Switches) -> HistoryInfo:
+        settings = dict(self._info.settings)
+        settings["gates"] = {**json_tree.mapping(settings, "gates"), **switches.gates}
+        settings["quirks"] = {**json_tree.mapping(settings, "quirks"), **switches.quirks}
+        if switches.profile:
+            settings["profile"] = switches.profile
+        return msgspec.structs.replace(self._info, settings=settings)
+
+
+def proofs_of(settings: Settings, info: HistoryInfo, stored: HistoryInfo) -> Proofs:
+    """What may be tried about a replay of `info`, which is `stored` with the switches given."""
+    profile = profiles.from_settings(info.settings)
+    return Proofs(
+        chosen=tuple(_chosen(settings, info, stored)),
+        others=tuple(_others(info)),
+        rules_seen=_rules_seen(profile),
+        runs_max=settings.decide_runs_max,
+    )
+
+
+def _rules_seen(profile: profiles.Profile) -> Switched | None:
+    """C24 turned: the defect is of releases of 1.36, and recorded ones may have had its repair."""
+    if profile.version != "1.36":
+        return None
+    turned = not profile.ignores_rules
+    return Switched(reason=f"quirk c24={_word(turned)}", switches=Switches(quirks={"c24": turned}))
+
+
+def _chosen(settings: Settings, info: HistoryInfo, stored: HistoryInfo) -> Iterator[Switched]:
+    """The switches that were given and matter, each turned back."""
+    quirks = _quirks_of(_without(info, "quirks"))
+    for name, value in choices.switches(settings.quirks.lower(), place="--quirk").items():
+        if name in quirks and quirks[name] is not value:
+            turned = Switches(quirks={name: quirks[name]})
+            yield Switched(reason=f"switch --quirk {name}={_word(value)}", switches=turned)
+    default = profiles.from_settings(_without(info, "gates").settings)
+    for name, value in choices.switches(settings.gates, place="--gate").items():
+        if default.enabled(name) is not value:
+            turned = Switches(gates={name: not value})
+            yield Switched(reason=f"switch --gate {name}={_truth(value)}", switches=turned)
+    given = json_tree.text(info.settings, "profile")
+    before = json_tree.text(stored.settings, "profile")
+    if before and given != before:
+        turned = Switches(profile=before)
+        yield Switched(reason=f"switch --profile {given}", switches=turned)
+
+
+def _others(info: HistoryInfo) -> Iterator[Switched]:
+    """Other releases, gates and quirks that the recorded control plane may have had."""
+    profile = profiles.from_settings(info.settings)
+    for version in profiles.VERSIONS:
+        if version != profile.version:
+            yield Switched(reason=f"profile {version}", switches=Switches(profile=version))
+    for gate in _TRIED_GATES:
+        turned = not profile.enabled(gate)
+        yield Switched(
+            reason=f"gate {gate}={_truth(turned)}", switches=Switches(gates={gate: turned})
+        )
+    for name, value in sorted(_quirks_of(info).items()):
+        if name not in _NOT_TRIED:
+            switches = Switches(quirks={name: not value})
+            yield Switched(reason=f"quirk {name}={_word(not value)}", switches=switches)
+
+
+def _quirks_of(info: HistoryInfo) -> Mapping[str, bool]:
+    """All quirks with a switch, as they are under these settings."""
+    profile = profiles.from_settings(info.settings)
+    options = registry.options_from(info.settings)
+    mine = registry.quirks_of(profile, options)
+    theirs = registry.allocator_quirks_of(profile, options)
+    return {
+        **{each.name: getattr(theirs, each.name) for each in fields(Quirks)},
+        **{each.name: getattr(mine, each.name) for each in fields(ControllerQuirks)},
+    }
+
+
+def _without(info: HistoryInfo, part: str) -> HistoryInfo:
+    settings = {name: value for name, value in info.settings.items() if name != part}
+    return msgspec.structs.replace(info, settings=settings)
+
+
+def _c24(info: HistoryInfo) -> object:
+    return json_tree.get(info.settings, "quirks", "c24")
+
+
+def _word(value: bool) -> str:
+    return "on" if value else "off"
+
+
+def _truth(value: bool) -> str:
+    return "true" if value else "false"

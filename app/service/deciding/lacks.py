@@ -1,0 +1,74 @@
+"""What a recording lacks, and which differences that leaves without a judgement.
+
+A decision that rests on what was not recorded may come out otherwise here, and nobody can tell
+why. Such a difference is not comparable: neither explained nor unexplained. It concerns all
+decisions when a kind that they need was never seen; those at a time when some object was not known
+as it was; and whatever is about such an object at any time. Parity: design 8.
+"""
+
+from collections.abc import Collection, Sequence
+
+from app.domain.log import Event, EventType, ObjectKey, doubts
+from app.domain.log.doubts import NEVER_SEEN, Doubt
+from app.domain.values.timestamps import Instant
+
+BASELINE = "baseline"
+"""The verb of an object that was there when the recording began, or was first seen later."""
+
+_ALONE = frozenset(("events", "namespaces"))
+"""Kinds on which no decision about others rests."""
+
+_FOREVER = Instant(2**62)
+
+
+class Lacks:
+    """Follows a recording event by event; `recorded` are the doubts of its fidelity report."""
+
+    def __init__(self, recorded: Sequence[Doubt]) -> None:
+        self._kinds = ", ".join(each.kind for each in recorded if each.code == NEVER_SEEN)
+        self._unseen: dict[ObjectKey, Instant] = {}
+        self._stretches: list[tuple[Instant, Instant]] = []
+        self._uids: set[str] = set()
+        self._keys: set[ObjectKey] = set()
+
+    def note(self, event: Event, known: Instant) -> None:
+        """Take an event in that others could see from instant `known` on."""
+        key = event.key
+        if not key.resource or key.resource in _ALONE:
+            return
+        if event.type is EventType.GAP_OBSERVED:
+            self._unseen.setdefault(key, known)
+            self._keys.add(key)
+        elif event.is_about_object:
+            self._note_object(event, known)
+
+    @property
+    def kinds(self) -> str:
+        """Kinds that decisions need and of which nothing was recorded; empty when none lacks."""
+        return self._kinds
+
+    def about(
+        self, uids: Collection[str], keys: Collection[ObjectKey], first: Instant, last: Instant
+    ) -> str:
+        """Why what differs about these objects between two instants cannot be judged, or empty."""
+        if self._kinds:
+            return f"the recording has no {self._kinds}"
+        if not self._uids.isdisjoint(uids) or not self._keys.isdisjoint(keys):
+            return "a write about it is not recorded whole"
+        open_ones = [(since, _FOREVER) for since in self._unseen.values()]
+        if any(since <= last and first <= until for since, until in self._stretches + open_ones):
+            return "an object that it may depend on is not recorded whole"
+        return ""
+
+    def _note_object(self, event: Event, known: Instant) -> None:
+        codes = doubts.of_event(event)
+        if event.stamp.verb == BASELINE and codes:
+            # It was there before, in states that nobody knows.
+            self._stretches.append((Instant(0), known))
+            self._uids.add(event.uid)
+        elif codes:
+            self._unseen.setdefault(event.key, known)
+            self._uids.add(event.uid)
+        elif event.key in self._unseen:
+            self._stretches.append((self._unseen.pop(event.key), known))
+            self._uids.add(event.uid)

@@ -1,0 +1,145 @@
+"""The one table of constants by which a recording is read: how exact its instants are.
+
+Each row says what it means, its unit, and where it comes from. They say when something may have
+been done there, never what came of it. Code reads `tolerances.TABLE`; the rows stand in
+docs/explanation/decide.md too, and a test shows that half or double of each changes no verdict.
+"""
+
+from dataclasses import dataclass, field
+
+from app.domain.values.timestamps import SECOND
+
+MILLI = 1_000
+"""Microseconds of a millisecond: all times here are in microseconds."""
+
+
+def _row(value: int, unit: str, meaning: str, source: str) -> int:
+    row: int = field(default=value, metadata={"unit": unit, "meaning": meaning, "source": source})
+    return row
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tolerances:
+    """All rows, by name."""
+
+    sure_after: int = _row(
+        SECOND // 2,
+        "µs",
+        "an attempt saw at the latest what was answered so long after its first write came",
+        "the scheduler's cache follows the store by watches; controllers.md 1.1",
+    )
+    placed_before: int = _row(
+        10 * MILLI,
+        "µs",
+        "a placement was decided at most so long before its first write was sent",
+        "one attempt takes some milliseconds; controllers.md 4.6",
+    )
+    failed_before: int = _row(
+        5 * MILLI,
+        "µs",
+        "an attempt failed at most so long before it was reported",
+        "the Event is made with the failure; controllers.md 4.3",
+    )
+    same_attempt: int = _row(
+        SECOND // 2,
+        "µs",
+        "condition and Event of one failed attempt are so near, besides the wait for the limit",
+        "both are sent when the attempt ends; controllers.md 4.3",
+    )
+    reported_before: int = _row(
+        20 * SECOND,
+        "µs",
+        "a condition that was sent longer after an Event is of another attempt",
+        "twice the longest back-off, podMaxBackoffSeconds; controllers.md 4.2",
+    )
+    unseen: int = _row(
+        2 * SECOND,
+        "µs",
+        "a key is looked at so much later when the recording does not show it at work",
+        "of the pace here; a difference that it makes is tried by `untried` and `resyncs`",
+    )
+    unseen_try: int = _row(
+        10 * SECOND,
+        "µs",
+        "the same for pods whose attempts all came to what they came to there, and for evictions",
+        "podMaxBackoffSeconds; controllers.md 4.2",
+    )
+    coarse: int = _row(
+        SECOND,
+        "µs",
+        "instants of sources without times of writes are so wrong",
+        "metav1.Time has whole seconds; history-formats.md 5",
+    )
+    writes_between: int = _row(
+        4,
+        "writes",
+        "so many writes of the scheduler lie between an attempt and its first one",
+        "one attempt makes up to four writes: nomination, finalizer, status, binding; "
+        "controllers.md 3.7",
+    )
+    claims_after: int = _row(
+        20 * MILLI,
+        "µs",
+        "claims are written so long after a decision of which the recording has no write",
+        "recorded bindings take 30 to 100 ms; controllers.md 4.6",
+    )
+    bind_after: int = _row(
+        45 * MILLI,
+        "µs",
+        "a pod is bound so long after a decision of which the recording has no binding",
+        "recorded bindings take 30 to 100 ms; controllers.md 4.6",
+    )
+    writes_a_second: int = _row(
+        50,
+        "writes/s",
+        "the rate limit of the scheduler's client",
+        "clientConnection.qps; controllers.md 1.1",
+    )
+    writes_at_once: int = _row(
+        100,
+        "writes",
+        "the burst of the scheduler's client",
+        "clientConnection.burst; controllers.md 1.1",
+    )
+    nearly_empty: int = _row(
+        10,
+        "writes",
+        "with so few left the bucket may have been empty: refused requests are not counted",
+        "a tenth of the burst",
+    )
+    near: int = _row(
+        400 * MILLI,
+        "µs",
+        "pairs of report and condition so near a request tell how long it waited",
+        "20 requests at the limit of 50 a second",
+    )
+    pairs_max: int = _row(
+        3, "pairs", "of so many nearest pairs the middle one counts", "the least odd number"
+    )
+    overtaken_by: int = _row(
+        300 * MILLI,
+        "µs",
+        "requests that wait for the limit overtake each other by so much",
+        "15 requests at the limit of 50 a second",
+    )
+    slower_min: int = _row(
+        20,
+        "requests",
+        "so many long waits speak against the bucket before the limit is taken for a slower one",
+        "a fifth of the burst",
+    )
+    wait_seen: int = _row(
+        100 * MILLI,
+        "µs",
+        "shorter distances between attempt and request are work, not waits",
+        "5 requests at the limit of 50 a second",
+    )
+    afterwards: int = _row(
+        30 * SECOND,
+        "µs",
+        "the clock goes on so long after the last recorded event, for what was under way",
+        "the default terminationGracePeriodSeconds",
+    )
+
+
+TABLE = Tolerances()

@@ -1,0 +1,80 @@
+"""Variants of a decide replay: what one run does otherwise than the plain one.
+
+A hypothesis about a difference is a variant in which one thing is changed: a switch of the control
+plane, the order of two acts about one object, the instant of an attempt. Nothing here says what
+comes out; a run does, and only an outcome equal to the recorded one proves the hypothesis.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TypeAlias
+
+from app.domain.log import ObjectKey
+from app.domain.values.timestamps import Instant
+
+PodUid: TypeAlias = str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Switches:
+    """Settings of the control plane that differ from those of the replay: by name, with value."""
+
+    profile: str = ""
+    gates: Mapping[str, bool] = field(default_factory=dict)
+    quirks: Mapping[str, bool] = field(default_factory=dict)
+
+    def __or__(self, others: "Switches") -> "Switches":
+        """Both; where they turn the same, the others count."""
+        return Switches(
+            profile=others.profile or self.profile,
+            gates={**self.gates, **others.gates},
+            quirks={**self.quirks, **others.quirks},
+        )
+
+    def with_quirks(self, **quirks: bool) -> "Switches":
+        """These switches and some quirks."""
+        return Switches(profile=self.profile, gates=self.gates, quirks={**self.quirks, **quirks})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Variant:
+    """One run.
+
+    - `is_paced`: controllers act when they were seen acting; otherwise as soon as they can.
+    - `resyncs`: a finished pod is synced when the recording shows it, and at no other time.
+    - `tried`: pods that are tried at the instant of each recorded attempt, whatever they wait for.
+    - `skipped`: pods that are tried between the two revisions of their removal.
+    - `untried`: pods that are tried only when the recording shows it.
+    - `held`: pods that are not tried before an instant.
+    - `reported`: pods about which the scheduler's Events are written when they were recorded, not
+      with the attempt or the binding.
+    - `repeated`: pods about which repeated reports of the scheduler are written when they were
+      recorded: its client sends one again that was too early.
+    - `returned`: claims whose reservation the scheduler takes back when it was recorded.
+    - `unanswered`: pods whose nomination arrives when they are gone.
+    - `collected_first`, `collected_last`: objects that the garbage collector looks at as soon as it
+      may, or after everybody else; `released_first`, `released_last`: claims, the claim controller.
+    - `unsynced`: pods for which the claim controller does nothing.
+    - `postponed`: objects whose removal from outside comes a second later, where a source tells of
+      seconds only.
+    - `imposed`: (author, uid) of controllers whose writes about an object are taken as recorded.
+    """
+
+    switches: Switches = field(default_factory=Switches)
+    is_paced: bool = True
+    resyncs: bool = False
+    tried: frozenset[PodUid] = frozenset()
+    skipped: frozenset[PodUid] = frozenset()
+    untried: frozenset[PodUid] = frozenset()
+    held: frozenset[tuple[PodUid, Instant]] = frozenset()
+    reported: frozenset[PodUid] = frozenset()
+    repeated: frozenset[PodUid] = frozenset()
+    returned: frozenset[ObjectKey] = frozenset()
+    unanswered: frozenset[PodUid] = frozenset()
+    collected_first: frozenset[ObjectKey] = frozenset()
+    collected_last: frozenset[ObjectKey] = frozenset()
+    released_first: frozenset[ObjectKey] = frozenset()
+    released_last: frozenset[ObjectKey] = frozenset()
+    unsynced: frozenset[ObjectKey] = frozenset()
+    postponed: frozenset[str] = frozenset()
+    imposed: frozenset[tuple[str, str]] = frozenset()

@@ -1,0 +1,285 @@
+"""What decide says of recordings that were altered by machine: the verdict each must give."""
+
+import json
+
+import pytest
+
+from app.adapters.history.writers import AuditWriter
+from app.bootstrap import choices, replays, stores
+from app.cli import replaying
+from app.domain.controllers.registry import Options
+from app.domain.controllers.scheduling.delayed_binding import FixedBindDelay
+from app.service.deciding.classes import Reason
+from app.service.deciding.differences import Aspect
+from app.service.deciding.report import Agreement
+from tests.cluster import DRIVER, Cluster
+from tests.conformance import altered_recordings as altered
+from tests.conformance import disordered_logs
+from tests.shared_data import shared_path
+
+pytestmark = pytest.mark.timeout(0)
+"""Runs are bounded in number; how long they take is a matter of the machine."""
+
+PLAIN = ("a-quickstart", "c-multihost-tpu", "e-taints")
+LITERAL = (Aspect.NODES, Aspect.DEVICES, Aspect.EVICTIONS, Aspect.RULES)
+
+
+def recorded(name):
+    return disordered_logs.read(shared_path("histories", name, "audit.jsonl.gz"))
+
+
+async def decide(lines, folder, *, profile="1.36", quirks=(), runs_max=None):
+    path = disordered_logs.write(lines, folder)
+    settings = choices.settings(profile=profile, quirks=list(quirks))
+    if runs_max is not None:
+        settings = settings.model_copy(update={"decide_runs_max": runs_max})
+    store = stores.memory_store()
+    history = await replays.load_files(store, settings, (path,))
+    return await replays.decide(store, settings, history, "", lambda *_: None)
+
+
+def judged(report):
+    return {aspect: (counts.same, counts.different) for aspect, counts in report.aspects.items()}
+
+
+def unexplained(report, aspect):
+    return [
+        found
+        for found in report.differences
+        if found.aspect is aspect and found.reason == Reason.UNEXPLAINED
+    ]
+
+
+@pytest.mark.parametrize("name", PLAIN)
+async def test_names_of_users_decide_nothing(name, tmp_path):
+    straight = await decide(recorded(name), tmp_path / "straight")
+    found = await decide(altered.renamed(recorded(name)), tmp_path / "renamed")
+    assert judged(found) == judged(straight)
+    assert found.agreement is straight.agreement
+
+
+@pytest.mark.parametrize("name", PLAIN)
+async def test_controllers_of_one_account_are_told_apart_by_what_they_do(name, tmp_path):
+    report = await decide(altered.under_one_account(recorded(name)), tmp_path)
+    assert [dict(report.aspects[aspect].different) for aspect in LITERAL] == [{}] * len(LITERAL)
+    assert report.explained
+
+
+async def test_accounts_of_another_name_are_known_by_what_they_do(tmp_path):
+    straight = await decide(recorded("e-taints"), tmp_path / "straight")
+    lines = altered.under_accounts_of_a_company(recorded("e-taints"))
+    found = await decide(lines, tmp_path / "renamed")
+    assert judged(found) == judged(straight)
+    assert found.aspects[Aspect.EVICTIONS].same > 5
+
+
+async def test_release_that_is_said_to_ignore_rules_and_does_not_is_the_switch(tmp_path):
+    """A patched 1.36.2 tells its version alone; what it did tells the repair."""
+    report = await decide(recorded("e-taints"), tmp_path, profile="1.36.2")
+    classes = {why for counts in report.aspects.values() for why in counts.different}
+    assert classes == {"quirk c24=off"}
+    assert report.agreement is Agreement.PROVED
+
+
+@pytest.mark.parametrize("millis", [-300, 300])
+async def test_clock_of_the_scheduler_decides_nothing(millis, tmp_path):
+    report = await decide(altered.with_late_clock(recorded("e-taints"), millis), tmp_path)
+    assert [dict(report.aspects[aspect].different) for aspect in LITERAL] == [{}] * len(LITERAL)
+    assert report.explained
+
+
+@pytest.mark.parametrize("name", ["a-quickstart", "e-taints"])
+async def test_device_given_twice_is_a_violation_and_no_race(name, tmp_path):
+    lines, claim = altered.given_twice(recorded(name), 6)
+    report = await decide(lines, tmp_path)
+    assert report.agreement is Agreement.UNEXPLAINED
+    assert [place for place in report.violations if place.endswith(f"/{claim}")]
+    (found,) = unexplained(report, Aspect.DEVICES)
+    assert found.subject.endswith(f"/{claim}")
+    assert found.detail.startswith("violation: device")
+
+
+def strangers(lines):
+    """Consumers that a claim with one consumer cannot have: each with name and uid."""
+    gone = altered.uid_of(lines, "pods", "pod0")
+    return {
+        "a pod that does not name the claim": ("pod6", altered.uid_of(lines, "pods", "pod6")),
+        "a pod that is gone": ("pod0", gone),
+        "nobody": ("ghost", "eeeeeeee-0000-0000-0000-000000000009"),
+        "another pod of this name": ("pod7", "eeeeeeee-0000-0000-0000-000000000007"),
+    }
+
+
+@pytest.mark.parametrize("who", strangers(recorded("a-quickstart")))
+async def test_reservation_for_a_stranger_is_unexplained_and_no_race(who, tmp_path):
+    lines = recorded("a-quickstart")
+    (claim,) = altered.claims_of(lines, "pod7")
+    report = await decide(altered.reserved_as_well(lines, claim, *strangers(lines)[who]), tmp_path)
+    assert report.agreement is Agreement.UNEXPLAINED
+    assert [found.subject.rpartition("/")[2] for found in report.differences] == [claim, "pod7"]
+    assert {found.reason for found in report.differences} == {Reason.UNEXPLAINED}
+
+
+async def test_claim_that_is_not_as_its_template_is_unexplained(tmp_path):
+    """The selector is one that the recorded device fulfils: nothing else differs."""
+    lines = recorded("a-quickstart")
+    (claim,) = altered.claims_of(lines, "pod7")
+    selector = {"cel": {"expression": "device.driver == 'gpu.example.com'"}}
+    report = await decide(altered.made_with(lines, claim, selectors=[selector]), tmp_path)
+    assert report.agreement is Agreement.UNEXPLAINED
+    (found,) = unexplained(report, Aspect.WRITES)
+    assert found.subject.endswith(f"/{claim}")
+    assert "device.driver ==" in str(found.recorded)
+    assert "device.driver ==" not in str(found.again)
+
+
+LACKING = {
+    "classes": lambda line: line["objectRef"]["resource"] != "deviceclasses",
+    "slices": lambda line: line["objectRef"]["resource"] != "resourceslices",
+    "nodes": lambda line: line["objectRef"]["resource"] != "nodes",
+}
+
+
+@pytest.mark.parametrize("what", LACKING)
+async def test_without_a_kind_that_decisions_need_nothing_is_judged(what, tmp_path):
+    lines = [line for line in recorded("a-quickstart") if LACKING[what](line)]
+    report = await decide(lines, tmp_path)
+    assert report.agreement is Agreement.PARTLY
+    assert report.aspects[Aspect.NODES].different.keys() == {Reason.NOT_COMPARABLE}
+    (detail,) = {found.detail for found in report.differences}
+    assert detail.startswith("the recording has no ")
+    assert report.runs == 0
+    assert report.to_json()["certainty"] == "unsure"
+
+
+@pytest.mark.parametrize("lines_missing", [50, 110])
+async def test_log_that_begins_late_is_compared_in_part(lines_missing, tmp_path):
+    report = await decide(recorded("a-quickstart")[lines_missing:], tmp_path)
+    assert report.agreement is Agreement.PARTLY
+    assert report.doubts
+
+
+async def test_pod_that_was_made_without_its_body_leaves_its_placement_open(tmp_path):
+    lines = recorded("a-quickstart")
+    bare = altered.without_bodies(lines, lambda line: altered.is_made(line, "pods", "pod7"))
+    report = await decide(bare, tmp_path)
+    assert report.agreement is Agreement.PARTLY
+
+
+async def test_allocation_that_was_recorded_without_its_body_accuses_nobody(tmp_path):
+    lines = recorded("a-quickstart")
+    claims = altered.claims_of(lines, "pod7")
+
+    def is_theirs(line):
+        reference = line["objectRef"]
+        is_status = reference.get("subresource") == "status"
+        return (
+            is_status
+            and reference["resource"] == "resourceclaims"
+            and (reference.get("name") in claims)
+        )
+
+    report = await decide(altered.without_bodies(lines, is_theirs), tmp_path)
+    assert report.agreement is Agreement.PARTLY
+
+
+async def test_pod_away_from_its_devices_is_unexplained(tmp_path):
+    lines = recorded("a-quickstart")
+    pod, node = next(altered.bound(lines))
+    other = next(each for _, each in altered.bound(lines) if each != node)
+    report = await decide(altered.moved(lines, pod, other), tmp_path)
+    assert report.agreement is Agreement.UNEXPLAINED
+    claims = {found.subject.rpartition("/")[2] for found in unexplained(report, Aspect.DEVICES)}
+    assert altered.claims_of(lines, pod) <= claims
+
+
+async def test_pod_that_was_never_placed_is_unexplained_where_there_was_a_place(tmp_path):
+    lines = recorded("a-quickstart")
+    pod, _ = next(altered.bound(lines))
+    left_out = altered.is_placement_of(pod, altered.claims_of(lines, pod))
+    report = await decide(altered.without(lines, left_out), tmp_path)
+    assert report.agreement is Agreement.UNEXPLAINED
+    assert pod in [found.subject.rpartition("/")[2] for found in unexplained(report, Aspect.NODES)]
+
+
+async def test_eviction_that_did_not_take_place_is_unexplained(tmp_path):
+    lines = recorded("e-taints")
+    pod = next(altered.evicted(lines))
+    report = await decide(altered.without(lines, altered.is_eviction_of(pod)), tmp_path)
+    assert report.agreement is Agreement.UNEXPLAINED
+    missing = unexplained(report, Aspect.EVICTIONS)
+    assert pod in [found.subject.rpartition("/")[2] for found in missing]
+
+
+async def test_effect_of_a_switch_has_the_class_of_the_switch(tmp_path):
+    """On an idle cluster no finished pod gets a second claim; with the switch on, each does."""
+    report = await decide(recorded("a-quickstart"), tmp_path, quirks=["c22=on"])
+    classes = {why for counts in report.aspects.values() for why in counts.different}
+    assert "switch --quirk c22=on" in classes
+    assert report.agreement is Agreement.PROVED
+
+
+def race(gap):
+    """Two pods of one node with two devices, and the log of it; the second comes after a gap."""
+    cluster = Cluster(options=Options(bind_delay=FixedBindDelay(40_000)))
+    cluster.node("node-0")
+    cluster.device_class()
+    cluster.device_class("fast", f'device.attributes["{DRIVER}"].kind == "fast"')
+    named = [
+        {"name": name, "attributes": {"kind": {"string": "fast"}}} for name in ("left", "right")
+    ]
+    cluster.slice("node-0", devices=named)
+    request = {"name": "gpu", "exactly": {"deviceClassName": "fast"}}
+    spec = {"devices": {"requests": [request]}}
+    cluster.create("resource.k8s.io/v1", "ResourceClaimTemplate", "one", spec={"spec": spec})
+    cluster.pod("first", template="one")
+    cluster.wait(gap)
+    cluster.pod("second", template="one")
+    cluster.wait(5)
+    return cluster.line.events
+
+
+def lines_of(events, folder):
+    folder.mkdir()
+    writer = AuditWriter(folder / "audit.jsonl")
+    writer.write(events)
+    writer.finish({})
+    return [json.loads(line) for line in (folder / "audit.jsonl").read_text().splitlines()]
+
+
+async def test_outcome_of_the_other_order_is_explained_where_there_was_a_race(tmp_path):
+    lines = lines_of(race(0), tmp_path / "log")
+    assert (await decide(lines, tmp_path / "straight")).agreement is Agreement.AGREES
+    report = await decide(altered.exchanged(lines, "left", "right"), tmp_path / "other")
+    assert report.explained
+
+
+async def test_outcome_of_the_other_order_is_unexplained_where_there_was_none(tmp_path):
+    lines = lines_of(race(60), tmp_path / "log")
+    report = await decide(altered.exchanged(lines, "left", "right"), tmp_path / "other")
+    assert report.agreement is Agreement.UNEXPLAINED
+
+
+async def test_device_that_no_longer_fits_makes_its_allocation_unexplained(tmp_path):
+    lines = lines_of(race(60), tmp_path / "log")
+    changed = altered.with_attribute(lines, "left", "kind", "slow")
+    report = await decide(changed, tmp_path / "slow")
+    assert report.agreement is Agreement.UNEXPLAINED
+    assert unexplained(report, Aspect.DEVICES)
+
+
+async def test_class_that_no_run_has_proved_is_none(tmp_path):
+    report = await decide(recorded("b-mig-partitions"), tmp_path, runs_max=0)
+    assert report.agreement is Agreement.UNEXPLAINED
+    assert {found.reason for found in report.differences} == {Reason.UNEXPLAINED}
+    assert all(found.detail.startswith("not tried") for found in report.differences)
+
+
+def test_each_outcome_has_its_exit_status():
+    statuses = {outcome: replaying.STATUSES[outcome.value] for outcome in Agreement}
+    assert statuses == {
+        Agreement.AGREES: 0,
+        Agreement.PROVED: 3,
+        Agreement.PARTLY: 3,
+        Agreement.UNEXPLAINED: 1,
+    }

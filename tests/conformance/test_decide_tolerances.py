@@ -1,0 +1,35 @@
+"""No verdict on a recording hangs on a constant: half or double of each gives the same.
+
+All recordings: `python -m tests.conformance.decide_tolerances`.
+"""
+
+from dataclasses import fields
+
+import pytest
+
+from app.service.deciding.tolerances import TABLE
+from tests.conformance.decide_tolerances import LITERAL, Recorded, changed_tables
+from tests.shared_data import REPOSITORY
+
+pytestmark = pytest.mark.timeout(0)
+"""How long a replay takes is a matter of the machine."""
+
+TABLES = dict(changed_tables())
+
+
+@pytest.fixture(scope="module")
+def recorded():
+    """The recording with the most that depends on instants in the least time."""
+    return Recorded("e-taints")
+
+
+@pytest.mark.parametrize("row", TABLES)
+async def test_half_or_double_of_a_constant_changes_no_verdict(row, recorded):
+    assert await recorded.verdict(TABLES[row]) == (True, [{}] * len(LITERAL))
+
+
+def test_each_row_says_what_it_means_and_where_it_comes_from():
+    page = (REPOSITORY / "docs/explanation/decide.md").read_text()
+    for row in fields(TABLE):
+        assert all(row.metadata[part] for part in ("unit", "meaning", "source"))
+        assert f"| `{row.name}` |" in page
