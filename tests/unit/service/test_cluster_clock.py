@@ -1,5 +1,7 @@
 """Time of a history goes on at its pace, also when the last event was stamped by a fast clock."""
 
+from collections.abc import AsyncIterator, Sequence
+
 import anyio
 
 from app.adapters.clock import VirtualClock
@@ -7,9 +9,11 @@ from app.adapters.memory import MemoryLeases, MemoryLog, MemoryStore, MemoryWake
 from app.adapters.uids import DerivedUids
 from app.bootstrap.rules import rules_for
 from app.domain.controllers.event_expiry import EventExpiryReconciler
-from app.domain.log import EventType, ObjectKey, Revision
-from app.domain.objects.commands import CreateObject
+from app.domain.controllers.eviction import EvictionReconciler
+from app.domain.log import Event, EventType, ObjectKey, Revision
+from app.domain.objects.commands import CreateObject, ImportObject
 from app.domain.objects.profile import Profile
+from app.domain.values import timestamps
 from app.domain.values.timestamps import SECOND, Instant
 from app.service.cluster_clock import ClusterClock
 from app.service.runtime import HistoryRuntime, RuntimeBounds, RuntimePorts
@@ -154,3 +158,100 @@ def event_object(key: ObjectKey) -> CreateObject:
         "type": "Normal",
     }
     return CreateObject(key=key, version="v1", tree=tree)
+
+
+async def test_toleration_lasts_as_long_as_it_says_although_the_taint_is_stamped_ahead() -> None:
+    store, wake_up = MemoryStore(), MemoryWakeUp()
+    await MemoryLog(store).create_history("h", seed=7, settings={}, created=START)
+    right, fast = Hands(), Hands(START + HOUR)
+    runtime = runtime_of(store, wake_up, right, 1)
+    loop = ControllerLoop(
+        "eviction",
+        runtime,
+        EvictionReconciler,
+        leases=MemoryLeases(store, VirtualClock(START)),
+        holder="one",
+        bounds=LoopBounds(poll_seconds=0.01),
+    )
+    pod = ObjectKey("", "pods", "default", "p")
+    async with runtime.running(), anyio.create_task_group() as tasks:
+        async with runtime_of(store, wake_up, fast, 2).running() as other:
+            await other.submit(namespace("default"), actor=ALICE)
+            for command in device_in_use(tainted=START + HOUR, seconds=30):
+                await other.submit(command, actor=ALICE)
+        tasks.start_soon(loop.run)
+        tasks.start_soon(tick, right)
+        with anyio.fail_after(60), runtime.subscribe(after=Revision(0)) as followed:
+            ended = await deletion(followed, pod)
+        # The taint is of an instant that the own clock sees an hour later.
+        assert ended.stamp.time >= START + HOUR + 30 * SECOND
+        assert ended.stamp.time < START + 2 * HOUR
+        tasks.cancel_scope.cancel()
+
+
+async def tick(clock: Hands) -> None:
+    """Let a second pass, again and again."""
+    while True:
+        clock.advance(SECOND)
+        await anyio.sleep(0.01)  # waits: for the controller, which polls
+
+
+async def deletion(followed: AsyncIterator[Sequence[Event]], key: ObjectKey) -> Event:
+    """The event that deleted an object."""
+    async for events in followed:
+        for event in events:
+            if event.type is EventType.OBJECT_DELETED and event.key == key:
+                return event
+    raise AssertionError("the history has ended")
+
+
+def device_in_use(*, tainted: int, seconds: int) -> list[ImportObject]:
+    """A pod with a tainted device that it tolerates for some seconds."""
+    at = timestamps.seconds_text(Instant(tainted))
+    taint = {"key": "sick", "effect": "NoExecute", "timeAdded": at}
+    toleration = {"operator": "Exists", "effect": "NoExecute", "tolerationSeconds": seconds}
+    device = {"driver": "d.example.com", "pool": "n", "device": "gpu-0"}
+    result = {**device, "request": "gpu", "tolerations": [toleration]}
+    return [
+        imported(
+            "resourceslices",
+            "ResourceSlice",
+            spec={
+                "driver": "d.example.com",
+                "nodeName": "n",
+                "pool": {"name": "n", "generation": 1, "resourceSliceCount": 1},
+                "devices": [{"name": "gpu-0", "taints": [taint]}],
+            },
+        ),
+        imported(
+            "resourceclaims",
+            "ResourceClaim",
+            spec={"devices": {"requests": [{"name": "gpu"}]}},
+            status={
+                "allocation": {"devices": {"results": [result]}},
+                "reservedFor": [{"resource": "pods", "name": "p", "uid": "uid-pods"}],
+            },
+        ),
+        imported(
+            "pods",
+            "Pod",
+            spec={"nodeName": "n", "resourceClaims": [{"name": "gpu", "resourceClaimName": "p"}]},
+            status={"phase": "Running"},
+        ),
+    ]
+
+
+def imported(resource: str, kind: str, **parts: object) -> ImportObject:
+    """An object `p` as it was recorded."""
+    group = "" if resource == "pods" else "resource.k8s.io"
+    of_namespace = "" if resource == "resourceslices" else "default"
+    metadata = {"name": "p", "uid": f"uid-{resource}"}
+    if of_namespace:
+        metadata["namespace"] = of_namespace
+    version = "v1" if not group else f"{group}/v1"
+    return ImportObject(
+        operation="ADDED",
+        key=ObjectKey(group, resource, of_namespace, "p"),
+        uid=metadata["uid"],
+        tree={"apiVersion": version, "kind": kind, "metadata": metadata, **parts},
+    )
