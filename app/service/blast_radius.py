@@ -118,7 +118,8 @@ class DeviceFate(msgspec.Struct, frozen=True, kw_only=True):
 
 class Counts(msgspec.Struct, frozen=True, kw_only=True):
     """Devices of a usable pool or of a class; allocatable: without a taint that must be tolerated;
-    free: allocatable and not given to a claim as a whole."""
+    free: allocatable, and not given to a claim; of a shared device something of each capacity is
+    left."""
 
     devices: int = 0
     allocatable: int = 0

@@ -178,9 +178,15 @@ def _counts(devices: Iterable[Device], allocated: AllocatedState) -> Counts:
 
 
 def _is_free(device: Device, allocated: AllocatedState) -> bool:
-    if device.allow_multiple:
-        return not allocated.is_dedicated(device.id)
-    return not allocated.is_allocated(device.id)
+    if not device.allow_multiple:
+        return not allocated.is_allocated(device.id)
+    if allocated.is_dedicated(device.id):
+        return False
+    consumed = allocated.aggregated(device.id) or {}
+    return not any(
+        consumed.get(name, 0) >= capacity.value.nanos > 0
+        for name, capacity in device.capacity.items()
+    )
 
 
 def _capacity(side: PoolSide) -> dict[str, Quantity]:

@@ -36,6 +36,19 @@ def moment_of(events: Sequence[Event], claim: JsonView) -> Revision | None:
     return found if events and events[-1].type is EventType.OBJECT_CREATED else None
 
 
+def first_with(events: Sequence[Event], *path: str) -> Event | None:
+    """The event since which the object has something at a path; `events` are newest first.
+
+    None when it has nothing there, or when the events do not go back so far.
+    """
+    found: Event | None = None
+    for event in events:
+        if not json_tree.get(event.object, *path):
+            return found
+        found = event
+    return found if found is not None and found.type is EventType.OBJECT_CREATED else None
+
+
 def revision_before(decisions: Sequence[Event], moment: Revision) -> Revision:
     """The revision at which the choice was made: before the decision that wrote it, if any.
 

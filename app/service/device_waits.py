@@ -14,7 +14,7 @@ from app.domain.controllers.scheduling.pod_claims import ClaimsNotReady, PodClai
 from app.domain.values import json_tree, timestamps
 from app.domain.values.json_tree import JsonObject, JsonView
 from app.domain.values.timestamps import SECOND, Instant, TimestampError
-from app.service.reasons import Reason
+from app.service.reasons import Reason, listed
 
 
 def cause(
@@ -43,6 +43,47 @@ def failures(views: Views, tree: JsonObject, now: Instant, timeout: int) -> Iter
         look = binding.look(claim.tree, claim.allocation, now, timeout)
         if look.readiness in (Readiness.FAILED, Readiness.TIMED_OUT):
             yield Reason(text=f"{look.text}; the claim is given back before the pod is tried anew")
+
+
+def places(views: Views, tree: JsonObject) -> Iterator[Reason]:
+    """Where the allocated claims of a waiting pod can be used."""
+    for claim in _claims(views, tree):
+        if claim.allocation is None:
+            continue
+        selector = json_tree.mapping(claim.allocation, "nodeSelector")
+        terms = [_term(term) for term in json_tree.objects(selector, "nodeSelectorTerms")]
+        where = " or ".join(terms) if terms else "on every node"
+        users = [
+            json_tree.text(user, "name")
+            for user in json_tree.objects(claim.tree, "status", "reservedFor")
+        ]
+        used = f", and reserved for {listed(users, len(users))}" if users else ""
+        yield Reason(text=f"claim {claim.name} is allocated {where}{used}")
+
+
+def repeated(tree: JsonObject) -> Iterator[Reason]:
+    """The claims that two entries of the pod name: such a pod is never bound."""
+    pod = pods.facts(tree)
+    names = [found.name for found in pods.named_claims(pod) if found.name]
+    for name in sorted({name for name in names if names.count(name) > 1}):
+        yield Reason(
+            text=f"two entries of the pod name claim {name}: it is allocated for the first and "
+            "refused for the second, so the pod is never bound (upstream's c18)"
+        )
+
+
+def _term(term: JsonView) -> str:
+    """The nodes of a term of a node selector."""
+    wanted = [*json_tree.objects(term, "matchFields"), *json_tree.objects(term, "matchExpressions")]
+    parts = []
+    for one in wanted:
+        values = json_tree.texts(one, "values")
+        operator, key = json_tree.text(one, "operator"), json_tree.text(one, "key")
+        if key == "metadata.name" and operator == "In":
+            parts.append(f"on node {listed(values, len(values))}")
+        else:
+            parts.append(" ".join(part for part in (key, operator, ", ".join(values)) if part))
+    return " with ".join(parts)
 
 
 def _claims(views: Views, tree: JsonObject) -> tuple[PodClaim, ...]:

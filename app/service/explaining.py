@@ -13,9 +13,9 @@ import anyio.lowlevel
 import anyio.to_thread
 import msgspec
 
-from app.domain.controllers import registry
+from app.domain.controllers import pods, registry
 from app.domain.controllers.pods import FINISHED
-from app.domain.controllers.resources import NODES
+from app.domain.controllers.resources import NODES, claim_key
 from app.domain.controllers.scheduling import preemption
 from app.domain.controllers.scheduling.attempt import Rules as SchedulingRules
 from app.domain.devices.device_selectors import SelectorCompiler
@@ -32,6 +32,7 @@ from app.service import (
     blasting_text,
     blasting_world,
     choice_reasons,
+    claim_reasons,
     decision_reasons,
     device_reasons,
     moments,
@@ -165,9 +166,11 @@ class Explainer:
                 reason=Reason(text=subject, children=(*said, *holdings)),
                 decision=body,
             )
-        if not node:
+        if node:
+            found = await self._when_placed(key, tree, question)
+        else:
             said += preemption_reasons.awaited(self._views.objects, tree)
-        found = await self._findings(tree, decision, question)
+            found = await self._findings(tree, decision, question)
         outcome = json_tree.text(body or {}, "outcome") or "Pending"
         return Answer(
             subject=subject,
@@ -178,6 +181,41 @@ class Explainer:
             decision=body,
             details=found.to_json(),
         )
+
+    async def _when_placed(
+        self, key: ObjectKey, tree: JsonObject, question: Question
+    ) -> PodFindings:
+        """What a node would have said to a bound pod, at the moment at which it was placed.
+
+        Now the node may be full by what came later, and the pod's claims are bound to its own node.
+        """
+        bound = choice_reasons.first_with(await self._changes(key), "spec", "nodeName")
+        if bound is None:
+            return PodFindings(text="when it was placed is not in the history", children=())
+        moments = [bound.revision]
+        pod = pods.facts(tree)
+        for entry in pods.named_claims(pod):
+            claim = claim_key(key.namespace, entry.name or "")
+            allocated = choice_reasons.first_with(
+                await self._changes(claim), "status", "allocation"
+            )
+            if allocated is not None and pods.is_reserved_for(allocated.object, pod.uid):
+                moments.append(allocated.revision)
+        place = DECISION._replace(namespace=key.namespace, name=key.name)
+        decisions = await self._log.read_object(
+            self._info.id, place, until=min(moments), limit=EVENTS_MAX
+        )
+        before = choice_reasons.revision_before(decisions, min(moments))
+        views = await self._views_at(before)
+        unbound = views.objects.get(key)
+        if unbound is None:
+            return PodFindings(text="it was made for its node, so no other was asked", children=())
+        asked = pod_reasons.waiting(
+            self._rules, views, unbound, self._bounds,
+            now=bound.stamp.time, node=question.node, help=question.help,
+        )  # fmt: skip
+        found = await _drive(asked)
+        return replace(found, text=f"when it was placed (revision {before}), {found.text}")
 
     def _place_text(self, pod: JsonObject, node: str) -> str:
         if self._views.objects.event(ObjectKey(*NODES, "", node)) is None:
@@ -210,22 +248,16 @@ class Explainer:
         subject = f"resourceclaim {key.namespace}/{key.name}"
         children = [] if decision is None else [decision_reasons.reason_of(decision)]
         results = device_reasons.results_of(tree)
-        consumers = json_tree.objects(tree, "status", "reservedFor")
-        pods = [json_tree.text(item, "name") for item in consumers]
+        pods = claim_reasons.consumers_of(tree)
+        is_allocated = json_tree.get(tree, "status", "allocation") is not None
         details: JsonObject = {}
-        if results:
-            children += device_reasons.allocated(results)
-            children += device_reasons.unpublished(self._views, results)
-        if pods:
-            children.append(Reason(text=f"reserved for {', '.join(pods)}"))
+        children += claim_reasons.state_of(self._views, tree)
         if results:
             chosen = await self._choice(key, tree, pods)
             children += chosen.children
             details = chosen.details
-        else:
-            owner = json_tree.objects(tree, "metadata", "ownerReferences")
-            users = pods or [json_tree.text(item, "name") for item in owner[:1]]
-            users = users or _users_of(self._views, key)
+        elif not is_allocated:
+            users = claim_reasons.users_of(self._views, key, tree)
             if not users:
                 children.append(Reason(text="no pod uses the claim, so nobody asks for devices"))
             for user in users[:1]:
@@ -235,7 +267,7 @@ class Explainer:
                     details = found.details
         return Answer(
             subject=subject,
-            outcome="Allocated" if results else "Pending",
+            outcome="Allocated" if is_allocated else "Pending",
             revision=self._views.revision,
             text=_has(len(results)) if results else "no device is allocated",
             reason=Reason(text=subject, children=tuple(children)),
@@ -450,16 +482,6 @@ async def _drive(steps: Steps[Found]) -> Found:
 def _disturbed_by(pod: JsonObject) -> JsonObject | None:
     conditions = json_tree.objects(pod, "status", "conditions")
     return next((one for one in conditions if one.get("type") == "DisruptionTarget"), None)
-
-
-def _users_of(views: LiveViews, claim: ObjectKey) -> list[str]:
-    """Pods of the namespace that name the claim; the first one is enough."""
-    for key in views.objects.keys("", "pods", claim.namespace):
-        tree = views.objects.get(key) or {}
-        for entry in json_tree.objects(tree, "spec", "resourceClaims"):
-            if entry.get("resourceClaimName") == claim.name:
-                return [key.name]
-    return []
 
 
 def _has(count: int) -> str:

@@ -11,7 +11,7 @@ from typing import TypeAlias, TypeVar
 from app.domain.allocation.changes import ReleaseClaim
 from app.domain.allocation.counterfactual import Help
 from app.domain.controllers.plan import Views
-from app.domain.controllers.scheduling import reasons
+from app.domain.controllers.scheduling import attempt, reasons
 from app.domain.controllers.scheduling.attempt import Rules
 from app.domain.controllers.scheduling.reasons import NodeAnswer
 from app.domain.errors import NotFound
@@ -116,6 +116,9 @@ def waiting(
     children = merge_nodes(found)
     failures = device_waits.failures(views, tree, now, rules.binding_timeout)
     children = (*failures, *children)
+    if any(reason.text in attempt.NOT_AVAILABLE.reasons for reason in found):
+        children = (*device_waits.places(views, tree), *children)
+    children = (*device_waits.repeated(tree), *children)
     if rules.quirks.c16 and any(reason.is_error for reason in found):
         children = (Reason(text=ENDS_ATTEMPT), *children)
     helps: list[JsonObject] = []
@@ -215,7 +218,8 @@ def _beyond_devices(asked: Sequence[NodeReason]) -> list[Reason]:
             texts[reason.text] = texts.get(reason.text, 0) + 1
     return [
         Reason(
-            text=f"{nodes_text(count)} refuse the pod before devices are asked: {text}"
+            text=f"{nodes_text(count)} {'refuses' if count == 1 else 'refuse'} the pod before "
+            f"devices are asked: {text}"
             + (f" ({NOT_DEVICES[text]})" if text in NOT_DEVICES else ""),
             count=count,
         )

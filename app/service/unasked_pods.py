@@ -46,7 +46,8 @@ def _ending(views: Views, tree: JsonObject) -> Iterator[Reason]:
                 json_tree.text(user, "name")
                 for user in json_tree.objects(claim, "status", "reservedFor")
             ]
-            until = f", which goes on until {listed(users, len(users))} end" if users else ""
+            ends = "ends" if len(users) == 1 else "end"
+            until = f", which goes on until {listed(users, len(users))} {ends}" if users else ""
             yield Reason(text=f"claim {found.name} was deleted{until}")
 
 

@@ -134,7 +134,7 @@ def shortage(
             if grows and taken is None and amount.source is not None:
                 amount.source.grow(further)
         if total > found.value.nanos:
-            free = found.value.nanos - (taken or 0) - (further or 0)
+            free = max(0, found.value.nanos - (taken or 0) - (further or 0))
             return f"capacity {name}: needs {amount.value}, {shown(free)} of {found.value} is free"
     return None
 

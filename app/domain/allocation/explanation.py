@@ -8,14 +8,23 @@ and the devices before each chosen one say why they were passed over.
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from app.domain.allocation import causes, dead_ends
-from app.domain.allocation.allocator import Allocation, Allocator, Answer, Failure, Refusal
+from app.domain.allocation.allocator import (
+    Allocation,
+    Allocator,
+    Answer,
+    Failure,
+    Refusal,
+    Scope,
+)
+from app.domain.allocation.case import Case
 from app.domain.allocation.causes import Cause
 from app.domain.allocation.dead_ends import DeadEnd, DeadEnds, Takes
 from app.domain.allocation.problem import Problem, Row
 from app.domain.allocation.quirks import MARKS, NUMBERS
+from app.domain.allocation.requests import PoolUnusable
 from app.domain.allocation.usage import Usage
 from app.domain.values.json_tree import JsonObject
 
@@ -165,6 +174,22 @@ def quirks_in(
     return tuple(found)
 
 
+def disappeared(allocator: Allocator, answer: Answer) -> tuple[tuple[str, str], ...]:
+    """The pools that a node does not see since a newer generation is elsewhere, with the reason.
+
+    Parity: allocator.md 2.4 and Q13. Nothing else of the answer names such a pool.
+    """
+    if answer.case is None or not allocator.reading.obsolete_disappear:
+        return ()
+    seen = {pool.id for pool in answer.case.view.pools}
+    reading = replace(allocator.reading, obsolete_disappear=False)
+    return tuple(
+        (pool.text, f"{pool.problem}, so it disappears from here (q13)")
+        for pool in allocator.inventory.node_view(answer.node, reading).pools
+        if pool.id not in seen
+    )
+
+
 def event_reason(answer: Answer) -> str:
     """Upstream's reason for one node in the event of an unschedulable pod; empty when it fits."""
     match answer:
@@ -186,12 +211,22 @@ def _same(one: Answer, other: Answer) -> bool:
 
 def _of_failure(answer: Failure, effort_steps: int) -> Explanation:
     text = answer.text
-    if answer.scope.value == "node" and answer.case is not None:
-        return _of_refusal(answer, text, effort_steps)
     pools: tuple[tuple[str, str], ...] = ()
+    is_node_scoped = answer.scope is Scope.NODE
     if answer.case is not None:
         pools = _unusable(answer)
-    return Explanation(node=answer.node.name, outcome="error", text=text, pools=pools)
+        if is_node_scoped and _has_problem(answer.case):
+            return _of_refusal(answer, text, effort_steps)
+    outcome = "refused" if is_node_scoped else "error"
+    return Explanation(node=answer.node.name, outcome=outcome, text=text, pools=pools)
+
+
+def _has_problem(case: Case) -> bool:
+    """False when a request of mode All names a pool that is not usable: nothing is searched."""
+    try:
+        return bool(case.problem)
+    except PoolUnusable:
+        return False
 
 
 def _of_refusal(answer: Refusal | Failure, text: str, effort_steps: int) -> Explanation:
@@ -326,7 +361,7 @@ def _request_reason(problem: Problem, usage: Usage, row: Row) -> RequestReason:
     return RequestReason(
         request=row.request.result_name,
         wants=_wants(row),
-        needs=row.count,
+        needs=max(row.count, 1),
         suitable=suitable,
         devices=tuple(reasons),
         text=_request_text(row, suitable, reasons),
@@ -398,7 +433,7 @@ def _unusable(answer: Answer) -> tuple[tuple[str, str], ...]:
 
 def _wants(row: Row) -> str:
     if row.takes_all:
-        return f"all {row.count} matching devices"
+        return f"all {row.count} matching devices" if row.count else "all matching devices"
     return _devices(row.count)
 
 

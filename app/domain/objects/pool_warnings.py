@@ -86,7 +86,7 @@ def _duplicates(tree: JsonView, others: list[JsonObject]) -> list[str]:
     }
     return [
         f"spec.devices[{index}].name: {name} is also a device of ResourceSlice {taken[name]}: the "
-        "pool is invalid and none of its devices will be allocated"
+        "pool is invalid on nodes of both, and none of its devices will be allocated there"
         for index, device in enumerate(json_tree.objects(tree, "spec", "devices"))
         if (name := json_tree.text(device, "name")) in taken
     ]
@@ -100,7 +100,8 @@ def _duplicate_sets(tree: JsonView, others: list[JsonObject]) -> list[str]:
     }
     return [
         f"spec.sharedCounters[{index}].name: {name} is also a counter set of ResourceSlice "
-        f"{taken[name]}: the pool is invalid and none of its devices will be allocated"
+        f"{taken[name]}: the pool is invalid on nodes of both, and none of its devices will be "
+        "allocated there"
         for index, counters in enumerate(json_tree.objects(tree, "spec", "sharedCounters"))
         if (name := json_tree.text(counters, "name")) in taken
     ]

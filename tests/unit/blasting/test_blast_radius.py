@@ -180,6 +180,21 @@ def test_new_devices_are_gained():
     assert (found.classes[0].before.free, found.classes[0].after.free) == (1, 2)
 
 
+@pytest.mark.parametrize(("amount", "free"), [("6", 1), ("10", 0)])
+def test_shared_device_is_free_while_something_of_each_capacity_is_left(amount, free):
+    cluster = Cluster()
+    cluster.node()
+    cluster.device_class()
+    memory = {"memory": {"value": "10", "requestPolicy": {"default": "1"}}}
+    device = {"name": "gpu-0", "allowMultipleAllocations": True, "capacity": memory}
+    cluster.create("resource.k8s.io/v1", "ResourceSlice", "n1-slice", spec=slice_spec([device]))
+    cluster.claim("part", capacity={"requests": {"memory": amount}})
+    cluster.pod("p", claim="part")
+    cluster.settle()
+    found = check(cluster, rule())
+    assert (found.classes[0].before.allocatable, found.classes[0].before.free) == (1, free)
+
+
 def test_patch_that_changes_an_attribute_takes_devices_out_of_a_class():
     cluster = Cluster()
     cluster.node()

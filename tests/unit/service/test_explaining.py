@@ -264,7 +264,7 @@ async def test_pod_whose_claim_ends_tells_for_whom_it_waits() -> None:
     cluster.pod("p", claim="shared")
     async with asking(cluster.settle()) as ask:
         said = texts((await ask("pod", "p")).reason)
-    assert "claim shared was deleted, which goes on until first end" in said
+    assert "claim shared was deleted, which goes on until first ends" in said
 
 
 @pytest.mark.parametrize(
@@ -440,3 +440,169 @@ async def test_others_run_while_many_nodes_are_explained() -> None:
             await anyio.lowlevel.checkpoint()
             turns += 1
     assert turns >= 30
+
+
+@pytest.mark.parametrize("nodes", [1, 2])
+async def test_pod_that_wants_all_devices_names_the_pool_that_cannot_be_used(nodes: int) -> None:
+    cluster = cluster_of(nodes=nodes, allocationMode="All")
+    for number in range(nodes):
+        tree = cluster.must("resourceslices", f"n{number}-slice")
+        spec = tree["spec"]
+        pool = {**spec["pool"], "resourceSliceCount": 2}
+        cluster.update("resourceslices", {**tree, "spec": {**spec, "pool": pool}})
+    cluster.pod("p", template="gpu")
+    async with asking(cluster.settle()) as ask:
+        found = await ask("pod", "p", help=True)
+        claim = await ask("resourceclaim", cluster.claim_of("p"))
+    for answer in (found, claim):
+        said = " ".join(texts(answer.reason))
+        assert f"{DRIVER}/n0" in said
+        assert "cannot be used: incomplete: 1 of 2 slices are there" in said
+    assert {node["outcome"] for node in found.to_json()["nodes"]} == {"refused"}
+
+
+async def test_pod_that_wants_all_of_nothing_is_not_told_that_it_could_be_satisfied() -> None:
+    nothing = [{"cel": {"expression": "false"}}]
+    cluster = cluster_of(nodes=1, allocationMode="All", selectors=nothing)
+    cluster.pod("p", template="gpu")
+    async with asking(cluster.settle()) as ask:
+        said = texts((await ask("pod", "p")).reason)
+    assert not [text for text in said if "could be satisfied" in text or "all 0" in text]
+    assert any("wants all matching devices" in text for text in said)
+
+
+def limited(amount: int) -> list[JsonObject]:
+    """Containers of which one wants some of the extended resource."""
+    resources = {"limits": {"example.com/gpu": str(amount)}}
+    return [{"name": "c", "image": "i", "resources": resources}]
+
+
+def extended_cluster() -> Cluster:
+    """Two nodes with two devices each, of a class that is an extended resource."""
+    cluster = Cluster()
+    for name in ("n0", "n1"):
+        cluster.node(name)
+        cluster.slice(name, 2)
+    cluster.create(
+        "resource.k8s.io/v1",
+        "DeviceClass",
+        "gpu",
+        spec={"extendedResourceName": "example.com/gpu"},
+    )
+    cluster.template()
+    return cluster
+
+
+async def test_extended_resource_that_devices_cannot_serve_is_told_with_its_request() -> None:
+    cluster = extended_cluster()
+    cluster.pod("p", containers=limited(3))
+    async with asking(cluster.settle()) as ask:
+        found = await ask("pod", "p", help=True)
+    assert found.text == "0 of 2 nodes would take it"
+    said = " ".join(texts(found.reason))
+    assert "request container-0-request-0 wants 3 devices" in said
+    assert "it fits" not in said.replace("then it fits", "")
+
+
+async def test_what_helps_a_pod_with_a_claim_and_an_extended_resource_helps_indeed() -> None:
+    cluster = extended_cluster()
+    cluster.delete("nodes", "n1")
+    cluster.pod("holder", template="gpu")
+    cluster.settle()
+    cluster.pod("p", template="gpu", containers=limited(2))
+    async with asking(cluster.settle()) as ask:
+        found = await ask("pod", "p", help=True)
+    assert found.text == "it does not fit there"
+    released = [text for text in texts(found.reason) if text.startswith("release claim")]
+    # Releasing alone leaves two devices for three.
+    assert released
+    assert all("and lower count to 1 in request container-0-request-0" in text for text in released)
+
+
+async def test_bound_pod_is_asked_about_other_nodes_as_of_when_it_was_placed() -> None:
+    cluster = cluster_of(nodes=2, devices=1)
+    cluster.pod("p", template="gpu")
+    cluster.settle()
+    own = cluster.must("pods", "p")["spec"]["nodeName"]
+    other = "n0" if own == "n1" else "n1"
+    cluster.pod("later", template="gpu")
+    async with asking(cluster.settle()) as ask:
+        for node in (own, other):
+            text = (await ask("pod", "p", node=node)).text
+            assert text.startswith("when it was placed (revision ")
+            assert text.endswith("), it would fit there")
+
+
+async def test_pod_made_for_its_node_was_never_placed() -> None:
+    cluster = cluster_of(nodes=2)
+    cluster.pod("p", nodeName="n0")
+    async with asking(cluster.settle()) as ask:
+        text = (await ask("pod", "p", node="n1")).text
+    assert text == "it was made for its node, so no other was asked"
+
+
+async def test_pod_that_names_a_claim_twice_is_told_so() -> None:
+    cluster = cluster_of(nodes=1)
+    cluster.claim("twice")
+    entries = [{"name": name, "resourceClaimName": "twice"} for name in ("a", "b")]
+    cluster.pod("p", resourceClaims=entries)
+    async with asking(cluster.settle()) as ask:
+        said = texts((await ask("pod", "p")).reason)
+    assert [text for text in said if text.startswith("two entries of the pod name claim twice")]
+
+
+async def test_claim_that_binds_a_pod_to_another_node_is_named_with_its_place() -> None:
+    cluster = cluster_of(nodes=2, devices=1)
+    cluster.claim("mine")
+    cluster.pod("first", claim="mine")
+    cluster.settle()
+    node = cluster.must("pods", "first")["spec"]["nodeName"]
+    other = "n0" if node == "n1" else "n1"
+    cluster.pod("p", claim="mine", nodeSelector={"kubernetes.io/hostname": other})
+    async with asking(cluster.settle()) as ask:
+        said = texts((await ask("pod", "p", node=other)).reason)
+    assert f"claim default/mine is allocated on node {node}, and reserved for first" in said
+
+
+async def test_pool_that_disappears_for_a_newer_generation_elsewhere_is_named() -> None:
+    cluster = cluster_of(nodes=2, devices=1)
+    for name, generation in (("n0", 1), ("n1", 2)):
+        tree = cluster.must("resourceslices", f"{name}-slice")
+        pool = {"name": "one", "generation": generation, "resourceSliceCount": 2}
+        cluster.delete("resourceslices", f"{name}-slice")
+        cluster.create(
+            "resource.k8s.io/v1",
+            "ResourceSlice",
+            f"{name}-of-one",
+            spec={**tree["spec"], "pool": pool},
+        )
+    cluster.pod("p", template="gpu")
+    async with asking(cluster.settle()) as ask:
+        said = texts((await ask("pod", "p", node="n0")).reason)
+    assert (
+        f"pool {DRIVER}/one cannot be used: generation 2 is already there for other nodes, so it "
+        "disappears from here (q13)"
+    ) in said
+
+
+async def test_claim_without_requests_is_allocated_without_devices() -> None:
+    cluster = cluster_of(nodes=1)
+    cluster.create(
+        "resource.k8s.io/v1", "ResourceClaim", "none", namespace="default", spec={"devices": {}}
+    )
+    cluster.pod("p", claim="none")
+    async with asking(cluster.settle()) as ask:
+        found = await ask("resourceclaim", "none")
+    assert found.outcome == "Allocated"
+    assert "is allocated without devices, because it requests none" in texts(found.reason)
+
+
+async def test_claim_that_is_deleted_while_in_use_says_so() -> None:
+    cluster = cluster_of(nodes=1)
+    cluster.claim("mine")
+    cluster.pod("p", claim="mine")
+    cluster.settle()
+    cluster.delete("resourceclaims", "mine")
+    async with asking(cluster.settle()) as ask:
+        said = texts((await ask("resourceclaim", "mine")).reason)
+    assert any(text.endswith("and goes once its consumers have ended") for text in said)

@@ -286,11 +286,7 @@ class Cycle:
             index for index, claim in enumerate(self.claims) if not self.is_available(claim, info)
         )
         made = DeviceVerdict()
-        wanted = self.fresh
-        if self.wanted is not None:
-            made.refusal = self._extend(info, made)
-            if (claim := self.extended_claim(made.served)) is not None:
-                wanted = (*self.fresh, claim.tree)
+        wanted = self.claims_on(info, made)
         if self.allocator is not None and wanted and made.refusal is None:
             answer = self.allocator.allocate(info.node, wanted)
             match answer:
@@ -323,6 +319,17 @@ class Cycle:
             drawn = [] if made.allocation is None else made.allocation.allocation_results(str)
             made.score = pod_claims.rank_score(self.claims, drawn)
         return made
+
+    def claims_on(self, info: NodeInfo, made: DeviceVerdict) -> tuple[JsonObject, ...]:
+        """The claims to be allocated on a node; the one for extended resources is the last.
+
+        Puts into the verdict which of these devices serve, or why the node is out.
+        """
+        if self.wanted is None:
+            return self.fresh
+        made.refusal = self._extend(info, made)
+        claim = self.extended_claim(made.served)
+        return self.fresh if claim is None else (*self.fresh, claim.tree)
 
     def _served(self, info: NodeInfo) -> frozenset[str]:
         """The extended resources that devices provide on this node."""

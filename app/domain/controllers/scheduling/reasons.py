@@ -4,7 +4,7 @@ Made when somebody asks, from the views of any revision; the plain attempt stops
 """
 
 from collections.abc import Generator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import cast
 
 from app.domain.allocation import Allocation as Found
@@ -18,7 +18,7 @@ from app.domain.controllers.scheduling.attempt import Rules, SchedulingViews
 from app.domain.controllers.scheduling.nodes import NodeIndex
 from app.domain.controllers.scheduling.pod_claims import ClaimsNotReady
 from app.domain.controllers.scheduling.reconciler import SchedulingReconciler
-from app.domain.controllers.scheduling.verdicts import Verdicts
+from app.domain.controllers.scheduling.verdicts import DeviceVerdict, Verdicts
 from app.domain.values.json_tree import JsonObject
 from app.domain.values.timestamps import Instant
 
@@ -66,7 +66,11 @@ class NodeAnswer:
         """
         if self.answer is None:
             return None
-        return explanation.explain(self.answer, effort_steps=effort_steps)
+        explained = explanation.explain(self.answer, effort_steps=effort_steps)
+        if self.allocator is None:
+            return explained
+        gone = explanation.disappeared(self.allocator, self.answer)
+        return replace(explained, pools=(*explained.pools, *gone))
 
 
 def _indexing(rules: Rules, views: Views) -> Generator[None, None, NodeIndex]:
@@ -122,9 +126,14 @@ def ask_nodes(
         if refusal is not None:
             yield NodeAnswer(node=info.name, text=", ".join(refusal.reasons))
             continue
+        devices = DeviceVerdict()
+        wanted = cycle.claims_on(info, devices)
+        if devices.refusal is not None:
+            yield NodeAnswer(node=info.name, text=", ".join(devices.refusal.reasons))
+            continue
         answer = None
-        if cycle.allocator is not None:
-            answer = cycle.allocator.allocate(info.node, cycle.fresh)
+        if cycle.allocator is not None and wanted:
+            answer = cycle.allocator.allocate(info.node, wanted)
         text = (
             "" if answer is None or isinstance(answer, Found) else explanation.event_reason(answer)
         )
