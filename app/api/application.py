@@ -148,14 +148,14 @@ class Application:
                 if request.method != "POST":
                     raise rejections.not_allowed()
                 if review is discovery.BINDINGS:
-                    return await self._objects.bind(request, timeline, resource, identity.actor)
+                    return await self._objects.bind(request, timeline, resource, identity)
                 return await reviews.answer(
                     request, review, resource, identity, timeline.runtime, self._reviewing
                 )
             rights = None
             if authorization.is_judged_by_content(request, resource):
                 rights = self._authorizer.rights(timeline.runtime, identity, request, resource)
-            return await self._objects.answer(request, timeline, resource, identity.actor, rights)
+            return await self._objects.answer(request, timeline, resource, identity, rights)
         return self._document(request, place, timeline)
 
     def _document(self, request: Request, place: Place, timeline: Timeline) -> Answer:

@@ -13,6 +13,7 @@ from app.domain.errors import NotFound
 from app.domain.log import Actor, ObjectKey
 from app.domain.objects import admission, kinds, registry, rejections, secret_values
 from app.domain.objects.claim_rights import ClaimRights
+from app.domain.objects.commands import Requester
 from app.domain.objects.giving import GiverRights
 from app.domain.objects.registry import Kind
 from app.domain.objects.secret_values import SecretCipher
@@ -26,7 +27,8 @@ INSIDE_CONTAINERS = ("attach", "exec", "portforward", "proxy")
 class Call:
     """A request about a resource, with everything that was learned about it.
 
-    `rights` are set when the domain judges a write also by what the writer holds.
+    `rights` are set when the domain judges a write also by what the writer holds, `requester` when
+    more is known of the writer than a name and groups.
     """
 
     request: Request
@@ -35,6 +37,7 @@ class Call:
     kind: Kind
     actor: Actor
     rights: ClaimRights | GiverRights | None = None
+    requester: Requester | None = None
 
     @property
     def key(self) -> ObjectKey:

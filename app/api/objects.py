@@ -8,6 +8,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import replace
 
 from app.api import calls, negotiation, parameters, selection
+from app.api.authentication import Identity
 from app.api.calls import Call
 from app.api.fanout import PUSH
 from app.api.limits import ApiLimits
@@ -23,9 +24,10 @@ from app.api.subresources import Subresources
 from app.api.timelines import Timeline
 from app.api.watching import Watching
 from app.api.writes import Writes, with_warnings
-from app.domain.log import Actor, Event
+from app.domain.log import Event
 from app.domain.objects import registry, rejections, secret_values
 from app.domain.objects.claim_rights import ClaimRights
+from app.domain.objects.commands import Requester
 from app.domain.objects.giving import GiverRights
 
 
@@ -53,13 +55,19 @@ class Objects:
         request: Request,
         timeline: Timeline,
         path: ResourcePath,
-        actor: Actor,
+        identity: Identity,
         rights: ClaimRights | GiverRights | None = None,
     ) -> Answer | Stream:
         """The response to a request about a resource. Raises Rejected."""
         kind = calls.find_served(timeline, path)
         call = Call(
-            request=request, timeline=timeline, path=path, kind=kind, actor=actor, rights=rights
+            request=request,
+            timeline=timeline,
+            path=path,
+            kind=kind,
+            actor=identity.actor,
+            rights=rights,
+            requester=_requester(identity),
         )
         verb = calls.verb_of(request, path)
         request.subject = Subject(
@@ -90,13 +98,20 @@ class Objects:
         return calls.deprecated(answer, timeline, path, kind)
 
     async def bind(
-        self, request: Request, timeline: Timeline, path: ResourcePath, actor: Actor
+        self, request: Request, timeline: Timeline, path: ResourcePath, identity: Identity
     ) -> Answer:
         """The response to a Binding that names its pod itself. Raises Rejected."""
         timeline.check_writable()
         pods = replace(path, resource="pods", subresource="binding")
         kind = calls.find_served(timeline, pods)
-        call = Call(request=request, timeline=timeline, path=pods, kind=kind, actor=actor)
+        call = Call(
+            request=request,
+            timeline=timeline,
+            path=pods,
+            kind=kind,
+            actor=identity.actor,
+            requester=_requester(identity),
+        )
         call.target(negotiation.choose(request.header(b"accept")))
         return await self._subresources.bind_named(call)
 
@@ -151,6 +166,13 @@ _WRITES: dict[str, Callable[[Writes, Call], Awaitable[Answer]]] = {
     "delete": Writes.delete,
     "deletecollection": Writes.delete_collection,
 }
+
+
+def _requester(identity: Identity) -> Requester | None:
+    """What is known of who asks, beside name and groups; None for nothing."""
+    if not identity.uid and not identity.extra:
+        return None
+    return Requester(uid=identity.uid, extra=identity.extra)
 
 
 def _unreadable(event: Event, target: Target) -> tuple[str, ...]:

@@ -117,7 +117,8 @@ class Subresources:
         if not node:
             error = field_errors.required("target.name")
             raise field_errors.rejection("Binding", "", call.path.name, [error])
-        outcome = await call.timeline.runtime.submit(
+        outcome = await self._writes.submit(
+            call,
             BindPod(
                 key=call.key,
                 node=node,
@@ -126,8 +127,7 @@ class Subresources:
                 annotations=json_tree.labels(tree, "metadata", "annotations"),
                 options=options,
             ),
-            actor=call.actor,
-            verb="create",
+            "create",
         )
         return with_warnings(Answer(encode(_CREATED), status=201), outcome.warnings)
 
@@ -272,7 +272,8 @@ class Subresources:
         tree, _ = await self._writes.read_object(call)
         if json_tree.text(tree, "kind") not in ("Scale", ""):
             raise BadRequest("the body must be a Scale")
-        outcome = await call.timeline.runtime.submit(
+        outcome = await self._writes.submit(
+            call,
             UpdateObject(
                 key=call.key,
                 version=call.path.version,
@@ -280,8 +281,7 @@ class Subresources:
                 subresource=subresources.SCALE,
                 options=options,
             ),
-            actor=call.actor,
-            verb="update",
+            "update",
         )
         answer = Answer(encode(subresources.scale_of(call.kind, outcome.tree or {})))
         return with_warnings(answer, outcome.warnings)
@@ -308,7 +308,7 @@ def _reviewed(call: Call, tree: JsonObject, *, dry_run: bool) -> tuple[str, ...]
         subresource="eviction",
         tree=tree,
         old=None,
-        options=WriteOptions(dry_run=dry_run),
+        options=WriteOptions(dry_run=dry_run, requester=call.requester),
     )
 
 

@@ -68,7 +68,7 @@ class Writes:
         key = ObjectKey(
             path.group, kind.plural, path.namespace, name if isinstance(name, str) else ""
         )
-        outcome = await self._submit(
+        outcome = await self.submit(
             call,
             CreateObject(
                 key=key,
@@ -93,7 +93,7 @@ class Writes:
                 f"the name of the object ({name}) does not match the name on the URL "
                 f"({call.path.name})"
             )
-        outcome = await self._submit(
+        outcome = await self.submit(
             call,
             UpdateObject(
                 key=call.asked_key,
@@ -119,7 +119,7 @@ class Writes:
         body, problems = bodies.decode_patch(
             text, patch, self._bounds, operations_max=self._limits.patch_operations_max
         )
-        return await self._submit(
+        return await self.submit(
             call,
             PatchObject(
                 key=call.asked_key,
@@ -137,7 +137,7 @@ class Writes:
         body = await self._read_options(call)
         options, dry_run = parameters.delete_options(call.request, body)
         command = _delete_command(call.asked_key, call.path.version, options, dry_run)
-        outcome = await self._submit(call, command, "delete")
+        outcome = await self.submit(call, command, "delete")
         return self._deleted(call, outcome)
 
     async def delete_collection(self, call: Call) -> Answer:
@@ -209,13 +209,17 @@ class Writes:
     ) -> None:
         """Delete one of many; what is gone already is no problem, anything else is told."""
         try:
-            await self._submit(call, command, "deletecollection")
+            await self.submit(call, command, "deletecollection")
         except NotFound:
             return
         except RedraError as problem:
             problems.append(problem)
 
-    async def _submit(self, call: Call, command: Any, verb: str) -> Outcome:
+    async def submit(self, call: Call, command: Any, verb: str) -> Outcome:
+        """Have a command decided for who asks. Raises Rejected."""
+        if call.requester is not None:
+            options = replace(command.options, requester=call.requester)
+            command = replace(command, options=options)
         return await call.timeline.runtime.submit(
             command, actor=call.actor, verb=verb, request_id=call.request.header(b"audit-id")[:64]
         )

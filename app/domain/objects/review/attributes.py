@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 
 from app.domain.log import Actor, ObjectKey
 from app.domain.objects import conversion, registry, subresources
-from app.domain.objects.commands import WriteOptions
+from app.domain.objects.commands import Requester, WriteOptions
 from app.domain.objects.kind import ADMISSION, Kind
 from app.domain.objects.reader import ObjectsReader
 from app.domain.values import json_tree
@@ -106,7 +106,7 @@ class Attributes:
             "requestKind": self.kind_in(self.group, self.version),
             "requestResource": self.resource,
             "operation": self.operation,
-            "userInfo": _user(self.actor),
+            "userInfo": _user(self.actor, self.options.requester),
             "dryRun": self.options.dry_run,
             "options": self._options(),
         }
@@ -147,8 +147,13 @@ def labels_of(tree: JsonView | None) -> Mapping[str, str]:
     return json_tree.labels(tree or {}, "metadata", "labels")
 
 
-def _user(actor: Actor) -> JsonObject:
+def _user(actor: Actor, requester: Requester | None) -> JsonObject:
     found: JsonObject = {"username": actor.user}
     if actor.groups:
         found["groups"] = list(actor.groups)
+    if requester is not None:
+        if requester.uid:
+            found["uid"] = requester.uid
+        if requester.extra:
+            found["extra"] = {name: list(texts) for name, texts in requester.extra.items()}
     return found
