@@ -73,6 +73,7 @@ AREAS = {
     "watches": Area(
         sources=("app/service/watches.py",),
         tests=(
+            f"{UNIT}/service/test_watch_hub.py",
             f"{UNIT}/service/test_recent_events.py",
             f"{UNIT}/service/test_writing.py",
             "tests/api/test_watches.py",

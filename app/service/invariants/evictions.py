@@ -82,19 +82,19 @@ def _evicts(cluster: Cluster, result: JsonObject, now: Instant) -> bool:
 def _taints(
     cluster: Cluster, device: DeviceId, now: Instant
 ) -> Iterator[tuple[Taint, Instant | None]]:
-    """The taints of a device with the instants that they name, and those that just ended."""
+    """The taints of a device with the instants that they name, and those that just ended.
+
+    Rules count with their gate off, too: each component has its own gates.
+    """
     stock = cluster.stock
     published = stock.device(device)
     for index, taint in enumerate(() if published is None else published.taints):
         yield taint, _instant(stock.time_added(device, index))
-    if cluster.switches.rules:
-        for rule in stock.rules.values():
-            if rule.matches(device):
-                yield rule.taint, _instant(reading.get(rule.spec, "taint", "timeAdded"))
+    for rule in stock.rules.values():
+        if rule.matches(device):
+            yield rule.taint, _instant(reading.get(rule.spec, "taint", "timeAdded"))
     for ended in stock.lately_ended(now):
-        if ended.device == device or (
-            cluster.switches.rules and ended.rule is not None and ended.rule.matches(device)
-        ):
+        if ended.device == device or (ended.rule is not None and ended.rule.matches(device)):
             yield ended.taint, None
 
 

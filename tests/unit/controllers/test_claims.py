@@ -109,6 +109,7 @@ def test_missing_template_is_reported_and_retried_with_growing_delay():
         'resourceclaimtemplate.resource.k8s.io "absent" not found'
     )
     assert said[-1]["message"] == text
+    assert said[-1]["reason"] == "FailedResourceClaimCreation"
     assert said[-1]["count"] == 10
     assert {tree["metadata"]["name"] for tree in said} == {said[0]["metadata"]["name"]}
     cluster.template("absent")
@@ -210,6 +211,37 @@ def test_finished_pod_frees_and_deletes_its_claim_in_three_writes():
     assert cluster.get("resourceclaims", claim) is None
     # Parity: the status of a finished pod keeps naming the claim.
     assert cluster.claim_of("pod") == claim
+
+
+def test_decision_to_release_names_the_pods_that_lose_their_reservation():
+    cluster = ready_cluster()
+    cluster.pod(template="gpu")
+    cluster.settle()
+    cluster.finish("pod")
+    cluster.settle()
+    summaries = [
+        event.object["summary"]
+        for event in cluster.line.events
+        if event.type == "DecisionRecorded" and "removed" in event.object["summary"]
+    ]
+    (released,) = [each for each in summaries if each["removedCount"]]
+    assert [(each["name"], each["why"]) for each in released["removed"]] == [
+        ("pod", "pod is Succeeded")
+    ]
+    assert (released["removedCount"], released["kept"]) == (1, 0)
+
+
+def test_claim_is_made_from_a_template_with_alternatives():
+    cluster = ready_cluster()
+    alternatives = [{"name": "one", "deviceClassName": "gpu"}]
+    request = {"name": "gpu", "firstAvailable": alternatives}
+    spec = {"spec": {"devices": {"requests": [request]}}}
+    cluster.create("resource.k8s.io/v1", "ResourceClaimTemplate", "listed", spec=spec)
+    cluster.pod(template="listed")
+    cluster.settle()
+    claim = cluster.must("resourceclaims", cluster.claim_of("pod"))
+    assert [each["name"] for each in claim["spec"]["devices"]["requests"]] == ["gpu"]
+    assert cluster.devices_of(cluster.claim_of("pod")) == ["n1/gpu-0"]
 
 
 def test_deleted_pod_leaves_a_shared_claim_to_the_others():

@@ -674,7 +674,7 @@ class Judge:
         for taint in items(published, "taints") if published is not None else []:
             triple = tuple(text(taint, name) for name in ("key", "value", "effect"))
             found.setdefault(("slice", triple), taint)
-        for key, rule in world.of("devicetaintrules") if self.switches.rules else ():
+        for key, rule in world.of("devicetaintrules"):
             if selects(rule, device):
                 spec = msgspec.json.encode(at(rule, "spec"), order="sorted")
                 found["rule", key, spec] = fields(rule, "spec", "taint")

@@ -1,6 +1,7 @@
 """Replay: what verification finds in sound, damaged and foreign histories."""
 
 from collections.abc import Callable, Sequence
+from typing import Any
 
 import msgspec
 import pytest
@@ -18,6 +19,7 @@ from app.domain.objects.profile import Profile
 from app.domain.values import json_tree
 from app.domain.values.json_tree import JsonObject
 from app.domain.values.timestamps import Instant
+from app.ports import Answer, Opinion
 from app.service import importing, replaying, verifying
 from app.service.comparing import Verdict, first_difference
 from app.service.replaying import FoldReport, ReplayBounds
@@ -82,7 +84,11 @@ async def history_of(events: Sequence[Event]) -> tuple[MemoryLog, HistoryInfo]:
 
 
 async def verify(
-    log: MemoryLog, info: HistoryInfo, profile: Profile, until: int | None = None
+    log: MemoryLog,
+    info: HistoryInfo,
+    profile: Profile,
+    until: int | None = None,
+    **options: Any,
 ) -> VerifyReport:
     compiler = CelCompiler()
     head = (await log.head(info.id)).revision
@@ -94,12 +100,24 @@ async def verify(
         controllers=registry.controllers(profile, features_of(profile), compiler),
         compiler=compiler,
         bounds=BOUNDS,
+        **options,
     )
 
 
-async def verify_events(events: Sequence[Event], until: int | None = None) -> VerifyReport:
+async def verify_events(
+    events: Sequence[Event], until: int | None = None, **options: Any
+) -> VerifyReport:
     log, info = await history_of(events)
-    return await verify(log, info, Profile(), until)
+    return await verify(log, info, Profile(), until, **options)
+
+
+class Agreeable:
+    """A second opinion that is the first one: every device of the story matches its class."""
+
+    name = "agreeable"
+
+    def ask(self, expression: str, **device: object) -> Opinion:
+        return Opinion(answer=Answer.MATCH)
 
 
 async def test_our_own_history_agrees_in_everything(told: Cluster) -> None:
@@ -268,6 +286,48 @@ async def test_a_report_is_json(told: Cluster) -> None:
     report = (await verify_events(told.line.events)).to_json()
     assert report["decisions"]["counts"]["different"] == 0
     assert report["agrees"] is True
+    assert report["outcome"] == "verified"
+    assert report["secondOpinion"] is None
+    assert report["notJudged"] == []
+    assert report["decisions"]["notComparable"] == {}
+    assert report["invariants"]["violations"] == 0
+    assert report["invariants"]["examples"] == []
+    assert set(report["invariants"]["kinds"].values()) == {0}
+
+
+async def test_a_report_names_what_is_broken_and_what_cannot_be_compared(told: Cluster) -> None:
+    def take_finalizer(event: Event, tree: JsonObject) -> None:
+        if event.key.resource == "resourceclaims":
+            tree["metadata"].pop("finalizers", None)
+        if event.type is EventType.DECISION_RECORDED and tree["controller"] == "scheduling":
+            tree["controller"] = "another"
+
+    report = (await verify_events(resealed(told.line.events, take_finalizer))).to_json()
+    assert report["outcome"] == "failed"
+    rules = {each["rule"] for each in report["invariants"]["examples"]}
+    assert "allocation-has-finalizer" in rules
+    assert report["invariants"]["violations"] == sum(report["invariants"]["kinds"].values())
+    reasons = report["decisions"]["notComparable"]
+    assert any(authors for authors in reasons.values())
+
+
+async def test_selectors_are_asked_of_a_second_opinion_when_there_is_one() -> None:
+    cluster = Cluster()
+    cluster.node("n1")
+    cluster.slice("n1", 2)
+    cluster.device_class(selector='device.driver != ""')
+    cluster.claim("c")
+    cluster.settle()
+    seen: list[tuple[str, Revision, Revision]] = []
+    report = await verify_events(
+        cluster.line.events, second=Agreeable(), progress=lambda *each: seen.append(each)
+    )
+    assert report.opinion is not None
+    assert report.opinion.expressions == 1
+    assert report.opinion.devices > 0
+    asked = [each for each in seen if each[0] == "asking for a second opinion"]
+    assert asked
+    assert asked[-1][1] == asked[-1][2]
 
 
 async def fold_events(events: Sequence[Event], until: int) -> FoldReport:

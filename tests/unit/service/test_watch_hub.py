@@ -1,0 +1,114 @@
+"""The hub of watches: who is offered what, who is cut off, who is counted."""
+
+import anyio
+import pytest
+
+from app.adapters.memory import MemoryLog, MemoryStore
+from app.domain.errors import Expired
+from app.domain.log import Actor, Event, EventType, HistoryId, ObjectKey, Revision, Stamp
+from app.domain.values.timestamps import Instant
+from app.service.watches import Watches
+
+PODS, NODES = ("", "pods"), ("", "nodes")
+
+
+def hub(queue_max=3):
+    watches = Watches(MemoryLog(MemoryStore()), HistoryId(1), queue_max=queue_max, recent_max=50)
+    watches.start(Revision(0))
+    return watches
+
+
+def written(revision, place=PODS):
+    group, resource = place
+    return Event(
+        revision=Revision(revision),
+        type=EventType.OBJECT_CREATED,
+        key=ObjectKey(group, resource, "ns", f"o{revision}"),
+        uid=f"u{revision}",
+        body=b"{}",
+        stamp=Stamp(time=Instant(revision), actor=Actor(user="alice"), verb="create"),
+    )
+
+
+def revisions(events):
+    return [event.revision for event in events]
+
+
+def test_follower_may_be_as_far_behind_as_its_queue_is_long():
+    watches = hub(queue_max=3)
+    with watches.subscribe(after=Revision(0), place=PODS) as follower:
+        for revision in (1, 2, 3):
+            watches.publish([written(revision)])
+        assert revisions(follower.take()) == [1, 2, 3]
+        watches.publish([written(revision) for revision in (4, 5, 6, 7)])
+        with pytest.raises(Expired, match="more than 3 events behind"):
+            follower.take()
+
+
+def test_every_reader_is_offered_what_it_reads_and_nothing_else():
+    """Several readers, of which those in the middle read nothing of it."""
+    watches = hub(queue_max=9)
+    reads = [frozenset(places) for places in ((PODS,), (("", "x"),), (PODS, NODES), (NODES,))]
+    followers = [watches.subscribe(after=Revision(0), reads=each) for each in reads]
+    watches.publish([written(1, PODS)])
+    watches.publish([written(2, PODS), written(3, NODES)])
+    assert [revisions(each.take()) for each in followers] == [[1, 2], [], [1, 2, 3], [3]]
+
+
+def test_event_that_was_seen_is_not_handed_on_again():
+    watches = hub()
+    with watches.subscribe(after=Revision(2), place=PODS) as follower:
+        watches.publish([written(2), written(3)])
+        assert revisions(follower.take()) == [3]
+        assert follower.take() == []
+
+
+def test_clients_are_counted_and_controllers_are_not():
+    watches = hub()
+    readers = watches.subscribe(after=Revision(0), reads=frozenset((PODS,)))
+    with watches.subscribe(after=Revision(0), place=PODS), watches.guest():
+        assert (watches.count_clients(), watches.count()) == (2, 3)
+    assert (watches.count_clients(), watches.count()) == (0, 1)
+    readers.close()
+    assert watches.count() == 0
+
+
+def test_follower_that_left_is_offered_nothing():
+    watches = hub()
+    follower = watches.subscribe(after=Revision(0), reads=frozenset((PODS,)))
+    other = watches.subscribe(after=Revision(0), reads=frozenset((PODS,)))
+    follower.close()
+    watches.publish([written(1)])
+    assert not follower.has_more
+    assert revisions(other.take()) == [1]
+
+
+def test_end_tells_everybody_to_list_and_watch_again():
+    watches = hub()
+    follower = watches.subscribe(after=Revision(0), place=PODS)
+    watches.end()
+    for each in (follower, watches.subscribe(after=Revision(0), reads=None)):
+        with pytest.raises(Expired) as problem:
+            each.take()
+        text = str(problem.value)
+        assert text == "the history is read anew, or the server stops; list and watch again"
+
+
+async def test_iteration_goes_on_with_what_is_published():
+    watches = hub()
+    with watches.subscribe(after=Revision(0), place=PODS) as follower:
+        watches.publish([written(1)])
+        batches = aiter(follower)
+        assert revisions(await anext(batches)) == [1]
+        watches.publish([written(2)])
+        with anyio.fail_after(60):
+            assert revisions(await anext(batches)) == [2]
+
+
+async def test_waiting_for_growth_ends_when_there_is_something_or_no_time():
+    watches = hub()
+    with watches.subscribe(after=Revision(0), place=PODS) as follower, anyio.fail_after(60):
+        assert await follower.grown(0.001) is False
+        watches.publish([written(1)])
+        assert await follower.grown(3600) is True
+        assert revisions(follower.take()) == [1]
