@@ -107,6 +107,30 @@ async def test_class_of_attributes_needs_parameters():
 
 
 @pytest.mark.parametrize(
+    ("path", "tree", "owned"),
+    [
+        (
+            SERVICES,
+            SERVICE,
+            {
+                "f:group": {},
+                "f:groupPriorityMinimum": {},
+                "f:version": {},
+                "f:versionPriority": {},
+            },
+        ),
+        (RANGES, RANGE, {"f:cidrs": {}}),
+        (ADDRESSES, ADDRESS, {"f:parentRef": {".": {}, "f:name": {}, "f:resource": {}}}),
+    ],
+)
+async def test_writer_owns_the_fields_that_a_real_server_says(path, tree, owned):
+    async with at_36() as server:
+        made = await server.post(path, tree)
+        (entry,) = made["metadata"]["managedFields"]
+        assert entry["fieldsV1"] == {"f:spec": owned}
+
+
+@pytest.mark.parametrize(
     ("path", "tree"),
     [(SERVICES, SERVICE), (RANGES, RANGE), (ADDRESSES, ADDRESS), (CLASSES, CLASS)],
 )

@@ -14,6 +14,7 @@ from typing import Any, TypeAlias
 
 import msgspec
 
+from app.domain.objects import schema
 from app.domain.objects.equality import semantic_equal
 from app.domain.objects.schema import Node, Shape
 from app.domain.values.json_tree import JsonObject
@@ -159,8 +160,9 @@ def zero(node: Node) -> JsonObject:
     Shared between callers: never change it.
     """
     found: JsonObject = {}
+    structs = node.required - schema.pointers(node.definition)
     for name, field in node.fields.items():
-        if name in node.always or name in node.required:
+        if name in node.always or name in structs:
             found[name] = zero(field) if field.shape is Shape.OBJECT else node.always.get(name)
     return found
 

@@ -362,6 +362,12 @@ def _omitting(name: str) -> frozenset[str]:
     return frozenset(found)
 
 
+def pointers(definition: str) -> frozenset[str]:
+    """Fields that the Go type holds by a pointer, so that an empty object lacks them."""
+    message = MESSAGES.get(short_name(definition), {})
+    return frozenset(field.name for field in message.values() if field.is_pointer)
+
+
 def _references(raw: Any) -> Iterable[str]:
     if isinstance(raw, dict):
         ref = raw.get("$ref")

@@ -65,6 +65,7 @@ class Field:
     is_map: bool = False
     is_inline: bool = False
     omits_zero: bool = False
+    is_pointer: bool = False
     is_choice: bool = False
 
 
@@ -119,6 +120,7 @@ def parse_table(package: str, text: str) -> dict[str, Message]:
                 is_map=mark == "{}",
                 is_inline=mark == "+",
                 omits_zero=mark == "?",
+                is_pointer=mark == "*",
                 is_choice=mark == "|",
             )
         found[f"{package}.{name}"] = message
