@@ -177,6 +177,8 @@ class Application:
             found = Answer(encode({"paths": _PATHS}))
         elif path in ("/healthz", "/livez", "/readyz"):
             found = Answer(b"ok", content_type=TEXT)
+        if found is None and path.startswith("/openapi/v3/"):
+            return Answer(b"", status=404, content_type=b"")
         if found is None:
             return status.page_not_found()
         if request.method not in ("GET", "HEAD"):

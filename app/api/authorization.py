@@ -65,7 +65,7 @@ class Authorizer:
     def __init__(self, setting: Authorization) -> None:
         self._setting = setting
         self._rights: dict[int, _Rights] = {}
-        self._open = access.all_rights("everybody who is let in may do everything")
+        self._open = access.all_rights("")
 
     @property
     def is_open(self) -> bool:

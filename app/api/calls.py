@@ -121,11 +121,16 @@ def verb_of(request: Request, path: ResourcePath) -> str:
     raise rejections.not_allowed()
 
 
+def deprecation(timeline: Timeline, path: ResourcePath, kind: Kind) -> str:
+    """The warning that the version of a request gets, also when it is refused; or nothing."""
+    if path.version == "v1" and kind.custom is None and kind.served is None:
+        return ""
+    return registry.deprecation(kind, path.version, timeline.views.profile)
+
+
 def deprecated(answer: Answer, timeline: Timeline, path: ResourcePath, kind: Kind) -> Answer:
     """The answer with the warning that its version gets, if any."""
-    if path.version == "v1" and kind.custom is None and kind.served is None:
-        return answer
-    text = registry.deprecation(kind, path.version, timeline.views.profile)
+    text = deprecation(timeline, path, kind)
     if not text:
         return answer
     header: Header = warning(text)

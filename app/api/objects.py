@@ -7,7 +7,7 @@ domain. Parity: api.md 5, 6, 8.
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
 
-from app.api import calls, negotiation, parameters, selection
+from app.api import calls, negotiation, parameters, selection, status
 from app.api.authentication import Identity
 from app.api.calls import Call
 from app.api.fanout import PUSH
@@ -24,6 +24,7 @@ from app.api.subresources import Subresources
 from app.api.timelines import Timeline
 from app.api.watching import Watching
 from app.api.writes import Writes, with_warnings
+from app.domain.errors import RedraError
 from app.domain.log import Event
 from app.domain.objects import registry, rejections, secret_values
 from app.domain.objects.claim_rights import ClaimRights
@@ -79,23 +80,33 @@ class Objects:
             subresource=path.subresource,
             scope="resource" if path.name else "namespace" if path.namespace else "cluster",
         )
+        try:
+            answer = await self._answer(call, verb)
+        except RedraError as problem:
+            if not calls.deprecation(timeline, path, kind):
+                raise
+            answer = status.answer(problem)
+        if isinstance(answer, Stream):
+            return answer
+        return calls.deprecated(answer, timeline, path, kind)
+
+    async def _answer(self, call: Call, verb: str) -> Answer | Stream:
+        request, timeline = call.request, call.timeline
         if verb not in ("get", "list", "watch"):
             timeline.check_writable()
             # Nothing is written for a client that could not be told of it.
             call.target(negotiation.choose(request.header(b"accept")))
-        if path.subresource:
-            answer = await self._subresources.answer(call, verb)
-        elif verb == "get":
+        if call.path.subresource:
+            return await self._subresources.answer(call, verb)
+        if verb == "get":
             if request.query and (revision := parameters.get_revision(request)):
                 await timeline.wait_for(revision, self._limits.revision_wait_seconds)
-            answer = self._get(call)
-        elif verb == "list":
-            answer = await self._list(call)
-        elif verb == "watch":
+            return self._get(call)
+        if verb == "list":
+            return await self._list(call)
+        if verb == "watch":
             return await self._watch(call)
-        else:
-            answer = await self._write(call, verb)
-        return calls.deprecated(answer, timeline, path, kind)
+        return await self._write(call, verb)
 
     async def bind(
         self, request: Request, timeline: Timeline, path: ResourcePath, identity: Identity

@@ -56,7 +56,7 @@ async def answer(
     tree["kind"], tree["apiVersion"] = review.kind, f"{review.group}/v1"
     metadata = tree.get("metadata")
     kept = metadata if isinstance(metadata, dict) else {}
-    tree["metadata"] = kept | {"creationTimestamp": None}
+    tree["metadata"] = kept
     spec = json_tree.mapping(tree, "spec")
     match review.kind:
         case "SelfSubjectReview":
@@ -95,7 +95,7 @@ def _question(review: Review, spec: JsonView) -> Question:
                 ("exactly one of nonResourceAttributes or resourceAttributes must be specified"),
             )
         error = field_errors.invalid(path, plain, detail)
-        raise field_errors.rejection(review.kind, _GROUP, "", [error])
+        raise field_errors.rejection("", _GROUP, "", [error])
     if isinstance(plain, dict):
         return Question(verb=json_tree.text(plain, "verb"), path=json_tree.text(plain, "path"))
     asked = json_tree.mapping(spec, "resourceAttributes")
@@ -115,7 +115,7 @@ def _subject(review: Review, spec: JsonView) -> Actor:
         error = field_errors.invalid(
             "spec.user", "", "at least one of user or group must be specified"
         )
-        raise field_errors.rejection(review.kind, _GROUP, "", [error])
+        raise field_errors.rejection("", _GROUP, "", [error])
     return Actor(user=user, groups=tuple(groups))
 
 
@@ -125,9 +125,9 @@ def _check_namespace(review: Review, path: ResourcePath, spec: JsonView) -> None
         error = field_errors.invalid(
             "spec.resourceAttributes.namespace",
             found,
-            f"must match metadata.namespace: {path.namespace}",
+            "must match metadata.namespace",
         )
-        raise field_errors.rejection(review.kind, _GROUP, "", [error])
+        raise field_errors.rejection("", _GROUP, "", [error])
 
 
 def _rules(
@@ -151,7 +151,7 @@ def _token_status(spec: JsonView, runtime: HistoryRuntime, by: Reviewing) -> Jso
     else:
         found = by.tokens.review(runtime, token, audiences)
     if found is None:
-        return {"authenticated": False, "error": "the token is not known", "user": {}}
+        return {"error": "invalid bearer token", "user": {}}
     identity, meant = found
     return {"authenticated": True, "user": _user(identity), "audiences": meant}
 

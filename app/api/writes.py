@@ -18,7 +18,7 @@ from app.api.negotiation import PLAIN
 from app.api.representations import Representations, encode, respond
 from app.domain.errors import BadRequest, NotFound, RedraError
 from app.domain.log import Event, EventType, ObjectKey
-from app.domain.objects import registry, rejections
+from app.domain.objects import admission, registry, rejections
 from app.domain.objects.commands import (
     CreateObject,
     DeleteObject,
@@ -242,18 +242,7 @@ class Writes:
         """Fill in what the URL says and refuse what contradicts it; returns the metadata."""
         path, kind = call.path, call.kind
         expected = registry.api_version(path.group, path.version)
-        api_version = tree.get("apiVersion") or expected
-        if api_version != expected:
-            raise BadRequest(
-                f"the API version in the data ({api_version}) does not match the expected API "
-                f"version ({expected})"
-            )
-        named = tree.get("kind") or kind.kind
-        if named != kind.kind:
-            raise BadRequest(
-                f'{named} in version "{path.version}" cannot be handled as a {kind.kind}: no kind '
-                f'"{named}" is served at this path'
-            )
+        admission.check_type(kind, expected, tree)
         tree["apiVersion"], tree["kind"] = expected, kind.kind
         metadata = tree.get("metadata")
         if metadata is None:

@@ -54,6 +54,7 @@ QUEUE_NAMES = {
     "disruption": "disruption",
     "node-ttl": "ttlcontroller",
     "pod-gc": "orphaned_pods_nodes",
+    "volume-protection": "pvcprotection",
     "deployments": "deployment",
     "replica-sets": "replicaset",
     "stateful-sets": "statefulset",

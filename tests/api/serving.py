@@ -151,6 +151,7 @@ async def running_app(
     store=None,
     secrets=None,
     webhooks="",
+    clock=None,
 ):
     """The application over a default history with the namespace `default`, and its histories.
 
@@ -163,7 +164,7 @@ async def running_app(
     ports = RuntimePorts(
         log=MemoryLog(store or MemoryStore(), wake_up.grown),
         wake_up=wake_up,
-        clock=SystemClock(),
+        clock=clock or SystemClock(),
         uids=RandomUids(),
         webhooks=None if targets.is_empty else HttpsWebhooks(bytes_max=100_000),
     )

@@ -218,7 +218,11 @@ UNREADABLE = [
     ({"data": {"a": 5}}, "merge-patch+json", "json: cannot unmarshal number"),
     ({"data": {"a": 5}}, "strategic-merge-patch+json", "json: cannot unmarshal number"),
     ([{"op": "add", "path": "/data", "value": 5}], "json-patch+json", "json: cannot unmarshal"),
-    ({"kind": "Secret"}, "merge-patch+json", "the request is for ConfigMap"),
+    (
+        {"kind": "Secret"},
+        "merge-patch+json",
+        "converting (v1.Secret) to (core.ConfigMap): unknown conversion",
+    ),
 ]
 
 

@@ -72,7 +72,7 @@ async def test_token_review_knows_tokens():
         bad = await server.post(path, {"spec": {"token": "x"}}, **AS_ROOT)
         assert good["status"]["authenticated"] is True
         assert good["status"]["user"]["username"] == "ann"
-        assert bad["status"]["authenticated"] is False
+        assert "authenticated" not in bad["status"]
 
 
 @pytest.mark.parametrize(

@@ -152,10 +152,10 @@ async def test_review_tells_for_whom_a_token_is():
         found = await reviewed(token=made, audiences=["mail", "vault"])
         assert (found["authenticated"], found["audiences"]) == (True, ["vault"])
         for other in ({}, {"audiences": ["mail"]}):
-            assert not (await reviewed(token=made, **other))["authenticated"]
+            assert not (await reviewed(token=made, **other)).get("authenticated")
         assert (await reviewed(token=await token(server)))["audiences"] == [AUDIENCE]
         assert (await reviewed(token="root-token"))["audiences"] == [AUDIENCE]
-        assert not (await reviewed(token="root-token", audiences=["mail"]))["authenticated"]
+        assert not (await reviewed(token="root-token", audiences=["mail"])).get("authenticated")
 
 
 async def test_token_is_known_after_a_restart_and_to_who_has_the_same_key():
@@ -181,7 +181,7 @@ async def test_review_knows_tokens_while_they_last():
         status = (await server.post(REVIEWS, review, **AS_ROOT))["status"]
         assert status["user"]["username"] == "system:serviceaccount:default:driver"
         await server.call("DELETE", f"{ACCOUNTS}/driver", None, 200, **AS_ROOT)
-        assert not (await server.post(REVIEWS, review, **AS_ROOT))["status"]["authenticated"]
+        assert not (await server.post(REVIEWS, review, **AS_ROOT))["status"].get("authenticated")
 
 
 def forged(token):

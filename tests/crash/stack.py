@@ -39,7 +39,7 @@ GONE_SECONDS = 60.0
 
 GROUPS: dict[str, tuple[str, ...]] = {
     "scheduling": ("scheduling",),
-    "claims": ("claims", "garbage", "namespaces", "pod-gc"),
+    "claims": ("claims", "volume-protection", "garbage", "namespaces", "pod-gc"),
     "eviction": ("eviction", "rule-status", "node-lifecycle", "node-ttl"),
     "running": (
         *("kubelet", "deployments", "replica-sets", "stateful-sets", "daemon-sets", "jobs"),

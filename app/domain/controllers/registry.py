@@ -46,6 +46,7 @@ from app.domain.controllers.scheduling import SchedulingReconciler, binding, tie
 from app.domain.controllers.scheduling.attempt import BindDelay, Rules, TieBreak
 from app.domain.controllers.scheduling.delayed_binding import FixedBindDelay
 from app.domain.controllers.slice_patches import PatchWarningReconciler
+from app.domain.controllers.volume_protection import VolumeProtectionReconciler
 from app.domain.controllers.workloads import (
     DAEMON_SETS,
     DEPLOYMENTS,
@@ -128,6 +129,7 @@ _MAKERS: Mapping[str, Callable[[_Setting], Reconciler]] = {
     "claims": lambda s: ClaimsReconciler(
         s.profile, s.quirks, s.options.pace, _acts_apart(s.options)
     ),
+    "volume-protection": lambda _: VolumeProtectionReconciler(),
     "garbage": lambda s: GarbageReconciler(s.options.pace),
     "rule-status": lambda s: RuleStatusReconciler(
         s.quirks, version=_rule_version(s), pace=s.options.pace
@@ -195,6 +197,7 @@ _ACCOUNTS = {
     "pod-gc": "pod-garbage-collector",
     "disruption": "disruption-controller",
     "claims": "resource-claim-controller",
+    "volume-protection": "pvc-protection-controller",
     "rule-status": "device-taint-eviction-controller",
     "eviction": "device-taint-eviction-controller",
     "deployments": "deployment-controller",

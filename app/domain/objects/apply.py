@@ -81,6 +81,7 @@ def decide_apply(
         if wanted:
             raise rejections.uid_without_object(kind, key.name, wanted)
         config["metadata"]["name"] = key.name
+        config["metadata"].pop("resourceVersion", None)  # Parity: there is none to compare with.
         tree = _completed(kind, config, node, command, stamp)
         return creation.create(
             reader, kind, key, tree, stamp, rules, command.options,

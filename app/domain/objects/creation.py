@@ -19,8 +19,10 @@ from app.domain.objects import (
     registry,
     rejections,
     schema,
+    secret_warnings,
     services,
     stored_defaults,
+    volume_protection,
     workloads,
 )
 from app.domain.objects.commands import CreateObject, WriteOptions
@@ -99,6 +101,7 @@ def create(
         api_version = registry.api_version(group, version)
         tree = _changed(kind, asked_key, tree, stamp, rules, options, api_version)
     _prepare(reader, kind, tree, stamp, rules)
+    volume_protection.protect(kind, tree)
     errors = metadata.check(kind, tree)
     errors += rules.validate_create(kind, tree, rules.context(reader, stamp.time))
     if kind.custom is not None:
@@ -287,6 +290,8 @@ def _warnings(
         return ()
     if kind.kind == "CustomResourceDefinition":
         return naming.warnings(tree)
+    if kind.kind == "Secret":
+        return secret_warnings.warnings(tree)
     if kind.kind != "ResourceSlice":
         return ()
     driver = json_tree.text(tree, "spec", "driver")

@@ -84,7 +84,8 @@ def everything(value: Any, node: Node | None) -> FieldSet:
     if node.shape is Shape.LIST:
         items = node.items
         for item in value if value.__class__ is list else ():
-            found[_element(item, node)] = everything(item, items)
+            element = _element(item, node)
+            found[element] = everything(item, items) if element not in found else _LEAF
     elif value.__class__ is dict:
         is_map = node.shape is Shape.MAP
         fields = node.fields
@@ -103,7 +104,8 @@ def written_whole(value: Any, node: Node | None) -> JsonObject:
     if node.shape is Shape.LIST:
         items = node.items
         for item in value if value.__class__ is list else ():
-            found[_element(item, node)] = written_whole(item, items)
+            element = _element(item, node)
+            found[element] = written_whole(item, items) if element not in found else {}
     elif value.__class__ is dict:
         is_map = node.shape is Shape.MAP
         child: Node | None = node.items if is_map else None

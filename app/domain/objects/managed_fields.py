@@ -22,6 +22,9 @@ from app.domain.objects.schema import Node
 from app.domain.values import timestamps
 from app.domain.values.json_tree import JsonObject, JsonView
 
+SCALE = "scale"
+"""The subresource whose writes are noted without a time. Parity: recorded, 1.36."""
+
 UPDATE = "Update"
 APPLY = "Apply"
 UPDATE_ENTRIES_MAX = 10
@@ -85,7 +88,7 @@ def updater(options: WriteOptions, stamp: Stamp, api_version: str, subresource: 
         operation=UPDATE,
         api_version=api_version,
         subresource=subresource,
-        time=timestamps.seconds_text(stamp.time),
+        time="" if subresource == SCALE else timestamps.seconds_text(stamp.time),
         fields={},
     )
 

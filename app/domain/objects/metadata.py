@@ -97,7 +97,7 @@ def check(kind: Kind, tree: JsonView) -> list[FieldError]:
     if "ownerReferences" in metadata:
         found += _check_owners(metadata["ownerReferences"])
     for index, finalizer in enumerate(metadata.get("finalizers", ())):
-        found += _check_finalizer(f"metadata.finalizers[{index}]", finalizer)
+        found += check_finalizer(f"metadata.finalizers[{index}]", finalizer)
     return found
 
 
@@ -117,6 +117,20 @@ def check_change(metadata: JsonView, old: JsonView) -> list[FieldError]:
             f"[]string{{{listed}}}",
         )
     ]
+
+
+def check_kept(metadata: JsonView, old: JsonView) -> list[FieldError]:
+    """Errors of a change that deletes the object by the way, or says otherwise how it ends.
+
+    Parity: another time of creation, and of a deletion that has begun, is passed over.
+    """
+    found = []
+    time, seconds = metadata.get("deletionTimestamp"), metadata.get("deletionGracePeriodSeconds")
+    if time is not None and "deletionTimestamp" not in old:
+        found.append(field_errors.immutable("metadata.deletionTimestamp", time))
+    if seconds is not None and seconds != old.get("deletionGracePeriodSeconds"):
+        found.append(field_errors.immutable("metadata.deletionGracePeriodSeconds", seconds))
+    return found
 
 
 def annotations_size(annotations: JsonView) -> int:
@@ -183,7 +197,8 @@ def _owner_name(owner: JsonView) -> str:
     return f"{owner.get('kind', '')}/{owner.get('name', '')}"
 
 
-def _check_finalizer(path: str, finalizer: str) -> list[FieldError]:
+def check_finalizer(path: str, finalizer: str) -> list[FieldError]:
+    """Errors of the name of one finalizer."""
     found = [_invalid(path, finalizer, text) for text in names.label_name(finalizer)]
     if not found and "/" not in finalizer and finalizer not in _FOREIGN_FINALIZERS:
         detail = "name is neither a standard finalizer name nor is it fully qualified"

@@ -49,7 +49,7 @@ def decide_patch(
         tree = subresources.with_scale(kind, old, updating.clean_scale(kind, scaled, rules))
         return updating.replace(
             reader, kind, key, old, tree, stamp, rules, command.options,
-            api_version="autoscaling/v1", scaled=requested,
+            api_version=kind.storage_api_version, scaled=requested,
         )  # fmt: skip
     shown = conversion.convert(old, kind, kind.storage_api_version, requested)
     patched = _apply(kind, shown, command, rules)
@@ -155,7 +155,7 @@ def _apply(kind: Kind, shown: JsonObject, command: PatchObject, rules: Rules) ->
     except patches.PatchError as problem:
         if command.type is PatchType.JSON:
             raise Invalid(APPLY_ERROR, is_generic=True) from problem
-        raise BadRequest(f"the patch cannot be applied: {problem}") from problem
+        raise BadRequest(str(problem)) from problem
 
 
 def _apply_operations(

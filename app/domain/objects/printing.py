@@ -30,21 +30,22 @@ def printer(kind: Kind, version: str) -> Printer:
     return _PRINTERS.get((kind.group, kind.plural), _NAME_AND_AGE)
 
 
-_TYPES = {"#": "integer", "?": "boolean"}
+_TYPES = {"#": "integer", "?": "boolean", "@": "date"}
 
 
 def _columns(text: str) -> tuple[TableColumn, ...]:
-    """Columns from `Name, Age [Wide, #Count, ?Flag]`: brackets hold the wide ones."""
+    """Columns from `Name, Age [Wide, #Count, ?Flag, @Time, =Name]`: brackets hold the wide ones."""
     shown, _, wide = text.partition("[")
     found: list[TableColumn] = []
     for priority, part in ((0, shown), (1, wide.rstrip("]"))):
         for name in filter(None, (piece.strip() for piece in part.split(","))):
-            bare = name.lstrip("#?")
+            bare = name.lstrip("#?@=")
+            is_name = name[0] == "=" or (bare == "Name" and not found)
             found.append(
                 TableColumn(
                     name=bare,
                     type=_TYPES.get(name[0], "string"),
-                    format="name" if bare == "Name" and not found else "",
+                    format="name" if is_name else "",
                     description=_DESCRIPTIONS.get(bare, ""),
                     priority=priority,
                 )
@@ -92,6 +93,22 @@ def _taint_rule(tree: JsonObject, now: Instant) -> Cells:
         age_text(added, now) if added else "",
         cells.age(tree, now),
     ]
+
+
+def _pool_status_request(tree: JsonObject, now: Instant) -> Cells:
+    driver = json_tree.text(tree, "spec", "driver")
+    if json_tree.get(tree, "status") is None:
+        return [cells.name(tree), driver, *"-----", 0, "Pending", NONE]
+    pools = json_tree.objects(tree, "status", "pools")
+    fields = ("totalDevices", "availableDevices", "allocatedDevices", "unavailableDevices")
+    sums = [str(sum(json_tree.integer(pool, name) or 0 for pool in pools)) for name in fields]
+    errors = sum("validationError" in pool for pool in pools)
+    state, since = "Pending", ""
+    for held in json_tree.objects(tree, "status", "conditions"):
+        if held.get("status") == "True":
+            state, since = json_tree.text(held, "type"), json_tree.text(held, "lastTransitionTime")
+    completed = age_text(since, now) if since else NONE
+    return [cells.name(tree), driver, *sums, str(errors), len(pools), state, completed]
 
 
 def _namespace(tree: JsonObject, now: Instant) -> Cells:
@@ -170,7 +187,7 @@ def _external(tree: JsonObject) -> str:
 
 
 def _service_account(tree: JsonObject, now: Instant) -> Cells:
-    return [cells.name(tree), len(json_tree.objects(tree, "secrets")), cells.age(tree, now)]
+    return [cells.name(tree), cells.age(tree, now)]
 
 
 def _lease(tree: JsonObject, now: Instant) -> Cells:
@@ -269,18 +286,25 @@ _PRINTERS: dict[tuple[str, str], Printer] = {
         (_DRA, "resourceclaims", "Name, State, Age", _resource_claim),
         (_DRA, "resourceslices", "Name, Node, Driver, Pool, Age", _resource_slice),
         (_DRA, "devicetaintrules", "Name, Key, Value, Effect, TimeAdded, Age", _taint_rule),
+        (
+            _DRA,
+            "resourcepoolstatusrequests",
+            "Name, Driver, Total, Available, Allocated, Unavailable, Errors, #Pools, Status, "
+            "Completed",
+            _pool_status_request,
+        ),
         ("", "pods", printing_pods.COLUMNS, printing_pods.cells),
         ("", "nodes", printing_nodes.COLUMNS, printing_nodes.cells),
         ("", "namespaces", "Name, Status, Age", _namespace),
         ("", "configmaps", "Name, #Data, Age", _config_map),
-        ("", "secrets", "Name, Type, #Data, Age", _secret),
+        ("", "secrets", "Name, Type, Data, Age", _secret),
         (
             "",
             "services",
             "Name, Type, Cluster-IP, External-IP, Port(s), Age [Selector]",
             _service,
         ),
-        ("", "serviceaccounts", "Name, #Secrets, Age", _service_account),
+        ("", "serviceaccounts", "Name, Age", _service_account),
         ("coordination.k8s.io", "leases", "Name, Holder, Age", _lease),
         (
             "policy",
@@ -291,7 +315,7 @@ _PRINTERS: dict[tuple[str, str], Printer] = {
         (
             "apps",
             "deployments",
-            "Name, Ready, #Up-to-date, #Available, Age [Containers, Images, Selector]",
+            "Name, Ready, Up-to-date, Available, Age [Containers, Images, Selector]",
             _deployment,
         ),
         (
@@ -321,7 +345,7 @@ _PRINTERS: dict[tuple[str, str], Printer] = {
 def _event_columns() -> tuple[TableColumn, ...]:
     """Events mix wide columns among the others."""
     wide = {"Subobject", "Source", "First Seen", "Count", "Name"}
-    names = "Last Seen, Type, Reason, Object, Subobject, Source, Message, First Seen, #Count, Name"
+    names = "Last Seen, Type, Reason, Object, Subobject, Source, Message, First Seen, Count, Name"
     return tuple(
         TableColumn(
             name=column.name,

@@ -90,8 +90,8 @@ def _autoscaler(tree: JsonObject, now: Instant) -> Cells:
         f"{json_tree.text(target, 'kind')}/{json_tree.text(target, 'name')}",
         _targets(spec, status),
         UNSET if least is None else str(least),
-        str(json_tree.integer(spec, "maxReplicas") or 0),
-        str(json_tree.integer(status, "currentReplicas") or 0),
+        json_tree.integer(spec, "maxReplicas") or 0,
+        json_tree.integer(status, "currentReplicas") or 0,
         cells.age(tree, now),
     ]
 

@@ -30,7 +30,7 @@ def _binding(tree: JsonObject, now: Instant) -> Cells:
     for subject in json_tree.objects(tree, "subjects"):
         kind, name = json_tree.text(subject, "kind"), json_tree.text(subject, "name")
         place = json_tree.text(subject, "namespace")
-        shown = f"{place}/{name}" if kind == "ServiceAccount" and place else name
+        shown = f"{place}/{name}" if kind == "ServiceAccount" else name
         found.setdefault(kind, []).append(shown)
     return [
         cells.name(tree),
@@ -173,11 +173,11 @@ _RBAC = "rbac.authorization.k8s.io"
 _BINDING = "Name, Role, Age [Users, Groups, ServiceAccounts]"
 
 ROWS: tuple[Row, ...] = (
-    (_RBAC, "clusterroles", "Name, Created At", _created),
-    (_RBAC, "roles", "Name, Created At", _created),
+    (_RBAC, "clusterroles", "Name, @Created At", _created),
+    (_RBAC, "roles", "Name, @Created At", _created),
     (_RBAC, "clusterrolebindings", _BINDING, _binding),
     (_RBAC, "rolebindings", _BINDING, _binding),
-    ("apiextensions.k8s.io", "customresourcedefinitions", "Name, Created At", _created),
+    ("apiextensions.k8s.io", "customresourcedefinitions", "Name, @Created At", _created),
     (
         "scheduling.k8s.io",
         "priorityclasses",
@@ -185,7 +185,7 @@ ROWS: tuple[Row, ...] = (
         _priority_class,
     ),
     ("", "resourcequotas", "Name, Request, Limit, Age", _quota),
-    ("", "limitranges", "Name, Created At", _created),
+    ("", "limitranges", "Name, @Created At", _created),
     (
         "",
         "persistentvolumes",
@@ -209,5 +209,5 @@ ROWS: tuple[Row, ...] = (
         _replication_controller,
     ),
     ("apiregistration.k8s.io", "apiservices", "Name, Service, Available, Age", _api_service),
-    ("apps", "controllerrevisions", "Name, Controller, #Revision, Age", _controller_revision),
+    ("apps", "controllerrevisions", "Name, Controller, Revision, Age", _controller_revision),
 )

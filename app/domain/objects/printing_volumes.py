@@ -24,7 +24,7 @@ def _storage_class(tree: JsonObject, now: Instant) -> Cells:
         json_tree.text(tree, "provisioner"),
         json_tree.text(tree, "reclaimPolicy") or "Delete",
         json_tree.text(tree, "volumeBindingMode") or "Immediate",
-        "true" if tree.get("allowVolumeExpansion") is True else "false",
+        tree.get("allowVolumeExpansion") is True,
         cells.age(tree, now),
     ]
 
@@ -121,7 +121,7 @@ ROWS: tuple[Row, ...] = (
     (
         _STORAGE,
         "volumeattachments",
-        "Name, Attacher, PV, Node, ?Attached, Age",
+        "Name, =Attacher, PV, Node, ?Attached, Age",
         _attachment,
     ),
     ("node.k8s.io", "runtimeclasses", "Name, Handler, Age", _runtime_class),

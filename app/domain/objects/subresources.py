@@ -5,22 +5,21 @@ of the main resource leave the status alone.
 """
 
 from app.domain.errors import BadRequest
-from app.domain.objects import field_errors, metadata
+from app.domain.objects import field_errors, managed_fields, metadata
 from app.domain.objects.custom.versions import Scale
 from app.domain.objects.registry import Kind
 from app.domain.values import json_tree
 from app.domain.values.json_tree import JsonObject, JsonView
 
-SCALE = "scale"
+SCALE = managed_fields.SCALE
 
 REPLICAS_MAX = 2**31 - 1
 """Replicas are numbers of 32 bits."""
 
 _SPEC_FIELDS = {
     "ephemeralcontainers": ("ephemeralContainers",),
-    "resize": ("containers", "initContainers"),
 }
-"""Subresources of pods that write single fields of the spec."""
+"""Subresources of pods that write whole fields of the spec."""
 
 
 _METADATA = ("annotations", "finalizers", "labels", "ownerReferences")
@@ -79,9 +78,30 @@ def merged(kind: Kind, old: JsonObject, tree: JsonObject, subresource: str) -> J
             _take(spec, name, tree.get("spec", {}))
         found["spec"] = spec
         return found
+    if subresource == "resize":
+        return {**old, "spec": _resized(old.get("spec", {}), tree.get("spec", {}))}
     found = dict(tree)
     if kind.has_status:
         _take(found, "status", old)
+    return found
+
+
+def _resized(old: JsonObject, wanted: JsonView) -> JsonObject:
+    """The spec of a pod with the resources that its containers of the same names are to have."""
+    found = dict(old)
+    for field in ("containers", "initContainers"):
+        resources = {
+            json_tree.text(item, "name"): item for item in json_tree.objects(wanted, field)
+        }
+        if field not in old:
+            continue
+        found[field] = items = []
+        for item in json_tree.objects(old, field):
+            resized = dict(item)
+            if (named := resources.get(json_tree.text(item, "name"))) is not None:
+                _take(resized, "resources", named)
+                _take(resized, "resizePolicy", named)
+            items.append(resized)
     return found
 
 
@@ -91,7 +111,8 @@ def scale_of(kind: Kind, tree: JsonView) -> JsonObject:
     kept = ("creationTimestamp", "name", "namespace", "resourceVersion", "uid")
     places = _scale(kind)
     status: JsonObject = {"replicas": json_tree.integer(tree, *places.status_replicas) or 0}
-    labels = json_tree.labels(tree, "spec", "selector", "matchLabels")
+    plain = (kind.group, kind.kind) == ("", "ReplicationController")
+    labels = json_tree.labels(tree, "spec", "selector", *(() if plain else ("matchLabels",)))
     if places.selector:
         text = json_tree.text(tree, *places.selector)
         status |= {"selector": text} if text else {}

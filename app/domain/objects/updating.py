@@ -4,6 +4,7 @@ A change never sees half of another: it is decided against the object as it is. 
 api.md 5 and 8, controllers.md 6.
 """
 
+from collections.abc import Sequence
 from typing import Any
 
 from app.domain.errors import BadRequest, Rejected
@@ -26,6 +27,7 @@ from app.domain.objects import (
     rejections,
     schema,
     secret_values,
+    secret_warnings,
     services,
     subresources,
     workloads,
@@ -67,7 +69,7 @@ def decide_update(
         tree = subresources.with_scale(kind, old, clean_scale(kind, command.tree, rules))
         return replace(
             reader, kind, key, old, tree, stamp, rules, command.options,
-            api_version="autoscaling/v1", scaled=requested,
+            api_version=kind.storage_api_version, scaled=requested,
         )  # fmt: skip
     written = command.tree
     if command.subresource == "status":
@@ -139,6 +141,7 @@ def replace(
     nothing changes.
     """
     _check_preconditions(kind, key, metadata.of(tree), metadata.of(old))
+    immutable = metadata.check_kept(metadata.of(tree), metadata.of(old))
     if not subresources.exists(kind, subresource):
         raise rejections.unknown_resource()
     new, dropped = _successor(kind, key, old, tree, subresource, rules)
@@ -147,7 +150,8 @@ def replace(
     if managers is not None:
         managed_fields.put(new["metadata"], managers)
     elif rules.tracks_managers:
-        writer = managed_fields.updater(options, stamp, api_version, subresource)
+        part = subresources.SCALE if scaled else subresource
+        writer = managed_fields.updater(options, stamp, api_version, part)
         owned = admission.as_owned(kind, new)
         managed_fields.track(new["metadata"], owned, old, node, writer, has_status=kind.has_status)
     if options.review is not None:
@@ -161,8 +165,8 @@ def replace(
     if kind.has_generation and subresource != "status":
         _count_generation(kind, new, old, node)
     is_same = equality.same_object(new, old, node, is_custom=kind.custom is not None)
-    if not is_same:
-        errors = _errors(kind, new, old, subresource, api_version)
+    if immutable or not is_same:
+        errors = _errors(kind, new, old, subresource, api_version, immutable)
         context = rules.context(reader, stamp.time)
         errors += rules.validate_update(kind, new, old, subresource, context)
         if isinstance(options.rights, claim_rights.ClaimRights) and subresource == "status":
@@ -264,6 +268,8 @@ def _warnings(
 ) -> tuple[str, ...]:
     """What to tell the author of a changed object."""
     found = ignored.warnings(kind, new, old, webhooks=rules.webhooks)
+    if kind.kind == "Secret" and kind.custom is None:
+        found += secret_warnings.warnings(new)
     if kind.group == RESOURCE and kind.kind == "ResourceSlice":
         found += pool_warnings.of_write(reader, key, new)
     return found
@@ -295,12 +301,20 @@ def _successor(
 
 
 def _errors(
-    kind: Kind, new: JsonObject, old: JsonObject, subresource: str, api_version: str
+    kind: Kind,
+    new: JsonObject,
+    old: JsonObject,
+    subresource: str,
+    api_version: str,
+    immutable: Sequence[FieldError],
 ) -> list[FieldError]:
     """What is wrong with the metadata, and with a custom object by its schema."""
-    errors = metadata.check_change(new["metadata"], metadata.of(old))
+    errors = list(immutable)
+    errors += metadata.check_change(new["metadata"], metadata.of(old))
     if subresource != "status":
         errors += metadata.check(kind, new)
+    # Parity: the registry and the strategy of a kind check the metadata of a change alike.
+    errors *= 2
     if kind.custom is not None:
         _, version = registry.split_api_version(api_version)
         found = kind.custom.versions.get(version, kind.custom.versions[kind.storage_version])
@@ -319,8 +333,7 @@ def check_identity(kind: Kind, key: ObjectKey, tree: JsonObject) -> None:
     namespace = written.get("namespace", "")
     if kind.namespaced and namespace and namespace != key.namespace:
         raise BadRequest(
-            f"the namespace of the object ({namespace}) does not match the namespace on the "
-            f"request ({key.namespace})"
+            "the namespace of the provided object does not match the namespace sent on the request"
         )
 
 

@@ -113,7 +113,7 @@ def label_name(text: str) -> tuple[str, ...]:
     problems: list[str] = []
     if len(parts) > 2:
         return (
-            f"a qualified name {QUALIFIED_MESSAGE} with an optional DNS subdomain prefix and '/' "
+            f"a valid label key {QUALIFIED_MESSAGE} with an optional DNS subdomain prefix and '/' "
             "(e.g. 'example.com/MyName')",
         )
     if len(parts) == 2:

@@ -305,7 +305,7 @@ def _merge_field(found: JsonObject, key: str, value: Any, schema: StrategySchema
     strategies = schema.strategies if schema is not None else frozenset()
     if isinstance(value, dict):
         if not isinstance(old, dict):
-            # Parity: what was not there is taken as it comes, whatever its directives say.
+            # Parity: whatever the directives of what was not there say, it is left out.
             old, value = {}, _undirected(value)
         elif "replace" in strategies:
             old = {}
@@ -317,11 +317,11 @@ def _merge_field(found: JsonObject, key: str, value: Any, schema: StrategySchema
 
 
 def _undirected(value: Mapping[str, Any]) -> JsonObject:
-    """An object of a patch without its directive of how to be merged, and so all below it."""
+    """What an object of a patch adds where nothing was: nothing, when it says how to be merged."""
+    if _DIRECTIVE in value:
+        return {}
     return {
-        key: _undirected(part) if isinstance(part, Mapping) else part
-        for key, part in value.items()
-        if key != _DIRECTIVE
+        key: _undirected(part) if isinstance(part, Mapping) else part for key, part in value.items()
     }
 
 

@@ -3,6 +3,9 @@
 import re
 from typing import Any
 
+from app.domain.objects import registry
+from tests.conformance.api_differences.blocks import Block
+
 CONTAINER = {"name": "a", "image": "b"}
 TEMPLATE = {"metadata": {"labels": {"a": "b"}}, "spec": {"containers": [CONTAINER]}}
 CLAIM = {"devices": {"requests": [{"name": "r", "exactly": {"deviceClassName": "c"}}]}}
@@ -75,3 +78,108 @@ def object_for(resource: str, name: str) -> dict[str, Any] | None:
             metadata = {"name": name, **tree.get("metadata", {})}
             return {**tree, "metadata": metadata}
     return None
+
+
+TABLES: dict[str, dict[str, Any]] = {
+    "secrets": {"data": {"a": "YQ=="}},
+    "serviceaccounts": {},
+    "limitranges": {"spec": {"limits": []}},
+    "replicationcontrollers": {
+        "spec": {
+            "selector": {"a": "b"},
+            "template": {
+                "metadata": {"labels": {"a": "b"}},
+                "spec": {"containers": [{"name": "a", "image": "x:1"}]},
+            },
+        }
+    },
+    "events": {
+        "involvedObject": {"kind": "Pod", "name": "x", "namespace": "dt49949"},
+        "reason": "R",
+        "message": "m",
+        "type": "Normal",
+        "count": 1,
+    },
+    "deployments": {
+        "spec": {
+            "selector": {"matchLabels": {"a": "b"}},
+            "template": {
+                "metadata": {"labels": {"a": "b"}},
+                "spec": {"containers": [{"name": "a", "image": "x:1"}]},
+            },
+        }
+    },
+    "controllerrevisions": {"revision": 1},
+    "horizontalpodautoscalers": {
+        "spec": {
+            "scaleTargetRef": {"apiVersion": "apps/v1", "kind": "Deployment", "name": "d"},
+            "maxReplicas": 3,
+        }
+    },
+    "roles": {"rules": []},
+    "clusterroles": {"rules": []},
+    "rolebindings": {
+        "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "Role", "name": "r"},
+        "subjects": [
+            {"kind": "User", "name": "x", "apiGroup": "rbac.authorization.k8s.io"},
+            {"kind": "ServiceAccount", "name": "y"},
+        ],
+    },
+    "persistentvolumes": {
+        "spec": {
+            "capacity": {"storage": "1Gi"},
+            "accessModes": ["ReadWriteOnce"],
+            "hostPath": {"path": "/x"},
+        }
+    },
+    "storageclasses": {"provisioner": "p.q"},
+    "volumeattachments": {
+        "spec": {"attacher": "a", "nodeName": "n", "source": {"persistentVolumeName": "x"}}
+    },
+    "resourcepoolstatusrequests": {"spec": {"driver": "x.y"}},
+    "validatingwebhookconfigurations": {"webhooks": []},
+    "ipaddresses": {"spec": {"parentRef": {"resource": "services", "name": "x"}}},
+    "servicecidrs": {"spec": {"cidrs": ["10.99.0.0/24"]}},
+    "apiservices": {
+        "spec": {
+            "group": "xdt49949.io",
+            "version": "v1",
+            "groupPriorityMinimum": 10,
+            "versionPriority": 10,
+        }
+    },
+    "customresourcedefinitions": {
+        "spec": {
+            "group": "ex.com",
+            "scope": "Namespaced",
+            "names": {"plural": "foosdt49949", "kind": "Foo"},
+            "versions": [
+                {
+                    "name": "v1",
+                    "served": True,
+                    "storage": True,
+                    "schema": {"openAPIV3Schema": {"type": "object"}},
+                }
+            ],
+        }
+    },
+}
+"""What tables show, by resource; what is not here is absent."""
+
+
+def table_object(block: Block) -> tuple[str, dict[str, Any]]:
+    """The collection of a block's table, and the object that it shows."""
+    api_version, plural = block.path.split(" ")
+    group, version = registry.split_api_version(api_version)
+    prefix = f"/apis/{group}/{version}" if group else f"/api/{version}"
+    kind = registry.find(group, plural)
+    if kind is not None and kind.namespaced:
+        prefix += f"/namespaces/{block.namespace}"
+    shown = "\n".join(line for hunk in block.hunks for line in hunk.real)
+    name = re.search(r'(?m)^\[\["([^"]+)",[^\[]*$', shown)
+    name = name or re.search(r'\\"(.+?)\\" not found', shown)
+    events = re.search(r'"(\w+)"\]\]$', shown)
+    found = events if plural == "events" else name
+    assert found is not None, block.title
+    tree = {"metadata": {"name": found.group(1)}, **TABLES.get(plural, {})}
+    return f"{prefix}/{plural}", tree

@@ -52,7 +52,7 @@ def documented_rows() -> set[str]:
 
 async def judge(text: str, entries: dict[str, Any]) -> list[Judgement]:
     """The verdicts on the blocks of a file, in their order."""
-    blocks = read(text)
+    blocks = [block for block in read(text) if block.method]
     rows = documented_rows()
     judgements = []
     for block in blocks:

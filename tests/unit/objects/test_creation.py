@@ -143,7 +143,7 @@ def test_a_generated_name_that_is_taken_is_drawn_again() -> None:
         (
             {"kind": "DeviceClass"},
             'DeviceClass in version "v1" cannot be handled as a ResourceClaim: '
-            "the request is for ResourceClaim in resource.k8s.io/v1",
+            "converting (v1.DeviceClass) to (resource.ResourceClaim): unknown conversion",
         ),
         (
             {"apiVersion": "resource.k8s.io/v1beta2"},

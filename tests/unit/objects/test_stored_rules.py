@@ -306,7 +306,7 @@ REFUSED = [
     (
         "Ingress",
         {"spec__rules": []},
-        "spec: Invalid value: []: either `defaultBackend` or `rules` must be specified",
+        "spec: Invalid value: null: either `defaultBackend` or `rules` must be specified",
     ),
     (
         "Ingress",

@@ -144,7 +144,7 @@ def test_what_does_not_exist_is_not_created_by_an_update() -> None:
         ({"name": "d"}, "the name of the object (d) does not match the name on the URL (c)"),
         (
             {"namespace": "x"},
-            "the namespace of the object (x) does not match the namespace on the request (default)",
+            "the namespace of the provided object does not match the namespace sent on the request",
         ),
     ],
 )
@@ -160,12 +160,24 @@ def test_what_the_server_set_survives_an_update() -> None:
     before = copy.deepcopy(tree["metadata"])
     tree["metadata"] |= {
         "creationTimestamp": "2000-01-01T00:00:00Z",
-        "deletionTimestamp": "2000-01-01T00:00:00Z",
         "generation": 9,
         "annotations": {"a": "b"},
     }
     after = made.update(tree)["metadata"]
     assert after == before | {"annotations": {"a": "b"}, "resourceVersion": "3"}
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [("deletionTimestamp", "2000-01-01T00:00:00Z"), ("deletionGracePeriodSeconds", 5)],
+)
+def test_an_update_deletes_nothing(name: str, value: object) -> None:
+    made, tree = with_claim()
+    tree["metadata"] |= {name: value}
+    with pytest.raises(Invalid) as refused:
+        made.update(tree)
+    assert str(refused.value).endswith(": field is immutable")
+    assert [cause.field for cause in refused.value.causes] == [f"metadata.{name}"] * 2
 
 
 def test_a_main_update_leaves_the_status_alone() -> None:

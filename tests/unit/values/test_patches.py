@@ -209,9 +209,9 @@ def test_a_strategic_patch_with_a_bad_directive_is_refused(patch: Any) -> None:
         )
 
 
-def test_directives_of_what_is_not_there_are_left_out() -> None:
-    patch = {"labels": {"$patch": "explode", "a": "b", "c": {"$patch": "delete"}}}
-    assert patches.apply_strategic({}, patch, SCHEMA) == {"labels": {"a": "b", "c": {}}}
+def test_objects_with_directives_where_nothing_was_are_left_out() -> None:
+    patch = {"labels": {"$patch": "explode", "a": "b"}, "other": {"c": {"$patch": "delete"}}}
+    assert patches.apply_strategic({}, patch, SCHEMA) == {"labels": {}, "other": {"c": {}}}
 
 
 def test_copies_that_double_the_object_are_refused() -> None:

@@ -6,6 +6,7 @@ stored as it came.
 
 from typing import Any
 
+from app.domain.objects import metadata
 from app.domain.objects.field_errors import (
     FieldError,
     forbidden,
@@ -53,8 +54,12 @@ def update_pod(
     """A changed pod: little of its spec may change."""
     new, stored = json_tree.mapping(tree, "spec"), json_tree.mapping(old, "spec")
     if subresource:
-        is_added = subresource == "ephemeralcontainers"
-        return ephemeral_containers.update(new, stored) if is_added else []
+        if subresource == "ephemeralcontainers":
+            return ephemeral_containers.update(new, stored)
+        if subresource != "resize":
+            return []
+        known = pod_specs.check_pod(stored, "spec")
+        return [error for error in pod_specs.check_pod(new, "spec") if error not in known]
     errors: list[FieldError] = []
     if new != stored:
         # What is stored already is not judged anew.
@@ -69,6 +74,15 @@ def update_pod(
     if any(_without_time(item) not in kept for item in json_tree.objects(stored, "tolerations")):
         errors.append(forbidden("spec.tolerations", TOLERATION_TEXT))
     return errors
+
+
+def create_namespace(tree: JsonView, _context: Context) -> list[FieldError]:
+    """A new namespace: its own finalizers have names like those of any object."""
+    return [
+        error
+        for name in json_tree.texts(tree, "spec", "finalizers")
+        for error in metadata.check_finalizer("spec.finalizers", name)
+    ]
 
 
 def create_node(tree: JsonView, _context: Context) -> list[FieldError]:

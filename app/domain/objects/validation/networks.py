@@ -17,7 +17,7 @@ def create_ingress(tree: JsonView, _context: Context) -> list[FieldError]:
     errors: list[FieldError] = []
     if not rules and not spec.get("defaultBackend"):
         detail = "either `defaultBackend` or `rules` must be specified"
-        errors.append(invalid("spec", [], detail))
+        errors.append(invalid("spec", spec.get("rules"), detail))
     if spec.get("defaultBackend"):
         errors += _backend(spec["defaultBackend"], "spec.defaultBackend")
     for index, rule in enumerate(rules):

@@ -24,6 +24,7 @@ from app.domain.values.json_tree import JsonView
 TYPES = ("ClusterIP", "ExternalName", "LoadBalancer", "NodePort")
 PROTOCOLS = ("SCTP", "TCP", "UDP")
 AFFINITIES = ("ClientIP", "None")
+FAMILY_POLICIES = ("PreferDualStack", "RequireDualStack", "SingleStack")
 POLICIES = ("Cluster", "Local")
 AFFINITY_SECONDS_MAX = 86_400
 RELAXED_NAMES_SINCE = 37
@@ -73,6 +74,9 @@ def _check(tree: JsonView) -> list[FieldError]:
     elif affinity == "ClientIP":
         errors += _affinity_seconds(spec)
     errors += _addresses(spec)
+    policy = json_tree.text(spec, "ipFamilyPolicy")
+    if policy and policy not in FAMILY_POLICIES:
+        errors.append(not_supported("spec.ipFamilyPolicy", policy, FAMILY_POLICIES))
     if kind not in TYPES:
         errors.append(not_supported("spec.type", kind, TYPES))
     for name in ("externalTrafficPolicy", "internalTrafficPolicy"):

@@ -42,15 +42,12 @@ def create_config_map(tree: JsonView, _context: Context) -> list[FieldError]:
     errors: list[FieldError] = []
     size = sum(len(text.encode()) for text in plain.values())
     size += sum(_decoded_size(text) for text in binary.values())
-    for field, items, other, others in (
-        ("data", plain, "binaryData", binary),
-        ("binaryData", binary, "data", plain),
-    ):
+    for field, items in (("data", plain), ("binaryData", binary)):
         for key in sorted(items):
             place = f"{field}[{key}]"
             errors += [invalid(place, key, detail) for detail in names.config_key(key)]
-            if key in others:
-                errors.append(invalid(place, key, f"duplicate of key present in {other}"))
+            if field == "data" and key in binary:
+                errors.append(invalid(place, key, "duplicate of key present in binaryData"))
     if size > BYTES_MAX:
         # Upstream names no field here; an empty path is printed so.
         errors.append(too_long("[]", BYTES_MAX))

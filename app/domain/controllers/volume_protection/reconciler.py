@@ -1,0 +1,128 @@
+"""Takes the protection from deleted volumes and claims of volumes that nobody uses any longer.
+
+A claim is in use by pods that are on a node and not finished, a volume while it is bound. Parity:
+upstream's controllers pvc-protection and pv-protection.
+"""
+
+from app.domain.controllers import pods
+from app.domain.controllers.event_objects import MANAGER
+from app.domain.controllers.plan import Plan, Reads, Views
+from app.domain.controllers.resources import PODS, is_of
+from app.domain.controllers.work_queue import AnyQueue, WorkQueue
+from app.domain.log import Event, EventType, ObjectKey
+from app.domain.objects import metadata
+from app.domain.objects.commands import PatchObject, PatchType
+from app.domain.objects.reader import ObjectsReader
+from app.domain.objects.volume_protection import CLAIMS, FINALIZERS, VOLUMES
+from app.domain.values import json_tree
+from app.domain.values.json_tree import JsonView
+from app.domain.values.timestamps import Instant
+
+NAME = "volume-protection"
+
+
+class VolumeProtectionReconciler:
+    """Watches what is deleted and still protected."""
+
+    name = NAME
+    reads: Reads = frozenset({PODS, CLAIMS, VOLUMES})
+
+    def __init__(self) -> None:
+        self._queue: WorkQueue[ObjectKey] = WorkQueue()
+        self._ending: set[ObjectKey] = set()
+
+    @property
+    def queues(self) -> tuple[AnyQueue, ...]:
+        """What waits for this controller, for metrics."""
+        return (self._queue,)
+
+    def fold(self, event: Event, views: Views) -> None:
+        """Queue what is to end, again with each event of a pod beside it."""
+        if not event.is_about_object:
+            return
+        key = event.key
+        if is_of(key, PODS):
+            for ending in self._ending:
+                if ending.namespace == key.namespace:
+                    self._queue.add(ending, event.revision)
+        elif event.type is not EventType.OBJECT_DELETED and is_protected(key, event.object):
+            self._ending.add(key)
+            self._queue.add(key, event.revision)
+        else:
+            self._ending.discard(key)
+
+    def step(self, views: Views, now: Instant) -> Plan | None:
+        """Take the protection from one object."""
+        objects = views.objects
+        while found := self._queue.take(now):
+            key, cause = found
+            tree = objects.get(key)
+            if tree is None or not is_protected(key, tree) or _is_used(objects, key, tree):
+                continue
+            written = metadata.of(tree)
+            kept = [name for name in metadata.finalizers(tree) if name != FINALIZERS[_place(key)]]
+            patch = PatchObject(
+                key=key,
+                version="v1",
+                type=PatchType.MERGE,
+                body={
+                    "metadata": {
+                        "finalizers": kept or None,
+                        "resourceVersion": written.get("resourceVersion"),
+                    }
+                },
+                options=MANAGER,
+            )
+            return Plan(
+                controller=NAME,
+                key="/".join(key),
+                commands=(patch,),
+                cause=cause,
+                observed=objects.revision,
+            )
+        return None
+
+    def settled(self, plan: Plan, problem: str | None, now: Instant) -> None:
+        """Try again after a refusal."""
+        self._queue.settle(ObjectKey(*plan.key.split("/", 3)), problem, now)
+
+    def due(self) -> Instant | None:
+        """When a refused write is tried again."""
+        return self._queue.due()
+
+    def redecide(self, views: Views, decision: Event) -> Plan | None:
+        """The end of a protection records no decision."""
+        return None
+
+
+def is_protected(key: ObjectKey, tree: JsonView) -> bool:
+    """True for an object that is deleted and waits for this controller."""
+    finalizer = FINALIZERS.get(_place(key), "")
+    return metadata.is_terminating(tree) and finalizer in metadata.finalizers(tree)
+
+
+def _place(key: ObjectKey) -> tuple[str, str]:
+    return (key.group, key.resource)
+
+
+def _is_used(objects: ObjectsReader, key: ObjectKey, tree: JsonView) -> bool:
+    if is_of(key, VOLUMES):
+        return json_tree.text(tree, "status", "phase") == "Bound"
+    return any(
+        _uses(pod, key.name)
+        for place in objects.keys(*PODS, key.namespace)
+        if (pod := objects.get(place)) is not None
+        and json_tree.text(pod, "spec", "nodeName")
+        and not pods.is_done(pod)
+    )
+
+
+def _uses(pod: JsonView, claim: str) -> bool:
+    """Whether a volume of the pod is of the claim: by name, or as the claim made for it."""
+    name = json_tree.text(pod, "metadata", "name")
+    for volume in json_tree.objects(pod, "spec", "volumes"):
+        if json_tree.text(volume, "persistentVolumeClaim", "claimName") == claim:
+            return True
+        if "ephemeral" in volume and f"{name}-{json_tree.text(volume, 'name')}" == claim:
+            return True
+    return False

@@ -1,0 +1,26 @@
+"""The finalizers that keep volumes and claims of volumes while they are used.
+
+Parity: the admission plug-in StorageObjectInUseProtection.
+"""
+
+from collections.abc import Mapping
+
+from app.domain.objects.registry import Kind
+from app.domain.values.json_tree import JsonObject
+
+CLAIMS = ("", "persistentvolumeclaims")
+VOLUMES = ("", "persistentvolumes")
+FINALIZERS: Mapping[tuple[str, str], str] = {
+    CLAIMS: "kubernetes.io/pvc-protection",
+    VOLUMES: "kubernetes.io/pv-protection",
+}
+
+
+def protect(kind: Kind, tree: JsonObject) -> None:
+    """Give a new object its finalizer, in place; nobody owns it."""
+    finalizer = FINALIZERS.get((kind.group, kind.plural))
+    if finalizer is None:
+        return
+    present = tree["metadata"].get("finalizers") or []
+    if finalizer not in present:
+        tree["metadata"]["finalizers"] = [*present, finalizer]
