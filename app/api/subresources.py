@@ -15,7 +15,6 @@ from app.api.service_tokens import ServiceTokens
 from app.api.writes import Writes, with_warnings
 from app.domain.controllers import conditions, registry
 from app.domain.errors import BadRequest, Conflict, TooManyRequests
-from app.domain.log import Stamp
 from app.domain.objects import eviction, field_errors, rejections, subresources
 from app.domain.objects.commands import (
     BindPod,
@@ -25,7 +24,7 @@ from app.domain.objects.commands import (
     UpdateObject,
     WriteOptions,
 )
-from app.domain.objects.review import asking
+from app.domain.objects.review.attributes import CREATE, Attributes
 from app.domain.values import json_tree, timestamps
 from app.domain.values.json_tree import JsonObject
 
@@ -142,7 +141,8 @@ class Subresources:
         body.pop("kind", None)
         options, dry_run = parameters.delete_options(call.request, body)
         dry_run = dry_run or bool(call.request.query.get("dryRun"))
-        warnings = _reviewed(call, tree, dry_run=dry_run)
+        told = _eviction(call, tree, dry_run=dry_run)
+        warnings = await call.timeline.runtime.review(told)
         # One at a time: the next check must see what the last one took from the budget.
         async with self._evicting:
             for _ in range(eviction.CONFLICTS_MAX):
@@ -293,21 +293,17 @@ class Subresources:
         return with_warnings(answer, outcome.warnings)
 
 
-def _reviewed(call: Call, tree: JsonObject, *, dry_run: bool) -> tuple[str, ...]:
-    """What policies say of an Eviction: their warnings. Raises what refuses it."""
-    timeline = call.timeline
-    return asking.ask(
-        timeline.views.objects,
-        timeline.runtime.rules,
-        Stamp(time=timeline.now, actor=call.actor, verb="create"),
-        call.kind,
-        call.key,
-        operation=asking.CREATE,
+def _eviction(call: Call, tree: JsonObject, *, dry_run: bool) -> Attributes:
+    """What policies and webhooks are told of an Eviction."""
+    return Attributes(
+        kind=call.kind,
+        key=call.key,
         group=call.path.group,
         version=call.path.version,
+        operation=CREATE,
         subresource="eviction",
         tree=tree,
-        old=None,
+        actor=call.actor,
         options=WriteOptions(dry_run=dry_run, requester=call.requester),
     )
 

@@ -153,9 +153,6 @@ class Conflict(Rejected):
 class ReviewOutdated(Conflict):
     """Admission webhooks were asked about another state of the object. Cure: ask them again."""
 
-    def __init__(self) -> None:
-        super().__init__("the object has been modified while admission webhooks were asked")
-
 
 class Denied(Rejected):
     """An admission webhook refuses the write, with the code and reason that it gives."""
@@ -164,8 +161,8 @@ class Denied(Rejected):
         self,
         message: str,
         *,
-        code: int,
-        reason: str,
+        code: int = 400,
+        reason: str = "BadRequest",
         group: str = "",
         resource: str = "",
         name: str = "",

@@ -76,9 +76,9 @@ class Reviewing:
         for left in reversed(range(CHANGES_MAX)):
             uid = self.uids.uid()
             stamp = Stamp(time=self.now(), actor=actor, verb=verb or verb_of(command), uid=uid)
-            asking = _Asking(self, command, stamp)
+            asking = _Asking(self)
             try:
-                reviewed = await asking.review()
+                reviewed = await asking.review(command, stamp)
                 outcome = await send(reviewed, uid)
             except ReviewOutdated:
                 if not left:
@@ -95,28 +95,46 @@ class Reviewing:
             )
         raise AssertionError("the last attempt returns or raises")
 
+    async def ask(self, attributes: Attributes) -> tuple[str, ...]:
+        """Ask about what is no write of an object; the warnings. Raises what refuses it."""
+        if not hooks.are_there(self.objects()):
+            return ()
+        asking = _Asking(self)
+        try:
+            await asking.about(attributes)
+        except Rejected as refusal:
+            refusal.warnings = (*asking.warnings, *refusal.warnings)
+            raise
+        return tuple(asking.warnings)
+
 
 class _Asking:
     """One attempt to have a write reviewed."""
 
-    def __init__(self, setting: Reviewing, command: Reviewable, stamp: Stamp) -> None:
+    def __init__(self, setting: Reviewing) -> None:
         self._setting = setting
-        self._command = command
-        self._stamp = stamp
+        self._write: tuple[Reviewable, Stamp] | None = None
         self._objects = setting.objects()
         self._review = Review()
         self._problem: Rejected | None = None
         self.warnings: list[str] = []
 
-    async def review(self) -> Reviewable:
+    async def about(self, attributes: Attributes) -> None:
+        """Ask about what nobody can change. Raises what refuses it."""
+        self._review.after = attributes
+        await self._mutate()
+        await self._validate(attributes)
+
+    async def review(self, command: Reviewable, stamp: Stamp) -> Reviewable:
         """The command with what webhooks have said. Raises what refuses it."""
+        self._write = command, stamp
         self._decide()
         seen = self._review.before or self._review.after
         if seen is None:
             # Refused before anybody is asked, or nothing would come of it.
             if self._problem is not None:
                 raise self._problem
-            return self._command
+            return command
         self._review.version = changes.version_of(seen.old)
         await self._mutate()
         if self._problem is not None:
@@ -124,20 +142,19 @@ class _Asking:
         if self._review.after is not None:
             await self._validate(self._review.after)
         said = Review(patches=self._review.patches, version=self._review.version)
-        return self._with(said)
+        return _with(command, said)
 
     def _decide(self) -> None:
         """Take down what the write comes to with the patches so far."""
+        assert self._write is not None, "only writes of objects are decided"
+        command, stamp = self._write
         self._review.before = self._review.after = self._problem = None
-        command = self._with(self._review)
         try:
-            lifecycle.decide(self._objects, command, self._stamp, self._setting.rules)
+            lifecycle.decide(
+                self._objects, _with(command, self._review), stamp, self._setting.rules
+            )
         except Rejected as problem:
             self._problem = problem
-
-    def _with(self, review: Review) -> Reviewable:
-        options = dataclasses.replace(self._command.options, review=review)
-        return dataclasses.replace(self._command, options=options)
 
     def _seen(self) -> Attributes:
         found = self._review.before or self._review.after
@@ -226,3 +243,9 @@ class _Asking:
                 _log.warning("%s: the write goes on without it", hooks.failure_text(hook, problem))
                 return Verdict()
             raise changes.failed(hooks.failure_text(hook, problem)) from problem
+
+
+def _with(command: Reviewable, review: Review) -> Reviewable:
+    """The command with what webhooks have said of it."""
+    options = dataclasses.replace(command.options, review=review)
+    return dataclasses.replace(command, options=options)

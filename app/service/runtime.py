@@ -18,6 +18,8 @@ from app.domain.controllers.record import commands_of
 from app.domain.errors import ChainBroken, LogError
 from app.domain.log import Actor, Event, Head, HistoryInfo, LeaseToken, Revision
 from app.domain.objects.commands import Command
+from app.domain.objects.review import asking
+from app.domain.objects.review.attributes import Attributes
 from app.domain.objects.rules import Rules
 from app.domain.values.timestamps import SECOND, Instant
 from app.ports import Clock, EventLog, UidSource, ViewStore, WakeUp, WebhookCaller
@@ -208,6 +210,16 @@ class HistoryRuntime:
         if reviewing is None or not reviewing.is_needed(command):
             return await send(command, "")
         return await reviewing.submit(command, actor, verb, send)
+
+    async def review(self, attributes: Attributes) -> tuple[str, ...]:
+        """What policies and webhooks say of what is no write of an object: their warnings.
+
+        Raises Rejected for what they refuse.
+        """
+        warnings = asking.judged(attributes, self.views.objects, self.rules)
+        if self._reviewing is None:
+            return warnings
+        return (*warnings, *await self._reviewing.ask(attributes))
 
     def _reviewing_by(self, caller: WebhookCaller) -> Reviewing:
         return Reviewing(

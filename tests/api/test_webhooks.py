@@ -499,3 +499,38 @@ async def test_older_version_of_the_review_is_spoken(tmp_path):
         await install(server, hooks, "Validating", "/check", admissionReviewVersions=["v1beta1"])
         await server.post(CONFIG_MAPS, config_map(), 400)
         assert hooks.requests[0][1]["apiVersion"] == "admission.k8s.io/v1beta1"
+
+
+async def test_eviction_and_scale_are_shown_as_what_they_are_and_stay_so(tmp_path):
+    async with both(tmp_path) as (server, hooks):
+        pods = "/api/v1/namespaces/default/pods"
+        spec = {"containers": [{"name": "c", "image": "i"}]}
+        pod = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "p"}, "spec": spec}
+        await server.post(pods, pod)
+        labels = {"app": "a"}
+        template = {"metadata": {"labels": labels}, "spec": spec}
+        deployments = "/apis/apps/v1/namespaces/default/deployments"
+        wanted = {"selector": {"matchLabels": labels}, "template": template}
+        tree = {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "d"}}
+        await server.post(deployments, {**tree, "spec": wanted})
+        about = [rule("pods/eviction", "CREATE"), rule("deployments/scale", group="apps")]
+        hooks.answers["/check"] = lambda asked: said(asked, allowed=False)
+        await install(server, hooks, "Validating", "/check", rules=about)
+        eviction = {"apiVersion": "policy/v1", "kind": "Eviction", "metadata": {"name": "p"}}
+        await server.post(f"{pods}/p/eviction", eviction, 400)
+        await server.get(f"{pods}/p")
+        await server.patch(f"{deployments}/d/scale", {"spec": {"replicas": 3}}, 400)
+        assert (await server.get(f"{deployments}/d/scale"))["spec"] == {"replicas": 1}
+        kinds = [review["request"]["kind"]["kind"] for _, review in hooks.requests]
+        assert kinds == ["Eviction", "Scale"]
+        assert hooks.requests[1][1]["request"]["object"]["spec"] == {"replicas": 3}
+        await server.delete(f"{VALIDATING}/a")
+        hooks.answers["/one"] = patching(label("a", "b"))
+        await install(server, hooks, "Mutating", "/one", rules=about)
+        answer = await server.post(f"{pods}/p/eviction", eviction, 500)
+        assert "attempted to modify the object" in answer["message"]
+        answer = await server.patch(f"{deployments}/d/scale", {"spec": {"replicas": 3}}, 500)
+        assert "attempted to modify the object" in answer["message"]
+        await server.delete(f"{MUTATING}/a")
+        await server.post(f"{pods}/p/eviction", eviction)
+        await server.get(f"{pods}/p", 404)

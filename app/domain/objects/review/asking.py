@@ -12,7 +12,7 @@ from app.domain.objects.review.changes import failed
 from app.domain.objects.rules import Rules
 from app.domain.values.json_tree import JsonObject
 
-__all__ = ["CREATE", "DELETE", "UPDATE", "ask", "changed"]
+__all__ = ["CREATE", "DELETE", "UPDATE", "ask", "changed", "judged"]
 
 
 def ask(
@@ -34,8 +34,7 @@ def ask(
     if options.skips_review:
         return ()
     review = options.review
-    judges = rules.policy_rules if policies.are_bound(reader) else None
-    if judges is None and review is None:
+    if review is None and (rules.policy_rules is None or not policies.are_bound(reader)):
         return ()
     attributes = Attributes(
         kind=kind,
@@ -52,7 +51,14 @@ def ask(
     if review is not None:
         review.check(old)
         review.after = attributes
-    return () if judges is None else policies.check(attributes, reader, judges)
+    return judged(attributes, reader, rules)
+
+
+def judged(attributes: Attributes, reader: ObjectsReader, rules: Rules) -> tuple[str, ...]:
+    """The warnings of the policies about a write. Raises what refuses it."""
+    if rules.policy_rules is None or not policies.are_bound(reader):
+        return ()
+    return policies.check(attributes, reader, rules.policy_rules)
 
 
 def changed(

@@ -43,7 +43,7 @@ class Review:
     def check(self, old: JsonView | None) -> None:
         """Raise ReviewOutdated when webhooks saw another object."""
         if self.version not in (None, version_of(old)):
-            raise ReviewOutdated
+            raise ReviewOutdated("the object has been modified while webhooks were asked")
 
     def changed(self, attributes: Attributes) -> JsonObject:
         """The object of a write with the patches, in the storage version, not yet defaulted.
