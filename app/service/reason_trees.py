@@ -317,7 +317,8 @@ def _tried_reasons(reason: NodeReason, nodes: int) -> list[Reason]:
 
 
 def _is_combination(reason: NodeReason) -> bool:
-    return all(request.suitable >= request.needs for _, request in reason.requests())
+    requests = reason.requests()
+    return bool(requests) and all(one.suitable >= one.needs for _, one in requests)
 
 
 def _taken(taken: Sequence[str], prefix: str) -> str:

@@ -216,6 +216,22 @@ def preempted(cluster, chance):
     assert told.count("Preempted") >= 5, "the scene is about evictions"
 
 
+def rationed(cluster, chance):
+    """A quota refuses claims: their drawn names stand in Events and nowhere else."""
+    cluster.slice("node-0", devices=4)
+    cluster.template("any")
+    hard = {"gpu.deviceclass.resource.k8s.io/devices": "1"}
+    quota = {"metadata": {"name": "few", "namespace": "default"}, "spec": {"hard": hard}}
+    cluster.apply({"apiVersion": "v1", "kind": "ResourceQuota", **quota})
+    for number in range(3):
+        cluster.pod(f"pod-{number}", template="any", restartPolicy="Never")
+        cluster.wait(chance.randint(500, 3000) / 1000)
+    cluster.finish("pod-0")
+    cluster.wait(30)
+    told = [event.object.get("message", "") for event in cluster.line.events]
+    assert any("is forbidden: exceeded quota" in text for text in told)
+
+
 SCENARIOS = {
     scene.__name__: (scene, nodes)
     for scene, nodes in (
@@ -227,6 +243,7 @@ SCENARIOS = {
         (generations, 2),
         (flushed, 1),
         (preempted, 3),
+        (rationed, 1),
     )
 }
 

@@ -17,8 +17,11 @@ POOL_MAX = 253
 SUFFIX_ALPHABET = "bcdfghjklmnpqrstvwxz2456789"
 """What generated suffixes are made of: no vowels, so that no words arise."""
 
+SUFFIX_LENGTH = 5
+"""Characters of a generated suffix."""
+
 GENERATED_BASE_MAX = 58
-"""A generateName is cut to this length before the suffix of 5 is added."""
+"""A generateName is cut to this length before the suffix is added."""
 
 _LABEL = "[a-z0-9]([-a-z0-9]*[a-z0-9])?"
 _SUBDOMAIN = rf"{_LABEL}(\.{_LABEL})*"

@@ -4,6 +4,7 @@ Classes and hypotheses match these values; texts exist for reports alone (`text`
 nothing that is random or taken from a clock.
 """
 
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias, assert_never
@@ -14,6 +15,7 @@ from app.domain.log.chain import canonical_json
 from app.domain.objects.schema import Node, Schemas
 from app.domain.values import json_tree
 from app.domain.values.json_tree import JsonObject, JsonView
+from app.domain.values.names import SUFFIX_ALPHABET, SUFFIX_LENGTH
 from app.service import meanings
 from app.service.deciding.writers import is_announcement
 
@@ -33,6 +35,12 @@ _CLOCK_FIELDS = frozenset(
         "generation",
     )
 )
+
+_REFUSED = re.compile(
+    rf'("[a-z0-9.-]+-)[{SUFFIX_ALPHABET}]{{{SUFFIX_LENGTH}}}'
+    r'(" (?:is forbidden|is invalid|already exists))'
+)
+"""The generated name of an object that was refused. It was drawn, and no recorded object has it."""
 
 _MADE_WITH = ("annotations", "finalizers", "labels", "ownerReferences")
 """Metadata that whoever makes an object gives it, besides its name."""
@@ -292,11 +300,12 @@ def facts_of(
 
 
 def event_seen(tree: JsonView) -> EventSeen:
-    """What an Event object says."""
+    """What an Event object says, without the drawn end of the name of what was refused."""
+    note = json_tree.text(tree, "note") or json_tree.text(tree, "message")
     return EventSeen(
         type=json_tree.text(tree, "type"),
         reason=json_tree.text(tree, "reason"),
-        note=json_tree.text(tree, "note") or json_tree.text(tree, "message"),
+        note=_REFUSED.sub(r"\1…\2", note),
     )
 
 

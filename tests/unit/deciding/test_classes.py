@@ -17,6 +17,7 @@ from app.service.deciding.facts import (
     Nominated,
     Removed,
     Reserved,
+    event_seen,
 )
 from app.service.deciding.hypotheses import Proposals
 from app.service.deciding.traces import AllocationStep, Step, Trace
@@ -30,6 +31,36 @@ IN_FLIGHT = EventSeen(
     "Warning", "FailedScheduling", "resource claim c is in the process of being allocated"
 )
 PLACED = EventSeen("Normal", "Scheduled", "Successfully assigned default/p to n")
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "is_same"),
+    [
+        (
+            '"p-gpu-xbkd2" is forbidden: no room',
+            '"p-gpu-9qz4c" is forbidden: no room',
+            True,
+        ),
+        (
+            '"p-gpu-xbkd2" is forbidden: no room',
+            '"p-nic-9qz4c" is forbidden: no room',
+            False,
+        ),
+        (
+            '"p-gpu-xbkd2" is forbidden: no room',
+            '"p-gpu-9qz4c" is forbidden: no right',
+            False,
+        ),
+        ('claim "p-gpu-xbkd2" is bound', 'claim "p-gpu-9qz4c" is bound', False),
+        ('"p-gpu-aeiou" is forbidden', '"p-gpu-xbkd2" is forbidden', False),
+    ],
+)
+def test_only_drawn_names_of_what_was_refused_do_not_count(one, other, is_same):
+    first, second = (
+        event_seen({"type": "Warning", "reason": "FailedResourceClaimCreation", "message": text})
+        for text in (one, other)
+    )
+    assert (first == second) is is_same
 
 
 def step(*facts, at=1, key=CLAIM, uid="claim"):
