@@ -23,7 +23,9 @@ _DELETED, _CREATED = EventType.OBJECT_DELETED, EventType.OBJECT_CREATED
 def take(cluster: Cluster, event: Event) -> None:
     """A claim was written or deleted."""
     key = event.key
-    is_whole = cluster.is_simple(event) or cluster.note_write(event)
+    is_whole = True
+    if event.stamp.origin is not None or cluster.lossy or cluster.has_gap:
+        is_whole = cluster.note_write(event)
     old = cluster.claims.get(key)
     if event.type is _DELETED:
         if old is not None:

@@ -2,8 +2,10 @@
 
 from collections import deque
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
+
+import msgspec
 
 from app.domain.log import Event, EventType, ObjectKey
 from app.domain.values.timestamps import Instant
@@ -46,8 +48,7 @@ Entry = tuple[str, str]
 """Name and uid of a consumer."""
 
 
-@dataclass(slots=True)
-class KnownClaim:
+class KnownClaim(msgspec.Struct):
     """A claim: what was read of it, since when it is there, what was wrong with its allocation.
 
     `was_protected` tells that it had its finalizer at some time since it was allocated. `strangers`
@@ -66,12 +67,11 @@ class KnownClaim:
     is_protected: bool = False
     was_protected: bool = False
     is_terminating: bool = False
-    placed: dict[Place, Finding] = field(default_factory=dict)
-    strangers: set[Entry] = field(default_factory=set)
+    placed: dict[Place, Finding] = {}
+    strangers: set[Entry] = set()
 
 
-@dataclass(slots=True)
-class KnownPod:
+class KnownPod(msgspec.Struct):
     """A pod that may name claims; `came_bound` when it had its node from the first write on.
 
     `node` is the node that needs its claims: none for a pod that is finished. `parts` are its
@@ -134,10 +134,6 @@ class Cluster:
         """Anything may have been written unseen."""
         self.has_gap = True
         self._since_gap.clear()
-
-    def is_simple(self, event: Event) -> bool:
-        """Whether `note_write` has nothing to keep and answers that nothing is missing."""
-        return event.stamp.origin is None and not self.lossy and not self.has_gap
 
     def note_write(self, event: Event) -> bool:
         """Keep how whole the object is recorded.

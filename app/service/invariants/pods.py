@@ -32,7 +32,9 @@ def take(cluster: Cluster, event: Event) -> None:
     cluster.has_seen_pods = True
     key, uid, kind = event.key, event.uid, event.type
     # Most pods change in what no rule reads: what comes before the first return is a hot path.
-    is_whole = cluster.is_simple(event) or cluster.note_write(event)
+    is_whole = True
+    if event.stamp.origin is not None or cluster.lossy or cluster.has_gap:
+        is_whole = cluster.note_write(event)
     old = cluster.pods.get(key)
     if kind is _DELETED:
         if old is not None:
