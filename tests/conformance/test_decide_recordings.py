@@ -46,15 +46,14 @@ def silent(*_):
     pass
 
 
-LARGE = ("i-soak-short",)
-"""Recordings of which a run takes seconds: classes are proved once, not for each part."""
+PARTS = tuple(name for name in RECORDINGS if name != "i-soak-short")
+"""Recordings that are decided from each of their parts. A run of the soak takes seconds, and
+`test_decide_soaks` decides watch streams and logs of others like it."""
 
 
-async def replay(work, name, *, part="", profile="", quirks=(), moment="", runs_max=None, **more):
+async def replay(work, name, *, part="", profile="", quirks=(), moment="", **more):
     version = profile or PROFILES.get(name, "1.36")
     settings = choices.settings(profile=version, quirks=list(quirks))
-    if runs_max is not None:
-        settings = settings.model_copy(update={"decide_runs_max": runs_max})
     store, history = await loaded(version, name, part)
     return await work(store, settings, history, moment, silent, **more)
 
@@ -73,8 +72,7 @@ async def loaded(version, name, part, *, cache={}):  # noqa: B006 - one import f
 async def decided(name, part="", *, cache={}):  # noqa: B006 - one report for all tests
     """The report of a recording, or of a part of it; made once."""
     if (name, part) not in cache:
-        runs_max = 0 if part and name in LARGE else None
-        cache[name, part] = await replay(replays.decide, name, part=part, runs_max=runs_max)
+        cache[name, part] = await replay(replays.decide, name, part=part)
     return cache[name, part]
 
 
@@ -93,12 +91,12 @@ async def test_every_difference_of_a_decided_recording_has_a_known_reason(name):
         assert different[aspect].keys() <= ENDINGS
 
 
-@pytest.mark.parametrize("name", RECORDINGS)
+@pytest.mark.parametrize("name", PARTS)
 async def test_log_alone_is_decided_like_all_of_a_recording(name):
     await check_part(name, "audit.jsonl.gz")
 
 
-@pytest.mark.parametrize("name", RECORDINGS)
+@pytest.mark.parametrize("name", PARTS)
 async def test_watch_streams_alone_are_decided_literally(name):
     """They name neither authors nor times: managers, contents and the order of writes tell."""
     await check_part(name, "watch")
@@ -115,8 +113,6 @@ async def check_part(name, part):
     same = (Aspect.NODES, Aspect.DEVICES, Aspect.EVICTIONS)
     assert [different[aspect] for aspect in same] == [{}] * len(same)
     assert report.aspects[Aspect.NODES].same > 4
-    if name in LARGE:
-        return
     assert report.explained
     assert (different[Aspect.CONDITIONS], different[Aspect.SAID]) == SAID[name]
     # Who is evicted when is known to a second only: a status counts in between, or not.

@@ -1,6 +1,6 @@
-"""No verdict on a recording hangs on a constant: half or double of each gives the same.
+"""No verdict on the recording hangs on a constant: half or double of each gives the same.
 
-All recordings: `python -m tests.conformance.decide_tolerances`.
+On all recordings: `python -m tests.conformance.decide_tolerances`; the page tells what it found.
 """
 
 from dataclasses import fields

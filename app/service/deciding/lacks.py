@@ -10,6 +10,7 @@ from collections.abc import Collection, Sequence
 
 from app.domain.log import Event, EventType, ObjectKey, doubts
 from app.domain.log.doubts import NEVER_SEEN, Doubt
+from app.domain.log.records import Loss
 from app.domain.values.timestamps import Instant
 
 BASELINE = "baseline"
@@ -28,8 +29,7 @@ class Lacks:
         self._kinds = ", ".join(each.kind for each in recorded if each.code == NEVER_SEEN)
         self._unseen: dict[ObjectKey, Instant] = {}
         self._stretches: list[tuple[Instant, Instant]] = []
-        self._uids: set[str] = set()
-        self._keys: set[ObjectKey] = set()
+        self._why: dict[str | ObjectKey, str] = {}
 
     def note(self, event: Event, known: Instant) -> None:
         """Take an event in that others could see from instant `known` on."""
@@ -38,7 +38,7 @@ class Lacks:
             return
         if event.type is EventType.GAP_OBSERVED:
             self._unseen.setdefault(key, known)
-            self._keys.add(key)
+            self._why.setdefault(key, _text(doubts.of_event(event)))
         elif event.is_about_object:
             self._note_object(event, known)
 
@@ -53,8 +53,9 @@ class Lacks:
         """Why what differs about these objects between two instants cannot be judged, or empty."""
         if self._kinds:
             return f"the recording has no {self._kinds}"
-        if not self._uids.isdisjoint(uids) or not self._keys.isdisjoint(keys):
-            return "a write about it is not recorded whole"
+        about = next((each for each in (*sorted(uids), *sorted(keys)) if each in self._why), None)
+        if about is not None:
+            return f"of it or of what it is about: {self._why[about]}"
         open_ones = [(since, _FOREVER) for since in self._unseen.values()]
         if any(since <= last and first <= until for since, until in self._stretches + open_ones):
             return "an object that it may depend on is not recorded whole"
@@ -65,10 +66,14 @@ class Lacks:
         if event.stamp.verb == BASELINE and codes:
             # It was there before, in states that nobody knows.
             self._stretches.append((Instant(0), known))
-            self._uids.add(event.uid)
+            self._why.setdefault(event.uid, _text(codes))
         elif codes:
             self._unseen.setdefault(event.key, known)
-            self._uids.add(event.uid)
+            self._why.setdefault(event.uid, _text(codes))
         elif event.key in self._unseen:
             self._stretches.append((self._unseen.pop(event.key), known))
-            self._uids.add(event.uid)
+
+
+def _text(codes: Sequence[str]) -> str:
+    """The most telling of the codes in words; a gap is the least that is known."""
+    return doubts.text_of(codes[-1] if codes else Loss.GAP)

@@ -47,10 +47,11 @@ class Races:
     def holds(self, root: Sides, pod: str, again: Trace) -> Iterator[Hypothesis]:
         """Competitors that have here what the pod has there, tried after it.
 
-        One whose own attempts were certainly over before those of the pod is no competitor.
+        One whose own attempts were certainly over before those of the pod is no competitor, and
+        for an eviction nobody competes.
         """
         placed = self._placed(pod)
-        if placed is None:
+        if placed is None or root.aspect is Aspect.EVICTIONS:
             return
         wanted = self._devices_of(self._recorded, pod)
         node = self._recorded.node_of.get(pod)

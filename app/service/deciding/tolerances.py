@@ -2,7 +2,7 @@
 
 Each row says what it means, its unit, and where it comes from. They say when something may have
 been done there, never what came of it. Code reads `tolerances.TABLE`; the rows stand in
-docs/explanation/decide.md too, and a test shows that half or double of each changes no verdict.
+docs/explanation/decide.md too, with what half and double of each were found to change.
 """
 
 from dataclasses import dataclass, field

@@ -1,0 +1,72 @@
+"""What a recording lacks, and for which differences it speaks."""
+
+from app.domain.log import Actor, Event, EventType, ObjectKey, Revision, Stamp
+from app.domain.log.doubts import NEVER_SEEN, Affects, Doubt
+from app.domain.log.event import Origin
+from app.domain.log.records import Loss
+from app.domain.values.timestamps import SECOND, Instant
+from app.service.deciding.lacks import BASELINE, Lacks
+
+SLICE = ObjectKey("resource.k8s.io", "resourceslices", "", "s")
+POD = ObjectKey("", "pods", "default", "p")
+REPORT = ObjectKey("", "events", "default", "e")
+
+
+def event(key, type_=EventType.OBJECT_UPDATED, *, losses=(), verb="update"):
+    origin = Origin(source="audit", losses=tuple(each.value for each in losses))
+    stamp = Stamp(time=Instant(0), actor=Actor(user="alice"), verb=verb, origin=origin)
+    uid = f"uid of {key.name}"
+    return Event(revision=Revision(1), type=type_, key=key, uid=uid, body=b"{}", stamp=stamp)
+
+
+def at(seconds):
+    return Instant(seconds * SECOND)
+
+
+def between(lacks, first, last, *, uids=("other",), keys=()):
+    return lacks.about(uids, keys, at(first), at(last))
+
+
+def lacks_after(*events):
+    lacks = Lacks(())
+    for seconds, each in events:
+        lacks.note(each, at(seconds))
+    return lacks
+
+
+def test_kind_that_decisions_need_is_lacking_for_every_difference():
+    doubt = Doubt(code=NEVER_SEEN, affects=Affects.CONTENT, kind="deviceclasses", count=0, text="")
+    assert between(Lacks((doubt,)), 1, 2) == "the recording has no deviceclasses"
+    assert between(Lacks(()), 1, 2) == ""
+
+
+def test_object_is_unknown_from_a_write_without_its_body_to_the_next_with_it():
+    lacks = lacks_after(
+        (10, event(SLICE, EventType.GAP_OBSERVED, losses=[Loss.METADATA_ONLY])),
+        (20, event(SLICE)),
+    )
+    assert [bool(between(lacks, *span)) for span in ((1, 9), (9, 11), (19, 30), (21, 30))] == [
+        False,
+        True,
+        True,
+        False,
+    ]
+    assert "without their body" in between(lacks, 21, 30, keys=(SLICE,))
+
+
+def test_object_that_is_never_seen_whole_again_stays_unknown():
+    lacks = lacks_after((10, event(SLICE, losses=[Loss.TRUNCATED_BODY])))
+    assert between(lacks, 1000, 1001)
+    assert "cut" in between(lacks, 1, 2, uids=("uid of s",))
+
+
+def test_object_that_was_first_seen_late_was_unknown_until_then():
+    first = event(POD, EventType.OBJECT_CREATED, losses=[Loss.SYNTHETIC_CREATE], verb=BASELINE)
+    lacks = lacks_after((10, first), (11, event(POD)))
+    assert [bool(between(lacks, *span)) for span in ((1, 2), (11, 12))] == [True, False]
+    assert "first seen" in between(lacks, 11, 12, uids=("uid of p",))
+
+
+def test_what_no_decision_rests_on_lacks_nobody():
+    lacks = lacks_after((10, event(REPORT, EventType.GAP_OBSERVED)), (11, event(POD)))
+    assert between(lacks, 1, 20) == ""
