@@ -17,7 +17,7 @@ pytestmark = [pytest.mark.database, pytest.mark.slow, pytest.mark.timeout(240)]
 
 EVERY = 4
 QUIET = ("ResourceClaimTemplate", "DeviceClass", "ResourceSlice", "ConfigMap", "ServiceAccount")
-NOT_IN_THE_PLAIN_PROFILE = {"ResourcePoolStatusRequest"}
+NOT_IN_THE_PLAIN_PROFILE = {"PodGroup", "ResourcePoolStatusRequest", "Workload"}
 """Kinds behind a gate that the server of this test does not open."""
 
 
