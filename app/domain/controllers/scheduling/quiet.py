@@ -22,7 +22,10 @@ KEY = "quiet"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QuietAttempt:
-    """One attempt that wrote nothing. `assumed` pods of the same step were taken as placed."""
+    """One attempt that wrote nothing. `assumed` pods of the same step were taken as placed.
+
+    `refused` says why the write of a placement was refused before; then nothing was tried.
+    """
 
     namespace: str
     name: str
@@ -32,6 +35,14 @@ class QuietAttempt:
     start: int
     assumed: int
     number: int
+    refused: str = ""
+
+
+def refusal_of(found: QuietAttempt) -> Attempt | None:
+    """The result of an attempt whose write was refused before; None for one that was tried."""
+    if not found.refused:
+        return None
+    return Attempt(outcome="Error", message=found.refused, next_start=found.start)
 
 
 def of_attempt(turn: Turn, result: Attempt) -> QuietAttempt:
@@ -46,6 +57,7 @@ def of_attempt(turn: Turn, result: Attempt) -> QuietAttempt:
         start=turn.start,
         assumed=turn.batch,
         number=turn.number,
+        refused=result.message if result.outcome == "Error" and not result.looked_at else "",
     )
 
 
@@ -53,16 +65,17 @@ def plan_of(
     attempts: list[QuietAttempt], *, now: Instant, following: int, cause: int, observed: Revision
 ) -> Plan:
     """The plan that records them; `following` is where the next attempt begins to look."""
-    groups: dict[tuple[str, tuple[str, ...]], list[list[object]]] = {}
+    groups: dict[tuple[str, tuple[str, ...], str], list[list[object]]] = {}
     for found in attempts:
         row = [found.namespace, found.name, found.uid, found.start, found.assumed, found.number]
-        groups.setdefault((found.outcome, found.plugins), []).append(row)
+        groups.setdefault((found.outcome, found.plugins, found.refused), []).append(row)
     inputs: JsonObject = {
         "now": now,
         "next": following,
         "attempts": [
             {"outcome": outcome, "plugins": list(plugins), "pods": rows}
-            for (outcome, plugins), rows in groups.items()
+            | ({"refused": refused} if refused else {})
+            for (outcome, plugins, refused), rows in groups.items()
         ],
     }
     return Plan(
@@ -99,6 +112,7 @@ def read(inputs: JsonView) -> Iterator[QuietAttempt]:
                 start=start,
                 assumed=assumed,
                 number=number,
+                refused=json_tree.text(group, "refused"),
             )
 
 

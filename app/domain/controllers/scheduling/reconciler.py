@@ -215,7 +215,7 @@ class SchedulingReconciler:
                 batch=found.assumed,
             )
             with self._assumed.in_force(views.allocated, found.assumed):
-                result = self._try(views, turn)
+                result = quiet.refusal_of(found) or self._try(views, turn)
             plan = planning.plan_of(self._rules, views.objects, self._series, turn, result)
             if not plan.is_empty:
                 return plan
