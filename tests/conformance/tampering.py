@@ -208,8 +208,17 @@ def reserve_for_a_stranger(lines: Lines, draw: random.Random) -> str:
         if line["stageTimestamp"] < begun and line["responseStatus"]["code"] == 201
         if line["objectRef"]["namespace"] == picked.claim[0]
     ]
+    gone = {
+        (line["objectRef"].get("namespace"), line["objectRef"].get("name"))
+        for line in of(lines, "pods")
+        if line["verb"] == "delete" and line["stageTimestamp"] < begun
+    }
     users = {each["uid"] for each in picked.trees[0]["status"]["reservedFor"]}
-    other = [each for each in others if each["uid"] not in users][-1]
+    other = [
+        each
+        for each in others
+        if each["uid"] not in users and (each["namespace"], each["name"]) not in gone
+    ][-1]
     entry = {"resource": "pods", "name": other["name"], "uid": other["uid"]}
     for tree in picked.trees:
         if tree["status"].get("reservedFor"):
