@@ -197,8 +197,6 @@ MANIFESTS = {
 }
 """The least of each kind; each is named `k-` and its kind in lower case unless it has a name."""
 
-"""Kinds whose objects other controllers change all the time, or that are not what they were."""
-
 
 def manifest(kind, api_version):
     tree = MANIFESTS[kind]

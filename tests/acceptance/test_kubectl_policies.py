@@ -1,6 +1,6 @@
 """kubectl with admission policies: from their manifest to what they refuse, and away again.
 
-Parity: api-surface.md 6 and 10.
+Parity: api.md 6 and 10.
 """
 
 import re

@@ -1,7 +1,7 @@
 """Patches: what one makes of an object, and what is said of one that cannot be applied.
 
 Server-side apply is `apply`; how the patched object takes the place of the old one is `updating`.
-Parity: api-surface.md 8.
+Parity: api.md 8.
 """
 
 import re

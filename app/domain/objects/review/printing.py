@@ -1,6 +1,6 @@
 """Tables of webhook configurations and admission policies.
 
-Parity: api-surface.md 6, "Columns"; the printers of the real server.
+Parity: api.md 6, "Columns"; the printers of the real server.
 """
 
 from app.domain.objects import cells
