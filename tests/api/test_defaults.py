@@ -58,6 +58,26 @@ async def test_pod_requests_what_it_is_limited_to():
     assert spec["containers"][0]["resources"]["requests"] == {"cpu": "1", "x.y/z": "2"}
 
 
+@pytest.mark.parametrize(
+    ("containers", "whole", "requests"),
+    [
+        ([{"cpu": "200m"}, {"cpu": "300m"}], {"limits": {"cpu": "2", "memory": "1Gi"}},
+         {"cpu": "500m", "memory": "1Gi"}),
+        ([{}], {"limits": {"cpu": "2"}, "requests": {"cpu": "1"}}, {"cpu": "1"}),
+        ([{"memory": "1Gi"}], {"limits": {"cpu": "2"}}, {"cpu": "2", "memory": "1Gi"}),
+        ([{"cpu": "200m"}], {"requests": {"cpu": "1"}}, {"cpu": "1"}),
+    ],
+)  # fmt: skip
+async def test_pod_that_is_limited_as_a_whole_requests_as_a_whole(containers, whole, requests):
+    filled = [
+        {"name": f"c{number}", "image": "x:1", "resources": {"requests": amounts}}
+        for number, amounts in enumerate(containers)
+    ]
+    spec = {"containers": filled, "resources": whole}
+    pod = await made(f"{CORE}/pods", {"spec": spec})
+    assert pod["spec"]["resources"]["requests"] == requests
+
+
 async def test_pod_refers_to_its_fields_by_version():
     field: dict[str, Any] = {"fieldRef": {"fieldPath": "metadata.labels"}}
     amount = {"resourceFieldRef": {"resource": "limits.cpu", "containerName": "a"}}

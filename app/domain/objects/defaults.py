@@ -222,6 +222,7 @@ def _default_pod(tree: JsonObject) -> None:
     pod_defaults.default_spec(spec)
     # Only of pods themselves, not of templates (recorded: 1.36).
     pod_defaults.default_requests(spec)
+    pod_defaults.default_whole_requests(spec)
     spec.setdefault("enableServiceLinks", True)
     if "status" in tree:
         _agree(tree["status"], "podIP", "podIPs", "ip")

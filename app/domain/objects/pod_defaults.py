@@ -8,6 +8,7 @@ Works in place on a pruned spec that the caller owns. Parity: controllers.md 5.1
 from collections.abc import Iterable
 from typing import Any
 
+from app.domain.objects import quota_usage
 from app.domain.values import images, json_tree, quantity
 from app.domain.values.json_tree import JsonObject, JsonView
 
@@ -66,6 +67,29 @@ def default_requests(spec: JsonObject) -> None:
                 requests = resources.setdefault("requests", {})
                 for resource, amount in resources["limits"].items():
                     requests.setdefault(resource, amount)
+
+
+def default_whole_requests(spec: JsonObject) -> None:
+    """Let a pod that is limited as a whole request what its containers request in all.
+
+    Of what no container requests it requests its limit. Parity: KEP-2837, the defaults of the API.
+    """
+    whole = spec.get("resources")
+    if not isinstance(whole, dict) or not whole.get("limits"):
+        return
+    containers = {name: spec.get(name) for name in ("containers", "initContainers")}
+    requests = dict(whole.get("requests") or {})
+    for resource, amount in quota_usage.effective(containers, "requests").items():
+        if _is_of_whole_pods(resource):
+            requests.setdefault(resource, str(amount))
+    for resource, limit in whole["limits"].items():
+        if _is_of_whole_pods(resource):
+            requests.setdefault(resource, limit)
+    whole["requests"] = requests
+
+
+def _is_of_whole_pods(resource: str) -> bool:
+    return resource in ("cpu", "memory") or resource.startswith(quota_usage.HUGE_PAGES)
 
 
 def _default_probe(probe: JsonObject) -> None:
