@@ -94,6 +94,7 @@ def server_process(folder, *namespaces):
             for name in ("default", *namespaces):
                 made = client.post("/api/v1/namespaces", json={"metadata": {"name": name}})
                 assert made.status_code in (201, 409), made.text
+                wait_for_own_objects(client, name)
         yield server
     finally:
         server.end()
@@ -117,6 +118,17 @@ class Following:
     def take(self, count):
         """The next lines."""
         return [next(self) for _ in range(count)]
+
+
+def wait_for_own_objects(client, namespace):
+    """Return when the controllers have made what every namespace holds.
+
+    A test that lists or watches all ConfigMaps of a new namespace meets them at any time else.
+    """
+    for resource, name in (("configmaps", "kube-root-ca.crt"), ("serviceaccounts", "default")):
+        path = f"/api/v1/namespaces/{namespace}/{resource}"
+        with following(client, path, fieldSelector=f"metadata.name={name}") as events:
+            assert next(events)["type"] == "ADDED"
 
 
 @contextmanager

@@ -9,7 +9,7 @@ from kubernetes import config, dynamic, utils, watch
 from kubernetes.client import ApiException
 from kubernetes.informer import SharedInformer
 
-from tests.acceptance.server_process import server_process
+from tests.acceptance.server_process import server_process, wait_for_own_objects
 
 pytestmark = [pytest.mark.database, pytest.mark.slow, pytest.mark.timeout(120)]
 
@@ -49,10 +49,12 @@ def claims(api):
 
 
 @pytest.fixture
-def space(core, request):
+def space(server, core, request):
     """A namespace of the test's own."""
     name = request.node.originalname.replace("_", "-")[:60].strip("-")
     core.create_namespace({"metadata": {"name": name}})
+    with server.client() as client:
+        wait_for_own_objects(client, name)
     return name
 
 

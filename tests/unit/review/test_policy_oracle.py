@@ -8,7 +8,7 @@ from cel_expr_python import cel as other
 from app.domain.cel import policy_rules
 
 NAMES = ("object", "oldObject", "request", "namespaceObject", "params")
-DEPLOYMENT = {
+DEPLOYMENT: dict[str, Any] = {
     "apiVersion": "apps/v1",
     "kind": "Deployment",
     "metadata": {"name": "web", "namespace": "default", "labels": {"app": "web", "tier": "1"}},
@@ -26,7 +26,7 @@ DEPLOYMENT = {
 }
 VALUES = {
     "object": DEPLOYMENT,
-    "oldObject": {**DEPLOYMENT, "spec": {**DEPLOYMENT["spec"], "replicas": 2}},  # type: ignore[dict-item]
+    "oldObject": {**DEPLOYMENT, "spec": {**DEPLOYMENT["spec"], "replicas": 2}},
     "request": {
         "operation": "UPDATE",
         "name": "web",
