@@ -59,8 +59,8 @@ def why(
 
 def page(answer: "Answer", width: int) -> list[str]:
     """The answer as it is printed."""
-    from app.service import reason_pages, recorded_doubts
+    from app.service import reason_pages, uncertainty
 
     head = f"{answer.subject}: {answer.outcome}" + (f", {answer.text}" if answer.text else "")
-    notes = recorded_doubts.lines(answer.doubts)
+    notes = uncertainty.lines(answer.doubts)
     return reason_pages.page(head, answer.reason.children, notes=notes, width=width)

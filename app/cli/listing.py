@@ -159,7 +159,7 @@ def timeline(
     """Tell what happened: one line per event that a person would want to know of."""
     from app.bootstrap import choices, histories, stores
     from app.domain.log.doubts import Doubt
-    from app.service import recorded_doubts
+    from app.service import recorded_doubts, uncertainty
 
     settings = choices.settings(data=data)
 
@@ -200,7 +200,7 @@ def timeline(
         )
     else:
         console.table(titles, cells)
-    for line in recorded_doubts.lines(recorded):
+    for line in uncertainty.lines(recorded):
         console.note(line)
 
 

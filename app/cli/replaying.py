@@ -347,10 +347,10 @@ def _print_chain(chain: Mapping[str, Any]) -> None:
 
 def _print_doubts(report: Mapping[str, Any]) -> None:
     from app.domain.log.doubts import Doubt
-    from app.service import recorded_doubts
+    from app.service import uncertainty
 
     doubts = msgspec.convert(report["doubts"], list[Doubt])
-    for line in (*recorded_doubts.lines(doubts), *recorded_doubts.order_lines(doubts)):
+    for line in (*uncertainty.lines(doubts), *uncertainty.order_lines(doubts)):
         console.say(line)
 
 

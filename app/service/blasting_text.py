@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from typing import TypeVar
 
-from app.service import recorded_doubts
+from app.service import uncertainty
 from app.service.blast_radius import (
     BlastRadius,
     ClassFate,
@@ -55,7 +55,7 @@ def reasons(found: BlastRadius, examples_max: int) -> tuple[Reason, ...]:
 
 def _consequences(found: BlastRadius, examples_max: int) -> Iterator[Reason]:
     yield Reason(text=f"as of revision {found.revision}, {found.time}")
-    for line in recorded_doubts.lines(found.doubts):
+    for line in uncertainty.lines(found.doubts):
         yield Reason(text=line)
     for note in found.notes:
         yield Reason(text=f"note: {note}")

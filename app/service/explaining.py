@@ -40,6 +40,7 @@ from app.service import (
     preemption_reasons,
     questions,
     recorded_doubts,
+    uncertainty,
 )
 from app.service.blast_radius import BlastRadius
 from app.service.blasting import BlastBounds
@@ -107,7 +108,7 @@ class Explainer:
         try:
             answer = await self._why(question)
         except NotFound as problem:
-            unsure = recorded_doubts.lines(_about(recorded, key))
+            unsure = uncertainty.lines(_about(recorded, key))
             if not unsure:
                 raise
             text = "; ".join((problem.message, *(line.strip() for line in unsure)))

@@ -30,7 +30,7 @@ from app.domain.objects.profile import Profile
 from app.domain.objects.rules import Rules
 from app.domain.values.json_tree import JsonObject
 from app.ports import EventLog, SecondOpinion, ViewStore
-from app.service import integrity, recorded_doubts, second_opinion, verifying_parts
+from app.service import integrity, recorded_doubts, second_opinion, uncertainty, verifying_parts
 from app.service.comparing import Compared
 from app.service.integrity import Integrity, IntegrityCheck
 from app.service.invariants import InvariantWatch, Kind, Switches, Violation
@@ -200,7 +200,7 @@ async def verify(
     ahead = _Ahead(
         division=division,
         invariants=InvariantWatch(
-            switches_of(rules.profile, quirks), recorded_doubts.lacking(recorded)
+            switches_of(rules.profile, quirks), uncertainty.lacking(recorded)
         ),
         recorded=recorded,
         selectors=None if second is None else _selectors(rules, compiler, opinion_bounds),

@@ -25,7 +25,7 @@ from app.domain.log.records import Loss
 from app.domain.objects.profile import Profile
 from app.domain.values import json_tree
 from app.domain.values.timestamps import Instant
-from app.service import blasting, blasting_world, importing, recorded_doubts
+from app.service import blasting, blasting_world, importing, recorded_doubts, uncertainty
 from app.service.blasting import Put
 from app.service.explaining import Explainer
 from app.service.questions import Answer, Question
@@ -200,7 +200,7 @@ async def test_every_answer_says_what_the_recording_lacks(tmp_path, alter, expec
     answer = await recording.why(POD)
     assert content_of(answer.doubts) >= expected
     assert answer.to_json()["certainty"] == "unsure"
-    lines = recorded_doubts.lines(answer.doubts)
+    lines = uncertainty.lines(answer.doubts)
     assert lines[0].startswith("unsure: ")
     for kind, _ in expected:
         assert any(
@@ -236,7 +236,7 @@ async def test_complete_recording_is_sure(tmp_path):
     answer = await recording.why(POD)
     assert content_of(answer.doubts) == set()
     assert answer.to_json()["certainty"] == "sure"
-    assert recorded_doubts.lines(answer.doubts) == []
+    assert uncertainty.lines(answer.doubts) == []
     report = await verified(tmp_path / "audit.jsonl")
     assert report.outcome is Outcome.VERIFIED
     assert content_of(report.doubts) == set()
@@ -318,11 +318,11 @@ def test_report_with_a_loss_gives_its_doubt(loss):
             ("", "nodes"),
         )
     ]
-    assert recorded_doubts.of_report({"kinds": kinds}) == ()
+    assert uncertainty.of_report({"kinds": kinds}) == ()
     kinds[1]["losses"] = {loss.value: 3}
-    (doubt,) = recorded_doubts.of_report({"kinds": kinds})
+    (doubt,) = uncertainty.of_report({"kinds": kinds})
     assert (doubt.kind, doubt.code) == ("resourceclaims.resource.k8s.io", loss.value)
     assert (doubt.count, doubt.affects, doubt.text) == (3, affects, text)
     secret = {"group": "", "resource": "secrets", "ops": {}, "losses": {loss.value: 3}}
     kinds[1]["losses"] = {}
-    assert recorded_doubts.of_report({"kinds": [*kinds, secret]}) == ()
+    assert uncertainty.of_report({"kinds": [*kinds, secret]}) == ()

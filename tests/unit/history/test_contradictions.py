@@ -6,7 +6,7 @@ from app.adapters.history import contradictions
 from app.adapters.history.opening import open_history
 from app.adapters.history.reading import ReadOptions
 from app.domain.log.records import Loss
-from app.service import recorded_doubts
+from app.service import uncertainty
 from app.service.fidelity import FidelityCollector
 from tests.unit.history.worlds import CLAIMS, PODS, audit, brief, tree, watch, write_lines
 
@@ -52,7 +52,7 @@ def test_two_sources_that_show_one_version_differently_are_named(tmp_path):
     assert not report.verdicts[1].answer
     (doubt,) = [
         doubt
-        for doubt in recorded_doubts.of_report(report.to_json())
+        for doubt in uncertainty.of_report(report.to_json())
         if doubt.code == Loss.CONTRADICTED.value
     ]
     assert doubt.affects == "content"
