@@ -8,6 +8,10 @@ feels; the rest runs in a thread.
 import argparse
 import time
 
+from app.analysis.blast import compare
+from app.analysis.blast import world as blasting_world
+from app.analysis.blast.compare import Put
+from app.analysis.views import LiveViews
 from app.bootstrap.rules import rules_for
 from app.domain.log import (
     Actor,
@@ -23,9 +27,6 @@ from app.domain.log.chain import canonical_json
 from app.domain.objects.profile import Profile
 from app.domain.values import timestamps
 from app.domain.values.json_tree import JsonObject
-from app.service import blasting, blasting_world
-from app.service.blasting import Put
-from app.service.views import LiveViews
 
 GROUP = "resource.k8s.io"
 DRIVER = "gpu.example.com"
@@ -144,7 +145,7 @@ def main() -> None:
         started = time.process_time()
         frozen = blasting_world.freeze(views, info, rules, NOW)
         between = time.process_time()
-        found = blasting.blast(frozen, [change])
+        found = compare.blast(frozen, [change])
         ended = time.process_time()
         print(
             f"{name}: frozen in {(between - started) * 1e3:.0f} ms, answered in "

@@ -11,7 +11,7 @@ import sys
 import time
 from collections.abc import Sequence
 
-from app.service.invariants import InvariantWatch
+from app.analysis.verify.invariants import InvariantWatch
 from bench.folding import pages
 from projections import all_projections
 

@@ -11,6 +11,7 @@ import sys
 import time
 from collections.abc import Iterator, Sequence
 
+from app.analysis.views import LiveViews, compiler_of, features_of
 from app.bootstrap import collecting
 from app.bootstrap.histories import views_of
 from app.domain.controllers import registry
@@ -18,7 +19,6 @@ from app.domain.controllers.plan import Reconciler
 from app.domain.log import Event, ObjectKey
 from app.domain.log.projection import Projection
 from app.domain.objects.profile import Profile
-from app.service.views import LiveViews, compiler_of, features_of
 from bench import folding
 from bench.cluster import node
 from bench.processes import resident_megabytes

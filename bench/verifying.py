@@ -15,8 +15,8 @@ from collections.abc import Sequence
 
 import anyio
 
+from app.analysis.verify.compare import Verdict
 from app.bootstrap import replays
-from app.service.comparing import Verdict
 from bench.cluster import history, prepare
 from bench.shapes import arrive, template_pods
 

@@ -6,10 +6,10 @@ from typing import Any
 
 import typer
 
+from app.analysis import profiles
+from app.analysis.metrics import FAMILIES
 from app.cli.application import root
 from app.domain.objects.profile import FIXED
-from app.service import profile_facts
-from app.service.metrics import FAMILIES
 from app.settings import Settings
 from projections import all_projections
 
@@ -97,7 +97,7 @@ def metrics_page() -> str:
 
 def profiles_page() -> str:
     """What each profile stands for: gates, quirks, served versions."""
-    known = [profile_facts.facts_of(name) for name in profile_facts.names()]
+    known = [profiles.facts_of(name) for name in profiles.names()]
     minors = [facts for facts in known if facts.name == facts.release]
     default = next(facts.name for facts in known if facts.is_default)
     lines = [

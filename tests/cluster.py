@@ -7,6 +7,9 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from app.adapters.uids import DerivedUids
+from app.analysis.verify.compare import Compared
+from app.analysis.verify.redecide import DecisionChecker
+from app.analysis.views import LiveViews, features_of
 from app.bootstrap.rules import rules_for
 from app.domain.controllers import registry
 from app.domain.controllers.plan import Reconciler
@@ -24,10 +27,7 @@ from app.domain.objects.profile import Profile
 from app.domain.values import json_tree, timestamps
 from app.domain.values.json_tree import JsonObject
 from app.domain.values.timestamps import SECOND, Instant
-from app.service.comparing import Compared
 from app.service.reconciling import LoopBounds, Timeline
-from app.service.redeciding import DecisionChecker
-from app.service.views import LiveViews, features_of
 
 USER = Actor(user="alice", groups=("system:masters",), agent="kubectl/test")
 T0 = timestamps.parse("2026-01-02T03:00:00Z")

@@ -10,7 +10,7 @@ from typing import TypeAlias
 import prometheus_client
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 
-from app.service.metrics import FAMILIES, Family
+from app.analysis.metrics import FAMILIES, Family
 
 OVERFLOW = "overflow"
 

@@ -2,9 +2,9 @@
 
 from dataclasses import dataclass
 
+from app.analysis.blast.compare import BlastBounds
+from app.analysis.explain.pods import ExplainBounds
 from app.domain.objects.decode import Bounds
-from app.service.blasting import BlastBounds
-from app.service.pod_reasons import ExplainBounds
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -16,6 +16,7 @@ import anyio
 import anyio.lowlevel
 import msgspec
 
+from app.analysis.views import LiveViews
 from app.api.parameters import ListOptions
 from app.api.representations import Part, Representations, Target, encode, join_list
 from app.api.selection import Selection
@@ -23,7 +24,6 @@ from app.api.timelines import Timeline
 from app.domain.errors import BadRequest, Expired
 from app.domain.log import Event, ObjectKey
 from app.domain.values.json_tree import JsonObject
-from app.service.views import LiveViews
 
 _TOKEN_VERSION = "meta.k8s.io/v1"  # noqa: S105 - a format name, no secret
 _PORTION = 500

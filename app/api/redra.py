@@ -10,6 +10,7 @@ import anyio.lowlevel
 import msgspec
 from pydantic import BaseModel
 
+from app.analysis.explain.questions import Question
 from app.api import paths, redra_openapi, redra_views, status
 from app.api import redra_models as models
 from app.api.authorization import Authorizer, Gate
@@ -28,7 +29,6 @@ from app.domain.objects import registry as kinds
 from app.domain.values import timestamps
 from app.service.explaining import Explainer
 from app.service.histories import Histories
-from app.service.questions import Question
 from app.service.runtime import HistoryRuntime
 
 _LINES = b"application/x-ndjson"

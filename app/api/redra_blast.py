@@ -10,14 +10,15 @@ import anyio.to_thread
 import msgspec
 from pydantic import ValidationError
 
+from app.analysis.blast import compare, world
+from app.analysis.blast.radius import BlastRadius
+from app.analysis.blast.world import Frozen
 from app.api import redra_models as models
 from app.api.limits import ApiLimits
 from app.api.messages import Answer, Request
 from app.api.timelines import views_at
 from app.domain.errors import BadRequest
-from app.service import blasting, blasting_world, moments, recorded_doubts
-from app.service.blast_radius import BlastRadius
-from app.service.blasting_world import Frozen
+from app.service import moments, recorded_doubts
 from app.service.histories import Histories
 from app.service.runtime import HistoryRuntime
 
@@ -37,7 +38,7 @@ class BlastApi:
             raise BadRequest("give kind=devicetaintrule and the name of a rule that is there")
         bounds = self._limits.blast
         return await self._answer(
-            request, runtime, lambda frozen: blasting.blast_of_rule(frozen, name, bounds)
+            request, runtime, lambda frozen: compare.blast_of_rule(frozen, name, bounds)
         )
 
     async def of_proposal(self, request: Request, runtime: HistoryRuntime) -> Answer:
@@ -50,20 +51,18 @@ class BlastApi:
             wanted = models.Proposal.model_validate_json(text)
         except ValidationError as problem:
             raise BadRequest(models.problem_text(problem)) from problem
-        changes = blasting.read_changes([("", tree) for tree in wanted.objects], wanted.delete)
+        changes = compare.read_changes([("", tree) for tree in wanted.objects], wanted.delete)
         return await self._answer(
-            request, runtime, lambda frozen: blasting.blast(frozen, changes, limits.blast)
+            request, runtime, lambda frozen: compare.blast(frozen, changes, limits.blast)
         )
 
     async def _frozen(self, request: Request, runtime: HistoryRuntime) -> Frozen:
         moment = request.parameter("at")
         if not moment:
-            return blasting_world.freeze(
-                runtime.views, runtime.info, runtime.rules, runtime.head.time
-            )
+            return world.freeze(runtime.views, runtime.info, runtime.rules, runtime.head.time)
         views = await views_at(self._histories, runtime, moment)
         now = await moments.find_time(runtime.log, runtime.info, moment, views.revision)
-        return blasting_world.freeze(views, runtime.info, runtime.rules, now)
+        return world.freeze(views, runtime.info, runtime.rules, now)
 
     async def _answer(
         self, request: Request, runtime: HistoryRuntime, question: Callable[[Frozen], BlastRadius]

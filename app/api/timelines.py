@@ -6,6 +6,7 @@ can be written to; the past never changes, so a watch on it sends what was there
 
 from dataclasses import dataclass
 
+from app.analysis.views import LiveViews
 from app.api.paths import Place
 from app.domain.errors import (
     BadRequest,
@@ -20,7 +21,6 @@ from app.domain.values.timestamps import Instant
 from app.service import moments
 from app.service.histories import Histories
 from app.service.runtime import HistoryRuntime
-from app.service.views import LiveViews
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

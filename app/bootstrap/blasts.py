@@ -6,14 +6,15 @@ from pathlib import Path
 import anyio.to_thread
 
 from app.adapters.history.limits import ImportLimits
+from app.analysis.blast import compare, world
+from app.analysis.blast.compare import Change
+from app.analysis.blast.radius import BlastRadius
 from app.bootstrap.explanations import blast_bounds, views_at
 from app.bootstrap.manifests import read_documents
 from app.bootstrap.rules import rules_of
 from app.bootstrap.stores import Store, find_history
 from app.domain.errors import InputError, Rejected
-from app.service import blasting, blasting_world, moments, recorded_doubts
-from app.service.blast_radius import BlastRadius
-from app.service.blasting import Change
+from app.service import moments, recorded_doubts
 from app.settings import Settings
 
 
@@ -32,7 +33,7 @@ def read_changes(
         if not found:
             raise InputError("it holds no object", place=str(file))
         trees += found
-    return blasting.read_changes(trees, deletions)
+    return compare.read_changes(trees, deletions)
 
 
 async def blast(
@@ -42,10 +43,10 @@ async def blast(
     info = await find_history(store, name)
     views = await views_at(store, settings, name, moment)
     now = await moments.find_time(store.log, info, moment or str(views.revision), views.revision)
-    frozen = blasting_world.freeze(views, info, rules_of(info), now)
+    frozen = world.freeze(views, info, rules_of(info), now)
     try:
         radius = await anyio.to_thread.run_sync(
-            blasting.blast, frozen, changes, blast_bounds(settings)
+            compare.blast, frozen, changes, blast_bounds(settings)
         )
     except Rejected as problem:
         raise InputError(problem.message) from problem

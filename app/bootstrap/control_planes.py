@@ -6,6 +6,10 @@ from dataclasses import fields, replace
 import msgspec
 
 from app.adapters.uids import DerivedUids
+from app.analysis.replay.proving import Switched
+from app.analysis.replay.variants import Switches
+from app.analysis.replay.writers import DECIDED
+from app.analysis.views import compiler_of, features_of
 from app.bootstrap import choices
 from app.bootstrap.rules import rules_of
 from app.domain.allocation.quirks import Quirks
@@ -19,11 +23,7 @@ from app.domain.objects import profile as profiles
 from app.domain.objects.rules import Rules
 from app.domain.values import json_tree
 from app.ports import UidSource
-from app.service.deciding.proving import Switched
 from app.service.deciding.replay import Proofs
-from app.service.deciding.variants import Switches
-from app.service.deciding.writers import DECIDED
-from app.service.views import compiler_of, features_of
 from app.settings import Settings
 
 _NOT_TRIED = frozenset(("c8", "c22", "c24"))

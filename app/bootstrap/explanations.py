@@ -1,14 +1,14 @@
 """Explanations of one history at one moment, for the command line."""
 
+from app.analysis.blast.compare import BlastBounds
+from app.analysis.explain.pods import ExplainBounds
+from app.analysis.explain.questions import Answer, Question
+from app.analysis.views import LiveViews
 from app.bootstrap.histories import open_histories
 from app.bootstrap.stores import Store, find_history, find_revision
 from app.domain.devices.cel_selectors import CelCompiler
 from app.domain.objects import profile as profiles
-from app.service.blasting import BlastBounds
 from app.service.explaining import Explainer
-from app.service.pod_reasons import ExplainBounds
-from app.service.questions import Answer, Question
-from app.service.views import LiveViews
 from app.settings import Settings
 
 

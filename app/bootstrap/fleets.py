@@ -17,6 +17,10 @@ import anyio
 import anyio.to_thread
 import yaml
 
+from app.analysis.fleet import generation
+from app.analysis.fleet import incidents as fleet_incidents
+from app.analysis.fleet.generation import Fleet
+from app.analysis.fleet.incidents import Incident, Present
 from app.bootstrap.choices import history_settings
 from app.bootstrap.histories import open_histories
 from app.bootstrap.manifests import read_documents
@@ -32,9 +36,6 @@ from app.domain.objects.commands import (
     UpdateObject,
 )
 from app.domain.values.json_tree import JsonObject
-from app.service import fleet, fleet_incidents
-from app.service.fleet import Fleet
-from app.service.fleet_incidents import Incident, Present
 from app.service.runtime import HistoryRuntime
 from app.settings import Settings
 
@@ -99,7 +100,7 @@ def read_plan(path: Path) -> JsonObject:
 def manifests_text(whole: Fleet) -> str:
     """The fleet as YAML documents."""
     text: str = yaml.dump_all(
-        fleet.manifests(whole), Dumper=_PlainDumper, sort_keys=False, explicit_start=True
+        generation.manifests(whole), Dumper=_PlainDumper, sort_keys=False, explicit_start=True
     )
     return text
 
@@ -125,14 +126,14 @@ async def publish(target: Target, whole: Fleet, say: Say) -> None:
     """Make the nodes and classes that are missing, then bring every pool up to date."""
     before = await target.present()
     nodes = [
-        fleet.node_command(n) for n in whole.nodes if n["metadata"]["name"] not in before.nodes
+        generation.node_command(n) for n in whole.nodes if n["metadata"]["name"] not in before.nodes
     ]
-    await target.send([fleet.class_command(tree) for tree in whole.classes])
+    await target.send([generation.class_command(tree) for tree in whole.classes])
     await target.send(nodes)
     present = await target.present()
     commands: list[Command] = []
     for pool in whole.pools:
-        commands += fleet.publish(pool, present.slices_of(pool), present.uid_of)
+        commands += generation.publish(pool, present.slices_of(pool), present.uid_of)
     await target.send(commands)
     devices = sum(len(pool.devices) for pool in whole.pools)
     say(
@@ -168,11 +169,13 @@ class HistoryTarget:
         objects = self._runtime.views.objects
         nodes = {
             key.name: tree
-            for key in objects.keys(*fleet.NODES)
+            for key in objects.keys(*generation.NODES)
             if (tree := objects.get(key)) is not None
         }
         slices = tuple(
-            tree for key in objects.keys(*fleet.SLICES) if (tree := objects.get(key)) is not None
+            tree
+            for key in objects.keys(*generation.SLICES)
+            if (tree := objects.get(key)) is not None
         )
         return Present(nodes=nodes, slices=slices)
 
@@ -203,8 +206,8 @@ class ServerTarget:
 
     async def present(self) -> Present:
         """The nodes and slices that the server lists."""
-        nodes = await self._call("GET", _path(ObjectKey(*fleet.NODES, "", ""), "v1"))
-        slices = await self._call("GET", _path(ObjectKey(*fleet.SLICES, "", ""), "v1"))
+        nodes = await self._call("GET", _path(ObjectKey(*generation.NODES, "", ""), "v1"))
+        slices = await self._call("GET", _path(ObjectKey(*generation.SLICES, "", ""), "v1"))
         head = {"apiVersion": "resource.k8s.io/v1", "kind": "ResourceSlice"}
         return Present(
             nodes={item["metadata"]["name"]: item for item in nodes["items"]},

@@ -5,6 +5,7 @@ from contextlib import asynccontextmanager
 from dataclasses import replace
 
 from app.adapters.webhooks import HttpsWebhooks
+from app.analysis.views import features_of
 from app.bootstrap import choices
 from app.bootstrap.choices import history_settings
 from app.bootstrap.rules import rules_of
@@ -23,7 +24,6 @@ from app.domain.values import json_tree
 from app.service.folding import FoldingBounds, fold_until
 from app.service.histories import DEFAULT_HISTORY, Histories
 from app.service.runtime import RuntimeBounds
-from app.service.views import features_of
 from app.service.writing import WriterBounds
 from app.settings import Settings
 from projections import all_projections

@@ -11,6 +11,8 @@ from app.adapters.history.limits import ImportLimits
 from app.adapters.history.opening import RecordedHistory
 from app.adapters.history.reading import ReadOptions
 from app.adapters.secret_keys import IMPORTED_FILE
+from app.analysis.recordings import releases
+from app.analysis.recordings.fidelity import ROW_TITLES, FidelityReport
 from app.bootstrap.choices import history_settings
 from app.bootstrap.histories import folding_bounds, views_of
 from app.bootstrap.rules import rules_for
@@ -24,10 +26,9 @@ from app.domain.objects.rules import Rules
 from app.domain.values import timestamps
 from app.domain.values.json_tree import JsonObject
 from app.domain.values.timestamps import Instant, TimestampError
-from app.service import exporting, importing, releases
+from app.service import exporting, importing
 from app.service import rebuild as rebuilding
 from app.service.exporting import BundleImport
-from app.service.fidelity import ROW_TITLES, FidelityReport
 from app.settings import Settings
 
 PROGRAM = "redra 0.1.0"

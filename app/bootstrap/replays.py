@@ -5,6 +5,8 @@ from pathlib import Path
 
 import msgspec
 
+from app.analysis.replay.report import DecideReport
+from app.analysis.views import compiler_of, features_of
 from app.bootstrap import choices, verifying_processes
 from app.bootstrap.control_planes import ControlPlanes, proofs_of
 from app.bootstrap.histories import views_of
@@ -22,11 +24,9 @@ from app.ports import SecondOpinion
 from app.service import replaying, verifying
 from app.service.deciding import replay as deciding
 from app.service.deciding.replay import Pacing
-from app.service.deciding.report import DecideReport
 from app.service.replaying import FoldReport, ReplayBounds
 from app.service.second_opinion import OpinionBounds
 from app.service.verifying import VerifyReport
-from app.service.views import compiler_of, features_of
 from app.settings import Settings
 
 Progress = Callable[[str, Revision, Revision], None]

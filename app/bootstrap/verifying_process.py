@@ -13,14 +13,14 @@ from collections.abc import Callable, Sequence
 import msgspec
 
 from app.adapters import event_spool
+from app.analysis.verify.parts import Part, PartFound, PartVerifier
+from app.analysis.verify.reallocate import AllocationIndex, Written
+from app.analysis.views import compiler_of, features_of
 from app.bootstrap import collecting
 from app.bootstrap.rules import rules_of
 from app.domain.controllers import registry
 from app.domain.log import Event, HistoryInfo, ObjectKey, Revision
 from app.domain.values.timestamps import Instant
-from app.service.reallocating import AllocationIndex, Written
-from app.service.verifying_parts import Part, PartFound, PartVerifier
-from app.service.views import compiler_of, features_of
 
 _LENGTH = 8
 

@@ -13,11 +13,11 @@ import anyio
 from anyio.abc import Process
 
 from app.adapters.event_spool import EventSpool
+from app.analysis.verify.parts import Part, PartFound
 from app.bootstrap import children, verifying_process
 from app.bootstrap.verifying_process import Job
 from app.domain.errors import InputError
 from app.domain.log import Event, HistoryInfo, Revision
-from app.service.verifying_parts import Part, PartFound
 
 OPTION = "--processes"
 

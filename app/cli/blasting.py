@@ -37,9 +37,9 @@ def blast(
     DeviceTaintRules, DeviceClasses, ResourceSlices and ResourceSlicePatches can be proposed.
     Nothing is written. A proposal that the API would refuse ends with exit code 2.
     """
+    from app.analysis.blast import text
+    from app.analysis.blast.radius import BlastRadius
     from app.bootstrap import blasts, choices, stores
-    from app.service import blasting_text
-    from app.service.blast_radius import BlastRadius
 
     settings = choices.settings(data=data)
     changes = blasts.read_changes(settings, file or [], delete or [])
@@ -54,5 +54,5 @@ def blast(
     if output is Output.JSON:
         console.say_json(found)
         return
-    for line in blasting_text.lines(found, settings.blast_examples_max):
+    for line in text.lines(found, settings.blast_examples_max):
         console.say(line)

@@ -10,7 +10,7 @@ from app.cli.serving import DataOption
 from app.domain.errors import InputError
 
 if TYPE_CHECKING:  # heavy: other commands should not pay for it
-    from app.service.questions import Answer
+    from app.analysis.explain.questions import Answer
 
 
 def register(root: typer.Typer) -> None:
@@ -36,8 +36,8 @@ def why(
     output: OutputOption = Output.TEXT,
 ) -> None:
     """Say why something is as it is: node by node, request by request, device by device."""
+    from app.analysis.explain.questions import Question
     from app.bootstrap import choices, explanations, stores
-    from app.service.questions import Question
 
     kind, slash, name = subject.partition("/")
     if not slash or not name:
@@ -59,8 +59,9 @@ def why(
 
 def page(answer: "Answer", width: int) -> list[str]:
     """The answer as it is printed."""
-    from app.service import reason_pages, uncertainty
+    from app.analysis.explain import pages
+    from app.analysis.recordings import uncertainty
 
     head = f"{answer.subject}: {answer.outcome}" + (f", {answer.text}" if answer.text else "")
     notes = uncertainty.lines(answer.doubts)
-    return reason_pages.page(head, answer.reason.children, notes=notes, width=width)
+    return pages.page(head, answer.reason.children, notes=notes, width=width)

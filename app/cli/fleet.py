@@ -42,9 +42,9 @@ def fleet(
     Run it again to bring pools up to date: what has changed goes to the next generation. With a
     plan, devices are tainted, drivers and nodes lost and brought back, the same for the same seed.
     """
+    from app.analysis.fleet import generation as generator
+    from app.analysis.fleet import incidents as fleet_incidents
     from app.bootstrap import choices, fleets
-    from app.service import fleet as generator
-    from app.service import fleet_incidents
 
     whole = generator.build(fleets.read_profile(profile), nodes, seed)
     incidents = (

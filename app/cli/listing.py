@@ -157,9 +157,10 @@ def timeline(
     output: OutputOption = Output.TEXT,
 ) -> None:
     """Tell what happened: one line per event that a person would want to know of."""
+    from app.analysis.recordings import uncertainty
     from app.bootstrap import choices, histories, stores
     from app.domain.log.doubts import Doubt
-    from app.service import recorded_doubts, uncertainty
+    from app.service import recorded_doubts
 
     settings = choices.settings(data=data)
 

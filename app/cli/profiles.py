@@ -26,7 +26,7 @@ def profiles(
     versions of their minor release. The default is marked with a star. The page of behaviours tells
     what each quirk is.
     """
-    from app.service import profile_facts
+    from app.analysis import profiles as profile_facts
 
     found = [profile_facts.facts_of(one) for one in ([name] if name else profile_facts.names())]
     if output is Output.JSON:

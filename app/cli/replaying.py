@@ -346,8 +346,8 @@ def _print_chain(chain: Mapping[str, Any]) -> None:
 
 
 def _print_doubts(report: Mapping[str, Any]) -> None:
+    from app.analysis.recordings import uncertainty
     from app.domain.log.doubts import Doubt
-    from app.service import uncertainty
 
     doubts = msgspec.convert(report["doubts"], list[Doubt])
     for line in (*uncertainty.lines(doubts), *uncertainty.order_lines(doubts)):

@@ -13,6 +13,22 @@ import anyio.lowlevel
 import anyio.to_thread
 import msgspec
 
+from app.analysis.blast import compare, world
+from app.analysis.blast import text as blasting_text
+from app.analysis.blast.compare import BlastBounds
+from app.analysis.blast.radius import BlastRadius
+from app.analysis.explain import choices, questions
+from app.analysis.explain import claims as claim_reasons
+from app.analysis.explain import decisions as decision_reasons
+from app.analysis.explain import devices as device_reasons
+from app.analysis.explain import pods as pod_reasons
+from app.analysis.explain import preemption as preemption_reasons
+from app.analysis.explain.choices import Choice
+from app.analysis.explain.pods import ExplainBounds, PodFindings, Steps
+from app.analysis.explain.questions import Answer, Question
+from app.analysis.explain.reasons import NAMES_MAX, Reason, listed
+from app.analysis.recordings import uncertainty
+from app.analysis.views import LiveViews, features_of
 from app.domain.controllers import pods, registry
 from app.domain.controllers.pods import FINISHED
 from app.domain.controllers.resources import NODES, claim_key
@@ -27,28 +43,7 @@ from app.domain.values import json_tree, timestamps
 from app.domain.values.json_tree import JsonObject
 from app.domain.values.timestamps import Instant
 from app.ports import EventLog
-from app.service import (
-    blasting,
-    blasting_text,
-    blasting_world,
-    choice_reasons,
-    claim_reasons,
-    decision_reasons,
-    device_reasons,
-    moments,
-    pod_reasons,
-    preemption_reasons,
-    questions,
-    recorded_doubts,
-    uncertainty,
-)
-from app.service.blast_radius import BlastRadius
-from app.service.blasting import BlastBounds
-from app.service.choice_reasons import Choice
-from app.service.pod_reasons import ExplainBounds, PodFindings, Steps
-from app.service.questions import Answer, Question
-from app.service.reasons import NAMES_MAX, Reason, listed
-from app.service.views import LiveViews, features_of
+from app.service import moments, recorded_doubts
 
 EVENTS_MAX = 50
 """Decisions and changes of one subject that are looked through, newest first."""
@@ -190,23 +185,21 @@ class Explainer:
 
         Now the node may be full by what came later, and the pod's claims are bound to its own node.
         """
-        bound = choice_reasons.first_with(await self._changes(key), "spec", "nodeName")
+        bound = choices.first_with(await self._changes(key), "spec", "nodeName")
         if bound is None:
             return PodFindings(text="when it was placed is not in the history", children=())
         moments = [bound.revision]
         pod = pods.facts(tree)
         for entry in pods.named_claims(pod):
             claim = claim_key(key.namespace, entry.name or "")
-            allocated = choice_reasons.first_with(
-                await self._changes(claim), "status", "allocation"
-            )
+            allocated = choices.first_with(await self._changes(claim), "status", "allocation")
             if allocated is not None and pods.is_reserved_for(allocated.object, pod.uid):
                 moments.append(allocated.revision)
         place = DECISION._replace(namespace=key.namespace, name=key.name)
         decisions = await self._log.read_object(
             self._info.id, place, until=min(moments), limit=EVENTS_MAX
         )
-        before = choice_reasons.revision_before(decisions, min(moments))
+        before = choices.revision_before(decisions, min(moments))
         views = await self._views_at(before)
         unbound = views.objects.get(key)
         if unbound is None:
@@ -285,15 +278,15 @@ class Explainer:
     async def _choice(self, key: ObjectKey, tree: JsonObject, pods: Sequence[str]) -> Choice:
         """Why these devices and not those: the allocation made again where it was made."""
         events = await self._changes(key)
-        moment = choice_reasons.moment_of(events, tree)
+        moment = choices.moment_of(events, tree)
         if moment is None or not pods:
             return Choice(children=(Reason(text="who chose these devices is not in the history"),))
         place = DECISION._replace(namespace=key.namespace, name=pods[0])
         decisions = await self._log.read_object(
             self._info.id, place, until=moment, limit=EVENTS_MAX
         )
-        before = choice_reasons.revision_before(decisions, moment)
-        node = choice_reasons.node_of(self._views, key.namespace, pods[0], tree)
+        before = choices.revision_before(decisions, moment)
+        node = choices.node_of(self._views, key.namespace, pods[0], tree)
         views = await self._views_at(before)
         pod = views.objects.get(ObjectKey("", "pods", key.namespace, pods[0]))
         if pod is None or not node:
@@ -307,7 +300,7 @@ class Explainer:
         except NotFound:
             text = f"node {node} is not known from then, so the choice is not made again"
             return Choice(children=(Reason(text=text),))
-        return choice_reasons.compared(found, key, tree, before)
+        return choices.compared(found, key, tree, before)
 
     async def _rule(self, key: ObjectKey, tree: JsonObject, decision: Event | None) -> Answer:
         children, devices, claims = await self._run(lambda views: device_reasons.rule(views, tree))
@@ -335,9 +328,9 @@ class Explainer:
     async def _blast(self, rule: str) -> BlastRadius:
         """The blast radius of a rule that is there, computed in a thread."""
         now = await moments.time_of(self._log, self._info, self._views.revision)
-        frozen = blasting_world.freeze(self._views, self._info, None, now)
+        frozen = world.freeze(self._views, self._info, None, now)
         bounds = self._blast_bounds
-        return await anyio.to_thread.run_sync(blasting.blast_of_rule, frozen, rule, bounds)
+        return await anyio.to_thread.run_sync(compare.blast_of_rule, frozen, rule, bounds)
 
     def _other(self, key: ObjectKey, decision: Event | None) -> Answer:
         if decision is None:

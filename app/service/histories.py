@@ -10,6 +10,7 @@ from dataclasses import dataclass
 import anyio
 from anyio.abc import TaskGroup, TaskStatus
 
+from app.analysis.views import LiveViews
 from app.domain.errors import (
     AlreadyExists,
     ChainBroken,
@@ -35,7 +36,6 @@ from app.service import brokenness, copying, first_objects, moments
 from app.service.alarms import Alarms
 from app.service.runtime import HistoryRuntime, RuntimeBounds, RuntimePorts
 from app.service.uses import Use
-from app.service.views import LiveViews
 
 DEFAULT_HISTORY = "default"
 """The history that is served at `/` and meant when none is named."""

@@ -16,6 +16,7 @@ from typing import Protocol
 
 from anyio import create_task_group, to_thread
 
+from app.analysis.recordings.fidelity import FidelityCollector, FidelityReport
 from app.domain.errors import InputError
 from app.domain.log import (
     Actor,
@@ -37,7 +38,6 @@ from app.domain.values.json_tree import JsonObject
 from app.domain.values.timestamps import Instant
 from app.ports import EventLog
 from app.service import making
-from app.service.fidelity import FidelityCollector, FidelityReport
 from app.service.histories import check_name
 
 IMPORTS = ObjectKey("redra", "imports", "", "")

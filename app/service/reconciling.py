@@ -8,6 +8,7 @@ events, byte for byte. Replay, simulation and tests use it; live histories use `
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from app.analysis.views import LiveViews
 from app.domain.controllers import registry
 from app.domain.controllers.plan import Plan, Readers, Reconciler
 from app.domain.controllers.record import commands_of
@@ -20,7 +21,6 @@ from app.domain.objects.lifecycle import Rules
 from app.domain.values.timestamps import Instant
 from app.ports import UidSource
 from app.service.staging import StagedObjects
-from app.service.views import LiveViews
 from app.service.writing import Outcome
 
 

@@ -6,12 +6,12 @@ doubts: redra wrote every event of it.
 
 import msgspec
 
+from app.analysis.blast.radius import BlastRadius
+from app.analysis.recordings.uncertainty import IMPORT_UNFINISHED, of_report
 from app.domain.log import EventType, HistoryInfo, Revision, doubts
 from app.domain.log.doubts import Doubt
 from app.domain.values import json_tree
 from app.ports import EventLog
-from app.service.blast_radius import BlastRadius
-from app.service.uncertainty import IMPORT_UNFINISHED, of_report
 
 
 async def doubts_of(log: EventLog, info: HistoryInfo) -> tuple[Doubt, ...]:

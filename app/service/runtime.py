@@ -13,6 +13,7 @@ from dataclasses import dataclass
 import anyio
 import anyio.lowlevel
 
+from app.analysis.views import LiveViews
 from app.domain.controllers.plan import Plan, Reads, Reconciler
 from app.domain.controllers.record import commands_of
 from app.domain.errors import ChainBroken, LogError
@@ -28,7 +29,6 @@ from app.service.cluster_clock import ClusterClock
 from app.service.reviewing import Reviewing
 from app.service.signals import Signal
 from app.service.staging import StagedObjects
-from app.service.views import LiveViews
 from app.service.watches import Subscription, Watches
 from app.service.writing import GroupWriter, Outcome, Request, WriterBounds
 

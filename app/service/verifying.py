@@ -20,6 +20,14 @@ from typing import Protocol
 import msgspec
 from anyio import create_task_group, lowlevel
 
+from app.analysis.recordings import uncertainty
+from app.analysis.verify import parts as verifying_parts
+from app.analysis.verify.compare import Compared
+from app.analysis.verify.invariants import InvariantWatch, Kind, Switches, Violation
+from app.analysis.verify.parts import Cut, Division, Part, PartFound, PartVerifier
+from app.analysis.verify.reallocate import AllocationIndex
+from app.analysis.verify.redecide import belongs
+from app.analysis.views import features_of
 from app.domain.allocation import Quirks
 from app.domain.controllers.plan import Reconciler
 from app.domain.devices.device_selectors import SelectorCompiler
@@ -30,17 +38,11 @@ from app.domain.objects.profile import Profile
 from app.domain.objects.rules import Rules
 from app.domain.values.json_tree import JsonObject
 from app.ports import EventLog, SecondOpinion, ViewStore
-from app.service import integrity, recorded_doubts, second_opinion, uncertainty, verifying_parts
-from app.service.comparing import Compared
+from app.service import integrity, recorded_doubts, second_opinion
 from app.service.integrity import Integrity, IntegrityCheck
-from app.service.invariants import InvariantWatch, Kind, Switches, Violation
-from app.service.reallocating import AllocationIndex
-from app.service.redeciding import belongs
 from app.service.replaying import Progress, ReplayBounds, pages, silent, stored_pages
 from app.service.second_opinion import OpinionBounds, OpinionReport, SelectorHistory
 from app.service.snapshot_audit import SnapshotAudit
-from app.service.verifying_parts import Cut, Division, Part, PartFound, PartVerifier
-from app.service.views import features_of
 
 VIOLATIONS_MAX = 100
 """How many violations a report names; all are counted."""

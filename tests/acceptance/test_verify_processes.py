@@ -13,6 +13,9 @@ import pytest
 
 from app.adapters.event_spool import EventSpool
 from app.adapters.history.bundle import BundleWriter
+from app.analysis.verify.parts import Division, Part
+from app.analysis.verify.reallocate import AllocationIndex
+from app.analysis.views import compiler_of, features_of
 from app.bootstrap import children, verifying_process
 from app.bootstrap.rules import rules_of
 from app.bootstrap.verifying_process import Job
@@ -20,11 +23,8 @@ from app.bootstrap.verifying_processes import PartProcesses
 from app.domain.controllers import registry
 from app.domain.log import Event, HistoryInfo, Revision
 from app.service import exporting, verifying
-from app.service.reallocating import AllocationIndex
 from app.service.replaying import ReplayBounds
 from app.service.verifying import VerifyReport
-from app.service.verifying_parts import Division, Part
-from app.service.views import compiler_of, features_of
 from tests.unit.service.test_replaying import history_of, story
 
 ANYWHERE = Division(start=0, fold=0, worth_percent=100, apart=1)

@@ -7,10 +7,10 @@ import anyio.lowlevel
 import pytest
 
 from app.adapters.memory import MemoryStore
+from app.analysis.views import LiveViews
 from app.domain.errors import HistoryBroken
 from app.domain.log import Draft, Head
 from app.domain.log.chain import seal
-from app.service.views import LiveViews
 from tests.api.serving import CONFIG_MAPS, claim, config_map, serving
 
 WORDS = "this cannot be folded"

@@ -3,8 +3,8 @@
 import anyio
 import pytest
 
+from app.analysis.blast.compare import BlastBounds
 from app.api.limits import ApiLimits
-from app.service.blasting import BlastBounds
 from tests.api.serving import serving
 
 PATH = "/redra/v1/histories/default/blast"

@@ -16,8 +16,8 @@ JUDGES = {
         "app.domain.values.json_tree",
     ),
     # What must hold of claims, devices and pods at any revision; asked by verification and import.
-    "app/service/invariants": (
-        "app.service.invariants",
+    "app/analysis/verify/invariants": (
+        "app.analysis.verify.invariants",
         "app.domain.log",
         "app.domain.values.json_tree",
         "app.domain.values.timestamps",

@@ -10,11 +10,11 @@ from collections.abc import Iterator
 from dataclasses import fields, replace
 from unittest import mock
 
+from app.analysis.replay import tolerances
+from app.analysis.replay.differences import Aspect
+from app.analysis.replay.report import DecideReport
+from app.analysis.replay.tolerances import TABLE, Tolerances
 from app.bootstrap import choices, replays, stores
-from app.service.deciding import tolerances
-from app.service.deciding.differences import Aspect
-from app.service.deciding.report import DecideReport
-from app.service.deciding.tolerances import TABLE, Tolerances
 from tests.conformance.recordings import RECORDINGS
 from tests.shared_data import shared_path
 

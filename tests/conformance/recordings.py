@@ -12,10 +12,10 @@ from app.adapters.history.opening import open_history
 from app.adapters.history.reading import ReadOptions
 from app.adapters.history.unpacking import file_source
 from app.adapters.memory import MemoryLog, MemoryStore
+from app.analysis.recordings.fidelity import FidelityReport
 from app.domain.log import Event, Revision
 from app.domain.objects import conversion, registry
 from app.service import importing
-from app.service.fidelity import FidelityReport
 from app.service.importing import ImportOptions
 from projections.objects import ObjectsProjection
 

@@ -11,12 +11,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
 
+from app.analysis.replay.inputs import merge
 from app.domain.log import Event, EventType, ObjectKey
 from app.domain.log.chain import canonical_json
 from app.domain.values import json_tree, timestamps
 from app.domain.values.json_tree import JsonObject, JsonView
 from app.domain.values.timestamps import Instant
-from app.service.deciding.inputs import merge
 
 SCHEDULER = "system:kube-scheduler"
 

@@ -4,15 +4,15 @@ from collections.abc import Iterator
 
 import pytest
 
+from app.analysis.blast import compare, world
+from app.analysis.blast.compare import Put
+from app.analysis.blast.radius import BlastRadius, Fate
+from app.analysis.views import LiveViews
 from app.bootstrap.rules import rules_for
 from app.domain.log import Event, EventType, HistoryInfo
 from app.domain.objects.profile import Profile
 from app.domain.values import json_tree
 from app.domain.values.timestamps import SECOND, Instant
-from app.service import blasting, blasting_world
-from app.service.blast_radius import BlastRadius, Fate
-from app.service.blasting import Put
-from app.service.views import LiveViews
 from tests.conformance.recordings import import_paths
 from tests.shared_data import shared_path
 
@@ -54,9 +54,9 @@ def proposals(events: list[Event]) -> Iterator[tuple[Event, BlastRadius, set[str
                 "metadata": {"name": event.key.name},
                 "spec": event.object["spec"],
             }
-            frozen = blasting_world.freeze(views, info, rules, event.stamp.time)
+            frozen = world.freeze(views, info, rules, event.stamp.time)
             present = {key.name for key in views.objects.keys("", "pods")}
-            yield event, blasting.blast(frozen, [Put(tree=tree)]), present
+            yield event, compare.blast(frozen, [Put(tree=tree)]), present
         views.fold(event)
 
 

@@ -5,13 +5,13 @@ import json
 import pytest
 
 from app.adapters.history.writers import AuditWriter
+from app.analysis.replay.classes import Reason
+from app.analysis.replay.differences import Aspect
+from app.analysis.replay.report import Agreement
 from app.bootstrap import choices, replays, stores
 from app.cli import replaying
 from app.domain.controllers.registry import Options
 from app.domain.controllers.scheduling.delayed_binding import FixedBindDelay
-from app.service.deciding.classes import Reason
-from app.service.deciding.differences import Aspect
-from app.service.deciding.report import Agreement
 from tests.cluster import DRIVER, Cluster
 from tests.conformance import altered_recordings as altered
 from tests.conformance import disordered_logs

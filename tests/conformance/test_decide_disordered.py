@@ -4,8 +4,8 @@ import random
 
 import pytest
 
+from app.analysis.replay.recording import WITHOUT_EFFECT
 from app.bootstrap import choices, replays, stores
-from app.service.deciding.recording import WITHOUT_EFFECT
 from tests.conformance import disordered_logs as logs
 from tests.shared_data import shared_path
 

@@ -11,12 +11,12 @@ import random
 import pytest
 
 from app.adapters.history.writers import AuditWriter
+from app.analysis.replay.differences import Aspect
+from app.analysis.verify.compare import Verdict
 from app.bootstrap import choices, replays, stores
 from app.domain.controllers.registry import Options
 from app.domain.controllers.scheduling.delayed_binding import FixedBindDelay
 from app.domain.objects.profile import Profile
-from app.service.comparing import Verdict
-from app.service.deciding.differences import Aspect
 from tests.cluster import DRIVER, Cluster
 
 GATES = (

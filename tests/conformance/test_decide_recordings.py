@@ -2,11 +2,11 @@
 
 import pytest
 
+from app.analysis.replay.classes import Reason
+from app.analysis.replay.differences import Aspect
+from app.analysis.verify.compare import Verdict
+from app.analysis.verify.invariants import Kind
 from app.bootstrap import choices, replays, stores
-from app.service.comparing import Verdict
-from app.service.deciding.classes import Reason
-from app.service.deciding.differences import Aspect
-from app.service.invariants import Kind
 from app.service.verifying import Outcome
 from tests.conformance.recordings import RECORDINGS
 from tests.shared_data import shared_path

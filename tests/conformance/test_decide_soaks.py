@@ -2,8 +2,8 @@
 
 import pytest
 
+from app.analysis.replay.differences import Aspect
 from app.bootstrap import choices, replays, stores
-from app.service.deciding.differences import Aspect
 from tests.conformance.soak_recordings import RELEASE, Load, record
 
 pytestmark = pytest.mark.timeout(0)

@@ -7,7 +7,7 @@ from dataclasses import fields
 
 import pytest
 
-from app.service.deciding.tolerances import TABLE
+from app.analysis.replay.tolerances import TABLE
 from tests.conformance.decide_tolerances import LITERAL, Recorded, changed_tables
 from tests.shared_data import REPOSITORY
 

@@ -15,6 +15,11 @@ import pytest
 from app.adapters.history.opening import open_history
 from app.adapters.history.reading import ReadOptions
 from app.adapters.memory import MemoryLog, MemoryStore
+from app.analysis.blast import compare, world
+from app.analysis.blast.compare import Put
+from app.analysis.explain.questions import Answer, Question
+from app.analysis.recordings import uncertainty
+from app.analysis.views import LiveViews
 from app.bootstrap import choices, replays, stores
 from app.bootstrap.rules import rules_for
 from app.domain.devices.cel_selectors import CelCompiler
@@ -25,12 +30,9 @@ from app.domain.log.records import Loss
 from app.domain.objects.profile import Profile
 from app.domain.values import json_tree
 from app.domain.values.timestamps import Instant
-from app.service import blasting, blasting_world, importing, recorded_doubts, uncertainty
-from app.service.blasting import Put
+from app.service import importing, recorded_doubts
 from app.service.explaining import Explainer
-from app.service.questions import Answer, Question
 from app.service.verifying import Outcome, VerifyReport
-from app.service.views import LiveViews
 from projections.claims import ClaimsProjection
 from projections.timeline import TimelineProjection
 from tests.shared_data import shared_path
@@ -207,12 +209,12 @@ async def test_every_answer_says_what_the_recording_lacks(tmp_path, alter, expec
             line.startswith(f"  {kind.removesuffix('.resource.k8s.io')}: ") for line in lines
         )
 
-    frozen = blasting_world.freeze(
+    frozen = world.freeze(
         recording.views, recording.info, rules_for(PROFILE), recording.events[-1].stamp.time
     )
     proposal = Put(tree={**DEVICE_CLASS, "metadata": {"name": "any.example.com"}})
     radius = await recorded_doubts.with_doubts(
-        blasting.blast(frozen, [proposal]), recording.log, recording.info
+        compare.blast(frozen, [proposal]), recording.log, recording.info
     )
     assert radius.certainty == "unsure"
     assert content_of(radius.doubts) >= expected

@@ -2,8 +2,8 @@
 
 import pytest
 
+from app.analysis.verify.invariants import InvariantWatch, Kind, Switches
 from app.domain.log import EventType
-from app.service.invariants import InvariantWatch, Kind, Switches
 from tests.conformance import recordings
 from tests.conformance.recordings import RECORDINGS, WAYS
 from tests.shared_data import shared_path

@@ -8,9 +8,9 @@ import random
 
 import pytest
 
+from app.analysis.verify.invariants import InvariantWatch, Switches
 from app.bootstrap import choices, replays, stores
 from app.domain.log import Revision
-from app.service.invariants import InvariantWatch, Switches
 from tests.conformance import tampering
 from tests.shared_data import shared_path
 from tests.unit.invariants import model

@@ -2,9 +2,9 @@
 
 import pytest
 
+from app.analysis.replay.differences import Aspect
+from app.analysis.verify.compare import Verdict
 from app.bootstrap import choices, replays, stores
-from app.service.comparing import Verdict
-from app.service.deciding.differences import Aspect
 from tests.conformance import spoken_pools, spoken_scenes
 
 SCENES = spoken_scenes.SCENES | spoken_pools.SCENES

@@ -8,16 +8,17 @@ import pytest
 from app.adapters.history.opening import open_history
 from app.adapters.history.reading import ReadOptions
 from app.adapters.memory import MemoryLog, MemoryStore
+from app.analysis.explain import pages
+from app.analysis.explain.questions import Answer, Question
+from app.analysis.explain.reasons import Reason
+from app.analysis.views import LiveViews
 from app.bootstrap.rules import rules_for
 from app.domain.devices.cel_selectors import CelCompiler
 from app.domain.log import Event, Revision
 from app.domain.objects.profile import Profile
 from app.domain.values import json_tree
-from app.service import importing, reason_pages
+from app.service import importing
 from app.service.explaining import Explainer
-from app.service.questions import Answer, Question
-from app.service.reasons import Reason
-from app.service.views import LiveViews
 from tests.shared_data import shared_path
 
 PROFILE = Profile(version="1.36", gates={"DRADeviceTaintRules": True})
@@ -112,7 +113,7 @@ async def test_choices_are_explained_or_said_to_be_beyond_the_recording(
         is_explained = any(text.startswith("why these and no others") for text in said)
         assert is_explained or any(text.startswith(BEYOND) for text in said), said
         made_again += is_explained
-        assert len(reason_pages.page("head", answer.reason.children)) <= 50
+        assert len(pages.page("head", answer.reason.children)) <= 50
     assert made_again == explained
 
 
@@ -130,7 +131,7 @@ async def test_waiting_pod_of_the_partitions_is_told_which_claims_to_release() -
     said = texts(answer.reason)
     assert any(text.startswith("release any one of 9 claims: mig/four-on-one") for text in said)
     assert any("counter copy-engines of set gpu-0-counter-set" in text for text in said)
-    assert len(reason_pages.page("head", answer.reason.children, width=80)) <= 50
+    assert len(pages.page("head", answer.reason.children, width=80)) <= 50
 
 
 async def test_evicted_pods_of_the_recording_name_who_tainted_their_devices() -> None:

@@ -6,14 +6,14 @@ decision is right. What is right is judged by `judging`, which shares nothing wi
 
 from collections.abc import Sequence
 
+from app.analysis.verify.redecide import DecisionChecker
+from app.analysis.views import LiveViews, features_of
 from app.bootstrap.rules import rules_for
 from app.domain.controllers import registry
 from app.domain.controllers.registry import Options
 from app.domain.devices.cel_selectors import CelCompiler
 from app.domain.log import Event
 from app.domain.objects.profile import Profile
-from app.service.redeciding import DecisionChecker
-from app.service.views import LiveViews, features_of
 
 
 def check_decisions(events: Sequence[Event], profile: Profile, options: Options) -> None:

@@ -17,6 +17,7 @@ from anyio.from_thread import start_blocking_portal
 
 from app.adapters import schemas
 from app.adapters.telemetry import Telemetry
+from app.analysis.views import LiveViews, features_of
 from app.api.application import create_app
 from app.bootstrap import histories as opening
 from app.bootstrap import recordings as importing
@@ -29,7 +30,6 @@ from app.domain.log import Revision
 from app.domain.objects import profile as profiles
 from app.domain.objects import registry
 from app.service.metering import HistoryMeter
-from app.service.views import LiveViews, features_of
 from app.settings import Settings
 from tests.fuzz import mutations, stories, texts
 from tests.fuzz.target import LIMITS, Finding, Sent, Target

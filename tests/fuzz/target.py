@@ -19,11 +19,11 @@ import anyio
 from anyio.from_thread import start_blocking_portal
 
 from app.adapters.memory import MemoryStore
+from app.analysis.views import LiveViews
 from app.api.limits import ApiLimits
 from app.domain.log import Revision
 from app.domain.log.chain import check_chain, genesis_of
 from app.domain.objects.profile import Profile
-from app.service.views import LiveViews
 from tests.api.serving import running_app
 
 PROFILE = Profile(gates={"DRAResourcePoolStatus": True})

@@ -83,9 +83,9 @@ AREAS = {
     "verify": Area(
         sources=(
             "app/service/verifying.py",
-            "app/service/verifying_parts.py",
-            "app/service/comparing.py",
-            "app/service/redeciding.py",
+            "app/analysis/verify/parts.py",
+            "app/analysis/verify/compare.py",
+            "app/analysis/verify/redecide.py",
         ),
         tests=(f"{UNIT}/service/test_verifying_parts.py", f"{UNIT}/service/test_replaying.py"),
     ),

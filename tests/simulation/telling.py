@@ -2,12 +2,12 @@
 
 from collections.abc import Sequence
 
+from app.analysis.views import LiveViews, features_of
 from app.domain.devices.cel_selectors import CelCompiler
 from app.domain.devices.model import Slice
 from app.domain.log import Event
 from app.domain.log.chain import check_chain
 from app.domain.log.projection import Projection
-from app.service.views import LiveViews, features_of
 from projections import all_projections
 from tests.cluster import Cluster
 from tests.simulation.soundness import Unsound

@@ -5,14 +5,15 @@ import random
 
 import pytest
 
+from app.analysis.blast import compare
+from app.analysis.blast import world as blasting_world
+from app.analysis.blast.compare import Delete, Put
+from app.analysis.blast.radius import BlastRadius, Fate, PodFate
 from app.domain.errors import AlreadyExists
 from app.domain.log import HistoryInfo, ObjectKey
 from app.domain.objects.commands import UpdateObject
 from app.domain.values import json_tree
 from app.domain.values.json_tree import JsonObject
-from app.service import blasting, blasting_world
-from app.service.blast_radius import BlastRadius, Fate, PodFate
-from app.service.blasting import Delete, Put
 from tests.cluster import DRIVER, USER
 from tests.simulation.world import World
 
@@ -42,10 +43,10 @@ def world_of(seed: int) -> World:
     return world
 
 
-def ask(world: World, change: blasting.Change) -> BlastRadius:
+def ask(world: World, change: compare.Change) -> BlastRadius:
     line = world.cluster.line
     info = HistoryInfo(id=1, name="default")
-    return blasting.blast(blasting_world.freeze(line.views, info, line.rules, line.now), [change])
+    return compare.blast(blasting_world.freeze(line.views, info, line.rules, line.now), [change])
 
 
 def bound_pods(world: World) -> dict[str, str]:

@@ -30,11 +30,11 @@ from app.adapters.history.reading import Notes, ReadOptions, Refusal
 from app.adapters.history.resolving import Resolver
 from app.adapters.history.spool import Spool, replace_times
 from app.adapters.history.unpacking import ByteSource
+from app.analysis.recordings.releases import ReleaseEvidence
 from app.domain.errors import InputError
 from app.domain.log.records import CHANGES, Contradiction, Op, Record
 from app.domain.objects.rules import Rules
 from app.domain.values.json_tree import JsonObject
-from app.service.releases import ReleaseEvidence
 
 UNREAD = {
     Format.TAR: "unpack it and give the folder",

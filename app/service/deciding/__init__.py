@@ -1,7 +1,5 @@
-"""Decide replay: a recording is decided again from its outside inputs, and compared.
+"""Decide replay: the controllers run over the outside inputs of a recording, as often as needed.
 
-What belongs here: sorting a recording into inputs and decisions (`authors`, `writers`, `inputs`),
-running the controllers at the recorded pace (`pace`, `attempts`, `lags`, `names`), reading both
-runs into traces (`traces`) and comparing them (`differences`, `classes`). Nothing is written to a
-history. The bootstrap package and the command line use it.
+Belongs here: reading the recording, running, naming what a run makes. Does not belong here: what
+the runs are compared by (`app.analysis.replay`). Nothing is written to a history.
 """

@@ -14,6 +14,20 @@ from typing import Protocol
 
 from anyio import lowlevel
 
+from app.analysis.replay import authors, differences, report, tolerances
+from app.analysis.replay.classes import End
+from app.analysis.replay.differences import Compared
+from app.analysis.replay.lacks import Lacks
+from app.analysis.replay.pace import RecordedPace, known_instants
+from app.analysis.replay.proving import Evidence, Prover, Switched
+from app.analysis.replay.races import Races
+from app.analysis.replay.recording import Recording
+from app.analysis.replay.report import DecideReport
+from app.analysis.replay.steering import SteeredPace
+from app.analysis.replay.traces import Trace
+from app.analysis.replay.variants import Switches, Variant
+from app.analysis.replay.writers import Writers
+from app.analysis.views import LiveViews
 from app.domain.controllers.pacing import Pace
 from app.domain.controllers.plan import Reconciler
 from app.domain.controllers.scheduling.attempt import BindDelay, TieBreak
@@ -22,22 +36,8 @@ from app.domain.objects.rules import Rules
 from app.domain.values.timestamps import Instant
 from app.ports import EventLog, UidSource
 from app.service import recorded_doubts
-from app.service.deciding import authors, differences, report, tolerances
-from app.service.deciding.classes import End
-from app.service.deciding.differences import Compared
-from app.service.deciding.lacks import Lacks
-from app.service.deciding.pace import RecordedPace, known_instants
-from app.service.deciding.proving import Evidence, Prover, Switched
-from app.service.deciding.races import Races
-from app.service.deciding.recording import Recording
-from app.service.deciding.report import DecideReport
 from app.service.deciding.run import RecordedTies, Run
-from app.service.deciding.steering import SteeredPace
-from app.service.deciding.traces import Trace
-from app.service.deciding.variants import Switches, Variant
-from app.service.deciding.writers import Writers
 from app.service.replaying import Progress, ReplayBounds, silent
-from app.service.views import LiveViews
 
 
 class Pacing(StrEnum):

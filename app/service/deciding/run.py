@@ -5,6 +5,16 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from heapq import heappop, heappush, merge
 
+from app.analysis.replay import tolerances
+from app.analysis.replay.authors import SCHEDULER
+from app.analysis.replay.facts import FINISHED, subject_of
+from app.analysis.replay.inputs import Input, command_of
+from app.analysis.replay.pace import is_derived
+from app.analysis.replay.recording import Recording, note_reached
+from app.analysis.replay.steering import SteeredPace
+from app.analysis.replay.traces import Trace
+from app.analysis.replay.variants import Variant
+from app.analysis.replay.writers import short_name
 from app.domain.controllers import registry
 from app.domain.controllers.plan import Plan, Reconciler, Views
 from app.domain.controllers.scheduling.reconciler import SchedulingReconciler
@@ -22,17 +32,7 @@ from app.domain.values import json_tree, timestamps
 from app.domain.values.json_tree import JsonObject
 from app.domain.values.timestamps import Instant
 from app.ports import UidSource
-from app.service.deciding import tolerances
-from app.service.deciding.authors import SCHEDULER
-from app.service.deciding.facts import FINISHED, subject_of
-from app.service.deciding.inputs import Input, command_of
 from app.service.deciding.names import RecordedNames
-from app.service.deciding.pace import is_derived
-from app.service.deciding.recording import Recording, note_reached
-from app.service.deciding.steering import SteeredPace
-from app.service.deciding.traces import Trace
-from app.service.deciding.variants import Variant
-from app.service.deciding.writers import short_name
 from app.service.reconciling import Timeline
 
 

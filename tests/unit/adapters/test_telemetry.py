@@ -4,7 +4,7 @@ import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
 from app.adapters.telemetry import Telemetry
-from app.service.metrics import FAMILIES, Family
+from app.analysis.metrics import FAMILIES, Family
 
 EVENTS = Family(
     name="redra_events_total", kind="counter", help="Events appended.", labels=("history",)

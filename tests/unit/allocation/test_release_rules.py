@@ -2,10 +2,10 @@
 
 import pytest
 
+from app.analysis.views import compiler_of, features_of
 from app.domain.allocation import Failure
 from app.domain.allocation.allocator import Scope
 from app.domain.objects.profile import VERSIONS, Profile
-from app.service.views import compiler_of, features_of
 from tests.worlds.builders import allocator, claim, device, node, request, resource_slice
 
 

@@ -2,9 +2,9 @@
 
 import pytest
 
+from app.analysis.views import features_of
 from app.domain.allocation import Failure, Features
 from app.domain.objects.profile import Profile
-from app.service.views import features_of
 from tests.worlds.builders import (
     ALL_ON,
     DRIVER,

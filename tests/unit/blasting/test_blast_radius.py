@@ -2,12 +2,12 @@
 
 import pytest
 
+from app.analysis.blast import compare, world
+from app.analysis.blast.compare import BlastBounds, Delete, Put
+from app.analysis.blast.radius import BlastRadius, Fate
 from app.domain.errors import InputError, Invalid, NotFound
 from app.domain.log import HistoryInfo
 from app.domain.objects.profile import Profile
-from app.service import blasting, blasting_world
-from app.service.blast_radius import BlastRadius, Fate
-from app.service.blasting import BlastBounds, Delete, Put
 from tests.cluster import DRIVER, Cluster, claim_spec
 from tests.unit.blasting.worlds import ask as check
 from tests.unit.blasting.worlds import frozen, put, rule, running, slice_spec
@@ -112,11 +112,11 @@ def test_existing_rule_is_compared_with_the_state_without_it():
     cluster = running()
     cluster.rule("first")
     cluster.settle()
-    found = blasting.blast_of_rule(frozen(cluster), "first")
+    found = compare.blast_of_rule(frozen(cluster), "first")
     assert fates(found)["patient"] == "later"
     assert found.totals["devices_unallocatable"] == 4
     with pytest.raises(NotFound):
-        blasting.blast_of_rule(frozen(cluster), "second")
+        compare.blast_of_rule(frozen(cluster), "second")
 
 
 def test_rule_applied_again_keeps_its_time():
@@ -308,15 +308,15 @@ def test_history_without_eviction_says_so():
     cluster = running(profile=Profile(gates={"DRADeviceTaints": True}))
     info = HistoryInfo(id=1, name="d", settings={"controllers": {"off": ["eviction"]}})
     line = cluster.line
-    found = blasting.blast(
-        blasting_world.freeze(line.views, info, line.rules, line.now), [rule()], BlastBounds()
+    found = compare.blast(
+        world.freeze(line.views, info, line.rules, line.now), [rule()], BlastBounds()
     )
     assert found.totals["pods_evicted"] == 0
     assert "does not run" in found.notes[0]
 
 
 def test_documents_become_changes():
-    made = blasting.read_changes(
+    made = compare.read_changes(
         [
             ("f:1", rule().tree),
             ("f:9", {"kind": "List", "items": [rule("a").tree]}),
@@ -326,9 +326,9 @@ def test_documents_become_changes():
     )
     assert [type(change).__name__ for change in made] == ["Put", "Put", "Delete"]
     with pytest.raises(InputError, match="names nothing"):
-        blasting.read_changes([], ["x"])
+        compare.read_changes([], ["x"])
     with pytest.raises(InputError, match="f:1: a document must be an object"):
-        blasting.read_changes([("f:1", [1])], [])
+        compare.read_changes([("f:1", [1])], [])
 
 
 def test_every_fate_is_counted():

@@ -1,12 +1,12 @@
 """The page that `redra blast` prints."""
 
-from app.service import blasting_text
+from app.analysis.blast import text
 from tests.cluster import Cluster
 from tests.unit.blasting.worlds import PATIENT, ask, put, rule, running, slice_spec
 
 
 def page(*changes, cluster: Cluster | None = None, examples: int = 5) -> list[str]:
-    return list(blasting_text.lines(ask(cluster or running(), *changes), examples))
+    return list(text.lines(ask(cluster or running(), *changes), examples))
 
 
 def test_rule_is_told_on_a_page():

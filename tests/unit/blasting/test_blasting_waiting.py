@@ -1,11 +1,11 @@
 """What a change means to pods that wait for a node."""
 
+from app.analysis.blast import compare, text, world
+from app.analysis.blast.compare import Delete
+from app.analysis.blast.radius import BlastRadius
 from app.domain.controllers.registry import Options
 from app.domain.log import HistoryInfo
 from app.domain.values import json_tree
-from app.service import blasting, blasting_text, blasting_world
-from app.service.blast_radius import BlastRadius
-from app.service.blasting import Delete
 from tests.cluster import Cluster, claim_spec
 from tests.unit.blasting.worlds import ask, frozen, put, rule, slice_spec
 
@@ -46,7 +46,7 @@ def paired(**request: object) -> Cluster:
     return cluster.settle()
 
 
-def narrow(device: str = "gpu-0") -> blasting.Put:
+def narrow(device: str = "gpu-0") -> compare.Put:
     return rule("bad", pool="n1", device=device)
 
 
@@ -55,7 +55,7 @@ def test_waiting_pod_gets_what_an_evicted_one_gives_back():
     found = ask(cluster, narrow())
     assert told(found) == {"waits": ("freed", "n1")}
     assert (totals(found), found.totals["waiting_freed"]) == ((1, 0, 0), 1)
-    lines = list(blasting_text.lines(found, 5))
+    lines = list(text.lines(found, 5))
     place = lines.index(
         "waiting pods: 0 of 1 would fit from then on, 1 once the evicted pods have ended"
     )
@@ -114,9 +114,9 @@ def test_existing_rule_tells_what_evicted_pods_would_give_back():
     change = narrow()
     cluster.apply(json_tree.copy(change.tree))
     state = frozen(cluster)
-    found = blasting.blast_of_rule(state, "bad")
+    found = compare.blast_of_rule(state, "bad")
     assert told(found) == {"waits": ("freed", "n1")}
-    assert blasting.blast_of_rule(state, "bad") == found
+    assert compare.blast_of_rule(state, "bad") == found
 
 
 def test_new_devices_are_given_to_as_many_waiting_pods_as_fit():
@@ -157,7 +157,7 @@ def test_existing_rule_names_the_pods_that_wait_because_of_it():
     for number in range(3):
         cluster.pod(f"pod-{number}", template="gpu")
     cluster.settle()
-    found = blasting.blast_of_rule(frozen(cluster), "bad")
+    found = compare.blast_of_rule(frozen(cluster), "bad")
     assert told(found) == {"pod-0": ("kept", "n1"), "pod-1": ("kept", "n2")}
     assert totals(found) == (3, 0, 2)
 
@@ -222,8 +222,8 @@ def test_without_a_scheduler_nobody_is_placed():
     cluster = crowded()
     info = HistoryInfo(id=1, name="default", settings={"controllers": {"off": ["scheduling"]}})
     line = cluster.line
-    state = blasting_world.freeze(line.views, info, line.rules, line.now)
-    found = blasting.blast(state, [rule("bad", "NoSchedule")])
+    state = world.freeze(line.views, info, line.rules, line.now)
+    found = compare.blast(state, [rule("bad", "NoSchedule")])
     assert totals(found) == (0, 0, 0)
 
 
@@ -231,7 +231,7 @@ def test_page_names_the_first_few():
     cluster = crowded(pods=5)
     devices = [{"name": name} for name in ("gpu-0", "gpu-1", "gpu-2")]
     found = ask(cluster, put("ResourceSlice", "n1-slice", slice_spec(devices)))
-    lines = list(blasting_text.lines(found, 1))
+    lines = list(text.lines(found, 1))
     place = lines.index("waiting pods: 2 of 3 would fit from then on")
     assert lines[place + 1 : place + 3] == [
         "  default/pod-2 would get a place on n1",
@@ -241,15 +241,15 @@ def test_page_names_the_first_few():
 
 def test_page_is_silent_when_nobody_waits():
     cluster = crowded(pods=1)
-    lines = list(blasting_text.lines(ask(cluster, rule()), 5))
+    lines = list(text.lines(ask(cluster, rule()), 5))
     assert not any(line.startswith("waiting pods") for line in lines)
 
 
 def test_question_leaves_the_state_as_it_was():
     cluster = crowded()
     state = frozen(cluster)
-    first = blasting.blast(state, [rule("bad", "NoSchedule")])
-    assert blasting.blast(state, [rule("bad", "NoSchedule")]) == first
+    first = compare.blast(state, [rule("bad", "NoSchedule")])
+    assert compare.blast(state, [rule("bad", "NoSchedule")]) == first
 
 
 def test_extended_resources_count_as_devices():

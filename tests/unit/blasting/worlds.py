@@ -1,9 +1,9 @@
 """Small clusters and proposals for the tests beside this module."""
 
+from app.analysis.blast import compare, world
+from app.analysis.blast.compare import BlastBounds, Put
+from app.analysis.blast.radius import BlastRadius
 from app.domain.log import HistoryInfo
-from app.service import blasting, blasting_world
-from app.service.blast_radius import BlastRadius
-from app.service.blasting import BlastBounds, Put
 from tests.cluster import DRIVER, Cluster
 
 INFO = HistoryInfo(id=1, name="default")
@@ -11,14 +11,14 @@ CARELESS = [{"operator": "Exists", "effect": "NoExecute"}]
 PATIENT = [{"operator": "Exists", "effect": "NoExecute", "tolerationSeconds": 60}]
 
 
-def frozen(cluster: Cluster) -> blasting_world.Frozen:
+def frozen(cluster: Cluster) -> world.Frozen:
     line = cluster.line
-    return blasting_world.freeze(line.views, INFO, line.rules, line.now)
+    return world.freeze(line.views, INFO, line.rules, line.now)
 
 
-def ask(cluster: Cluster, *changes: blasting.Change, **bounds: int) -> BlastRadius:
+def ask(cluster: Cluster, *changes: compare.Change, **bounds: int) -> BlastRadius:
     before = cluster.line.head
-    found = blasting.blast(frozen(cluster), changes, BlastBounds(**bounds))
+    found = compare.blast(frozen(cluster), changes, BlastBounds(**bounds))
     assert cluster.line.head == before, "a question writes nothing"
     return found
 

@@ -2,12 +2,12 @@
 
 import pytest
 
+from app.analysis.verify.compare import Verdict
 from app.bootstrap import choices
 from app.domain.controllers import registry
 from app.domain.controllers.registry import Options
 from app.domain.errors import InputError
 from app.domain.values.timestamps import SECOND
-from app.service.comparing import Verdict
 from tests.cluster import Cluster, check_decisions
 
 TIMED_OUT = "device binding timeout: claim=claim"

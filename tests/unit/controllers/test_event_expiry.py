@@ -2,6 +2,7 @@
 
 import pytest
 
+from app.analysis.verify.compare import Verdict
 from app.bootstrap import choices
 from app.domain.controllers import registry
 from app.domain.controllers.registry import Options
@@ -9,7 +10,6 @@ from app.domain.errors import InputError
 from app.domain.log import ObjectKey
 from app.domain.objects.commands import CreateObject
 from app.domain.values.timestamps import SECOND
-from app.service.comparing import Verdict
 from tests.cluster import USER, Cluster, check_decisions
 
 HOUR = 3_600

@@ -2,6 +2,7 @@
 
 import pytest
 
+from app.analysis.views import LiveViews, features_of
 from app.domain.controllers import registry
 from app.domain.controllers.registry import Options
 from app.domain.controllers.scheduling import quiet
@@ -9,7 +10,6 @@ from app.domain.devices.cel_selectors import CelCompiler
 from app.domain.log import DECISION, Actor, Draft, EventType, Revision, Stamp
 from app.domain.log.chain import seal
 from app.domain.objects.profile import Profile
-from app.service.views import LiveViews, features_of
 from tests.cluster import T0
 from tests.fuzz.mutations import ODD
 

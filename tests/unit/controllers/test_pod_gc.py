@@ -2,13 +2,13 @@
 
 import pytest
 
+from app.analysis.verify.compare import Verdict
 from app.bootstrap import choices
 from app.domain.controllers import registry
 from app.domain.controllers.registry import Options
 from app.domain.errors import InputError
 from app.domain.values import json_tree
 from app.domain.values.json_tree import JsonObject
-from app.service.comparing import Verdict
 from tests.cluster import Cluster, check_decisions
 
 

@@ -4,6 +4,7 @@ from dataclasses import fields
 
 import pytest
 
+from app.analysis.views import features_of
 from app.domain.allocation import Allocator, Quirks
 from app.domain.allocation.allocator import Bounds
 from app.domain.controllers import registry, releases
@@ -14,7 +15,6 @@ from app.domain.controllers.scheduling.nodes import NodeIndex
 from app.domain.controllers.scheduling.verdicts import Verdicts
 from app.domain.devices.cel_selectors import CelCompiler
 from app.domain.objects.profile import Profile
-from app.service.views import features_of
 from tests.cluster import Cluster, check_decisions
 
 RELEASES = ("1.34", "1.35", "1.36.0", "1.36.1", "1.36.2", "1.36", "1.37")

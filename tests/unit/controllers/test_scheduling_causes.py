@@ -6,10 +6,10 @@ from dataclasses import replace
 import msgspec
 import pytest
 
+from app.analysis.verify.compare import Verdict
 from app.domain.allocation.summary import SummaryBounds
 from app.domain.controllers.registry import Options
 from app.domain.log import Event
-from app.service.comparing import Verdict
 from tests.cluster import Cluster, check_decisions
 
 RED = 'device.attributes["gpu.example.com"].colour == "red"'

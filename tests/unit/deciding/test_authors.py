@@ -2,10 +2,7 @@
 
 import pytest
 
-from app.domain.log import Actor, Event, EventType, ObjectKey, Revision, Stamp
-from app.domain.log.chain import canonical_json
-from app.domain.values.timestamps import Instant
-from app.service.deciding.authors import (
+from app.analysis.replay.authors import (
     CLAIMS,
     COLLECTOR,
     EVICTION,
@@ -16,6 +13,9 @@ from app.service.deciding.authors import (
     UNNAMED,
     Authors,
 )
+from app.domain.log import Actor, Event, EventType, ObjectKey, Revision, Stamp
+from app.domain.log.chain import canonical_json
+from app.domain.values.timestamps import Instant
 
 CLAIM = ObjectKey("resource.k8s.io", "resourceclaims", "default", "c")
 POD = ObjectKey("", "pods", "default", "a")

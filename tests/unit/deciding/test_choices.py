@@ -4,12 +4,12 @@ from pathlib import Path
 
 import pytest
 
+from app.analysis.views import compiler_of, features_of
 from app.bootstrap import choices
 from app.domain.controllers import registry
 from app.domain.errors import InputError
 from app.domain.objects import profile as profiles
 from app.domain.objects.profile import Profile
-from app.service.views import compiler_of, features_of
 
 
 def test_gates_and_quirks_become_settings_of_a_history():

@@ -3,12 +3,10 @@
 import pytest
 
 from app.adapters import schemas
-from app.domain.log import ObjectKey
-from app.domain.values.timestamps import SECOND, Instant
-from app.service.deciding import differences
-from app.service.deciding.classes import End, Reason, seen_in_traces
-from app.service.deciding.differences import Aspect
-from app.service.deciding.facts import (
+from app.analysis.replay import differences
+from app.analysis.replay.classes import End, Reason, seen_in_traces
+from app.analysis.replay.differences import Aspect
+from app.analysis.replay.facts import (
     ConditionSet,
     Created,
     DeletionAsked,
@@ -19,8 +17,10 @@ from app.service.deciding.facts import (
     Reserved,
     event_seen,
 )
-from app.service.deciding.hypotheses import Proposals
-from app.service.deciding.traces import AllocationStep, Step, Trace
+from app.analysis.replay.hypotheses import Proposals
+from app.analysis.replay.traces import AllocationStep, Step, Trace
+from app.domain.log import ObjectKey
+from app.domain.values.timestamps import SECOND, Instant
 
 CLAIM = ObjectKey("resource.k8s.io", "resourceclaims", "default", "c")
 POD = ObjectKey("", "pods", "default", "p")

@@ -2,11 +2,11 @@
 
 import pytest
 
+from app.analysis.replay.inputs import Input, command_of, merge
 from app.domain.log import Actor, Event, EventType, ObjectKey, Revision, Stamp
 from app.domain.log.chain import canonical_json
 from app.domain.objects.commands import DeleteObject, ImportObject
 from app.domain.values.timestamps import Instant
-from app.service.deciding.inputs import Input, command_of, merge
 
 POD = ObjectKey("", "pods", "default", "a")
 

@@ -2,10 +2,10 @@
 
 import pytest
 
+from app.analysis.replay.attempts import PodTries, attempts_of, waits_of
+from app.analysis.replay.pace import known_instants
 from app.domain.log import Actor, Event, EventType, ObjectKey, Origin, Revision, Stamp
 from app.domain.values.timestamps import SECOND, Instant
-from app.service.deciding.attempts import PodTries, attempts_of, waits_of
-from app.service.deciding.pace import known_instants
 
 POD = ObjectKey("", "pods", "default", "a")
 

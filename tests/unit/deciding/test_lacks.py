@@ -1,11 +1,11 @@
 """What a recording lacks, and for which differences it speaks."""
 
+from app.analysis.replay.lacks import BASELINE, Lacks
 from app.domain.log import Actor, Event, EventType, ObjectKey, Revision, Stamp
 from app.domain.log.doubts import NEVER_SEEN, Affects, Doubt
 from app.domain.log.event import Origin
 from app.domain.log.records import Loss
 from app.domain.values.timestamps import SECOND, Instant
-from app.service.deciding.lacks import BASELINE, Lacks
 
 SLICE = ObjectKey("resource.k8s.io", "resourceslices", "", "s")
 POD = ObjectKey("", "pods", "default", "p")

@@ -1,8 +1,8 @@
 """When a request was made that had waited for the rate limit of its client."""
 
+from app.analysis.replay import tolerances
+from app.analysis.replay.lags import Waits
 from app.domain.values.timestamps import SECOND, Instant
-from app.service.deciding import tolerances
-from app.service.deciding.lags import Waits
 
 
 def sent(made, rate=tolerances.TABLE.writes_a_second, burst=tolerances.TABLE.writes_at_once):

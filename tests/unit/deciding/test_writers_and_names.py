@@ -3,13 +3,13 @@
 import pytest
 
 from app.adapters.uids import DerivedUids
+from app.analysis.replay.inputs import Input
+from app.analysis.replay.writers import DECIDED, Writer, Writers
 from app.domain.log import Actor, Event, EventType, ObjectKey, Revision, Stamp
 from app.domain.log.chain import canonical_json
 from app.domain.objects.commands import CreateObject, PatchObject, PatchType, UpdateObject
 from app.domain.values.timestamps import Instant
-from app.service.deciding.inputs import Input
 from app.service.deciding.names import RecordedNames
-from app.service.deciding.writers import DECIDED, Writer, Writers
 
 CLAIMS = ObjectKey("resource.k8s.io", "resourceclaims", "default", "")
 POD = ObjectKey("", "pods", "default", "a")

@@ -5,9 +5,9 @@ import pytest
 from app.adapters.history import contradictions
 from app.adapters.history.opening import open_history
 from app.adapters.history.reading import ReadOptions
+from app.analysis.recordings import uncertainty
+from app.analysis.recordings.fidelity import FidelityCollector
 from app.domain.log.records import Loss
-from app.service import uncertainty
-from app.service.fidelity import FidelityCollector
 from tests.unit.history.worlds import CLAIMS, PODS, audit, brief, tree, watch, write_lines
 
 

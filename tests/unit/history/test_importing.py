@@ -5,13 +5,13 @@ import pytest
 from app.adapters.history.opening import open_history
 from app.adapters.history.reading import ReadOptions
 from app.adapters.memory import MemoryLog, MemoryStore
+from app.analysis.recordings.fidelity import ROW_TITLES
 from app.bootstrap import choices, recordings
 from app.bootstrap.stores import memory_store
 from app.domain.errors import InputError, LogUnavailable
 from app.domain.log import EventType, ObjectKey, Revision, chain
 from app.domain.values import timestamps
 from app.service import importing
-from app.service.fidelity import ROW_TITLES
 from app.service.importing import IMPORTER, ImportOptions
 from tests.unit.history.worlds import CLAIMS, audit, tree, watch, write_lines
 

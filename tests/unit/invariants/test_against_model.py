@@ -2,7 +2,7 @@
 
 import pytest
 
-from app.service.invariants import RULES, InvariantWatch, Kind, Switches
+from app.analysis.verify.invariants import RULES, InvariantWatch, Kind, Switches
 from tests.unit.invariants import model
 from tests.unit.invariants.worlds import RandomWorld
 

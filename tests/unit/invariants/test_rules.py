@@ -6,9 +6,9 @@ begin and end while other objects change, and one begins and ends between two wr
 
 import pytest
 
+from app.analysis.verify.invariants import RULES, InvariantWatch, Kind
+from app.analysis.verify.invariants.violations import LATE_AFTER
 from app.domain.values.timestamps import SECOND
-from app.service.invariants import RULES, InvariantWatch, Kind
-from app.service.invariants.violations import LATE_AFTER
 from tests.shared_data import REPOSITORY
 from tests.unit.invariants.worlds import (
     DRIVER,

@@ -7,17 +7,17 @@ import anyio
 import anyio.lowlevel
 import pytest
 
+from app.analysis.explain.pages import page
+from app.analysis.explain.pods import ExplainBounds
+from app.analysis.explain.questions import Answer, Question
+from app.analysis.explain.reasons import Reason
+from app.analysis.views import LiveViews
 from app.domain.devices.cel_selectors import CelCompiler
 from app.domain.errors import InputError, NotFound
 from app.domain.log import Event, Revision
 from app.domain.objects.profile import Profile
 from app.domain.values.json_tree import JsonObject
 from app.service.explaining import Explainer
-from app.service.pod_reasons import ExplainBounds
-from app.service.questions import Answer, Question
-from app.service.reason_pages import page
-from app.service.reasons import Reason
-from app.service.views import LiveViews
 from tests.cluster import DRIVER, Cluster
 from tests.unit.blasting.worlds import PATIENT
 from tests.unit.service.test_replaying import history_of

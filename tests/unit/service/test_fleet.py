@@ -5,11 +5,11 @@ from importlib import resources
 import pytest
 import yaml
 
+from app.analysis.fleet import generation, incidents
+from app.analysis.fleet.generation import Fleet
+from app.analysis.fleet.incidents import Incident, Kind, Present
 from app.bootstrap import fleets
 from app.domain.errors import InputError
-from app.service import fleet, fleet_incidents
-from app.service.fleet import Fleet
-from app.service.fleet_incidents import Incident, Kind, Present
 from tests.cluster import USER, Cluster
 from tests.shared_data import shared_path
 
@@ -34,11 +34,11 @@ class World:
     """A cluster that holds a fleet."""
 
     def __init__(self, name: str, nodes: int = 2) -> None:
-        self.fleet = fleet.build(profile(name), nodes, 1)
+        self.fleet = generation.build(profile(name), nodes, 1)
         self.cluster = Cluster(kubelet=True)
         self.warnings: list[str] = []
-        self.send([fleet.class_command(tree) for tree in self.fleet.classes])
-        self.send([fleet.node_command(tree) for tree in self.fleet.nodes])
+        self.send([generation.class_command(tree) for tree in self.fleet.classes])
+        self.send([generation.node_command(tree) for tree in self.fleet.nodes])
         self.publish(self.fleet)
 
     def send(self, commands) -> None:
@@ -59,14 +59,14 @@ class World:
         commands = [
             command
             for pool in whole.pools
-            for command in fleet.publish(pool, present.slices_of(pool), present.uid_of)
+            for command in generation.publish(pool, present.slices_of(pool), present.uid_of)
         ]
         self.send(commands)
         return len(commands)
 
     def happen(self, incident: Incident) -> None:
-        self.send(fleet_incidents.commands(incident, self.fleet, self.present()))
-        self.send(fleet_incidents.follow_up(incident, self.fleet, self.present()))
+        self.send(incidents.commands(incident, self.fleet, self.present()))
+        self.send(incidents.follow_up(incident, self.fleet, self.present()))
 
     def generations(self) -> set[int]:
         return {tree["spec"]["pool"]["generation"] for tree in self.present().slices}
@@ -84,15 +84,15 @@ def test_every_profile_gives_usable_pools_without_a_warning(name):
 
 @pytest.mark.parametrize("name", PROFILES)
 def test_same_seed_gives_the_same_fleet_and_another_one_does_not_change_names(name):
-    first, again = (fleet.build(profile(name), 2, 7) for _ in range(2))
-    assert fleet.manifests(first) == fleet.manifests(again)
-    other = fleet.build(profile(name), 2, 8)
+    first, again = (generation.build(profile(name), 2, 7) for _ in range(2))
+    assert generation.manifests(first) == generation.manifests(again)
+    other = generation.build(profile(name), 2, 8)
     assert [p.devices for p in other.pools] == [p.devices for p in first.pools]
 
 
 @pytest.mark.parametrize(("name", "devices"), [("a100-mig", 8 * 26), ("h100-mig", 8 * 26)])
 def test_mig_nodes_have_every_placement_of_every_profile(name, devices):
-    made = fleet.build(profile(name), 1, 1).pools[0]
+    made = generation.build(profile(name), 1, 1).pools[0]
     assert len(made.devices) == devices
     assert len(set(made.devices)) == devices
     assert all(len(spec.get("devices", ())) <= 64 for spec in made.specs)
@@ -156,12 +156,12 @@ def test_changed_pool_goes_to_the_next_generation_and_others_stay():
     world = World("a100-mig")
     smaller = profile("a100-mig")
     smaller["pools"][0]["units"] = 2
-    changed = fleet.build(smaller, 1, 1)
+    changed = generation.build(smaller, 1, 1)
     renamed = Fleet(
         profile=changed.profile,
         nodes=world.fleet.nodes,
         classes=(),
-        pools=(fleet.build(smaller, 2, 1).pools[0], world.fleet.pools[1]),
+        pools=(generation.build(smaller, 2, 1).pools[0], world.fleet.pools[1]),
     )
     assert world.publish(renamed) > 0
     assert world.generations() == {1, 2}
@@ -177,10 +177,10 @@ def test_slices_belong_to_their_node():
 
 
 def test_incidents_are_the_same_for_the_same_seed():
-    whole = fleet.build(profile("nic"), 8, 1)
-    first = fleet_incidents.plan(whole, PLAN, 5)
-    assert first == fleet_incidents.plan(whole, PLAN, 5)
-    assert first != fleet_incidents.plan(whole, PLAN, 6)
+    whole = generation.build(profile("nic"), 8, 1)
+    first = incidents.plan(whole, PLAN, 5)
+    assert first == incidents.plan(whole, PLAN, 5)
+    assert first != incidents.plan(whole, PLAN, 6)
     assert {incident.kind for incident in first} == set(Kind)
     assert list(first) == sorted(first, key=lambda found: (found.at_seconds, found.name))
 
@@ -188,7 +188,7 @@ def test_incidents_are_the_same_for_the_same_seed():
 def test_after_all_incidents_the_fleet_is_whole_again():
     world = World("nic", nodes=4)
     start = world.cluster.seconds
-    for incident in fleet_incidents.plan(world.fleet, PLAN, 3):
+    for incident in incidents.plan(world.fleet, PLAN, 3):
         world.cluster.wait(max(0.0, start + incident.at_seconds - world.cluster.seconds))
         world.happen(incident)
     assert world.cluster.names("devicetaintrules") == []
@@ -223,7 +223,7 @@ def test_lost_driver_loses_its_slices_and_republishes_them():
 )
 def test_profile_that_cannot_be_read_is_named(change, said):
     with pytest.raises(InputError, match=said):
-        fleet.build(profile("cpu") | change, 1, 1)
+        generation.build(profile("cpu") | change, 1, 1)
 
 
 def test_profile_may_be_a_file(tmp_path):
@@ -235,7 +235,7 @@ def test_profile_may_be_a_file(tmp_path):
 
 
 def test_manifests_are_plain_documents():
-    text = fleets.manifests_text(fleet.build(profile("tpu-8x8"), 1, 1))
+    text = fleets.manifests_text(generation.build(profile("tpu-8x8"), 1, 1))
     assert "&id" not in text
     kinds = [document["kind"] for document in yaml.safe_load_all(text)]
     assert (kinds.count("Node"), kinds.count("ResourceSlice")) == (16, 2)

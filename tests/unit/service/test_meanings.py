@@ -5,10 +5,10 @@ import random
 import pytest
 
 from app.adapters import schemas
+from app.analysis import meanings
 from app.domain.log import ObjectKey
 from app.domain.objects.equality import semantic_equal
 from app.domain.values import json_tree
-from app.service import meanings
 
 SCHEMAS = schemas.load("1.36")
 NODE = meanings.allocation_node(SCHEMAS)

@@ -1,6 +1,6 @@
 """Why: pods that went for others, pods that wait for their end, rooms that are kept."""
 
-from app.service import preemption_reasons
+from app.analysis.explain import preemption
 from tests.cluster import Cluster
 from tests.unit.service.test_explaining import asking, texts
 
@@ -74,7 +74,7 @@ def test_victim_of_a_recording_without_decisions_has_what_the_event_says() -> No
     cluster = cluster_with_victims()
     uid = cluster.must("pods", "big")["metadata"]["uid"]
     objects = cluster.line.views.objects
-    found = preemption_reasons.evicted_for(None, objects, cluster.must("pods", "b"))
+    found = preemption.evicted_for(None, objects, cluster.must("pods", "b"))
     assert [reason.text for reason in found] == [f"Preempted by pod {uid} on node n1"]
 
 

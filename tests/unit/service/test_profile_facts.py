@@ -7,19 +7,19 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
+from app.analysis import profiles
 from app.cli.application import root
 from app.domain.errors import InputError
-from app.service import profile_facts
 
 PAGE = Path(__file__).resolve().parents[3] / "docs" / "reference" / "profiles.md"
 
 
 def test_profiles_stand_in_the_order_of_their_releases() -> None:
-    assert profile_facts.names() == ("1.34", "1.35", "1.36", "1.36.0", "1.36.1", "1.36.2", "1.37")
+    assert profiles.names() == ("1.34", "1.35", "1.36", "1.36.0", "1.36.1", "1.36.2", "1.37")
 
 
 def test_patch_release_has_gates_and_versions_of_its_minor_release_and_quirks_of_its_own() -> None:
-    minor, patch = profile_facts.facts_of("1.36"), profile_facts.facts_of("1.36.2")
+    minor, patch = profiles.facts_of("1.36"), profiles.facts_of("1.36.2")
     assert (patch.release, patch.gates, patch.versions) == ("1.36", minor.gates, minor.versions)
     differing = {name for name in patch.quirks if patch.quirks[name] != minor.quirks[name]}
     assert differing == {"c24"}
@@ -36,12 +36,12 @@ def test_patch_release_has_gates_and_versions_of_its_minor_release_and_quirks_of
 def test_taint_rules_are_served_in_the_versions_of_the_release(
     name: str, versions: tuple[str, ...]
 ) -> None:
-    assert profile_facts.facts_of(name).versions["DeviceTaintRule"] == versions
+    assert profiles.facts_of(name).versions["DeviceTaintRule"] == versions
 
 
 def test_unknown_profile_is_refused_with_those_there_are() -> None:
     with pytest.raises(InputError, match=r"no profile '9\.9'; choose one of 1\.34"):
-        profile_facts.facts_of("9.9")
+        profiles.facts_of("9.9")
 
 
 def test_command_prints_the_rows_of_the_reference_page() -> None:

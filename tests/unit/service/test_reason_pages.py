@@ -5,11 +5,11 @@ from collections.abc import Iterator
 
 import pytest
 
+from app.analysis.explain import pages
+from app.analysis.explain.reasons import Reason
+from app.analysis.explain.trees import NodeReason, merge_nodes, node_reason
 from app.domain.allocation import explanation
 from app.domain.controllers.scheduling.reasons import NodeAnswer
-from app.service import reason_pages
-from app.service.reason_trees import NodeReason, merge_nodes, node_reason
-from app.service.reasons import Reason
 from tests.worlds.builders import (
     allocator,
     claim,
@@ -71,7 +71,7 @@ def leaves(reason: Reason) -> Iterator[Reason]:
 
 @pytest.mark.parametrize("width", [100, 80, 60])
 def test_worst_case_fits_a_page(worst: list[NodeReason], width: int) -> None:
-    lines = reason_pages.page("pod default/p", merge_nodes(worst), width=width)
+    lines = pages.page("pod default/p", merge_nodes(worst), width=width)
     assert len(lines) <= 50
     assert not any("more lines" in line for line in lines)
     # Only a word that is wider than the terminal stands out.
@@ -124,7 +124,7 @@ def test_ids_of_one_pool_are_not_repeated() -> None:
 def test_long_text_is_cut_between_words_before_branches_are() -> None:
     words = " ".join(f"word{number}" for number in range(60))
     reasons = [Reason(text=words) for _ in range(20)]
-    lines = reason_pages.page("head", reasons, width=100, lines_max=50)
+    lines = pages.page("head", reasons, width=100, lines_max=50)
     assert len(lines) <= 50
     assert sum(line.startswith(("├─ ", "└─ ")) for line in lines) == 20
     assert all(line.rstrip(" …").rpartition(" ")[2][:4] == "word" for line in lines[1:])
@@ -132,12 +132,12 @@ def test_long_text_is_cut_between_words_before_branches_are() -> None:
 
 def test_branches_that_do_not_fit_are_counted() -> None:
     reasons = [Reason(text=f"reason {number}") for number in range(500)]
-    lines = reason_pages.page("head", reasons, width=100, lines_max=50)
+    lines = pages.page("head", reasons, width=100, lines_max=50)
     assert len(lines) <= 50
     assert lines[-1] == "└─ … 460 more; -o json has all of them"
 
 
 def test_word_longer_than_the_line_is_not_broken() -> None:
     name = "a-very-long-name." * 10
-    lines = reason_pages.page("head", [Reason(text=f"claim {name} waits")], width=60)
+    lines = pages.page("head", [Reason(text=f"claim {name} waits")], width=60)
     assert sum(name in line for line in lines) == 1

@@ -9,6 +9,8 @@ import pytest
 from app.adapters.history.opening import open_history
 from app.adapters.history.reading import ReadOptions
 from app.adapters.memory import MemoryLog, MemoryStore
+from app.analysis.verify.compare import Verdict, first_difference
+from app.analysis.views import features_of
 from app.bootstrap.rules import rules_for
 from app.domain.controllers import registry
 from app.domain.devices.cel_selectors import CelCompiler
@@ -21,10 +23,8 @@ from app.domain.values.json_tree import JsonObject
 from app.domain.values.timestamps import Instant
 from app.ports import Answer, Opinion
 from app.service import importing, replaying, verifying
-from app.service.comparing import Verdict, first_difference
 from app.service.replaying import FoldReport, ReplayBounds
 from app.service.verifying import Outcome, VerifyReport
-from app.service.views import features_of
 from projections import all_projections
 from tests.cluster import Cluster
 from tests.shared_data import shared_path

@@ -8,6 +8,10 @@ import pytest
 
 from app.adapters.event_spool import EventSpool
 from app.adapters.memory import MemoryLog
+from app.analysis.verify import parts as verifying_parts
+from app.analysis.verify.invariants import InvariantWatch
+from app.analysis.verify.parts import START, Cut, Division, Part, PartFound
+from app.analysis.views import compiler_of, features_of
 from app.bootstrap import verifying_process
 from app.bootstrap.rules import rules_of
 from app.bootstrap.verifying_process import Job
@@ -15,12 +19,9 @@ from app.domain.controllers import registry
 from app.domain.log import Actor, Event, EventType, HistoryInfo, Revision
 from app.domain.values import json_tree
 from app.domain.values.json_tree import JsonObject
-from app.service import verifying, verifying_parts
-from app.service.invariants import InvariantWatch
+from app.service import verifying
 from app.service.replaying import ReplayBounds
 from app.service.verifying import VerifyReport
-from app.service.verifying_parts import START, Cut, Division, Part, PartFound
-from app.service.views import compiler_of, features_of
 from tests.cluster import Cluster
 from tests.unit.service.test_replaying import history_of, imported_log, resealed, story
 

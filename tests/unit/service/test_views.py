@@ -1,10 +1,10 @@
 """The views in memory: what they remember, and what they let go."""
 
+from app.analysis.views import LiveViews
 from app.domain.devices.nodes import Node
 from app.domain.devices.pools import Reading
 from app.domain.log import Actor, ObjectKey
 from app.domain.objects.commands import PatchObject, PatchType
-from app.service.views import LiveViews
 from tests.cluster import DRIVER, Cluster
 
 READING = Reading(partitionable=True)

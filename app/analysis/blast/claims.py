@@ -1,0 +1,144 @@
+"""What becomes of allocated claims: devices that are tainted, gone, or match no longer.
+
+Nothing evicts a pod because its device has gone or matches no longer; but the claim would not be
+allocated so again, which is what an operator wants to hear before the change.
+"""
+
+from collections.abc import Iterator, Mapping
+
+from app.analysis.blast import devices
+from app.analysis.blast.devices import PoolSide
+from app.analysis.blast.radius import ClaimFate, Trouble
+from app.analysis.blast.world import Side, World
+from app.domain.controllers.eviction.state import Place, TrackedClaim
+from app.domain.controllers.eviction.taints import Result
+from app.domain.controllers.resources import claim_key
+from app.domain.devices.model import Device, DeviceId, PoolId
+from app.domain.devices.patches import ClassFilter
+from app.domain.values import json_tree, timestamps
+from app.domain.values.json_tree import JsonObject, JsonView
+
+PoolSides = Mapping[PoolId, tuple[PoolSide, PoolSide]]
+_Known = dict[PoolId, tuple[PoolSide, PoolSide]]
+
+
+def claim_fates(world: World, before: Side, after: Side, sides: PoolSides) -> list[ClaimFate]:
+    """The allocated claims that get into trouble by the change, by namespace and name."""
+    found = []
+    known = dict(sides)
+    for place in sorted(world.taints.claims):
+        claim = world.taints.claims[place]
+        troubles = list(_troubles(world, before, after, known, place, claim))
+        if not troubles:
+            continue
+        eviction = after.claims.get(place)
+        found.append(
+            ClaimFate(
+                namespace=place[0],
+                name=place[1],
+                pods=tuple(name for name, _ in claim.reserved),
+                troubles=tuple(dict.fromkeys(troubles)),
+                due="" if eviction is None else timestamps.micro_text(eviction.time),
+            )
+        )
+    return found
+
+
+def _troubles(
+    world: World,
+    before: Side,
+    after: Side,
+    sides: _Known,
+    place: Place,
+    claim: TrackedClaim,
+) -> Iterator[Trouble]:
+    for reason in after.taints.get(place, ()):
+        if reason in before.taints.get(place, ()):
+            continue
+        text = (
+            f"taint {reason.index} of the slice is NoExecute"
+            if reason.is_slice
+            else f"rule {reason.rule} is NoExecute"
+        )
+        for result in claim.results:
+            device = _device_id(result)
+            if not reason.is_slice or device == (reason.driver, reason.pool, reason.device):
+                rule = world.taints.rules.get(reason.rule)
+                if reason.is_slice or rule is None or rule.selects(*device):
+                    yield Trouble(kind="tainted", device="/".join(device), text=text)
+    is_touched = [_device_id(result)[:2] in sides for result in claim.results]
+    if not any(is_touched) and not world.touched.classes:
+        return
+    tree = world.objects.get(claim_key(*place)) or json_tree.EMPTY
+    results = json_tree.objects(tree, "status", "allocation", "devices", "results")
+    for result, allocated in zip(claim.results, results, strict=True):
+        asked = _request(tree, json_tree.text(allocated, "request"))
+        yield from _device_troubles(world, before, after, sides, _device_id(result), asked)
+
+
+def _device_troubles(
+    world: World,
+    before: Side,
+    after: Side,
+    sides: _Known,
+    device: DeviceId,
+    asked: JsonObject,
+) -> Iterator[Trouble]:
+    name = "/".join(device)
+    class_name = json_tree.text(asked, "deviceClassName")
+    pool = device[:2]
+    if pool not in sides:
+        if class_name not in world.touched.classes:
+            return
+        untouched = devices.pool_side(after.inventory, pool)
+        sides[pool] = (untouched, untouched)
+    old, new = sides[pool]
+    if device in old.published and device not in new.published:
+        yield Trouble(kind="gone", device=name, text="no slice of the pool has it any more")
+        return
+    if device in old.devices and device not in new.devices:
+        yield Trouble(kind="pool", device=name, text=f"its pool is {new.state}: {new.problem}")
+        return
+    if device not in old.devices or device not in new.devices:
+        return
+    for kind, left, right in (
+        ("class", before.classes.get(class_name), after.classes.get(class_name)),
+        ("request", world.selectors_of(asked), world.selectors_of(asked)),
+    ):
+        text = _mismatch(old.devices[device], new.devices[device], left, right)
+        if text:
+            what = f"class {class_name}" if kind == "class" else "the request"
+            yield Trouble(kind=kind, device=name, text=f"{what} {text}")
+
+
+def _mismatch(
+    old: Device, new: Device, before: ClassFilter | None, after: ClassFilter | None
+) -> str:
+    """Why a device that matched does not match any more; empty when it does, or never did."""
+    if before is None or not devices.matches(before, old)[0]:
+        return ""
+    if after is None:
+        return "is gone"
+    fits, error = devices.matches(after, new)
+    if fits:
+        return ""
+    return f"fails on it: {error}" if error else "does not match it any more"
+
+
+def _request(claim: JsonView, name: str) -> JsonObject:
+    """What was asked for under the name of an allocation result: `request` or `request/option`."""
+    first, _, second = name.partition("/")
+    for request in json_tree.objects(claim, "spec", "devices", "requests"):
+        if json_tree.text(request, "name") != first:
+            continue
+        for option in json_tree.objects(request, "firstAvailable"):
+            if json_tree.text(option, "name") == second:
+                return option
+        exactly = request.get("exactly")
+        if isinstance(exactly, dict):
+            return exactly
+    return {}
+
+
+def _device_id(result: Result) -> DeviceId:
+    return (result.driver, result.pool, result.device)

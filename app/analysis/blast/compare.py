@@ -1,0 +1,458 @@
+"""What would this change do? Pods, claims, devices, pools and classes, without writing anything.
+
+A proposal is a list of objects to put (created, or replaced as `kubectl replace` does) and of
+objects to delete; an existing rule is asked about by comparing the state with the state without it.
+`blast` and `blast_of_rule` are pure and heavy: run them in a thread on what `freeze` has taken.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TypeVar
+
+import msgspec
+
+from app.analysis.blast import claims as blasting_claims
+from app.analysis.blast import devices as blasting_devices
+from app.analysis.blast import pods as blasting_pods
+from app.analysis.blast import waiting as blasting_waiting
+from app.analysis.blast.radius import (
+    LOST,
+    BlastRadius,
+    ClaimFate,
+    DeviceFate,
+    Effect,
+    Fate,
+    NamespaceFate,
+    OwnerFate,
+    PodFate,
+    Prospect,
+)
+from app.analysis.blast.waiting import Waiting
+from app.analysis.blast.world import Frozen, Side, World
+from app.domain.controllers.eviction.state import Place
+from app.domain.controllers.resources import RULES
+from app.domain.controllers.rule_status import condition
+from app.domain.devices.model import PoolId
+from app.domain.errors import InputError, NotFound, Rejected
+from app.domain.log import EventType, ObjectKey
+from app.domain.objects import registry
+from app.domain.objects.commands import (
+    CreateObject,
+    DeleteObject,
+    FieldValidation,
+    UpdateObject,
+    WriteOptions,
+)
+from app.domain.values import json_tree, timestamps
+from app.domain.values.json_tree import JsonObject
+
+KINDS = ("DeviceTaintRule", "DeviceClass", "ResourceSlice", "ResourceSlicePatch")
+"""What can be proposed; other kinds change no devices."""
+
+_STRICT = WriteOptions(field_manager="redra-blast", field_validation=FieldValidation.STRICT)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BlastBounds:
+    """`changes_max` changes in one proposal, `listed_max` entries in each list of an answer,
+    `waiting_max` waiting pods tried with and without the change.
+    """
+
+    changes_max: int = 1_000
+    listed_max: int = 10_000
+    waiting_max: int = 200
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Put:
+    """An object to create or replace; `place` is where it was read, for messages."""
+
+    tree: JsonObject
+    place: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Delete:
+    """An object to delete, as a person names it."""
+
+    kind: str
+    name: str
+    place: str = ""
+
+
+Change = Put | Delete
+
+
+def blast(
+    frozen: Frozen, changes: Sequence[Change], bounds: BlastBounds = BlastBounds()
+) -> BlastRadius:
+    """What the changes would do together. Raises InputError or Rejected for one that is refused.
+
+    A refusal of a change that has a place is an InputError naming it.
+    """
+    if not changes:
+        raise InputError("nothing is proposed", cure="give a file or --delete KIND/NAME")
+    if len(changes) > bounds.changes_max:
+        raise InputError(
+            f"{len(changes)} changes are more than {bounds.changes_max}",
+            cure="ask about fewer at once, or raise REDRA_BLAST_CHANGES_MAX",
+        )
+    world = World(frozen)
+    before = world.side()
+    waiting = blasting_waiting.waiting(world, bounds.waiting_max)
+    effects = [_take(world, change) for change in changes]
+    rules = [key for key, _ in effects if (key.group, key.resource) == RULES]
+    effects_told = [_told(world, key, effect) for key, effect in effects]
+    is_preview = _pretend(world, rules)
+    after = world.side()
+    found = _compare(frozen, world, before, after, effects_told, bounds, is_preview=is_preview)
+    then = blasting_waiting.waiting(world, bounds.waiting_max)
+    tries = _Tries(before=waiting, after=then, ended=_ended(world, before, after, then, bounds))
+    return _with_waiting(world, found, tries, bounds)
+
+
+def blast_of_rule(frozen: Frozen, name: str, bounds: BlastBounds = BlastBounds()) -> BlastRadius:
+    """What an existing DeviceTaintRule does: the state with it against that without. NotFound."""
+    world = World(frozen)
+    key = ObjectKey(*RULES, "", name)
+    if world.objects.get(key) is None:
+        raise NotFound(
+            f'devicetaintrules.resource.k8s.io "{name}" not found',
+            group=key.group,
+            resource=key.resource,
+            name=name,
+        )
+    effect = _told(world, key, Effect(action="present", kind="DeviceTaintRule", name=name))
+    is_preview = _pretend(world, [key])
+    after = world.side()
+    waiting = blasting_waiting.waiting(world, bounds.waiting_max)
+    world.remove(key)
+    before = world.side()
+    found = _compare(frozen, world, before, after, [effect], bounds, is_preview=is_preview)
+    without = blasting_waiting.waiting(world, bounds.waiting_max)
+    ended = waiting
+    if _evicted(before, after, waiting):
+        again = World(frozen)
+        _pretend(again, [key])
+        ended = _ended(again, before, after, waiting, bounds)
+    tries = _Tries(before=without, after=waiting, ended=ended)
+    return _with_waiting(world, found, tries, bounds)
+
+
+def read_changes(trees: Iterable[tuple[str, object]], deletions: Iterable[str]) -> list[Change]:
+    """The changes in documents (with their places) and in `KIND/NAME` texts. Raises InputError."""
+    found: list[Change] = []
+    for place, tree in trees:
+        if tree is None:
+            continue
+        if not isinstance(tree, dict):
+            raise InputError("a document must be an object", place=place)
+        items = tree.get("items")
+        if str(tree.get("kind", "")).endswith("List") and isinstance(items, list):
+            found += [_item(item, number, place) for number, item in enumerate(items)]
+        else:
+            found.append(Put(tree=tree, place=place))
+    for text in deletions:
+        kind, slash, name = text.partition("/")
+        if not slash or not kind or not name:
+            raise InputError(f"{text!r} names nothing", cure="write it as KIND/NAME")
+        found.append(Delete(kind=kind, name=name))
+    return found
+
+
+def _item(item: object, number: int, place: str) -> Put:
+    if not isinstance(item, dict):
+        raise InputError(f"items[{number}] must be an object", place=place)
+    return Put(tree=item, place=place)
+
+
+def _take(world: World, change: Change) -> tuple[ObjectKey, Effect]:
+    try:
+        return _put(world, change) if isinstance(change, Put) else _delete(world, change)
+    except Rejected as problem:
+        if not change.place:
+            raise
+        raise InputError(problem.message, place=change.place) from problem
+
+
+def _put(world: World, change: Put) -> tuple[ObjectKey, Effect]:
+    tree = json_tree.copy(change.tree)
+    kind_name, text = json_tree.text(tree, "kind"), json_tree.text(tree, "apiVersion")
+    if kind_name not in KINDS:
+        raise _no_blast(kind_name or "an object without kind", change.place)
+    group, version = registry.split_api_version(text)
+    kind = registry.find_kind(group, version, kind_name)
+    if kind is None:
+        raise InputError(
+            f"there is no {kind_name} in {text or 'no version'}",
+            place=change.place,
+            cure=f"kubectl explain {kind_name.lower()} tells the versions",
+        )
+    if not registry.is_served(kind, group, version, world.profile):
+        raise _not_served(world, kind, f"{kind_name} in {text}", change.place)
+    key = ObjectKey(group, kind.plural, "", json_tree.text(tree, "metadata", "name"))
+    old = world.objects.get(key)
+    if old is None:
+        decided = world.apply(
+            CreateObject(key=key, version=version, tree=tree, options=_STRICT), "create"
+        )
+        action = "created"
+    else:
+        _keep_what_apply_keeps(tree, old)
+        decided = world.apply(
+            UpdateObject(key=key, version=version, tree=tree, options=_STRICT), "update"
+        )
+        action = "replaced" if decided.drafts else "unchanged"
+    name = json_tree.text(decided.tree or {}, "metadata", "name")
+    effect = Effect(action=action, kind=kind.kind, name=name, warnings=decided.warnings)
+    return key._replace(name=name), effect
+
+
+def _delete(world: World, change: Delete) -> tuple[ObjectKey, Effect]:
+    kind = next((kind for kind in registry.find_name(change.kind) if kind.kind in KINDS), None)
+    if kind is None:
+        raise _no_blast(change.kind, change.place)
+    key = ObjectKey(kind.group, kind.plural, "", change.name)
+    served = registry.served_versions(kind, world.profile)
+    if not served:
+        raise _not_served(world, kind, kind.kind, f"{change.kind}/{change.name}")
+    command = DeleteObject(key=key, version=served[0][1], options=_STRICT)
+    decided = world.apply(command, "delete")
+    is_gone = any(draft.type is EventType.OBJECT_DELETED for draft in decided.drafts)
+    action = "deleted" if is_gone else "terminating"
+    return key, Effect(action=action, kind=kind.kind, name=change.name, warnings=decided.warnings)
+
+
+def _not_served(world: World, kind: registry.Kind, what: str, place: str) -> InputError:
+    profile = world.profile
+    served = [f"{group}/{version}" for group, version in registry.served_versions(kind, profile)]
+    return InputError(
+        f"the history imitates {profile.patch or profile.version} and does not serve {what}",
+        place=place,
+        cure=f"write it in {', '.join(served)}",
+    )
+
+
+def _no_blast(kind: str, place: str) -> InputError:
+    return InputError(f"{kind} changes no devices", place=place, cure=f"use {', '.join(KINDS)}")
+
+
+def _keep_what_apply_keeps(tree: JsonObject, old: JsonObject) -> None:
+    """An object that is put again replaces the present one, whatever its version is; a rule without
+    `timeAdded` keeps the stored one, as with kubectl apply.
+    """
+    metadata = tree["metadata"]
+    if not metadata.get("resourceVersion"):
+        metadata["resourceVersion"] = old["metadata"]["resourceVersion"]
+    taint = json_tree.get(tree, "spec", "taint")
+    stored = json_tree.text(old, "spec", "taint", "timeAdded")
+    if isinstance(taint, dict) and stored:
+        taint.setdefault("timeAdded", stored)
+
+
+def _told(world: World, key: ObjectKey, effect: Effect) -> Effect:
+    """The effect with what the status of a rule would say. Parity: controllers.md 1.6."""
+    rule = world.taints.rules.get(key.name) if (key.group, key.resource) == RULES else None
+    if rule is None:
+        return effect
+    verdict = condition.compute(world.objects, world.taints, rule, 0)
+    return msgspec.structs.replace(
+        effect, status=f"{verdict.reason}: {verdict.message}".rstrip(": ")
+    )
+
+
+def _pretend(world: World, rules: Iterable[ObjectKey]) -> bool:
+    """Look at rules with effect None as if they evicted; whether there was one."""
+    previewed = False
+    for key in rules:
+        rule = world.taints.rules.get(key.name)
+        if rule is not None and rule.effect == "None":
+            world.pretend(key)
+            previewed = True
+    return previewed
+
+
+def _compare(
+    frozen: Frozen,
+    world: World,
+    before: Side,
+    after: Side,
+    effects: Sequence[Effect],
+    bounds: BlastBounds,
+    *,
+    is_preview: bool,
+) -> BlastRadius:
+    pools = sorted(world.touched.pools)
+    sides = {
+        pool: (
+            blasting_devices.pool_side(before.inventory, pool),
+            blasting_devices.pool_side(after.inventory, pool),
+        )
+        for pool in pools
+    }
+    devices = [
+        fate
+        for old, new in sides.values()
+        for fate in blasting_devices.device_fates(old, new, world.allocated)
+    ]
+    pool_fates = [
+        fate
+        for pool, (old, new) in sides.items()
+        if blasting_devices.is_changed(
+            fate := blasting_devices.pool_fate(pool, old, new, world.allocated)
+        )
+    ]
+    classes = blasting_devices.class_fates(
+        before, after, pools, world.touched.classes, world.allocated
+    )
+    pods = blasting_pods.pod_fates(world, before, after)
+    claims = blasting_claims.claim_fates(world, before, after, sides)
+    lost = [pod for pod in pods if pod.fate in LOST]
+    namespaces = _namespaces(lost, claims)
+    owners = _owners(lost)
+    cut = _Cut(bounds.listed_max)
+    return BlastRadius(
+        revision=frozen.revision,
+        time=timestamps.micro_text(frozen.now),
+        effects=cut("effects", effects),
+        preview=is_preview,
+        notes=_notes(frozen),
+        totals=_totals(pods, devices, sides)
+        | {
+            "effects": len(effects),
+            "pods": len(pods),
+            "claims": len(claims),
+            "namespaces": sum(item.pods > 0 for item in namespaces),
+            "owners": len(owners),
+            "devices": len(devices),
+            "pools": len(pool_fates),
+            "classes": len(classes),
+        },
+        pods=cut("pods", pods),
+        claims=cut("claims", claims),
+        namespaces=cut("namespaces", namespaces),
+        owners=cut("owners", owners),
+        devices=cut("devices", devices),
+        pools=cut("pools", pool_fates),
+        classes=cut("classes", classes),
+        left_out=cut.left_out,
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Tries:
+    """What waiting pods would get before, after, and once the evicted pods have ended."""
+
+    before: Waiting
+    after: Waiting
+    ended: Waiting
+
+
+def _ended(
+    world: World, before: Side, after: Side, waiting: Waiting, bounds: BlastBounds
+) -> Waiting:
+    """Try the waiting pods without those that the change evicts; the world is used up."""
+    evicted = _evicted(before, after, waiting)
+    if not evicted:
+        return waiting
+    world.end(evicted)
+    return blasting_waiting.waiting(world, bounds.waiting_max)
+
+
+def _evicted(before: Side, after: Side, waiting: Waiting) -> list[Place]:
+    """The pods that only the change evicts; none when every waiting pod has a place."""
+    if all((pod.namespace, pod.name) in waiting.nodes for pod in waiting.pods):
+        return []
+    return sorted(set(after.pods) - set(before.pods))
+
+
+def _with_waiting(
+    world: World, found: BlastRadius, tries: _Tries, bounds: BlastBounds
+) -> BlastRadius:
+    """The answer with what becomes of pods that wait."""
+    after = tries.after
+    fates = blasting_waiting.waiting_fates(world, tries.before, after, tries.ended)
+    counts = Counter(fate.prospect for fate in fates)
+    left_out = dict(found.left_out)
+    if len(fates) > bounds.listed_max:
+        left_out["waiting"] = len(fates) - bounds.listed_max
+    notes = found.notes
+    if after.left_out:
+        notes += (f"{after.left_out} more pods wait and were not tried",)
+    return msgspec.structs.replace(
+        found,
+        notes=notes,
+        totals=found.totals
+        | {"waiting": len(after.pods)}
+        | {f"waiting_{prospect.value}": counts[prospect] for prospect in Prospect},
+        waiting=tuple(fates[: bounds.listed_max]),
+        left_out=left_out,
+    )
+
+
+_Entry = TypeVar("_Entry")
+
+
+class _Cut:
+    """Cuts lists at a bound and remembers how much is missing."""
+
+    def __init__(self, listed_max: int) -> None:
+        self._listed_max = listed_max
+        self.left_out: dict[str, int] = {}
+
+    def __call__(self, name: str, entries: Sequence[_Entry]) -> tuple[_Entry, ...]:
+        if len(entries) > self._listed_max:
+            self.left_out[name] = len(entries) - self._listed_max
+        return tuple(entries[: self._listed_max])
+
+
+def _totals(
+    pods: Sequence[PodFate],
+    devices: Sequence[DeviceFate],
+    sides: Mapping[PoolId, tuple[blasting_devices.PoolSide, blasting_devices.PoolSide]],
+) -> dict[str, int]:
+    fates = Counter(pod.fate for pod in pods)
+    changes = Counter(device.change for device in devices)
+    return {
+        **{f"pods_{fate.value}": fates[fate] for fate in Fate},
+        "pods_evicted": sum(fates[fate] for fate in LOST),
+        "devices_tainted": changes["tainted"],
+        "devices_untainted": changes["untainted"],
+        "devices_gone": changes["gone"],
+        "devices_new": changes["new"],
+        "devices_changed": changes["changed"],
+        "devices_unallocatable": sum(
+            device.allocatable_before and not device.allocatable_after for device in devices
+        ),
+        "devices_allocatable": sum(
+            device.allocatable_after and not device.allocatable_before for device in devices
+        ),
+        "pools_broken": sum(
+            old.state == "usable" and new.state in ("incomplete", "invalid")
+            for old, new in sides.values()
+        ),
+    }
+
+
+def _namespaces(lost: Iterable[PodFate], claims: Iterable[ClaimFate]) -> list[NamespaceFate]:
+    pods = Counter(pod.namespace for pod in lost)
+    concerned = Counter(claim.namespace for claim in claims)
+    return [
+        NamespaceFate(namespace=name, pods=pods[name], claims=concerned[name])
+        for name in sorted(pods.keys() | concerned.keys())
+    ]
+
+
+def _owners(lost: Iterable[PodFate]) -> list[OwnerFate]:
+    pods = Counter((pod.namespace, pod.owner) for pod in lost if pod.owner)
+    return [
+        OwnerFate(namespace=namespace, owner=owner, pods=count)
+        for (namespace, owner), count in sorted(pods.items())
+    ]
+
+
+def _notes(frozen: Frozen) -> tuple[str, ...]:
+    if frozen.evicts:
+        return ()
+    return ("the eviction controller does not run in this history: no pod is evicted",)

@@ -1,0 +1,262 @@
+"""What a change does to devices, pools and classes: counts, capacity and counters before and after.
+
+Only pools that the change touches are compared device by device; classes are counted over the whole
+cluster, because "2 of 40" says what "2" does not. What is usable is judged by the inventory and
+what blocks by the allocator's own taint rule.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from app.analysis.blast.radius import Amount, ClassFate, Counts, DeviceFate, PoolFate
+from app.analysis.blast.world import Side
+from app.domain.allocation import AllocatedState
+from app.domain.devices import taints
+from app.domain.devices.inventory import Inventory
+from app.domain.devices.model import Device, DeviceId, PoolId, Taint
+from app.domain.devices.patches import ClassFilter
+from app.domain.devices.pools import Pool, PoolState
+from app.domain.values import quantity
+from app.domain.values.quantity import Quantity
+
+ABSENT = "absent"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PoolSide:
+    """A pool on one side: its survey, and its devices by name when it is usable."""
+
+    pool: Pool | None
+    devices: Mapping[DeviceId, Device]
+    published: frozenset[DeviceId]
+
+    @property
+    def state(self) -> str:
+        """As `PoolFate` names it."""
+        return ABSENT if self.pool is None else self.pool.state.value
+
+    @property
+    def problem(self) -> str:
+        """Why it is not usable."""
+        return "" if self.pool is None else self.pool.problem
+
+
+def pool_side(inventory: Inventory, pool: PoolId) -> PoolSide:
+    """The pool as the inventory shows it; devices of the newest generation."""
+    found = inventory.pool(pool)
+    if found is None:
+        return PoolSide(pool=None, devices={}, published=frozenset())
+    devices = {device.id: device for _, device in found.devices()}
+    newest = {
+        device.id
+        for item in inventory.slices_of(pool)
+        if item.generation == found.generation
+        for device in item.devices
+    }
+    return PoolSide(pool=found, devices=devices, published=frozenset(newest))
+
+
+def is_allocatable(device: Device) -> bool:
+    """Whether a request without tolerations could get the device, were it free."""
+    return taints.untolerated(device.taints, ()) is None
+
+
+def device_fates(
+    before: PoolSide, after: PoolSide, allocated: AllocatedState
+) -> Iterable[DeviceFate]:
+    """The devices of one pool that change, in order of name."""
+    for name in sorted(before.published | after.published):
+        old, new = before.devices.get(name), after.devices.get(name)
+        change = _change(name, before, after, old, new)
+        if not change:
+            continue
+        known = () if old is None else old.taints
+        added = () if new is None else tuple(t for t in new.taints if t not in known)
+        yield DeviceFate(
+            device="/".join(name),
+            change=change,
+            allocatable_before=old is not None and is_allocatable(old),
+            allocatable_after=new is not None and is_allocatable(new),
+            taints=tuple(_taint_text(taint) for taint in added),
+            holders=allocated.holders(name),
+        )
+
+
+def pool_fate(
+    pool: PoolId, before: PoolSide, after: PoolSide, allocated: AllocatedState
+) -> PoolFate:
+    """The pool's numbers on both sides."""
+    return PoolFate(
+        driver=pool[0],
+        pool=pool[1],
+        state_before=before.state,
+        state_after=after.state,
+        problem=after.problem,
+        before=_counts(before.devices.values(), allocated),
+        after=_counts(after.devices.values(), allocated),
+        capacity=_amounts(_capacity(before), _capacity(after)),
+        counters=_amounts(_counters(before), _counters(after)),
+    )
+
+
+def is_changed(fate: PoolFate) -> bool:
+    """Whether anything is different afterwards."""
+    return (
+        fate.state_before != fate.state_after
+        or fate.before != fate.after
+        or bool(fate.capacity or fate.counters)
+    )
+
+
+def class_fates(
+    before: Side,
+    after: Side,
+    pools: Iterable[PoolId],
+    named: Iterable[str],
+    allocated: AllocatedState,
+) -> list[ClassFate]:
+    """The classes whose counts change, and those that the change names."""
+    touched = frozenset(pools)
+    asked = frozenset(named)
+    left, right = _usable(before.inventory), _usable(after.inventory)
+    found = []
+    for name in sorted(before.classes.keys() | after.classes.keys()):
+        if name not in asked and not touched:
+            continue
+        old, _ = _class_counts(before.classes.get(name), left, allocated)
+        new, problem = _class_counts(after.classes.get(name), right, allocated)
+        if old != new or name in asked:
+            found.append(ClassFate(name=name, before=old, after=new, problem=problem))
+    return found
+
+
+def matches(chosen: ClassFilter, device: Device) -> tuple[bool, str]:
+    """Whether all selectors match the device, and the error when one fails."""
+    if chosen.problem:
+        return False, chosen.problem
+    for selector in chosen.selectors:
+        verdict = selector.judge((device,))[0]
+        if verdict.error or not verdict.match:
+            return False, verdict.error
+    return True, ""
+
+
+def _taint_text(taint: Taint) -> str:
+    """The taint, and the rule it comes from."""
+    rule = f" (rule {taint.rule})" if taint.rule else ""
+    return f"{taint.text}{rule}"
+
+
+def _change(
+    name: DeviceId, before: PoolSide, after: PoolSide, old: Device | None, new: Device | None
+) -> str:
+    if name not in after.published:
+        return "gone"
+    if name not in before.published:
+        return "new"
+    if old is None or new is None:
+        return "" if old is new else "pool"
+    if old.taints != new.taints:
+        return "tainted" if set(new.taints) - set(old.taints) else "untainted"
+    same = (
+        old.attributes == new.attributes
+        and old.capacity_tree == new.capacity_tree
+        and old.consumes == new.consumes
+        and old.allow_multiple == new.allow_multiple
+    )
+    return "" if same else "changed"
+
+
+def _counts(devices: Iterable[Device], allocated: AllocatedState) -> Counts:
+    total = allocatable = free = 0
+    for device in devices:
+        total += 1
+        if is_allocatable(device):
+            allocatable += 1
+            free += _is_free(device, allocated)
+    return Counts(devices=total, allocatable=allocatable, free=free)
+
+
+def _is_free(device: Device, allocated: AllocatedState) -> bool:
+    if not device.allow_multiple:
+        return not allocated.is_allocated(device.id)
+    if allocated.is_dedicated(device.id):
+        return False
+    consumed = allocated.aggregated(device.id) or {}
+    return not any(
+        consumed.get(name, 0) >= capacity.value.nanos > 0
+        for name, capacity in device.capacity.items()
+    )
+
+
+def _capacity(side: PoolSide) -> dict[str, Quantity]:
+    total: dict[str, Quantity] = {}
+    for device in side.devices.values():
+        if is_allocatable(device):
+            for name, capacity in device.capacity.items():
+                held = total.get(name)
+                total[name] = capacity.value if held is None else quantity.add(held, capacity.value)
+    return total
+
+
+def _counters(side: PoolSide) -> dict[str, Quantity]:
+    if side.pool is None:
+        return {}
+    drawn = {
+        counters
+        for device in side.devices.values()
+        if is_allocatable(device)
+        for counters, _ in device.consumes
+    }
+    return {
+        f"{name}/{counter}": _of_nanos(nanos)
+        for name, counters in side.pool.counters.items()
+        if name in drawn
+        for counter, nanos in counters.items()
+    }
+
+
+def _of_nanos(nanos: int) -> Quantity:
+    """Counters are kept as numbers only; large ones that are whole in 2**20 read best in binary."""
+    is_binary = nanos and nanos % (2**20 * 10**9) == 0
+    form = quantity.Format.BINARY_SI if is_binary else quantity.Format.DECIMAL_SI
+    return quantity.from_nanos(nanos, form)
+
+
+def _amounts(before: Mapping[str, Quantity], after: Mapping[str, Quantity]) -> dict[str, Amount]:
+    zero = quantity.from_integer(0)
+    found = {}
+    for name in sorted(before.keys() | after.keys()):
+        old, new = before.get(name, zero), after.get(name, zero)
+        if quantity.compare(old, new):
+            found[name] = Amount(before=str(old), after=str(new))
+    return found
+
+
+def _usable(inventory: Inventory) -> list[Device]:
+    found: list[Device] = []
+    for pool in inventory.pool_ids():
+        survey = inventory.pool(pool)
+        if survey is not None and survey.state is PoolState.USABLE:
+            found += [device for _, device in survey.devices()]
+    return found
+
+
+def _class_counts(
+    chosen: ClassFilter | None, devices: Sequence[Device], allocated: AllocatedState
+) -> tuple[Counts, str]:
+    if chosen is None:
+        return Counts(), ""
+    if chosen.problem:
+        return Counts(), chosen.problem
+    problem = ""
+    left = list(devices)
+    for selector in chosen.selectors:
+        kept = []
+        for device, verdict in zip(left, selector.judge(left), strict=True):
+            if verdict.error:
+                problem = problem or f"{device.text}: {verdict.error}"
+            elif verdict.match:
+                kept.append(device)
+        left = kept
+    return _counts(left, allocated), problem

@@ -1,0 +1,87 @@
+"""What becomes of pods: the eviction controller's own answer before and after the change."""
+
+from app.analysis.blast.radius import Fate, PodFate
+from app.analysis.blast.world import Side, World
+from app.domain.controllers import pods
+from app.domain.controllers.eviction.state import Place
+from app.domain.controllers.eviction.taints import Eviction, Reason
+from app.domain.controllers.pods import PodFacts
+from app.domain.controllers.resources import pod_key
+from app.domain.values import json_tree, timestamps
+from app.domain.values.json_tree import JsonView
+from app.domain.values.timestamps import SECOND
+
+OWNERS_MAX = 8
+"""How far owners are followed; Kubernetes' own chains have at most three links."""
+
+
+def pod_fates(world: World, before: Side, after: Side) -> list[PodFate]:
+    """The pods that the change concerns, by namespace and name."""
+    tainted = {
+        place
+        for place, reasons in after.taints.items()
+        if reasons and reasons != before.taints.get(place)
+    }
+    found = []
+    for place in sorted(world.taints.pods):
+        pod = world.taints.pods[place]
+        old, new = before.pods.get(place), after.pods.get(place)
+        uses = tuple(f"{claim.namespace}/{claim.name}" for claim in world.taints.claims_of(pod))
+        if old == new and not (
+            new is None and pod.node and any(tuple(use.split("/")) in tainted for use in uses)
+        ):
+            continue
+        found.append(_pod_fate(world, place, pod, old, new, uses))
+    return found
+
+
+def _pod_fate(
+    world: World,
+    place: Place,
+    pod: PodFacts,
+    old: Eviction | None,
+    new: Eviction | None,
+    uses: tuple[str, ...],
+) -> PodFate:
+    return PodFate(
+        namespace=place[0],
+        name=place[1],
+        node=pod.node,
+        owner=owner_of(world, place),
+        fate=_fate(world, pod, old, new),
+        due="" if new is None else timestamps.micro_text(new.time),
+        after_seconds=0.0 if new is None else max(0, new.time - world.now) / SECOND,
+        was_due="" if old is None else timestamps.micro_text(old.time),
+        reasons=() if new is None else tuple(_reason_text(reason) for reason in new.reasons),
+        claims=uses,
+    )
+
+
+def _fate(world: World, pod: PodFacts, old: Eviction | None, new: Eviction | None) -> Fate:
+    if pod.is_deleting:
+        return Fate.TERMINATING
+    if new is None:
+        return Fate.TOLERATED if old is None else Fate.SPARED
+    if old is not None and old.time == new.time:
+        return Fate.ALREADY
+    return Fate.NOW if new.time <= world.now else Fate.LATER
+
+
+def _reason_text(reason: Reason) -> str:
+    if not reason.is_slice:
+        return f"rule {reason.rule}"
+    return f"taint {reason.index} of {reason.driver}/{reason.pool}/{reason.device}"
+
+
+def owner_of(world: World, place: Place) -> str:
+    """The outermost controller that still exists, as `Kind/name`; empty for none."""
+    tree: JsonView = world.objects.get(pod_key(*place)) or json_tree.EMPTY
+    found = ""
+    for _ in range(OWNERS_MAX):
+        owner = pods.controller_of(tree)
+        if not owner:
+            break
+        found = f"{json_tree.text(owner, 'kind')}/{json_tree.text(owner, 'name')}"
+        key = world.objects.by_uid(json_tree.text(owner, "uid"))
+        tree = json_tree.EMPTY if key is None else world.objects.get(key) or json_tree.EMPTY
+    return found

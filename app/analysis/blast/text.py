@@ -1,0 +1,223 @@
+"""A blast radius as lines that fit a page: counts first, then the first few of each."""
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from typing import TypeVar
+
+from app.analysis.blast.radius import (
+    BlastRadius,
+    ClassFate,
+    DeviceFate,
+    Effect,
+    Fate,
+    PodFate,
+    PoolFate,
+    Prospect,
+    WaitingFate,
+)
+from app.analysis.explain.reasons import Reason
+from app.analysis.recordings import uncertainty
+
+SUMS_MAX = 6
+"""Capacities and counters of one pool that a line tells; a host of partitions has hundreds."""
+
+_Entry = TypeVar("_Entry")
+
+_WORDS = {
+    Fate.NOW: "at once",
+    Fate.LATER: "later",
+    Fate.TERMINATING: "terminating already",
+    Fate.ALREADY: "evicted anyway",
+    Fate.TOLERATED: "tolerating it for ever",
+    Fate.SPARED: "spared",
+}
+
+
+def lines(found: BlastRadius, examples_max: int) -> Iterator[str]:
+    """The page; at most `examples_max` entries of each kind."""
+    for effect in found.effects[:examples_max]:
+        yield f"{effect.kind} {effect.name}: {_effect(effect)}"
+        if effect.status:
+            yield f"  its status would say {effect.status}"
+        for warning in effect.warnings[:examples_max]:
+            yield f"  warning: {warning}"
+    for more in _more(found.totals["effects"], min(len(found.effects), examples_max)):
+        yield f"  {more}"
+    for reason in reasons(found, examples_max):
+        yield reason.text
+        yield from (f"  {child.text}" for child in reason.children)
+
+
+def reasons(found: BlastRadius, examples_max: int) -> tuple[Reason, ...]:
+    """The same without the changes themselves, as a tree."""
+    return tuple(_consequences(found, examples_max))
+
+
+def _consequences(found: BlastRadius, examples_max: int) -> Iterator[Reason]:
+    yield Reason(text=f"as of revision {found.revision}, {found.time}")
+    for line in uncertainty.lines(found.doubts):
+        yield Reason(text=line)
+    for note in found.notes:
+        yield Reason(text=f"note: {note}")
+    if found.preview:
+        yield Reason(text="the effect is None: pods and claims are told as if it was NoExecute")
+    order = list(Fate)
+    pods = sorted(found.pods, key=lambda pod: (order.index(pod.fate), pod.namespace, pod.name))
+    yield _section(f"pods: {_pods(found)}", pods, found.totals["pods"], examples_max, _pod)
+    if found.owners:
+        yield Reason(text=f"owners: {_owners(found, examples_max)}")
+    yield Reason(text=f"claims: {_claims(found)}")
+    if found.totals["waiting"]:
+        told, total = f"waiting pods: {_waiting(found)}", len(found.waiting)
+        total += found.left_out.get("waiting", 0)
+        yield _section(told, found.waiting, total, examples_max, _waiting_pod)
+    told, total = f"devices: {_devices(found)}", found.totals["devices"]
+    yield _section(told, found.devices, total, examples_max, _device)
+    if total := found.totals["pools"]:
+        yield _section(f"pools that change: {total}", found.pools, total, examples_max, _pool)
+    if total := found.totals["classes"]:
+        yield _section(f"classes that change: {total}", found.classes, total, examples_max, _class)
+
+
+def _effect(effect: Effect) -> str:
+    match effect.action:
+        case "present":
+            return "is there, against a state without it"
+        case "unchanged":
+            return "would stay as it is"
+        case "terminating":
+            return "would be marked for deletion and wait for its finalizers"
+        case action:
+            return f"would be {action}"
+
+
+def _pods(found: BlastRadius) -> str:
+    totals = found.totals
+    parts = [
+        f"{totals[f'pods_{fate.value}']} {_WORDS[fate]}"
+        for fate in Fate
+        if totals[f"pods_{fate.value}"]
+    ]
+    evicted = f"{totals['pods_evicted']} would be evicted in {_namespaces(totals['namespaces'])}"
+    return f"{evicted} ({', '.join(parts)})" if parts else evicted
+
+
+def _namespaces(count: int) -> str:
+    return "1 namespace" if count == 1 else f"{count} namespaces"
+
+
+def _pod(pod: PodFate) -> str:
+    when = f"after {pod.after_seconds:g} s" if pod.fate is Fate.LATER else _WORDS[pod.fate]
+    parts = [f"{pod.namespace}/{pod.name}", f"on {pod.node}"]
+    if pod.owner:
+        parts.append(f"of {pod.owner}")
+    why = f": {', '.join(pod.reasons)}" if pod.reasons else ""
+    return f"{' '.join(parts)}, {when}{why}"
+
+
+def _owners(found: BlastRadius, examples_max: int) -> str:
+    most = sorted(found.owners, key=lambda item: (-item.pods, item.namespace, item.owner))
+    shown = [f"{item.owner} in {item.namespace} ({item.pods})" for item in most[:examples_max]]
+    more = found.totals["owners"] - len(shown)
+    return ", ".join(shown) + (f" and {more} more" if more else "")
+
+
+def _claims(found: BlastRadius) -> str:
+    total = found.totals["claims"]
+    if not total:
+        return "no allocated claim is concerned"
+    kinds = Counter(kind for claim in found.claims for kind in {t.kind for t in claim.troubles})
+    words = {
+        "tainted": "hold a tainted device",
+        "gone": "hold a device that is gone",
+        "pool": "hold a device of a pool that cannot be used",
+        "class": "no longer fit their class",
+        "request": "no longer fit their request",
+    }
+    told = ", ".join(f"{kinds[kind]} {text}" for kind, text in words.items() if kinds[kind])
+    cut = " (of those listed)" if found.left_out.get("claims") else ""
+    return f"{total} concerned: {told}{cut}"
+
+
+def _waiting(found: BlastRadius) -> str:
+    totals = found.totals
+    parts = [f"{totals['waiting_fits']} of {totals['waiting']} would fit from then on"]
+    if freed := totals["waiting_freed"]:
+        parts.append(f"{freed} once the evicted pods have ended")
+    if kept := totals["waiting_kept"]:
+        parts.append(f"{kept} would fit without the change only")
+    return ", ".join(parts)
+
+
+def _waiting_pod(pod: WaitingFate) -> str:
+    owner = f" of {pod.owner}" if pod.owner else ""
+    if pod.prospect is Prospect.FITS:
+        return f"{pod.namespace}/{pod.name}{owner} would get a place on {pod.node}"
+    if pod.prospect is Prospect.FREED:
+        ended = "once the evicted pods have ended"
+        return f"{pod.namespace}/{pod.name}{owner} would get a place on {pod.node} {ended}"
+    return f"{pod.namespace}/{pod.name}{owner} would get none; without the change, on {pod.node}"
+
+
+def _devices(found: BlastRadius) -> str:
+    totals = found.totals
+    words = ("tainted", "untainted", "gone", "new", "changed")
+    parts = [f"{totals[f'devices_{w}']} {w}" for w in words if totals[f"devices_{w}"]]
+    parts.append(f"{totals['devices_unallocatable']} can no longer be allocated")
+    if totals["devices_allocatable"]:
+        parts.append(f"{totals['devices_allocatable']} can be allocated from then on")
+    return ", ".join(parts)
+
+
+def _device(device: DeviceFate) -> str:
+    taints = f" {', '.join(device.taints)}" if device.taints else ""
+    held = f", held by {', '.join(device.holders)}" if device.holders else ""
+    what = "its pool's state changes" if device.change == "pool" else device.change
+    return f"{device.device} {what}{taints}{held}"
+
+
+def _pool(pool: PoolFate) -> str:
+    parts = [
+        f"{_arrow(pool.before.allocatable, pool.after.allocatable)} allocatable",
+        f"{_arrow(pool.before.free, pool.after.free)} free",
+    ]
+    sums = {**pool.capacity, **pool.counters}
+    parts += [
+        f"{name} {amount.before} → {amount.after}" for name, amount in list(sums.items())[:SUMS_MAX]
+    ]
+    if len(sums) > SUMS_MAX:
+        parts.append(f"… {len(sums) - SUMS_MAX} more sums")
+    if pool.state_before != pool.state_after:
+        why = f" ({pool.problem})" if pool.problem else ""
+        parts.insert(0, f"{pool.state_before} → {pool.state_after}{why}")
+    return f"{pool.driver}/{pool.pool}: {', '.join(parts)}"
+
+
+def _class(item: ClassFate) -> str:
+    text = (
+        f"{item.name}: {_arrow(item.before.devices, item.after.devices)} devices, "
+        f"{_arrow(item.before.allocatable, item.after.allocatable)} allocatable, "
+        f"{_arrow(item.before.free, item.after.free)} free"
+    )
+    return f"{text}; {item.problem}" if item.problem else text
+
+
+def _arrow(before: int, after: int) -> str:
+    return str(after) if before == after else f"{before} → {after}"
+
+
+def _section(
+    text: str,
+    entries: Sequence[_Entry],
+    total: int,
+    examples_max: int,
+    tell: Callable[[_Entry], str],
+) -> Reason:
+    """The text, the first entries, and how many more there are."""
+    shown = [tell(entry) for entry in entries[:examples_max]]
+    shown += _more(total, len(shown))
+    return Reason(text=text, children=tuple(Reason(text=line) for line in shown))
+
+
+def _more(total: int, shown: int) -> list[str]:
+    return [f"… {total - shown} more; -o json has them"] if total > shown else []

@@ -1,0 +1,69 @@
+"""What a change means to pods that wait: those that would fit from then on, or no longer.
+
+All of them are tried on the state before, on the state after, and on the state after without the
+pods that the change evicts, as the scheduler would if it tried them now, one after the other. The
+last state has what these pods give back: room, ports, and the devices of claims that nobody else
+has reserved. Nobody is evicted for a waiting pod, and pods that replace evicted ones are not there.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from app.analysis.blast.pods import owner_of
+from app.analysis.blast.radius import Prospect, WaitingFate
+from app.analysis.blast.world import World
+from app.domain.controllers.pods import PodFacts
+from app.domain.controllers.scheduling import prospects
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Waiting:
+    """The nodes that waiting pods would get on one state; `left_out` were not tried."""
+
+    nodes: Mapping[prospects.PodPlace, str]
+    pods: tuple[PodFacts, ...]
+    left_out: int = 0
+
+
+NOBODY = Waiting(nodes={}, pods=())
+
+
+def waiting(world: World, waiting_max: int) -> Waiting:
+    """Try the pods that wait on the state as it is shown now."""
+    if world.scheduling is None:
+        return NOBODY
+    pods = prospects.waiting_pods(world.objects)
+    tried = pods[:waiting_max]
+    nodes = prospects.placed(world.scheduling, world, tried, world.now) if tried else {}
+    return Waiting(
+        nodes=nodes,
+        pods=tuple(pod.facts for pod in tried),
+        left_out=len(pods) - len(tried),
+    )
+
+
+def waiting_fates(
+    world: World, before: Waiting, after: Waiting, ended: Waiting
+) -> list[WaitingFate]:
+    """The pods that wait and for which the change makes a difference, by namespace and name.
+
+    `ended` is the state in which the evicted pods have ended.
+    """
+    pods = {(pod.namespace, pod.name) for side in (before, after) for pod in side.pods}
+    found = []
+    for place in sorted(pods):
+        old, new = before.nodes.get(place, ""), after.nodes.get(place, "")
+        later = ended.nodes.get(place, "")
+        if bool(old) == bool(new) and (new or not later):
+            continue
+        prospect = Prospect.FITS if new else Prospect.FREED if later else Prospect.KEPT
+        found.append(
+            WaitingFate(
+                namespace=place[0],
+                name=place[1],
+                owner=owner_of(world, place),
+                prospect=prospect,
+                node=new or later or old,
+            )
+        )
+    return found

@@ -1,0 +1,314 @@
+"""A hypothetical cluster: the state of a moment, on which changes are put that nobody stores.
+
+`freeze` takes what is needed from views that go on changing: references and shallow copies, so it
+is quick and may run on the event loop. Everything after it works on the frozen state alone and may
+run in a thread. Commands are decided by the same rules as every write; evictions are those of the
+eviction controller's own state, devices those of the inventory.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence, Set
+from dataclasses import dataclass, field
+
+import msgspec
+
+from app.analysis.views import LiveViews, compiler_of
+from app.domain.allocation import AllocatedState
+from app.domain.controllers import pods
+from app.domain.controllers import registry as controllers
+from app.domain.controllers.eviction import EvictionReconciler, TaintState
+from app.domain.controllers.eviction.state import Place
+from app.domain.controllers.eviction.taints import NO_EXECUTE, Eviction, Reason
+from app.domain.controllers.quirks import ControllerQuirks
+from app.domain.controllers.resources import (
+    CLAIMS,
+    CLASSES,
+    NAMESPACES,
+    NODES,
+    PODS,
+    RESOURCE_GROUP,
+    RULES,
+    SLICES,
+    claim_key,
+    pod_key,
+)
+from app.domain.controllers.scheduling import SchedulingReconciler
+from app.domain.controllers.scheduling.attempt import Rules as SchedulingRules
+from app.domain.devices import patches
+from app.domain.devices.device_selectors import SelectorCompiler
+from app.domain.devices.inventory import Inventory, SliceChange
+from app.domain.devices.model import PoolId
+from app.domain.devices.patches import ClassFilter
+from app.domain.log import Actor, Draft, Event, EventType, HistoryInfo, ObjectKey, Revision, Stamp
+from app.domain.log.chain import seal
+from app.domain.objects import lifecycle
+from app.domain.objects.commands import Command
+from app.domain.objects.decided import Decided
+from app.domain.objects.profile import Profile
+from app.domain.objects.rules import Rules
+from app.domain.values import json_tree
+from app.domain.values.json_tree import JsonObject
+from app.domain.values.timestamps import Instant
+from projections.objects import ObjectsProjection
+
+PATCHES = (RESOURCE_GROUP, "resourceslicepatches")
+
+_ASKER = Actor(user="redra:blast", groups=("system:masters",), agent="redra")
+_OWNING_GROUPS = ("apps", "batch")
+_ORDER = (SLICES, RULES, CLAIMS, PODS)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Frozen:
+    """The state of one moment. `events` are the last ones of the objects that take part.
+
+    Without `rules` nothing can be proposed; what is there can be asked about. `scheduling` are the
+    rules of the scheduler, None when it does not run.
+    """
+
+    profile: Profile
+    rules: Rules | None
+    quirks: ControllerQuirks
+    evicts: bool
+    scheduling: SchedulingRules | None
+    now: Instant
+    revision: Revision
+    inventory: Inventory
+    allocated: AllocatedState
+    events: tuple[Event, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Side:
+    """What follows from one state: evictions of pods and claims, the taints on claims' devices."""
+
+    inventory: Inventory
+    classes: Mapping[str, ClassFilter]
+    pods: Mapping[Place, Eviction]
+    claims: Mapping[Place, Eviction]
+    taints: Mapping[Place, tuple[Reason, ...]]
+
+
+@dataclass(slots=True, kw_only=True)
+class Touched:
+    """Pools whose slices and classes whose selectors a change has touched."""
+
+    pools: set[PoolId] = field(default_factory=set)
+    classes: set[str] = field(default_factory=set)
+
+
+def freeze(views: LiveViews, info: HistoryInfo, rules: Rules | None, now: Instant) -> Frozen:
+    """The state that the views show now."""
+    options = controllers.options_from(info.settings)
+    running = controllers.running(views.profile, options)
+    objects = views.objects
+    places = [NAMESPACES, NODES, PODS, CLAIMS, SLICES, RULES, CLASSES, PATCHES]
+    places += [place for place in objects.resources() if place[0] in _OWNING_GROUPS]
+    return Frozen(
+        profile=views.profile,
+        rules=rules,
+        quirks=controllers.quirks_of(views.profile, options),
+        evicts=EvictionReconciler.name in running,
+        scheduling=_scheduling(views, options) if SchedulingReconciler.name in running else None,
+        now=now,
+        revision=views.revision,
+        inventory=views.inventory.copy(),
+        allocated=views.allocated.copy(),
+        events=tuple(event for place in places for event in objects.events(*place)),
+    )
+
+
+def _scheduling(views: LiveViews, options: controllers.Options) -> SchedulingRules:
+    return SchedulingRules(
+        gates=views.profile,
+        features=views.features,
+        compiler=compiler_of(views.profile),
+        quirks=controllers.quirks_of(views.profile, options),
+        allocator_quirks=controllers.allocator_quirks_of(views.profile, options),
+        binding_timeout=options.binding_timeout,
+        summary=None,
+    )
+
+
+class World:
+    """The frozen state with changes on top. Nothing of it reaches the log."""
+
+    def __init__(self, frozen: Frozen) -> None:
+        self._frozen = frozen
+        self._compiler: SelectorCompiler = compiler_of(frozen.profile)
+        self._count = 0
+        self.objects = ObjectsProjection(tells_changes=False)
+        self.inventory = frozen.inventory.copy()
+        self.allocated = frozen.allocated
+        with_rules = frozen.profile.enabled("DRADeviceTaintRules")
+        self.taints = TaintState(frozen.quirks, with_rules=with_rules)
+        self.touched = Touched()
+        # Copies, because the views let go of decoded trees while we read them. Each event is read
+        # and then handed to the objects, which let go of its tree in turn.
+        for event in sorted(frozen.events, key=_reading_order):
+            own = msgspec.structs.replace(event)
+            self.taints.fold(own)
+            self.objects.fold(own)
+        self.objects.show_as_of(frozen.revision)
+
+    @property
+    def scheduling(self) -> SchedulingRules | None:
+        """The rules of the scheduler, None when it does not run."""
+        return self._frozen.scheduling
+
+    @property
+    def profile(self) -> Profile:
+        """The release and gates of the history."""
+        return self._frozen.profile
+
+    @property
+    def now(self) -> Instant:
+        """The instant of the state, at which the change is imagined."""
+        return self._frozen.now
+
+    def apply(self, command: Command, verb: str) -> Decided:
+        """Decide the command and show what it does. Raises Rejected, InputError."""
+        rules = self._frozen.rules
+        assert rules is not None, "proposals need the rules of the history"
+        self._count += 1
+        stamp = Stamp(
+            time=self.now, actor=_ASKER, verb=verb, uid=f"00000000-0000-0000-0000-{self._count:012}"
+        )
+        decided = lifecycle.decide(self.objects, command, stamp, rules)
+        for draft in decided.drafts:
+            self.fold(seal(draft, Revision(self.objects.revision + 1), b""))
+        return decided
+
+    def remove(self, key: ObjectKey) -> None:
+        """Show the state without an object."""
+        event = self.objects.event(key)
+        assert event is not None, f"{key} exists"
+        self.fold(
+            msgspec.structs.replace(
+                event,
+                type=EventType.OBJECT_DELETED,
+                revision=Revision(self.objects.revision + 1),
+            )
+        )
+
+    def end(self, places: Iterable[Place]) -> None:
+        """Show the state without these pods, and without what only they had reserved."""
+        self.allocated = self.allocated.copy()
+        uids: set[str] = set()
+        claims: set[ObjectKey] = set()
+        for place in places:
+            key = pod_key(*place)
+            tree = self.objects.get(key)
+            if tree is None:
+                continue
+            facts = pods.facts(tree)
+            uids.add(facts.uid)
+            names = [found.name for found in pods.named_claims(facts)]
+            for name in filter(None, [*names, facts.extended_claim]):
+                claims.add(claim_key(facts.namespace, name))
+            self.remove(key)
+        for key in sorted(claims):
+            self._unreserve(key, uids)
+
+    def _unreserve(self, key: ObjectKey, uids: Set[str]) -> None:
+        """Take reservations from a claim; without any it holds no devices."""
+        tree = self.objects.get(key)
+        if tree is None:
+            return
+        status = dict(json_tree.mapping(tree, "status"))
+        reserved = json_tree.objects(status, "reservedFor")
+        kept = [reference for reference in reserved if reference.get("uid") not in uids]
+        if len(kept) == len(reserved):
+            return
+        status["reservedFor"] = kept
+        if not kept:
+            self.allocated.remove_claim(tree)
+            status = {}
+        draft = Draft(
+            type=EventType.OBJECT_UPDATED,
+            key=key,
+            uid=json_tree.text(tree, "metadata", "uid"),
+            tree={**tree, "status": status},
+            stamp=Stamp(time=self.now, actor=_ASKER, verb="update"),
+        )
+        self.fold(seal(draft, Revision(self.objects.revision + 1), b""))
+
+    def pretend(self, key: ObjectKey) -> None:
+        """Let eviction see a rule as if its effect were NoExecute, as upstream's preview does."""
+        event = self.objects.event(key)
+        assert event is not None, f"{key} exists"
+        tree = event.object
+        taint = {**tree["spec"]["taint"], "effect": NO_EXECUTE}
+        seen = {**tree, "spec": {**tree["spec"], "taint": taint}}
+        self.taints.fold(msgspec.structs.replace(event, tree=seen))
+
+    def fold(self, event: Event) -> None:
+        """Show the event everywhere."""
+        self.objects.fold(event)
+        self.taints.fold(event)
+        key = event.key
+        if key.group != RESOURCE_GROUP:
+            return
+        changes = self._fold_devices(event, is_gone=event.type is EventType.OBJECT_DELETED)
+        for change in changes:
+            self.touched.pools.update(side.pool for side in (change.old, change.new) if side)
+        if (key.group, key.resource) == CLASSES:
+            self.touched.classes.add(key.name)
+
+    def side(self) -> Side:
+        """What follows from the state as it is shown now."""
+        taints = self.taints
+        evicts = self._frozen.evicts
+        return Side(
+            inventory=self.inventory.copy(),
+            classes=self._classes(),
+            pods={
+                place: eviction
+                for place in (taints.pods if evicts else ())
+                if (eviction := taints.pod_eviction(place)) is not None
+            },
+            claims={
+                place: claim.eviction
+                for place, claim in taints.claims.items()
+                if claim.eviction is not None and evicts
+            },
+            taints={
+                place: found
+                for place, claim in taints.claims.items()
+                if (found := taints.reasons_on(claim.results))
+            },
+        )
+
+    def _classes(self) -> dict[str, ClassFilter]:
+        return {
+            event.key.name: patches.class_filter_of(event.object, self._compiler)
+            for event in self.objects.events(*CLASSES)
+        }
+
+    def selectors_of(self, request: JsonObject) -> ClassFilter:
+        """The selectors of a request, which stand in the same form as those of a class."""
+        return patches.class_filter_of({"spec": request}, self._compiler)
+
+    def _fold_devices(self, event: Event, *, is_gone: bool) -> Sequence[SliceChange]:
+        inventory, name = self.inventory, event.key.name
+        match event.key.resource:
+            case "resourceslices":
+                if is_gone:
+                    return inventory.remove_slice(name)
+                return inventory.put_slice(event.object)
+            case "devicetaintrules":
+                return inventory.remove_rule(name) if is_gone else inventory.put_rule(event.object)
+            case "resourceslicepatches":
+                if is_gone:
+                    return inventory.remove_patch(name)
+                return inventory.put_patch(event.object, revision=event.revision)
+            case "deviceclasses":
+                if is_gone:
+                    return inventory.remove_class(name)
+                return inventory.put_class(event.object)
+        return ()
+
+
+def _reading_order(event: Event) -> int:
+    """Taints first, then claims, then pods, so that each claim's eviction is found at once."""
+    place = (event.key.group, event.key.resource)
+    return _ORDER.index(place) if place in _ORDER else len(_ORDER)

@@ -1,0 +1,1 @@
+"""Why an object is as it is: trees of reasons, and their text."""

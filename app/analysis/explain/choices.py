@@ -1,0 +1,109 @@
+"""Why a claim has these devices and not those: the allocation made again at its own moment."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from app.analysis.explain import devices
+from app.analysis.explain.pods import PodFindings
+from app.analysis.explain.reasons import Reason
+from app.analysis.explain.trees import claim_reasons
+from app.analysis.views import LiveViews
+from app.domain.log import Event, EventType, ObjectKey, Revision
+from app.domain.values import json_tree
+from app.domain.values.json_tree import JsonObject, JsonView
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Choice:
+    """The reasons of a choice; `details` has every device."""
+
+    children: tuple[Reason, ...]
+    details: JsonObject = field(default_factory=dict)
+
+
+def moment_of(events: Sequence[Event], claim: JsonView) -> Revision | None:
+    """The revision that wrote the claim's allocation; `events` are the claim's, newest first.
+
+    None when the events do not go back so far.
+    """
+    wanted = json_tree.get(claim, "status", "allocation")
+    found: Revision | None = None
+    for event in events:
+        if json_tree.get(event.object, "status", "allocation") != wanted:
+            return found
+        found = event.revision
+    # Every event that is known has it: allocated since the first one, if that is the creation.
+    return found if events and events[-1].type is EventType.OBJECT_CREATED else None
+
+
+def first_with(events: Sequence[Event], *path: str) -> Event | None:
+    """The event since which the object has something at a path; `events` are newest first.
+
+    None when it has nothing there, or when the events do not go back so far.
+    """
+    found: Event | None = None
+    for event in events:
+        if not json_tree.get(event.object, *path):
+            return found
+        found = event
+    return found if found is not None and found.type is EventType.OBJECT_CREATED else None
+
+
+def revision_before(decisions: Sequence[Event], moment: Revision) -> Revision:
+    """The revision at which the choice was made: before the decision that wrote it, if any.
+
+    The claims of a pod are written one after the other behind their decision.
+    """
+    for event in decisions:
+        body = event.object
+        if body.get("resource") == "pods" and json_tree.text(body, "outcome") in _SUCCESSES:
+            first = event.revision
+            if first < moment <= first + (json_tree.integer(body, "commands") or 0):
+                return Revision(first - 1)
+            break
+    return Revision(moment - 1)
+
+
+def node_of(views: LiveViews, namespace: str, pod: str, claim: JsonView) -> str:
+    """Where the devices were chosen: the pod's node, or the one that the allocation names."""
+    tree = views.objects.get(ObjectKey("", "pods", namespace, pod))
+    if tree is not None and (node := json_tree.text(tree, "spec", "nodeName")):
+        return node
+    terms = json_tree.objects(claim, "status", "allocation", "nodeSelector", "nodeSelectorTerms")
+    for term in terms:
+        for wanted in json_tree.objects(term, "matchFields"):
+            if wanted.get("key") == "metadata.name":
+                return next(iter(json_tree.texts(wanted, "values")), "")
+    return ""
+
+
+def compared(found: PodFindings, key: ObjectKey, claim: JsonView, revision: Revision) -> Choice:
+    """The reasons, if allocating again gave what is recorded; else what it would give."""
+    name = f"{key.namespace}/{key.name}"
+    reason = next(iter(found.nodes), None)
+    explained = None if reason is None else reason.explained
+    asked = (
+        next((one for one in explained.claims if one.claim == name), None) if explained else None
+    )
+    if reason is None or asked is None:
+        text = reason.text if reason is not None and reason.text else "the claim was not asked for"
+        text = f"allocating again as of revision {revision} does not lead here: {text}"
+        return Choice(children=(Reason(text=text),))
+    recorded = [devices.place_of(one) for one in devices.results_of(claim)]
+    again = [
+        device.device for request in asked.requests for device in request.devices if device.chosen
+    ]
+    details: JsonObject = {**found.to_json(), "decidedAt": revision}
+    if sorted(again) != sorted("/".join(place) for place in recorded):
+        given = ", ".join(again) if again else (reason.text or "nothing")
+        text = (
+            f"allocating again on {reason.node} as of revision {revision} gives {given}: what was "
+            "recorded cannot be explained from this history alone"
+        )
+        return Choice(children=(Reason(text=text),), details=details)
+    text = f"why these and no others, on {reason.node} as of revision {revision}"
+    children = claim_reasons(reason, name)
+    return Choice(children=(Reason(text=text, children=children),), details=details)
+
+
+_SUCCESSES = ("Scheduled", "WaitingForBinding")

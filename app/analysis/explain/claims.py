@@ -1,0 +1,51 @@
+"""What a claim says of itself: its devices, its consumers, its end, and the pods that want it."""
+
+from collections.abc import Iterator
+
+from app.analysis.explain import devices
+from app.analysis.explain.reasons import Reason
+from app.analysis.views import LiveViews
+from app.domain.log import ObjectKey
+from app.domain.values import json_tree
+from app.domain.values.json_tree import JsonView
+
+
+def consumers_of(tree: JsonView) -> list[str]:
+    """The names of those for whom the claim is reserved."""
+    consumers = json_tree.objects(tree, "status", "reservedFor")
+    return [json_tree.text(consumer, "name") for consumer in consumers]
+
+
+def state_of(views: LiveViews, tree: JsonView) -> Iterator[Reason]:
+    """Its end, its devices with those that are published no more, and its consumers."""
+    results = devices.results_of(tree)
+    consumers = consumers_of(tree)
+    if deleted := json_tree.text(tree, "metadata", "deletionTimestamp"):
+        ends = "once its consumers have ended" if consumers else "with its last finalizer"
+        yield Reason(text=f"was deleted at {deleted} and goes {ends}")
+    if results:
+        yield from devices.allocated(results)
+        yield from devices.unpublished(views, results)
+    elif json_tree.get(tree, "status", "allocation") is not None:
+        yield Reason(text="is allocated without devices, because it requests none")
+    if consumers:
+        yield Reason(text=f"reserved for {', '.join(consumers)}")
+
+
+def users_of(views: LiveViews, key: ObjectKey, tree: JsonView) -> list[str]:
+    """The pods that want the claim: its consumers, its owner, or the first that names it."""
+    owners = json_tree.objects(tree, "metadata", "ownerReferences")[:1]
+    return (
+        consumers_of(tree)
+        or [json_tree.text(owner, "name") for owner in owners]
+        or _naming(views, key)
+    )
+
+
+def _naming(views: LiveViews, claim: ObjectKey) -> list[str]:
+    for key in views.objects.keys("", "pods", claim.namespace):
+        tree = views.objects.get(key) or {}
+        for entry in json_tree.objects(tree, "spec", "resourceClaims"):
+            if entry.get("resourceClaimName") == claim.name:
+                return [key.name]
+    return []

@@ -1,0 +1,254 @@
+"""Claims and rules as reasons: which devices they have or hit, and who uses them."""
+
+from collections.abc import Iterable, Iterator, Sequence
+
+from app.analysis.explain.pods import Steps
+from app.analysis.explain.reasons import Reason, listed
+from app.analysis.explain.tallies import common_prefix
+from app.analysis.views import LiveViews
+from app.domain.controllers import pods
+from app.domain.controllers.eviction import TaintState
+from app.domain.controllers.eviction.taints import NO_EXECUTE, eviction_time, read_taint
+from app.domain.controllers.quirks import ControllerQuirks
+from app.domain.controllers.resources import CLAIMS, RULES, SLICES, claim_key, pod_key
+from app.domain.devices import taints
+from app.domain.devices.model import Taint
+from app.domain.log import ObjectKey
+from app.domain.values import json_tree, timestamps
+from app.domain.values.json_tree import JsonObject, JsonView
+
+STEP_MAX = 256
+"""Objects looked at before others may run."""
+
+Place = tuple[str, str, str]
+
+
+def results_of(claim: JsonView) -> list[JsonObject]:
+    """The allocation results of a claim."""
+    return json_tree.objects(claim, "status", "allocation", "devices", "results")
+
+
+def place_of(result: JsonView) -> Place:
+    """Driver, pool and device of a result."""
+    return (
+        json_tree.text(result, "driver"),
+        json_tree.text(result, "pool"),
+        json_tree.text(result, "device"),
+    )
+
+
+def devices_text(places: Iterable[Place], *, all_names: bool = False) -> str:
+    """The devices, what their names begin with told once: `gpu-0, gpu-1 of driver/pool`."""
+    names = ["/".join(place) for place in places]
+    prefix = common_prefix(names)
+    shown = [name.removeprefix(prefix) for name in names]
+    text = ", ".join(shown) if all_names else listed(shown, len(shown))
+    return f"{text} of {prefix.rstrip('/')}" if prefix else text
+
+
+def allocated(results: Sequence[JsonObject]) -> list[Reason]:
+    """What a claim has, one line a request."""
+    requests: dict[str, list[JsonObject]] = {}
+    for result in results:
+        requests.setdefault(json_tree.text(result, "request"), []).append(result)
+    return [_request(name, found) for name, found in requests.items()]
+
+
+def claims_of(views: LiveViews, pod: JsonObject, quirks: ControllerQuirks) -> Steps[list[Reason]]:
+    """The claims that are reserved for a pod, with their devices, and when those will cost it its
+    place.
+    """
+    uid = json_tree.text(pod, "metadata", "uid")
+    namespace = json_tree.text(pod, "metadata", "namespace")
+    found: list[Reason] = []
+    for number, key in enumerate(list(views.objects.keys(*CLAIMS, namespace))):
+        if number % STEP_MAX == 0:
+            yield
+        tree = views.objects.get(key) or {}
+        consumers = json_tree.objects(tree, "status", "reservedFor")
+        if any(consumer.get("uid") == uid for consumer in consumers):
+            results = results_of(tree)
+            children = (*allocated(results), *unpublished(views, results))
+            found.append(Reason(text=f"claim {key.name}", children=children))
+    return found + _to_be_evicted(views, pod, quirks)
+
+
+def unpublished(views: LiveViews, results: Sequence[JsonObject]) -> Iterator[Reason]:
+    """Devices that the newest generation of their pool does not have."""
+    for place in map(place_of, results):
+        slices = views.inventory.slices_of(place[:2])
+        newest = max((item.generation for item in slices), default=0)
+        known = {
+            device.id for item in slices if item.generation == newest for device in item.devices
+        }
+        if place not in known:
+            text = f"{'/'.join(place)} is not published any more; that alone ends no pod"
+            yield Reason(text=text)
+
+
+def _to_be_evicted(views: LiveViews, pod: JsonObject, quirks: ControllerQuirks) -> list[Reason]:
+    """The eviction that is planned for a pod, as the eviction controller sees it."""
+    if not views.profile.enabled("DRADeviceTaints") or "deletionTimestamp" in pod["metadata"]:
+        return []
+    objects = views.objects
+    namespace, name = json_tree.text(pod, "metadata", "namespace"), pod["metadata"]["name"]
+    state = TaintState(quirks, with_rules=views.profile.enabled("DRADeviceTaintRules"))
+    claims = [
+        claim_key(namespace, found.name or "") for found in pods.named_claims(pods.facts(pod))
+    ]
+    pools = {
+        place_of(result)[:2] for key in claims for result in results_of(objects.get(key) or {})
+    }
+    slices = [
+        ObjectKey(*SLICES, "", item.key)
+        for pool in sorted(pools)
+        for item in views.inventory.slices_of(pool)
+    ]
+    for key in (*objects.keys(*RULES), *slices, *claims, pod_key(namespace, name)):
+        if (event := objects.event(key)) is not None:
+            state.fold(event)
+    eviction = state.pod_eviction((namespace, name))
+    if eviction is None:
+        return []
+    causes = [
+        f"rule {reason.rule}"
+        if not reason.is_slice
+        else f"taint {reason.index} of {reason.driver}/{reason.pool}/{reason.device}"
+        for reason in eviction.reasons
+    ]
+    when = timestamps.micro_text(eviction.time)
+    return [Reason(text=f"is to be evicted at {when}: {listed(causes, len(causes))}")]
+
+
+def evicting(views: LiveViews, pod: JsonObject, quirks: ControllerQuirks) -> Steps[list[Reason]]:
+    """The NoExecute taints of the pod's devices that its claims do not tolerate for ever."""
+    held: dict[Place, tuple[str, JsonObject]] = {}
+    uid = json_tree.text(pod, "metadata", "uid")
+    for key in list(views.objects.keys(*CLAIMS, json_tree.text(pod, "metadata", "namespace"))):
+        tree = views.objects.get(key) or {}
+        consumers = json_tree.objects(tree, "status", "reservedFor")
+        if any(consumer.get("uid") == uid for consumer in consumers):
+            held.update({place_of(result): (key.name, result) for result in results_of(tree)})
+    found: list[Reason] = []
+    for number, item in enumerate(list(views.inventory.slices())):
+        if number % STEP_MAX == 0:
+            yield
+        for device in item.devices:
+            if device.id not in held:
+                continue
+            name, result = held[device.id]
+            for taint in device.taints:
+                patience = _patience(taint, json_tree.objects(result, "tolerations"), quirks)
+                if patience is None:
+                    continue
+                origin = f"rule {taint.rule}" if taint.rule else f"the driver, slice {item.key}"
+                what = f"tainted {taint.text} by {origin}{patience}"
+                found.append(Reason(text=f"claim {name} has {device.text}, {what}"))
+    return found
+
+
+def _patience(
+    taint: Taint, tolerations: Sequence[JsonObject], quirks: ControllerQuirks
+) -> str | None:
+    """How long a claim bears the taint, to be added to its text; None when it never evicts."""
+    if taint.effect != NO_EXECUTE:
+        return None
+    read = read_taint({"key": taint.key, "value": taint.value, "timeAdded": taint.time_added})
+    due = eviction_time(read, tolerations, empty_effect_counts=not quirks.c2)
+    if due is None:
+        return None
+    if due > read.time_added:
+        return f", tolerated until {timestamps.seconds_text(due)}"
+    if due != eviction_time(read, tolerations, empty_effect_counts=True):
+        return "; a toleration without an effect does not keep from eviction (upstream's c2)"
+    return ""
+
+
+def rule(
+    views: LiveViews, tree: JsonObject
+) -> Steps[tuple[tuple[Reason, ...], list[str], list[str]]]:
+    """What a DeviceTaintRule does: the reasons, all devices it selects, all claims it hits."""
+    selector = json_tree.get(tree, "spec", "deviceSelector")
+    effect = json_tree.text(tree, "spec", "taint", "effect")
+    matched: list[Place] = []
+    for number, item in enumerate(list(views.inventory.slices())):
+        if number % STEP_MAX == 0:
+            yield
+        matched += [device.id for device in item.devices if _selects(selector, device.id)]
+    claims = yield from _claims_hit(views, selector)
+    said = tuple(
+        Reason(
+            text=f"{json_tree.text(item, 'reason')}: {json_tree.text(item, 'message')}".rstrip(": ")
+        )
+        for item in json_tree.objects(tree, "status", "conditions")
+    )
+    taint = taints.taint_of(json_tree.mapping(tree, "spec", "taint"))
+    text = f"taint {taint.text} on {_count(len(matched), 'published device')}"
+    if selector is None:
+        text += "; a rule without deviceSelector evicts nobody"
+        if effect in ("NoSchedule", "NoExecute"):
+            text += ", but new pods keep away from every device (upstream's c1 and q14)"
+    elif matched:
+        text += f": {devices_text(matched)}"
+    claim_text = f"{_count(len(claims), 'allocated claim')} on them"
+    if claims and effect != "NoExecute":
+        claim_text += f"; their pods go on, the effect is {effect}"
+    reasons = (
+        *said,
+        Reason(text=text, count=len(matched)),
+        Reason(
+            text=claim_text,
+            count=len(claims),
+            children=tuple(Reason(text=one) for one in claims),
+        ),
+    )
+    return reasons, ["/".join(place) for place in matched], claims
+
+
+def _request(name: str, found: Sequence[JsonObject]) -> Reason:
+    consumed = [json_tree.mapping(result, "consumedCapacity") for result in found]
+    if not any(consumed):
+        places = [place_of(result) for result in found]
+        text = f"request {name} has {devices_text(places, all_names=True)}"
+        return Reason(text=text, count=len(found))
+    lines = tuple(
+        Reason(
+            text="/".join(place_of(result))
+            + (" with " + ", ".join(f"{key} {amount}" for key, amount in sorted(used.items())))
+        )
+        for result, used in zip(found, consumed, strict=True)
+    )
+    if len(lines) == 1:
+        return Reason(text=f"request {name} has {lines[0].text}")
+    text = f"request {name} has {len(lines)} shares"
+    return Reason(text=text, children=lines, count=len(lines))
+
+
+def _claims_hit(views: LiveViews, selector: object) -> Steps[list[str]]:
+    found: list[str] = []
+    for number, key in enumerate(list(views.objects.keys(*CLAIMS))):
+        if number % STEP_MAX == 0:
+            yield
+        tree = views.objects.get(key) or {}
+        hit = [place_of(result) for result in results_of(tree)]
+        hit = [place for place in hit if _selects(selector, place)]
+        if not hit:
+            continue
+        consumers = json_tree.objects(tree, "status", "reservedFor")
+        pods = ", ".join(json_tree.text(consumer, "name") for consumer in consumers)
+        owner = f"of pod {pods}" if pods else "of no pod"
+        devices = devices_text(hit, all_names=True)
+        found.append(f"claim {key.namespace}/{key.name} {owner}: {devices}")
+    return found
+
+
+def _selects(selector: object, place: Place) -> bool:
+    """As eviction reads a selector: an absent one selects nothing (controllers.md C1)."""
+    if not isinstance(selector, dict):
+        return False
+    wanted = zip(("driver", "pool", "device"), place, strict=True)
+    return all(selector.get(name) in (None, part) for name, part in wanted)
+
+
+def _count(count: int, noun: str) -> str:
+    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"

@@ -1,0 +1,83 @@
+"""A tree of reasons as lines of a page: wrapped between words, cut where it must be, with counts.
+
+Names, device ids and expressions are never broken inside a word: a word that is longer than the
+line stands on a line of its own.
+"""
+
+import textwrap
+from collections.abc import Sequence
+
+from app.analysis.explain.reasons import Reason
+
+WIDTH = 100
+"""Columns where nothing tells how wide the terminal is."""
+
+WIDTH_MIN = 40
+
+LINES_MAX = 50
+"""Lines of a page."""
+
+_TEXT_STEPS = (600, 300, 200, 140, 100)
+_CHILDREN_STEPS = (1_000, 40, 20, 12, 8, 5, 3)
+_TAIL = "more; -o json has all of them"
+
+
+def page(
+    head: str,
+    reasons: Sequence[Reason],
+    *,
+    notes: Sequence[str] = (),
+    width: int = WIDTH,
+    lines_max: int = LINES_MAX,
+) -> list[str]:
+    """The head, the notes below it and the tree in at most `lines_max` lines of `width` columns.
+
+    What does not fit is cut step by step: long texts first, then branches beyond the first ones,
+    then the end; each cut says so.
+    """
+    width = max(width, WIDTH_MIN)
+    top = [line for text in (head, *notes) for line in _wrapped(text, "", "  ", width)]
+    lines: list[str] = []
+    for children_max in _CHILDREN_STEPS:
+        for text_max in _TEXT_STEPS:
+            lines = [*top, *_lines(reasons, "", width, text_max, children_max)]
+            if len(lines) <= lines_max:
+                return lines
+    return [*lines[: lines_max - 1], f"… {len(lines) - lines_max + 1} lines {_TAIL}"]
+
+
+def shortened(text: str, length: int) -> str:
+    """The text up to a blank before `length`, with an ellipsis when something is cut."""
+    if len(text) <= length:
+        return text
+    end = text.rfind(" ", 0, length)
+    return f"{text[: end if end > 0 else length]} …"
+
+
+def _lines(
+    reasons: Sequence[Reason], indent: str, width: int, text_max: int, children_max: int
+) -> list[str]:
+    shown = list(reasons[:children_max])
+    rest = reasons[children_max:]
+    if rest:
+        shown.append(Reason(text=f"… {len(rest)} {_TAIL}"))
+    found: list[str] = []
+    for number, reason in enumerate(shown, 1):
+        is_last = number == len(shown)
+        branch, below = ("└─ ", "   ") if is_last else ("├─ ", "│  ")
+        deeper = f"{indent}{below}"
+        hanging = f"{deeper}{'│  ' if reason.children else '   '}"
+        found += _wrapped(shortened(reason.text, text_max), f"{indent}{branch}", hanging, width)
+        found += _lines(reason.children, deeper, width, text_max, children_max)
+    return found
+
+
+def _wrapped(text: str, first: str, following: str, width: int) -> list[str]:
+    return textwrap.wrap(
+        text,
+        width,
+        initial_indent=first,
+        subsequent_indent=following,
+        break_long_words=False,
+        break_on_hyphens=False,
+    ) or [first.rstrip()]

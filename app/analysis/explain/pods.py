@@ -1,0 +1,235 @@
+"""Why a pod waits, node by node, and what would help; made in small steps.
+
+The functions are generators: they give way after each node or try, so that a server goes on
+answering, and return what they found at the end. The views must stay as they are meanwhile.
+"""
+
+from collections.abc import Generator, Hashable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TypeAlias, TypeVar
+
+from app.analysis.explain import unasked, waits
+from app.analysis.explain.reasons import Reason, listed
+from app.analysis.explain.tallies import nodes_text
+from app.analysis.explain.trees import NodeReason, merge_nodes, node_reason, same_answer
+from app.domain.allocation.changes import ReleaseClaim
+from app.domain.allocation.counterfactual import Help
+from app.domain.controllers.plan import Views
+from app.domain.controllers.scheduling import attempt, reasons
+from app.domain.controllers.scheduling.attempt import Rules
+from app.domain.controllers.scheduling.reasons import NodeAnswer
+from app.domain.errors import NotFound
+from app.domain.values.json_tree import JsonObject
+from app.domain.values.timestamps import Instant
+
+Found = TypeVar("Found")
+
+HELPS_SHOWN_MAX = 10
+"""Kinds of help in the tree; the JSON has all."""
+
+NOT_DEVICES = {
+    "node(s) were unschedulable": "kubectl uncordon",
+    "node(s) had untolerated taint(s)": "tolerate the node's taint or remove it",
+}
+"""Reasons that no change of claims or devices removes, with what does; not proved."""
+
+ENDS_ATTEMPT = (
+    "an error on any node that is asked ends the scheduler's attempt, even if other nodes would "
+    "take the pod (upstream's c16)"
+)
+
+Steps: TypeAlias = Generator[None, None, Found]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExplainBounds:
+    """How much is looked at for one question; see the settings of the same names."""
+
+    steps_max: int = 4_000
+    followed_nodes_max: int = 8
+    quirk_nodes_max: int = 8
+    help_nodes_max: int = 20
+    help_changes_max: int = 2
+    help_tries_max: int = 300
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PodFindings:
+    """A sentence, the tree for people, and every node for machines."""
+
+    text: str
+    children: tuple[Reason, ...]
+    nodes: tuple[NodeReason, ...] = ()
+    helps: tuple[JsonObject, ...] | None = None
+
+    def to_json(self) -> JsonObject:
+        """All nodes with all devices, and all that would help if that was asked."""
+        found: JsonObject = {"nodes": [node.to_json() for node in self.nodes]}
+        if self.helps is not None:
+            found["helps"] = list(self.helps)
+        return found
+
+
+def waiting(
+    rules: Rules,
+    views: Views,
+    tree: JsonObject,
+    bounds: ExplainBounds,
+    *,
+    now: Instant,
+    node: str,
+    help: bool,
+) -> Steps[PodFindings]:
+    """What each node says to a pod that is not bound, or why none is asked.
+
+    Raises NotFound when `node` names none.
+    """
+    early = unasked.cause(views, tree, rules)
+    if early:
+        known = unasked.background(views, tree)
+        return PodFindings(text=early, children=known or (Reason(text=early),))
+    early, lacking = waits.cause(views, tree, now, rules.binding_timeout)
+    if early and not node:
+        return PodFindings(text=early, children=lacking)
+    found: list[NodeReason] = []
+    refused: dict[Hashable, list[NodeAnswer]] = {}
+    followed = 0
+    seen: set[Hashable] = set()
+    for answer in reasons.ask_nodes(rules, views, tree, now=now, node=node):
+        yield
+        if answer is None:
+            continue
+        effort = bounds.steps_max if followed < bounds.followed_nodes_max else 0
+        made = node_reason(answer, effort_steps=effort)
+        followed += bool(made.explained is not None and made.explained.given_up)
+        said = same_answer(made)
+        if said not in seen and len(seen) < bounds.quirk_nodes_max and made.explained is not None:
+            # Of nodes that say the same one is asked, because each defect is a search of its own.
+            made = replace(made, explained=replace(made.explained, quirks=answer.quirks()))
+            yield
+        seen.add(said)
+        found.append(made)
+        if help and answer.text and answer.answer is not None:
+            refused.setdefault(said, []).append(answer)
+    if node and not found:
+        raise NotFound(f'node "{node}" not found', resource="nodes")
+    children = merge_nodes(found)
+    failures = waits.failures(views, tree, now, rules.binding_timeout)
+    children = (*failures, *children)
+    if any(reason.text in attempt.NOT_AVAILABLE.reasons for reason in found):
+        children = (*waits.places(views, tree), *children)
+    children = (*waits.repeated(tree), *children)
+    if rules.quirks.c16 and any(reason.is_error for reason in found):
+        children = (Reason(text=ENDS_ATTEMPT), *children)
+    helps: list[JsonObject] = []
+    if help and all(reason.text for reason in found):
+        helpful, helps = yield from _help(list(refused.values()), found, bounds)
+        children = (helpful, *children)
+    fits = sum(not reason.text for reason in found)
+    return PodFindings(
+        text=_fit_text(fits, len(found)),
+        children=children,
+        nodes=tuple(found),
+        helps=tuple(helps) if help else None,
+    )
+
+
+def _help(
+    refused: Sequence[Sequence[NodeAnswer]], asked: Sequence[NodeReason], bounds: ExplainBounds
+) -> Steps[tuple[Reason, list[JsonObject]]]:
+    """The smallest proven changes; of nodes that say the same only the first is tried.
+
+    `refused` are the nodes that devices were asked on, in groups that say the same.
+    """
+    groups = sorted(refused, key=lambda found: -len(found))[: bounds.help_nodes_max]
+    helps: list[tuple[Help, int]] = []
+    for alike in groups:
+        fewest = min((len(one.changes) for one, _ in helps), default=bounds.help_changes_max)
+        found = yield from alike[0].looking_for_help(
+            changes_max=fewest, tries_max=bounds.help_tries_max
+        )
+        helps += [(one, len(alike)) for one in found]
+    fewest = min((len(one.changes) for one, _ in helps), default=0)
+    helps = [(one, alike) for one, alike in helps if len(one.changes) == fewest]
+    children = [*_best(helps), *_beyond_devices(asked)]
+    count = sum(map(len, refused))
+    tried = f"tried on {len(groups)} of {nodes_text(count)}"
+    if len(groups) < len(refused):
+        tried += "; the others say something else and were left out"
+    text = f"what would help, each proved by allocating again ({tried})"
+    if not helps:
+        text = (
+            f"nothing helps of what was tried: up to {bounds.help_changes_max} changes together, "
+            f"{bounds.help_tries_max} tries a node ({tried})"
+        )
+    shown = children[:HELPS_SHOWN_MAX]
+    if len(children) > HELPS_SHOWN_MAX:
+        shown.append(Reason(text=f"… {len(children) - HELPS_SHOWN_MAX} more; -o json has all"))
+    return Reason(text=text, children=tuple(shown)), [one.tree() for one, _ in helps]
+
+
+def _best(helps: Sequence[tuple[Help, int]]) -> list[Reason]:
+    """Each kind of help once, with the smallest change of it, those for most nodes first."""
+    kinds: dict[frozenset[object], list[tuple[Help, int]]] = {}
+    releases: dict[str, tuple[list[str], int]] = {}
+    for one in helps:
+        match one[0].changes:
+            case (ReleaseClaim(claim=claim),):
+                claims, _ = releases.setdefault(one[0].node, ([], one[1]))
+                claims.append(claim)
+            case _:
+                kinds.setdefault(one[0].kinds, []).append(one)
+    lines = list(_released(releases))
+    for found in kinds.values():
+        most = max(one.amount for one, _ in found)
+        same = [(one, alike) for one, alike in found if one.amount == most]
+        names = [one.node for one, _ in same]
+        alike = sum(count - 1 for _, count in same)
+        text = f"{same[0][0].text}: {_then(names, alike)}"
+        lines.append((len(names) + alike, text))
+    lines.sort(key=lambda line: -line[0])
+    return [Reason(text=text, count=count) for count, text in lines]
+
+
+def _released(releases: Mapping[str, tuple[list[str], int]]) -> Iterator[tuple[int, str]]:
+    """Claims of which any may be released, with the nodes on which it helps; by node before."""
+    merged: dict[tuple[str, ...], tuple[list[str], int]] = {}
+    for node, (claims, count) in releases.items():
+        nodes, others = merged.get(tuple(claims), ([], 0))
+        merged[tuple(claims)] = ([*nodes, node], others + count - 1)
+    for names, (nodes, others) in merged.items():
+        which = "claim" if len(names) == 1 else f"any one of {len(names)} claims:"
+        text = f"release {which} {listed(names, len(names))}: {_then(nodes, others)}"
+        yield len(nodes) + others, text
+
+
+def _then(nodes: Sequence[str], alike: int) -> str:
+    """Where it fits then, and how many nodes that say the same were not tried."""
+    look = "looks" if alike == 1 else "look"
+    more = f"; {alike} more {look} the same" if alike else ""
+    return f"then it fits on {listed(nodes, len(nodes))}{more}"
+
+
+def _beyond_devices(asked: Sequence[NodeReason]) -> list[Reason]:
+    """The nodes that refuse the pod for something else, with what helps there as a rule."""
+    texts: dict[str, int] = {}
+    for reason in asked:
+        if reason.text and reason.explained is None:
+            texts[reason.text] = texts.get(reason.text, 0) + 1
+    return [
+        Reason(
+            text=f"{nodes_text(count)} {'refuses' if count == 1 else 'refuse'} the pod before "
+            f"devices are asked: {text}"
+            + (f" ({NOT_DEVICES[text]})" if text in NOT_DEVICES else ""),
+            count=count,
+        )
+        for text, count in sorted(texts.items(), key=lambda item: -item[1])
+    ]
+
+
+def _fit_text(fits: int, asked: int) -> str:
+    if not asked:
+        return "there are no nodes"
+    if asked == 1:
+        return "it would fit there" if fits else "it does not fit there"
+    return f"{fits} of {asked} nodes would take it"

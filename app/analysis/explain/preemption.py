@@ -1,0 +1,117 @@
+"""Why pods went for another one, and for whose end a pod waits."""
+
+from collections.abc import Iterator, Sequence
+
+from app.analysis.explain.reasons import Reason, listed
+from app.analysis.explain.tallies import nodes_text
+from app.domain.controllers.resources import EVENT_OBJECTS, PODS, pod_key
+from app.domain.controllers.scheduling import preemption
+from app.domain.log import Event, EventType
+from app.domain.objects.reader import ObjectsReader
+from app.domain.values import json_tree
+from app.domain.values.json_tree import JsonObject, JsonView
+
+EFFECTS_MAX = 512
+"""Events before a victim's condition among which its decision is looked for."""
+
+
+def chosen_text(summary: JsonView) -> str:
+    """What a decision says about its victims; empty when it has none."""
+    found = json_tree.mapping(summary, "preemption")
+    victims = json_tree.texts(found, "victims")
+    if not victims:
+        return ""
+    count = json_tree.integer(found, "victimsCount") or len(victims)
+    text = f"evicted {listed(victims, count)} on node {json_tree.text(found, 'node')} for it: "
+    text += _cost_text(found)
+    return text
+
+
+def awaited(objects: ObjectsReader, pod: JsonView) -> list[Reason]:
+    """The victims for whose end a pod waits on the node that it was promised."""
+    node = json_tree.text(pod, "status", "nominatedNodeName")
+    if not node or json_tree.text(pod, "spec", "nodeName"):
+        return []
+    ending: list[Reason] = []
+    for key in objects.keys(*PODS):
+        tree = objects.get(key)
+        if tree is None or json_tree.text(tree, "spec", "nodeName") != node:
+            continue
+        if preemption.is_victim(objects, (key.namespace, key.name)):
+            until = json_tree.text(tree, "metadata", "deletionTimestamp")
+            ending.append(Reason(text=f"{key.namespace}/{key.name} ends by {until}"))
+    if not ending:
+        return [Reason(text=f"node {node} is kept for it (status.nominatedNodeName)")]
+    which = "an evicted pod ends" if len(ending) == 1 else f"{len(ending)} evicted pods end"
+    text = f"waits until {which} on node {node}, which is kept for it"
+    return [Reason(text=text, children=tuple(ending))]
+
+
+def decision_about(events: Sequence[Event], victim: JsonView) -> Event | None:
+    """The decision that evicted a pod; `events` come before its condition, oldest first."""
+    wanted = _place(victim)
+    for event in reversed(events):
+        if event.type is not EventType.DECISION_RECORDED:
+            continue
+        found = json_tree.mapping(event.object, "summary", "preemption")
+        if not found:
+            continue
+        named = json_tree.texts(found, "victims")
+        is_cut = (json_tree.integer(found, "victimsCount") or 0) > len(named)
+        if wanted in named or is_cut:
+            return event
+    return None
+
+
+def evicted_for(
+    decision: Event | None, objects: ObjectsReader, victim: JsonView
+) -> Iterator[Reason]:
+    """For whom a pod was evicted and why it; `objects` are those before the eviction."""
+    if decision is None:
+        yield from _said(objects, victim)
+        return
+    body = decision.object
+    namespace, name = json_tree.text(body, "namespace"), json_tree.text(body, "name")
+    other = objects.get(pod_key(namespace, name)) or {}
+    yield Reason(
+        text=f"for pod {namespace}/{name} of priority {_priority(other)}; "
+        f"its own is {_priority(victim)}",
+        children=(Reason(text=json_tree.text(body, "summary", "message")),),
+    )
+    found = json_tree.mapping(body, "summary", "preemption")
+    others = [name for name in json_tree.texts(found, "victims") if name != _place(victim)]
+    count = (json_tree.integer(found, "victimsCount") or 1) - 1
+    also = f"with {listed(others, count)}; " if others else ""
+    yield Reason(text=f"on node {json_tree.text(found, 'node')}: {also}{_cost_text(found)}")
+
+
+def _said(objects: ObjectsReader, victim: JsonView) -> Iterator[Reason]:
+    """What the Event says, when the decision is not in the history."""
+    uid = json_tree.text(victim, "metadata", "uid")
+    namespace = json_tree.text(victim, "metadata", "namespace")
+    for key in objects.keys(*EVENT_OBJECTS, namespace):
+        tree: JsonObject = objects.get(key) or {}
+        is_about = json_tree.text(tree, "involvedObject", "uid") == uid
+        if is_about and json_tree.text(tree, "reason") == "Preempted":
+            yield Reason(text=json_tree.text(tree, "message"))
+
+
+def _cost_text(found: JsonView) -> str:
+    candidates = json_tree.integer(found, "candidates") or 1
+    violations = json_tree.integer(found, "violations") or 0
+    text = "no other node would fit by evictions"
+    if candidates > 1:
+        text = f"the cheapest of {nodes_text(candidates)} that would fit by evictions"
+    if violations:
+        budgets = "a disruption budget" if violations == 1 else "disruption budgets"
+        text += f"; {violations} against {budgets}"
+    return text
+
+
+def _place(pod: JsonView) -> str:
+    metadata = json_tree.mapping(pod, "metadata")
+    return f"{json_tree.text(metadata, 'namespace')}/{json_tree.text(metadata, 'name')}"
+
+
+def _priority(pod: JsonView) -> int:
+    return json_tree.integer(pod, "spec", "priority") or 0

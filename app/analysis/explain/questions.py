@@ -1,0 +1,80 @@
+"""Questions about one object, and the shape of their answers."""
+
+from dataclasses import dataclass, field
+
+import msgspec
+
+from app.analysis.explain.reasons import Reason
+from app.domain.errors import InputError
+from app.domain.log import ObjectKey, Revision, doubts
+from app.domain.log.doubts import Doubt
+from app.domain.objects import registry as kinds
+from app.domain.values.json_tree import JsonObject
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Question:
+    """Who is asked about: kind and name, the node if just one is of interest.
+
+    With `help` the smallest changes that would let a waiting pod run are looked for too.
+    """
+
+    kind: str
+    namespace: str
+    name: str
+    node: str = ""
+    help: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Answer:
+    """The subject, what was decided last and when, and the reasons.
+
+    `decision` is the recorded body, None when no controller has decided about the subject.
+    `doubts` say what the recording lacks, so that the answer may be another one.
+    """
+
+    subject: str
+    outcome: str
+    revision: Revision
+    text: str
+    reason: Reason
+    decision: JsonObject | None = None
+    details: JsonObject = field(default_factory=dict)
+    doubts: tuple[Doubt, ...] = ()
+
+    def to_json(self) -> JsonObject:
+        """The whole answer."""
+        return {
+            "subject": self.subject,
+            "outcome": self.outcome,
+            "revision": self.revision,
+            "text": self.text,
+            "reasons": self.reason.to_json(),
+            "decision": self.decision,
+            "certainty": doubts.certainty(self.doubts),
+            "doubts": msgspec.to_builtins(self.doubts),
+            **self.details,
+        }
+
+
+def key_of(question: Question) -> ObjectKey:
+    """The key that a question means. Raises InputError for an unknown kind."""
+    kind = _find_kind(question.kind)
+    namespace = question.namespace if kind.namespaced else ""
+    return ObjectKey(kind.group, kind.plural, namespace, question.name)
+
+
+def named(key: ObjectKey) -> str:
+    """`pod default/web`, as people name it."""
+    kind = kinds.find(key.group, key.resource)
+    noun = kind.singular if kind is not None and kind.singular else key.resource
+    return f"{noun} {key.namespace}/{key.name}" if key.namespace else f"{noun} {key.name}"
+
+
+def _find_kind(text: str) -> kinds.Kind:
+    for kind in kinds.find_name(text):
+        return kind
+    raise InputError(
+        f"there is no kind {text!r}", cure="write it as pod/NAME, resourceclaim/NAME, …"
+    )

@@ -1,0 +1,153 @@
+"""What the devices of many nodes say to one request: equal first causes counted together.
+
+Counts are exact however much is left out of the text: the devices of all tallies of a request are
+the devices of all nodes that were asked.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+
+from app.analysis.explain.reasons import NAMES_MAX, Reason, listed
+from app.domain.allocation.causes import Kind
+from app.domain.allocation.explanation import DeviceReason
+from app.domain.values.json_tree import JsonObject
+
+_ALLOCATED_TO = "allocated to "
+
+Key = tuple[str, str]
+"""Kind of cause (or what else is said of a device), and what the cause is about."""
+
+
+@dataclass(slots=True, kw_only=True, eq=False)
+class CauseTally:
+    """One cause over the devices of one or many nodes.
+
+    `texts` counts how often which text was given; `names` are examples, all of the node `example`.
+    """
+
+    key: Key
+    devices: int = 0
+    nodes: int = 0
+    texts: dict[str, int] = field(default_factory=dict)
+    names: list[str] = field(default_factory=list)
+    example: str = ""
+
+    def reason(self, prefix: str, *, many_nodes: bool) -> Reason:
+        """The tally as a line: how many devices, the cause, examples without the prefix."""
+        shared = common_prefix(self.names) if many_nodes else prefix
+        names = [name.removeprefix(shared) for name in self.names]
+        if self.devices <= len(names):
+            subject = listed(names, len(names))
+        else:
+            subject = f"{self.devices} devices"
+            if many_nodes:
+                subject += f" on {nodes_text(self.nodes)}"
+            subject += f", such as {listed(names, len(names))}"
+        if many_nodes:
+            pool = shared.removeprefix(prefix).rstrip("/")
+            place = f"pool {pool} on {self.example}" if pool else self.example
+            subject += f" of {self.example if pool == self.example else place}"
+        return Reason(text=f"{subject}: {self._said()}", count=self.devices)
+
+    def _said(self) -> str:
+        texts = list(self.texts)
+        if self.key[0] == Kind.ALLOCATED:
+            holders = [text.removeprefix(_ALLOCATED_TO) for text in texts]
+            return _ALLOCATED_TO + listed(holders, len(holders), "claims")
+        if self.key[0] == Kind.SELECTOR:
+            return f"not selected by {self.key[1]}"
+        if len(texts) == 1 or not self.key[1]:
+            return texts[0]
+        # What differs are the numbers and places: the first stands for the others.
+        return f"{texts[0]} ({len(texts) - 1} others alike)"
+
+
+def devices_text(count: int) -> str:
+    """`1 device`, `2 devices`."""
+    return "1 device" if count == 1 else f"{count} devices"
+
+
+def nodes_text(count: int) -> str:
+    """`1 node`, `2 nodes`."""
+    return "1 node" if count == 1 else f"{count} nodes"
+
+
+def key_of(device: DeviceReason, *, coarse: bool = False) -> Key:
+    """Under what a device is counted; coarse keys do not tell counter sets and notes apart."""
+    if device.cause is not None:
+        about = device.cause.about
+        return (device.cause.kind, about.partition(" of set ")[0] if coarse else about)
+    if device.chosen:
+        return ("chosen", "")
+    return ("note" if device.note else "suitable", "" if coarse else device.note)
+
+
+def said_of(device: DeviceReason) -> str:
+    """What is said of one device."""
+    if device.chosen:
+        return "chosen"
+    if device.cause is not None:
+        return device.cause.text
+    return device.note or "nothing is against it alone"
+
+
+def tally(
+    asked: Iterable[tuple[str, Sequence[DeviceReason]]], *, coarse: bool = False
+) -> list[CauseTally]:
+    """The causes of all devices of all nodes, those of most devices first.
+
+    For one node the order is that in which the causes first occur.
+    """
+    found: dict[Key, CauseTally] = {}
+    count = 0
+    for node, devices in asked:
+        count += 1
+        seen: set[Key] = set()
+        for device in devices:
+            key = key_of(device, coarse=coarse)
+            known = found.get(key)
+            if known is None:
+                known = found[key] = CauseTally(key=key, example=node)
+            known.devices += 1
+            if key not in seen:
+                seen.add(key)
+                known.nodes += 1
+            text = said_of(device)
+            known.texts[text] = known.texts.get(text, 0) + 1
+            if len(known.names) < NAMES_MAX and known.example == node:
+                known.names.append(device.device)
+    tallies = list(found.values())
+    return tallies if count == 1 else sorted(tallies, key=lambda one: -one.devices)
+
+
+def common_prefix(names: Iterable[str]) -> str:
+    """The driver, or driver and pool, that all devices share, with the slash after it.
+
+    Example: `a/p/x` and `a/p/y` share `a/p/`; `a/p/x` and `a/q/x` share `a/`; else it is empty.
+    """
+    places = {name.rpartition("/")[0] for name in names}
+    if len(places) == 1:
+        return f"{places.pop()}/"
+    drivers = {place.partition("/")[0] for place in places}
+    return f"{drivers.pop()}/" if len(drivers) == 1 else ""
+
+
+def grouped(devices: Sequence[DeviceReason]) -> list[JsonObject]:
+    """All devices of one node by equal reasons, names by pool: complete, nothing said twice."""
+    found: dict[tuple[Key, str], dict[str, list[str]]] = {}
+    for device in devices:
+        pools = found.setdefault((key_of(device), said_of(device)), {})
+        pool, _, name = device.device.rpartition("/")
+        pools.setdefault(pool, []).append(name)
+    trees: list[JsonObject] = []
+    for ((kind, about), text), pools in found.items():
+        tree: JsonObject = {
+            "cause": kind,
+            "text": text,
+            "count": sum(map(len, pools.values())),
+            "devices": pools,
+        }
+        if about and kind != "note":
+            tree["about"] = about
+        trees.append(tree)
+    return trees

@@ -1,0 +1,355 @@
+"""Reasons of many nodes as one tree that fits a page: like nodes are told once, with counts.
+
+Nodes are put together the finer the better, as long as the tree stays within its bound: first those
+that say the same but for their names, then those with the same causes in other numbers, then those
+on which the same requests fail, then those with the same text of the scheduler. Nothing is lost of
+the counts; what is left out is in the complete JSON.
+"""
+
+import re
+from collections.abc import Callable, Hashable, Sequence
+from dataclasses import dataclass
+
+from app.analysis.explain.reasons import Reason, listed
+from app.analysis.explain.tallies import (
+    CauseTally,
+    common_prefix,
+    grouped,
+    key_of,
+    nodes_text,
+    said_of,
+    tally,
+)
+from app.domain.allocation.explanation import Explanation, RequestReason
+from app.domain.controllers.scheduling.reasons import NodeAnswer
+from app.domain.values.json_tree import JsonObject
+
+ENTRIES_MAX = 32
+"""Reasons in a tree of nodes, if grouping can do it."""
+
+_ON_DEVICE = re.compile(r" on device [^\s:]+")
+
+GROUPS_MAX = 8
+CAUSES_MAX = 8
+REQUESTS_MAX = 4
+POOLS_MAX = 3
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NodeReason:
+    """What one node says: the scheduler's text, and the explanation where devices were asked."""
+
+    node: str
+    text: str
+    explained: Explanation | None = None
+
+    def requests(self) -> list[tuple[str, RequestReason]]:
+        """Claim and request, in order; those that decide, if that can be told."""
+        if self.explained is None:
+            return []
+        return [(claim.claim, one) for claim in self.explained.claims for one in claim.requests]
+
+    @property
+    def is_error(self) -> bool:
+        """True when the node gave an error rather than a refusal."""
+        return self.explained is not None and self.explained.outcome == "error"
+
+    def to_json(self) -> JsonObject:
+        """The node with every device."""
+        found: JsonObject = {"node": self.node, "text": self.text}
+        explained = self.explained
+        if explained is None:
+            return found
+        found |= {"outcome": explained.outcome, "detail": explained.text}
+        if explained.pools:
+            found["pools"] = [{"pool": pool, "problem": why} for pool, why in explained.pools]
+        found["claims"] = [
+            {"claim": claim.claim, "requests": [_request_json(one) for one in claim.requests]}
+            for claim in explained.claims
+        ]
+        if explained.tried:
+            found["tried"] = [one.tree() for one in explained.tried]
+            found["givenUp"] = explained.given_up
+        if explained.deepest is not None:
+            taken = list(explained.taken)
+            found["deepest"] = {"taken": taken, **_request_json(explained.deepest)}
+        if explained.quirks:
+            found["quirks"] = list(explained.quirks)
+        return found
+
+
+def node_reason(answer: NodeAnswer, *, effort_steps: int) -> NodeReason:
+    """What one node said, with the reasons down to the device."""
+    explained = answer.explain(effort_steps=effort_steps)
+    return NodeReason(node=answer.node, text=answer.text, explained=explained)
+
+
+def merge_nodes(
+    found: Sequence[NodeReason], *, entries_max: int = ENTRIES_MAX
+) -> tuple[Reason, ...]:
+    """One branch per kind of answer, the most frequent first; ties in node order."""
+    for level in (same_answer, _same_causes, _same_requests):
+        groups = _groups(found, level)
+        if len(groups) <= GROUPS_MAX:
+            made = tuple(_group(nodes) for nodes in groups)
+            if sum(reason.size() for reason in made) <= entries_max:
+                return made
+    groups = _groups(found, _same_text)
+    shown = [_group(nodes) for nodes in groups[:GROUPS_MAX]]
+    rest = sum(map(len, groups[GROUPS_MAX:]))
+    if rest:
+        others = len(groups) - GROUPS_MAX
+        shown.append(
+            Reason(text=f"{nodes_text(rest)} more, with {others} other answers", count=rest)
+        )
+    return tuple(shown)
+
+
+def claim_reasons(reason: NodeReason, claim: str) -> tuple[Reason, ...]:
+    """What one claim got on a node and why, request by request."""
+    found = dict(_by_claim([reason])).get(claim, [])
+    return (*(_request(one) for one in found), *_quirks([reason]))
+
+
+_Level = Callable[[NodeReason], Hashable]
+
+
+def _groups(found: Sequence[NodeReason], level: _Level) -> list[list[NodeReason]]:
+    groups: dict[Hashable, list[NodeReason]] = {}
+    for reason in found:
+        groups.setdefault(level(reason), []).append(reason)
+    return sorted(groups.values(), key=lambda nodes: -len(nodes))
+
+
+def same_answer(reason: NodeReason) -> Hashable:
+    """Everything that is said, but for the name of the node."""
+    node = reason.node
+    parts: list[Hashable] = []
+    for claim, request in reason.requests():
+        counts: dict[Hashable, int] = {}
+        for device in request.devices:
+            said = (key_of(device), said_of(device).replace(node, "<node>"))
+            counts[said] = counts.get(said, 0) + 1
+        parts.append((claim, request.request, frozenset(counts.items())))
+    explained = reason.explained
+    pools: tuple[str, ...] = ()
+    if explained is not None:
+        pools = tuple(why for _, why in explained.pools)
+        if explained.deepest is not None:
+            parts.append((len(explained.taken), explained.deepest.request))
+    return (_same_text(reason), tuple(parts), pools)
+
+
+def _same_causes(reason: NodeReason) -> Hashable:
+    """The scheduler's text and the set of causes of each request."""
+    causes = tuple(
+        (claim, request.request, frozenset(key_of(one, coarse=True) for one in request.devices))
+        for claim, request in reason.requests()
+    )
+    return (_same_text(reason), causes, bool(reason.explained and reason.explained.pools))
+
+
+def _same_requests(reason: NodeReason) -> Hashable:
+    """The scheduler's text and the requests that have too few devices."""
+    short = tuple(
+        (claim, request.request)
+        for claim, request in reason.requests()
+        if request.suitable < request.needs
+    )
+    return (_same_text(reason), short)
+
+
+def _same_text(reason: NodeReason) -> Hashable:
+    """The scheduler's text, whichever device and node it names."""
+    return _ON_DEVICE.sub(" on device …", reason.text).replace(reason.node, "…")
+
+
+def _group(nodes: Sequence[NodeReason]) -> Reason:
+    """The branch of nodes that are told together."""
+    first = nodes[0]
+    names = [reason.node for reason in nodes]
+    subject = names[0] if len(names) == 1 else f"{nodes_text(len(names))} ({_names(names)})"
+    children: list[Reason] = []
+    # Where the search was followed, that tells more than what is against devices alone.
+    followed = first.explained is not None and bool(first.explained.tried)
+    for claim, requests in _by_claim(nodes):
+        found = _requests(requests, brief=followed)
+        # The name of the claim is told only where there are several.
+        several = first.explained is not None and len(first.explained.claims) > 1
+        children += [Reason(text=f"claim {claim}", children=found)] if several else list(found)
+    if first.explained is not None:
+        children += _tried_reasons(first, len(nodes))
+    children += _pools(nodes)
+    children += _quirks(nodes)
+    text = first.text or "it fits"
+    if any(reason.text != first.text for reason in nodes):
+        text += " (the others alike)"
+    return Reason(text=f"{subject}: {text}", children=tuple(children), count=len(nodes))
+
+
+def _quirks(nodes: Sequence[NodeReason]) -> list[Reason]:
+    """The defects of upstream that decided, as far as nodes were asked about them."""
+    found: dict[str, list[str]] = {}
+    for reason in nodes:
+        for quirk in reason.explained.quirks if reason.explained else ():
+            found.setdefault(quirk, []).append(reason.node)
+    return [
+        Reason(
+            text=f"upstream's defect {quirk} took part on {_names(names)}: "
+            "with it repaired, the answer would be another",
+            count=len(names),
+        )
+        for quirk, names in found.items()
+    ]
+
+
+def _names(names: Sequence[str]) -> str:
+    return listed(names, len(names))
+
+
+_OfNodes = list[tuple[str, RequestReason]]
+
+
+def _by_claim(nodes: Sequence[NodeReason]) -> list[tuple[str, list[_OfNodes]]]:
+    """Per claim and request or alternative, what each node says."""
+    found: dict[str, dict[str, _OfNodes]] = {}
+    for reason in nodes:
+        for claim, request in reason.requests():
+            found.setdefault(claim, {}).setdefault(request.request, []).append(
+                (reason.node, request)
+            )
+    return [(claim, list(requests.values())) for claim, requests in found.items()]
+
+
+def _requests(found: Sequence[_OfNodes], *, brief: bool) -> tuple[Reason, ...]:
+    """Requests that fail with their causes; those that could be satisfied in a line at most."""
+    decisive = [one for one in found if _is_decisive(one)]
+    others = [one for one in found if not _is_decisive(one)]
+    shown = [_request(one) for one in decisive[:REQUESTS_MAX]]
+    if left := decisive[REQUESTS_MAX:]:
+        shown.append(Reason(text=f"{len(left)} more requests fail", count=_devices_of(left)))
+    shown += [
+        _request(one, brief=brief or bool(decisive)) for one in others[: REQUESTS_MAX - len(shown)]
+    ]
+    if left := others[max(0, REQUESTS_MAX - len(decisive)) :]:
+        text = f"{len(left)} more requests could be satisfied"
+        shown.append(Reason(text=text, count=_devices_of(left)))
+    return tuple(shown)
+
+
+def _is_decisive(found: _OfNodes) -> bool:
+    return any(request.suitable < request.needs for _, request in found)
+
+
+def _devices_of(found: Sequence[_OfNodes]) -> int:
+    return sum(len(request.devices) for one in found for _, request in one)
+
+
+def _request(found: _OfNodes, *, brief: bool = False) -> Reason:
+    """One request on all nodes of a group."""
+    first = found[0][1]
+    many = len(found) > 1
+    count = sum(len(request.devices) for _, request in found)
+    if not count:
+        where = "none of these nodes sees" if many else "the node sees"
+        device = "a device" if many else "no device"
+        text = f"request {first.request} wants {first.wants}, but {where} {device}"
+        return Reason(text=text, count=0)
+    if any(device.chosen for device in first.devices) and not many:
+        text = first.text
+    else:
+        text = f"request {first.request} wants {first.wants}, {_suitable(found)}"
+    prefix = common_prefix(device.device for _, request in found for device in request.devices)
+    if brief:
+        return Reason(text=text, count=count)
+    if prefix:
+        text += f" (devices of {prefix.rstrip('/')})"
+    tallies = tally([(node, request.devices) for node, request in found])
+    if len(tallies) > CAUSES_MAX:
+        coarse = tally([(node, request.devices) for node, request in found], coarse=True)
+        tallies = sorted(coarse, key=lambda one: -one.devices)
+    children = [one.reason(prefix, many_nodes=many) for one in tallies[:CAUSES_MAX]]
+    if rest := tallies[CAUSES_MAX:]:
+        children.append(_rest(rest))
+    return Reason(text=text, children=tuple(children), count=count)
+
+
+def _rest(tallies: Sequence[CauseTally]) -> Reason:
+    devices = sum(one.devices for one in tallies)
+    return Reason(text=f"{devices} devices: {len(tallies)} rarer causes", count=devices)
+
+
+def _suitable(found: _OfNodes) -> str:
+    """How many devices could be taken of how many, over the nodes."""
+    suitable = [request.suitable for _, request in found]
+    totals = [len(request.devices) for _, request in found]
+    low, high = min(suitable), max(suitable)
+    of = f"{min(totals)}" if min(totals) == max(totals) else f"{min(totals)} to {max(totals)}"
+    some = f"{low}" if low == high else f"{low} to {high}"
+    return f"{some} of {of} can be taken" + (" on each node" if len(found) > 1 else "")
+
+
+def _tried_reasons(reason: NodeReason, nodes: int) -> list[Reason]:
+    """What the search tried in vain; of many nodes the first is the example."""
+    explained = reason.explained
+    assert explained is not None
+    if explained.outcome == "refused" and _is_combination(reason):
+        where = f" on {reason.node}" if nodes > 1 else ""
+        text = "each request could be satisfied alone, but not all together"
+        names = [device.device for _, one in reason.requests() for device in one.devices]
+        prefix = common_prefix(names)
+        lines = [
+            Reason(text=f"tried{where} {_taken(one.taken, prefix)}: then {one.reason.text}")
+            for one in explained.tried
+        ]
+        if explained.given_up > len(explained.tried):
+            lines.append(Reason(text=f"… given up {explained.given_up} times in all"))
+        deepest = explained.deepest
+        if deepest is not None:
+            lines.append(
+                Reason(
+                    text=f"deepest{where} after {_taken(explained.taken, prefix)}: {deepest.text}",
+                    children=_request([(reason.node, deepest)]).children,
+                )
+            )
+        return [Reason(text=text, children=tuple(lines))]
+    return []
+
+
+def _is_combination(reason: NodeReason) -> bool:
+    requests = reason.requests()
+    return bool(requests) and all(one.suitable >= one.needs for _, one in requests)
+
+
+def _taken(taken: Sequence[str], prefix: str) -> str:
+    names = [name.removeprefix(prefix) for name in taken]
+    return listed(names, len(names)) if names else "nothing"
+
+
+def _pools(nodes: Sequence[NodeReason]) -> list[Reason]:
+    """Pools that cannot be used, equal problems once."""
+    problems: dict[str, list[str]] = {}
+    for reason in nodes:
+        for pool, problem in reason.explained.pools if reason.explained else ():
+            problems.setdefault(problem, []).append(pool)
+    made = []
+    for problem, pools in list(problems.items())[:POOLS_MAX]:
+        distinct = list(dict.fromkeys(pools))
+        noun = "pool" if len(distinct) == 1 else f"{len(distinct)} pools:"
+        text = f"{noun} {_names(distinct)} cannot be used: {problem}"
+        made.append(Reason(text=text, count=len(distinct)))
+    if len(problems) > POOLS_MAX:
+        made.append(Reason(text=f"{len(problems) - POOLS_MAX} more problems of pools"))
+    return made
+
+
+def _request_json(request: RequestReason) -> JsonObject:
+    return {
+        "request": request.request,
+        "wants": request.wants,
+        "needs": request.needs,
+        "suitable": request.suitable,
+        "total": len(request.devices),
+        "text": request.text,
+        "devices": grouped(request.devices),
+    }

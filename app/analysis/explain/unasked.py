@@ -1,0 +1,72 @@
+"""Why no node is asked about a pod that waits, and what keeps it so.
+
+PreEnqueue holds such pods back without a word (upstream's c11); what is known about the cause
+stands on other objects.
+"""
+
+from collections.abc import Iterator
+
+from app.analysis.explain.reasons import Reason, listed
+from app.domain.controllers import pods
+from app.domain.controllers.plan import Views
+from app.domain.controllers.resources import EVENT_OBJECTS, claim_key
+from app.domain.controllers.scheduling import pod_spec, reasons
+from app.domain.controllers.scheduling.attempt import Rules
+from app.domain.log import Event
+from app.domain.values import json_tree
+from app.domain.values.json_tree import JsonObject
+
+FAILED_CLAIM = "FailedResourceClaimCreation"
+
+
+def cause(views: Views, tree: JsonObject, rules: Rules) -> str:
+    """One sentence; empty for a pod about which nodes are asked."""
+    if not json_tree.text(tree, "spec", "nodeName"):
+        if not pod_spec.is_ours(tree):
+            name = json_tree.text(tree, "spec", "schedulerName")
+            return f"it is left to the scheduler {name}, which does not run here"
+        gates = json_tree.objects(tree, "spec", "schedulingGates")
+        if gates:
+            names = [json_tree.text(gate, "name") for gate in gates]
+            return f"scheduling gates hold it back: {listed(names, len(names))}"
+    return reasons.before_nodes(views, tree, rules)
+
+
+def background(views: Views, tree: JsonObject) -> tuple[Reason, ...]:
+    """What other objects tell about the cause: claims that end, and why one could not be made."""
+    return tuple(_ending(views, tree)) + tuple(_not_made(views, tree))
+
+
+def _ending(views: Views, tree: JsonObject) -> Iterator[Reason]:
+    pod = pods.facts(tree)
+    for found in pods.named_claims(pod):
+        claim = views.objects.get(claim_key(pod.namespace, found.name or "")) or {}
+        if "deletionTimestamp" in json_tree.mapping(claim, "metadata"):
+            users = [
+                json_tree.text(user, "name")
+                for user in json_tree.objects(claim, "status", "reservedFor")
+            ]
+            ends = "ends" if len(users) == 1 else "end"
+            until = f", which goes on until {listed(users, len(users))} {ends}" if users else ""
+            yield Reason(text=f"claim {found.name} was deleted{until}")
+
+
+def _not_made(views: Views, tree: JsonObject) -> Iterator[Reason]:
+    """What the claim controller said last about a claim that is still missing."""
+    pod = pods.facts(tree)
+    if not any(entry.template and _is_unmade(pod, entry) for entry in pod.entries):
+        return
+    said: Event | None = None
+    for key in views.objects.keys(*EVENT_OBJECTS, pod.namespace):
+        event = views.objects.event(key)
+        if event is None or event.object.get("reason") != FAILED_CLAIM:
+            continue
+        is_about = json_tree.text(event.object, "involvedObject", "uid") == pod.uid
+        if is_about and (said is None or event.revision > said.revision):
+            said = event
+    if said is not None:
+        yield Reason(text=f"{FAILED_CLAIM}: {json_tree.text(said.object, 'message')}")
+
+
+def _is_unmade(pod: pods.PodFacts, entry: pods.ClaimEntry) -> bool:
+    return bool(pods.entry_claim(pod, entry).problem)

@@ -1,0 +1,135 @@
+"""Pods that have their devices and no binding yet: what the devices still lack.
+
+The claims are written and reserved; the scheduler looks at them every five seconds until all
+binding conditions hold, one fails, or time is up. Parity: controllers.md 3.8.
+"""
+
+from collections.abc import Iterator
+
+from app.analysis.explain.reasons import Reason, listed
+from app.domain.controllers import pods
+from app.domain.controllers.plan import Views
+from app.domain.controllers.scheduling import binding, pod_claims
+from app.domain.controllers.scheduling.binding import Readiness
+from app.domain.controllers.scheduling.pod_claims import ClaimsNotReady, PodClaim
+from app.domain.values import json_tree, timestamps
+from app.domain.values.json_tree import JsonObject, JsonView
+from app.domain.values.timestamps import SECOND, Instant, TimestampError
+
+
+def cause(
+    views: Views, tree: JsonObject, now: Instant, timeout: int
+) -> tuple[str, tuple[Reason, ...]]:
+    """One sentence and what is behind it; an empty one for a pod that has not all its devices.
+
+    `timeout` is how many microseconds the devices may take.
+    """
+    claims = _claims(views, tree)
+    uid = json_tree.text(tree, "metadata", "uid")
+    if not claims or not all(_is_held(claim, uid) for claim in claims):
+        return "", ()
+    node = json_tree.text(tree, "status", "nominatedNodeName") or "its node"
+    lacking = tuple(reason for claim in claims for reason in _lacking(claim, now, timeout))
+    if lacking:
+        return f"its devices are being made ready for {node}", lacking
+    return f"its claims are written, its binding to {node} is under way", ()
+
+
+def failures(views: Views, tree: JsonObject, now: Instant, timeout: int) -> Iterator[Reason]:
+    """The claims of a waiting pod whose devices could not be made ready: no node takes them."""
+    for claim in _claims(views, tree):
+        if claim.allocation is None:
+            continue
+        look = binding.look(claim.tree, claim.allocation, now, timeout)
+        if look.readiness in (Readiness.FAILED, Readiness.TIMED_OUT):
+            yield Reason(text=f"{look.text}; the claim is given back before the pod is tried anew")
+
+
+def places(views: Views, tree: JsonObject) -> Iterator[Reason]:
+    """Where the allocated claims of a waiting pod can be used."""
+    for claim in _claims(views, tree):
+        if claim.allocation is None:
+            continue
+        selector = json_tree.mapping(claim.allocation, "nodeSelector")
+        terms = [_term(term) for term in json_tree.objects(selector, "nodeSelectorTerms")]
+        where = " or ".join(terms) if terms else "on every node"
+        users = [
+            json_tree.text(user, "name")
+            for user in json_tree.objects(claim.tree, "status", "reservedFor")
+        ]
+        used = f", and reserved for {listed(users, len(users))}" if users else ""
+        yield Reason(text=f"claim {claim.name} is allocated {where}{used}")
+
+
+def repeated(tree: JsonObject) -> Iterator[Reason]:
+    """The claims that two entries of the pod name: such a pod is never bound."""
+    pod = pods.facts(tree)
+    names = [found.name for found in pods.named_claims(pod) if found.name]
+    for name in sorted({name for name in names if names.count(name) > 1}):
+        yield Reason(
+            text=f"two entries of the pod name claim {name}: it is allocated for the first and "
+            "refused for the second, so the pod is never bound (upstream's c18)"
+        )
+
+
+def _term(term: JsonView) -> str:
+    """The nodes of a term of a node selector."""
+    wanted = [*json_tree.objects(term, "matchFields"), *json_tree.objects(term, "matchExpressions")]
+    parts = []
+    for one in wanted:
+        values = json_tree.texts(one, "values")
+        operator, key = json_tree.text(one, "operator"), json_tree.text(one, "key")
+        if key == "metadata.name" and operator == "In":
+            parts.append(f"on node {listed(values, len(values))}")
+        else:
+            parts.append(" ".join(part for part in (key, operator, ", ".join(values)) if part))
+    return " with ".join(parts)
+
+
+def _claims(views: Views, tree: JsonObject) -> tuple[PodClaim, ...]:
+    try:
+        return pod_claims.resolve_all(views.objects, pods.facts(tree))
+    except ClaimsNotReady:
+        return ()
+
+
+def _is_held(claim: PodClaim, uid: str) -> bool:
+    return claim.allocation is not None and pods.is_reserved_for(claim.tree, uid)
+
+
+def _lacking(claim: PodClaim, now: Instant, timeout: int) -> Iterator[Reason]:
+    """Result by result, what is not as it has to be."""
+    assert claim.allocation is not None, "asked of claims that are held"
+    look = binding.look(claim.tree, claim.allocation, now, timeout)
+    if look.readiness is Readiness.READY:
+        return
+    lines: list[Reason] = []
+    for result in json_tree.objects(claim.allocation, "devices", "results"):
+        place = "/".join(json_tree.text(result, part) for part in ("driver", "pool", "device"))
+        said = binding.conditions_of(claim.tree, result)
+        for kind in json_tree.texts(result, "bindingFailureConditions"):
+            if said.get(kind, {}).get("status") == "True":
+                lines.append(Reason(text=f"{place}: {_told(kind, said[kind])}, a failure"))
+        for kind in json_tree.texts(result, "bindingConditions"):
+            if kind not in said:
+                lines.append(Reason(text=f"{place}: the driver has not said {kind} yet"))
+            elif said[kind].get("status") != "True":
+                lines.append(Reason(text=f"{place}: {_told(kind, said[kind])}"))
+    yield Reason(
+        text=f"claim {claim.name}{_until(claim.allocation, timeout)}", children=tuple(lines)
+    )
+
+
+def _told(kind: str, condition: JsonObject) -> str:
+    parts = (json_tree.text(condition, part) for part in ("reason", "message"))
+    why = ": ".join(part for part in parts if part)
+    return f"{kind} is {condition.get('status')}{f' ({why})' if why else ''}"
+
+
+def _until(allocation: JsonView, timeout: int) -> str:
+    try:
+        since = timestamps.parse(json_tree.text(allocation, "allocationTimestamp"))
+    except TimestampError:
+        return ""
+    end = timestamps.seconds_text(Instant(since + timeout))
+    return f", looked at every {binding.POLL // SECOND} s until {end}"

@@ -1,0 +1,265 @@
+"""Hardware as data: a profile, a number of nodes and a seed make Nodes, classes and ResourceSlices.
+
+A profile describes one server: its pools, the units in each (GPUs, cards), the devices made of a
+unit with the counters they consume, or a grid of hosts whose slices are devices. The same profile,
+number and seed give the same objects. Publishing again keeps pools that have not changed and
+raises the generation of those that have, as a driver must.
+"""
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+
+import msgspec
+
+from app.analysis.fleet import devices as fleet_devices
+from app.analysis.fleet.devices import Unit
+from app.domain.errors import InputError
+from app.domain.log import ObjectKey
+from app.domain.objects.commands import Command, CreateObject, DeleteObject, UpdateObject
+from app.domain.values import json_tree
+from app.domain.values.json_tree import JsonObject, JsonView
+
+NODES = ("", "nodes")
+SLICES = ("resource.k8s.io", "resourceslices")
+CLASSES = ("resource.k8s.io", "deviceclasses")
+
+NODES_MAX = 100_000
+
+DEVICES_MAX = 128
+DEVICES_COUNTING_MAX = 64
+"""Devices in a slice; fewer when they consume counters."""
+
+COUNTER_SETS_MAX = 8
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pool:
+    """One pool of a fleet: its slices' specs without generation and count, and its nodes."""
+
+    driver: str
+    name: str
+    owner: str
+    nodes: tuple[str, ...]
+    specs: tuple[JsonObject, ...]
+
+    @property
+    def devices(self) -> list[str]:
+        """The names of its devices."""
+        return [
+            json_tree.text(device, "name")
+            for spec in self.specs
+            for device in json_tree.objects(spec, "devices")
+        ]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Fleet:
+    """What a profile means for so many nodes."""
+
+    profile: str
+    nodes: tuple[JsonObject, ...]
+    classes: tuple[JsonObject, ...]
+    pools: tuple[Pool, ...]
+
+    def pools_of(self, node: str) -> list[Pool]:
+        """The pools that one node publishes."""
+        return [pool for pool in self.pools if pool.owner == node]
+
+
+def build(profile: JsonView, count: int, seed: int) -> Fleet:
+    """The fleet of a profile. Raises InputError for a profile that cannot be read."""
+    name = json_tree.text(profile, "name")
+    if not name:
+        raise InputError("the profile has no name", place="profile")
+    if not 1 <= count <= NODES_MAX:
+        raise InputError(f"{count} nodes cannot be made", place="--nodes", cure="ask for 1 or more")
+    rows = json_tree.objects(profile, "pools")
+    if not rows:
+        raise InputError("the profile has no pools", place=name)
+    size = max(fleet_devices.group_size(row) for row in rows)
+    total = -(-count // size) * size
+    names = _node_names(profile, total)
+    pools: list[Pool] = []
+    for row in rows:
+        step = fleet_devices.group_size(row)
+        for start in range(0, total, step):
+            pools.append(_pool(row, tuple(names[start : start + step]), start // step, seed))
+    return Fleet(
+        profile=name,
+        nodes=tuple(_node(profile, node) for node in names),
+        classes=tuple(_class(row) for row in json_tree.objects(profile, "classes")),
+        pools=tuple(pools),
+    )
+
+
+def node_command(node: JsonObject) -> CreateObject:
+    """The command that makes a node."""
+    key = ObjectKey(*NODES, "", node["metadata"]["name"])
+    return CreateObject(key=key, version="v1", tree=node)
+
+
+def class_command(tree: JsonObject) -> CreateObject:
+    """The command that makes a device class."""
+    key = ObjectKey(*CLASSES, "", tree["metadata"]["name"])
+    return CreateObject(key=key, version="v1", tree=tree)
+
+
+def publish(
+    pool: Pool, present: Iterable[JsonObject], uid_of: Callable[[str], str]
+) -> list[Command]:
+    """The writes that bring the published slices of a pool to what the fleet says.
+
+    `present` are the slices that exist of this pool, `uid_of` knows the uids of nodes. A pool that
+    is as it should be is left alone; otherwise all its slices go to the next generation.
+    """
+    found = {json_tree.text(tree, "metadata", "name"): tree for tree in present}
+    wanted = {_slice_name(pool, index): spec for index, spec in enumerate(pool.specs)}
+    if found.keys() == wanted.keys() and all(
+        _content(found[name]["spec"]) == _content(spec) for name, spec in wanted.items()
+    ):
+        return []
+    generation = 1 + max(
+        (json_tree.integer(tree, "spec", "pool", "generation") or 0 for tree in found.values()),
+        default=0,
+    )
+    commands: list[Command] = []
+    for name, spec in wanted.items():
+        tree = _slice(pool, name, spec, generation, uid_of)
+        key = ObjectKey(*SLICES, "", name)
+        if name in found:
+            tree["metadata"]["resourceVersion"] = found[name]["metadata"]["resourceVersion"]
+            commands.append(UpdateObject(key=key, version="v1", tree=tree))
+        else:
+            commands.append(CreateObject(key=key, version="v1", tree=tree))
+    for name in sorted(found.keys() - wanted.keys()):
+        commands.append(DeleteObject(key=ObjectKey(*SLICES, "", name)))
+    return commands
+
+
+def manifests(fleet: Fleet) -> list[JsonObject]:
+    """Everything as objects to be applied by hand: without owner references, generation 1."""
+    slices = [
+        command.tree
+        for pool in fleet.pools
+        for command in publish(pool, (), lambda _: "")
+        if isinstance(command, CreateObject)
+    ]
+    return [*fleet.classes, *fleet.nodes, *slices]
+
+
+def _node_names(profile: JsonView, total: int) -> list[str]:
+    prefix = json_tree.text(profile, "node", "prefix") or json_tree.text(profile, "name")
+    width = len(str(total))
+    return [f"{prefix}-{number:0{width}d}" for number in range(1, total + 1)]
+
+
+def _node(profile: JsonView, name: str) -> JsonObject:
+    labels = json_tree.labels(profile, "node", "labels")
+    resources = dict(json_tree.mapping(profile, "node", "resources"))
+    return {
+        "apiVersion": "v1",
+        "kind": "Node",
+        "metadata": {
+            "name": name,
+            "labels": {
+                "kubernetes.io/arch": "amd64",
+                "kubernetes.io/hostname": name,
+                "kubernetes.io/os": "linux",
+                **labels,
+            },
+        },
+        "status": {
+            "capacity": resources,
+            "allocatable": dict(resources),
+            "conditions": [{"type": "Ready", "status": "True", "reason": "KubeletReady"}],
+        },
+    }
+
+
+def _class(row: JsonView) -> JsonObject:
+    expression = json_tree.text(row, "selector")
+    selectors = [{"cel": {"expression": expression}}] if expression else []
+    return {
+        "apiVersion": "resource.k8s.io/v1",
+        "kind": "DeviceClass",
+        "metadata": {"name": json_tree.text(row, "name")},
+        "spec": {"selectors": selectors},
+    }
+
+
+def _pool(row: JsonView, nodes: tuple[str, ...], number: int, seed: int) -> Pool:
+    driver = json_tree.text(row, "driver")
+    if not driver:
+        raise InputError("a pool of the profile has no driver", place="profile")
+    is_grid = "grid" in row
+    if is_grid:
+        made = fleet_devices.grid(row, nodes)
+        name = f"{nodes[0]}-mesh"
+    else:
+        seeds = f"{seed}/{driver}/{nodes[0]}"
+        made = fleet_devices.units(row, seeds)
+        name = nodes[0]
+    place: JsonObject = fleet_devices.selection(nodes) if is_grid else {"nodeName": nodes[0]}
+    specs = _counter_specs(made, place) + _device_specs(made, place, is_grid=is_grid)
+    return Pool(
+        driver=driver,
+        name=name,
+        owner="" if is_grid else nodes[0],
+        nodes=nodes,
+        specs=tuple({"driver": driver, "pool": {"name": name}, **spec} for spec in specs),
+    )
+
+
+def _counter_specs(made: list[Unit], place: JsonObject) -> list[JsonObject]:
+    sets = [
+        {"name": unit.name, "counters": {k: {"value": v} for k, v in unit.counters.items()}}
+        for unit in made
+        if unit.counters
+    ]
+    return [
+        {**place, "sharedCounters": sets[start : start + COUNTER_SETS_MAX]}
+        for start in range(0, len(sets), COUNTER_SETS_MAX)
+    ]
+
+
+def _device_specs(made: list[Unit], place: JsonObject, *, is_grid: bool) -> list[JsonObject]:
+    devices = [device for unit in made for device in unit.devices]
+    counts = any("consumesCounters" in device for device in devices)
+    size = DEVICES_COUNTING_MAX if counts else DEVICES_MAX
+    where: JsonObject = {"perDeviceNodeSelection": True} if is_grid else place
+    return [
+        {**where, "devices": devices[start : start + size]}
+        for start in range(0, len(devices), size)
+    ]
+
+
+def _slice_name(pool: Pool, index: int) -> str:
+    return f"{pool.name}-{pool.driver}-{index}"
+
+
+def _slice(
+    pool: Pool, name: str, spec: JsonObject, generation: int, uid_of: Callable[[str], str]
+) -> JsonObject:
+    metadata: JsonObject = {"name": name}
+    uid = uid_of(pool.owner) if pool.owner else ""
+    if uid:
+        metadata["ownerReferences"] = [
+            {"apiVersion": "v1", "kind": "Node", "name": pool.owner, "uid": uid, "controller": True}
+        ]
+    numbered = {
+        "name": pool.name,
+        "generation": generation,
+        "resourceSliceCount": len(pool.specs),
+    }
+    return {
+        "apiVersion": "resource.k8s.io/v1",
+        "kind": "ResourceSlice",
+        "metadata": metadata,
+        "spec": {**spec, "pool": numbered},
+    }
+
+
+def _content(spec: JsonView) -> bytes:
+    """What a slice says, without the generation and what the API server fills in."""
+    kept = {name: value for name, value in spec.items() if name != "pool"}
+    return msgspec.json.encode(kept, order="sorted")

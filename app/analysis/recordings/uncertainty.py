@@ -1,0 +1,164 @@
+"""What a fidelity report means for answers about a history: its doubts, and their text."""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+from app.analysis.recordings.fidelity import NEEDED, is_judged
+from app.domain.log.doubts import (
+    MEANINGS,
+    NEVER_SEEN,
+    PARTIAL,
+    PARTIAL_TEXT,
+    REFUSED,
+    UNFINISHED,
+    Affects,
+    Doubt,
+)
+from app.domain.log.records import CHANGES, Loss
+from app.domain.values import json_tree
+from app.domain.values.json_tree import JsonObject, JsonView
+
+IMPORT_UNFINISHED = Doubt(
+    code=UNFINISHED,
+    affects=Affects.CONTENT,
+    kind="",
+    count=1,
+    text="the import did not come to its end",
+)
+
+_UNSURE_ORDER = {
+    Affects.ORDER: "order: the recording does not tell the order of all changes",
+    Affects.TIME: "times: the recording does not tell the times of all changes",
+}
+
+_LEAVES_OUT = frozenset(
+    (
+        NEVER_SEEN,
+        REFUSED,
+        UNFINISHED,
+        *(
+            loss.value
+            for loss in (
+                Loss.NO_BASELINE,
+                Loss.SYNTHETIC_CREATE,
+                Loss.GAP,
+                Loss.METADATA_ONLY,
+                Loss.TRUNCATED_BODY,
+                Loss.UNDECODABLE,
+                Loss.ENCRYPTED,
+            )
+        ),
+    )
+)
+"""Codes of doubts that mean that an object may be missing as a whole."""
+
+_JUDGED = (*NEEDED, "devicetaintrules")
+
+
+def of_report(report: JsonView) -> tuple[Doubt, ...]:
+    """The doubts that follow from a fidelity report as it is stored."""
+    kinds = json_tree.objects(report, "kinds")
+    judged = [kind for kind in kinds if is_judged(_text(kind, "group"), _text(kind, "resource"))]
+    contradictions = _contradictions(report)
+    recorded = [doubt for kind in judged for doubt in _of_kind(kind, contradictions)]
+    recorded += _never_seen(judged)
+    if refused := json_tree.integer(report, "refused") or 0:
+        recorded.append(
+            Doubt(
+                code=REFUSED,
+                affects=Affects.CONTENT,
+                kind="",
+                count=refused,
+                text="records could not be read and were left out",
+            )
+        )
+    return tuple(sorted(recorded, key=lambda doubt: (doubt.kind, doubt.affects, doubt.code)))
+
+
+def lacking(recorded: Iterable[Doubt]) -> frozenset[str]:
+    """The resources of which whole objects may have been left out of a recording.
+
+    A doubt about all kinds is one about each that takes part in the allocation of devices.
+    """
+    kinds = {doubt.kind.partition(".")[0] or "" for doubt in recorded if doubt.code in _LEAVES_OUT}
+    return frozenset(_JUDGED if "" in kinds else kinds)
+
+
+def lines(recorded: Sequence[Doubt]) -> list[str]:
+    """A heading and one line for each kind whose content is in doubt; empty when there is none."""
+    kinds = _by_kind(doubt for doubt in recorded if doubt.affects is Affects.CONTENT)
+    if not kinds:
+        return []
+    return ["unsure: the recording is incomplete, so the answer may be another one", *kinds]
+
+
+def order_lines(recorded: Sequence[Doubt]) -> list[str]:
+    """The same for the order and the times of changes, which leave the content sure."""
+    lines = []
+    for affects, heading in _UNSURE_ORDER.items():
+        kinds = _by_kind(doubt for doubt in recorded if doubt.affects is affects)
+        lines += [heading, *kinds] if kinds else []
+    return lines
+
+
+def _by_kind(recorded: Iterable[Doubt]) -> list[str]:
+    texts: dict[str, list[str]] = {}
+    for doubt in recorded:
+        count = f" ({doubt.count})" if doubt.count else ""
+        texts.setdefault(doubt.kind, []).append(f"{doubt.text}{count}")
+    return [
+        f"  {kind.removesuffix('.resource.k8s.io') or 'all kinds'}: {'; '.join(parts)}"
+        for kind, parts in texts.items()
+    ]
+
+
+def _contradictions(report: JsonView) -> dict[str, str]:
+    """What sources show differently, the first of each kind."""
+    first: dict[str, str] = {}
+    for each in json_tree.objects(report, "contradictions"):
+        name = _name(_text(each, "group"), _text(each, "resource"))
+        first.setdefault(name, _text(each, "text"))
+    return first
+
+
+def _of_kind(kind: JsonObject, contradictions: Mapping[str, str]) -> Iterator[Doubt]:
+    name = _name(_text(kind, "group"), _text(kind, "resource"))
+    losses = json_tree.mapping(kind, "losses")
+    for loss, (affects, text) in MEANINGS.items():
+        if count := json_tree.integer(losses, loss.value) or 0:
+            if loss is Loss.CONTRADICTED and name in contradictions:
+                text = f"{text}: {contradictions[name]}"
+            yield Doubt(code=loss.value, affects=affects, kind=name, count=count, text=text)
+    if count := json_tree.integer(kind, "incomplete") or 0:
+        yield Doubt(
+            code=PARTIAL,
+            affects=Affects.CONTENT,
+            kind=name,
+            count=count,
+            text=PARTIAL_TEXT,
+        )
+
+
+def _never_seen(judged: list[JsonObject]) -> Iterator[Doubt]:
+    seen = {
+        _text(kind, "resource")
+        for kind in judged
+        if any(json_tree.integer(kind, "ops", op.value) for op in CHANGES)
+    }
+    for resource in NEEDED:
+        if resource not in seen:
+            group = "" if resource in ("pods", "nodes") else "resource.k8s.io"
+            yield Doubt(
+                code=NEVER_SEEN,
+                affects=Affects.CONTENT,
+                kind=_name(group, resource),
+                count=0,
+                text="none was recorded, so there were none or they were left out",
+            )
+
+
+def _name(group: str, resource: str) -> str:
+    return f"{resource}.{group}" if group else resource
+
+
+def _text(kind: JsonObject, field: str) -> str:
+    return json_tree.text(kind, field)

@@ -1,0 +1,208 @@
+"""The attempts of a recorded scheduler to place a pod: when each was made, and what came of it.
+
+A failed attempt names its instant in its Event; its condition, the nomination, the claims and the
+binding say only when they were sent, which may be seconds later (`lags`). A repeated Event
+does not tell its text, and from the third attempt on there may be none.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+
+from app.analysis.replay import tolerances
+from app.analysis.replay.lags import Made, Waits
+from app.domain.controllers.pacing import Tried
+from app.domain.controllers.scheduling import messages
+from app.domain.values.timestamps import Instant
+
+
+@dataclass(slots=True)
+class Placing:
+    """One successful attempt: its first write was sent, claims written, bound.
+
+    At `free_at` the last of its devices had been given back by who had it before. `earliest` is
+    when the attempt may have been made at the earliest, where times are not exact.
+    """
+
+    began: Instant
+    node: str = ""
+    devices: list[str] = field(default_factory=list)
+    claims_at: Instant | None = None
+    bind_at: Instant | None = None
+    free_at: Instant = Instant(0)
+    earliest: Instant | None = None
+
+
+@dataclass(slots=True)
+class PodTries:
+    """What the log says of the attempts of one pod, in its order.
+
+    `failures` are reports (instant of the attempt, note; empty when repeated), `refusals`
+    conditions (instant of the request, message). Where the source tells resource versions, `seen`
+    are those of the pod that reports name, `written` those that conditions made, in their order.
+    """
+
+    failures: list[tuple[Instant, str]] = field(default_factory=list)
+    refusals: list[tuple[Instant, str]] = field(default_factory=list)
+    seen: list[int] = field(default_factory=list)
+    written: list[int] = field(default_factory=list)
+    placings: list[Placing] = field(default_factory=list)
+
+    def is_later(self, report: int, refusal: int) -> bool:
+        """Whether a report is of a later attempt than a condition: it saw what that had written."""
+        if report >= len(self.seen) or refusal >= len(self.written):
+            return False
+        return 0 < self.written[refusal] <= self.seen[report]
+
+
+@dataclass(slots=True, kw_only=True)
+class Try:
+    """One recorded attempt: made between `first` and `last`, with what came of it.
+
+    `also` are other messages that it may have had, where the log leaves that open; `is_exact` tells
+    that it names its instant itself.
+    """
+
+    instant: Instant
+    first: Instant
+    last: Instant
+    tried: Tried
+    placing: Placing | None = None
+    also: frozenset[str] = frozenset()
+    is_exact: bool = True
+
+    def came_to(self, ours: Tried) -> bool:
+        """Whether an attempt here came to the same; a pod that was never bound has no node."""
+        tried = self.tried
+        if not tried.node and not tried.message and tried.devices:
+            return bool(ours.node) and ours.devices == tried.devices
+        return ours == tried or (not ours.node and ours.message in self.also)
+
+
+def waits_of(pods: Mapping[str, PodTries], writes: Iterable[Instant]) -> Waits:
+    """How long the scheduler's requests had waited: from the reports and conditions of all pods."""
+    return Waits((pair for tries in pods.values() for pair in _pairs(tries)), writes)
+
+
+def attempts_of(
+    tries: PodTries, waits: Waits, removed: Instant | None, slack: int = 0
+) -> list[Try]:
+    """All attempts of a pod: reports, what was written without one, placings; in their order.
+
+    `slack` are the microseconds by which instants of the recording may be wrong.
+    """
+    refused, found = _failures(tries, waits, slack)
+    for placing in tries.placings:
+        last = max(placing.began + tolerances.TABLE.sure_after + slack, placing.claims_at or 0)
+        earliest = placing.began if placing.earliest is None else placing.earliest
+        found.append(
+            Try(
+                # While a pod is bound it is not tried: what failed before its first write was sent
+                # was earlier, however long the write had waited.
+                instant=placing.began,
+                first=Instant(
+                    max(
+                        min(waits.of(placing.began).first, earliest)
+                        - tolerances.TABLE.placed_before,
+                        min(placing.free_at, earliest - tolerances.TABLE.placed_before),
+                    )
+                ),
+                last=Instant(last),
+                tried=Tried(node=placing.node, devices=tuple(sorted(placing.devices))),
+                placing=placing,
+            )
+        )
+    found.sort(key=lambda each: each.instant)
+    before: Instant | None = None
+    for each in found:
+        if removed is not None and each.instant >= removed:
+            each.instant = Instant(removed - 1)
+        if before is not None:
+            each.first = Instant(max(each.first, before + 1))
+        each.first = Instant(min(each.first, each.instant))
+        before = each.instant if each.is_exact else each.first
+        if not each.tried.message and each.placing is None:
+            each.tried = Tried(message=_message_at(refused, each.instant))
+            each.also = frozenset(
+                message for made, message in refused if made.first <= each.instant <= made.last
+            )
+    return found
+
+
+_Refused = list[tuple[Made, str]]
+"""Conditions: when the attempt was, and the message."""
+
+
+def _failures(tries: PodTries, waits: Waits, slack: int) -> tuple[_Refused, list[Try]]:
+    """Failed attempts; a condition that belongs to a report is no attempt of its own."""
+    refused: _Refused = []
+    found: list[Try] = []
+    notes = dict(enumerate(note for _, note in tries.failures))
+    told: set[int] = set()
+    for number, (sent, message) in enumerate(tries.refusals):
+        made = waits.of(sent)
+        note = messages.note(message)
+        near = [
+            index
+            for index, (instant, _) in enumerate(tries.failures)
+            if index not in told
+            and made.first - tolerances.TABLE.same_attempt
+            <= instant
+            <= sent + tolerances.TABLE.same_attempt
+            and notes[index] in ("", note)
+            and not tries.is_later(index, number)
+        ]
+        if near:
+            index = min(near, key=lambda each: abs(tries.failures[each][0] - made.middle))
+            told.add(index)
+            notes[index] = note
+            instant = tries.failures[index][0]
+            refused.append((Made(first=instant, last=instant), note))
+            continue
+        refused.append((made, note))
+        found.append(
+            Try(
+                instant=made.middle,
+                first=Instant(made.first - tolerances.TABLE.failed_before - slack),
+                last=Instant(sent + tolerances.TABLE.sure_after + slack),
+                tried=Tried(message=note),
+                is_exact=not made.has_waited,
+            )
+        )
+    found += (
+        Try(
+            instant=instant,
+            first=Instant(instant - tolerances.TABLE.failed_before - slack),
+            last=Instant(instant + tolerances.TABLE.sure_after + slack),
+            tried=Tried(message=notes[index]),
+        )
+        for index, (instant, _) in enumerate(tries.failures)
+    )
+    return refused, found
+
+
+def _pairs(tries: PodTries) -> Iterable[tuple[Instant, Instant]]:
+    """When conditions were sent, and when the attempt was that their report names."""
+    reports = [found for found in tries.failures if found[1]]
+    begun = 0
+    for sent, message in tries.refusals:
+        note = messages.note(message)
+        nearest = None
+        for index in range(begun, len(reports)):
+            instant, said = reports[index]
+            if instant > sent + tolerances.TABLE.same_attempt:
+                break
+            if said == note and sent - instant <= tolerances.TABLE.reported_before:
+                nearest = index
+        if nearest is not None:
+            begun = nearest + 1
+            yield sent, min(sent, reports[nearest][0])
+
+
+def _message_at(refused: _Refused, instant: Instant) -> str:
+    """What a failed attempt said: the condition it wrote, or the one that stayed as it was."""
+    known = ""
+    for made, message in refused:
+        if made.first > instant + tolerances.TABLE.same_attempt:
+            break
+        known = message
+    return known

@@ -1,0 +1,105 @@
+"""The classes of differences, and the ones that need no run to be proved.
+
+A class is proved for its case: a hypothesis (`hypotheses`) changes one thing, and the run with it
+(`proving`) comes to the recorded outcome of that object. Three classes are seen in the two traces
+themselves: what lies after the end of the comparison, what replica controllers wrote, and what
+controllers did to nodes that have no counterpart here.
+"""
+
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+from enum import StrEnum
+
+from app.analysis.replay.differences import Aspect, Sides
+from app.analysis.replay.facts import Fact
+from app.analysis.replay.traces import Trace
+from app.domain.values.timestamps import Instant
+
+
+class Reason(StrEnum):
+    """The classes of differences, gravest first.
+
+    An effect of a switch has a class of its own besides these: `switch --quirk c22=on`.
+    """
+
+    UNEXPLAINED = "unexplained"
+    """No hypothesis gives the recorded outcome: a defect here, or something not yet known there."""
+    IGNORED_RULES = "released bug C24"
+    """The recorded scheduler did not see a DeviceTaintRule."""
+    FINISHED_POD = "quirk C8 or C22"
+    """A finished pod is reserved again, or gets a second claim, until its controller catches up."""
+    NOT_COMPARABLE = "not comparable"
+    """What it rests on was not recorded, so no run can tell."""
+    NOT_EMULATED = "not emulated"
+    """What a controller or plug-in did that is not imitated here."""
+    REPLICAS = "replica controller"
+    """What replica controllers wrote is kept as recorded, also where it no longer fits."""
+    QUEUE_ORDER = "race: order of waiting pods"
+    """Several pods wait for one device; which is tried first depends on milliseconds."""
+    FOLLOWS = "follows from another difference"
+    """It is gone when an earlier difference is set to what was recorded."""
+    IN_FLIGHT = "in flight"
+    """An attempt met a claim that was being allocated, on one side only."""
+    RACE = "race"
+    """Two writers, or two writes of one, came in another order."""
+    TIMING = "timing"
+    """An attempt or a status update took place at another instant, or another number of times."""
+    AFTER_END = "after the end"
+    """It was done here after the moment up to which is compared, or is recorded after it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Judgement:
+    """The class of a difference, and what proves it or speaks against it."""
+
+    reason: str
+    detail: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class End:
+    """The last instant that is compared, and what is recorded after it."""
+
+    at: Instant
+    later: Trace
+
+
+def seen_in_traces(sides: Sides, recorded: Trace, again: Trace, end: End) -> Judgement | None:
+    """The judgement that the two traces give by themselves; None when a run has to tell."""
+    if _is_after_end(sides, recorded, again, end):
+        return Judgement(reason=Reason.AFTER_END, detail="it lies after the end")
+    key = recorded.keys.get(sides.uid) or again.keys.get(sides.uid)
+    if key is None:
+        return None
+    if key.resource == "nodes":
+        return Judgement(
+            reason=Reason.NOT_EMULATED, detail="what the node controller says, copies and taints"
+        )
+    is_only_theirs = sides.uid in recorded.other_writers and sides.uid not in recorded.writes
+    if sides.aspect is Aspect.FINAL and key.group == "apps" and is_only_theirs:
+        return Judgement(reason=Reason.REPLICAS, detail="replica controllers do not decide again")
+    return None
+
+
+def _is_after_end(sides: Sides, recorded: Trace, again: Trace, end: End) -> bool:
+    """Whether nothing is missing here, and all that is more was done or is recorded later."""
+    late = set(_facts_of(end.later, sides.uid)) | set(_facts_of(again, sides.uid, after=end.at))
+    if sides.aspect in (Aspect.DEVICES, Aspect.FINAL):
+        # They are compared as wholes: the writes that made them tell.
+        missing = _counted(recorded, sides.uid) - _counted(again, sides.uid)
+        return bool(late) and not missing
+    more = list(sides.facts("again"))
+    return not sides.only_recorded and bool(more) and all(fact in late for fact in more)
+
+
+def _counted(trace: Trace, uid: str) -> Counter[tuple[Fact, ...]]:
+    return Counter(step.facts for step in trace.writes.get(uid, ()))
+
+
+def _facts_of(trace: Trace, uid: str, after: Instant | None = None) -> Iterator[Fact]:
+    """All facts about an object, or about a pod and its claims, or those after an instant."""
+    for steps in (trace.writes, trace.of_pod, trace.said):
+        for step in steps.get(uid, ()):
+            if after is None or step.time > after:
+                yield from step.facts

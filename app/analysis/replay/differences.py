@@ -1,0 +1,224 @@
+"""The comparison of two traces, aspect by aspect: what is the same, and what is not.
+
+An aspect is a question about one subject (which node for this pod, which devices for this claim, in
+which order the writes). Why two answers differ is not asked here.
+"""
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any, TypeAlias
+
+from app.analysis import meanings
+from app.analysis.replay import facts
+from app.analysis.replay.facts import Fact
+from app.analysis.replay.traces import Step, Trace
+from app.domain.log import ObjectKey
+from app.domain.objects.schema import Schemas
+
+
+class Aspect(StrEnum):
+    """What is compared, in the order of reports."""
+
+    NODES = "nodes"
+    DEVICES = "devices"
+    CONDITIONS = "conditions"
+    RULES = "rule statuses"
+    EVICTIONS = "evictions"
+    SAID = "events"
+    WRITES = "writes per object"
+    ORDER = "writes per pod"
+    FINAL = "final objects"
+
+
+DifferenceKey: TypeAlias = tuple[Aspect, str, str]
+"""Aspect, uid of the subject, and the type of a condition (empty for other aspects)."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sides:
+    """One difference: both answers as reports show them, and the steps that only one side has.
+
+    When both sides have the same steps in another order, the last two are empty.
+    """
+
+    aspect: Aspect
+    uid: str
+    name: str = ""
+    recorded: list[Any]
+    again: list[Any]
+    only_recorded: tuple[Step, ...] = ()
+    only_again: tuple[Step, ...] = ()
+
+    @property
+    def key(self) -> DifferenceKey:
+        """By which the difference is known in other runs."""
+        return self.aspect, self.uid, self.name
+
+    @property
+    def is_order(self) -> bool:
+        """Whether both sides have the same in another order."""
+        return not self.only_recorded and not self.only_again
+
+    def facts(self, side: str = "") -> Iterator[Fact]:
+        """The facts that only one side has, or only `recorded` or `again`."""
+        if side != "again":
+            yield from (fact for step in self.only_recorded for fact in step.facts)
+        if side != "recorded":
+            yield from (fact for step in self.only_again for fact in step.facts)
+
+
+@dataclass(slots=True)
+class Compared:
+    """How many subjects are the same by aspect, and all differences by key."""
+
+    same: Counter[Aspect] = field(default_factory=Counter)
+    different: dict[DifferenceKey, Sides] = field(default_factory=dict)
+
+
+def compare(recorded: Trace, again: Trace, schemas: Schemas | None = None) -> Compared:
+    """Compare everything; with schemas, whole objects by what they mean, not how they are written.
+
+    Example: a share of `5G` is one of `5000000000`.
+    """
+    compared = Compared()
+    for sides in _all_sides(recorded, again):
+        key = recorded.keys.get(sides.uid) or again.keys.get(sides.uid)
+        if sides.recorded == sides.again or _mean_the_same(sides, key, schemas):
+            compared.same[sides.aspect] += 1
+        else:
+            compared.different[sides.key] = sides
+    return compared
+
+
+def node(step: Step) -> str:
+    """The node of a binding."""
+    return next(fact.node for fact in step.facts if isinstance(fact, facts.Bound))
+
+
+def _mean_the_same(sides: Sides, key: ObjectKey | None, schemas: Schemas | None) -> bool:
+    if schemas is None or key is None or len(sides.recorded) != len(sides.again):
+        return False
+    match sides.aspect:
+        case Aspect.DEVICES:
+            node = meanings.allocation_node(schemas)
+        case Aspect.FINAL:
+            node = meanings.node_of(schemas, key)
+        case _:
+            return False
+    pairs = zip(sides.recorded, sides.again, strict=True)
+    return all(meanings.of(left, node) == meanings.of(right, node) for left, right in pairs)
+
+
+def _all_sides(left: Trace, right: Trace) -> Iterator[Sides]:
+    yield from _allocations(left, right)
+    yield from _conditions(left, right)
+    for uid in _union(left.said, right.said):
+        steps = (_distinct(left.said.get(uid, ())), _distinct(right.said.get(uid, ())))
+        yield _sides(Aspect.SAID, uid, *steps, _text)
+    for uid in _union(left.writes, right.writes):
+        steps = (left.writes.get(uid, []), right.writes.get(uid, []))
+        is_named = all(step.writer for step in steps[0])
+        yield _sides(Aspect.WRITES, uid, *steps, _signed_text if is_named else _text)
+    for uid in _union(left.of_pod, right.of_pod):
+        steps = (left.of_pod.get(uid, []), right.of_pod.get(uid, []))
+        yield _sides(Aspect.ORDER, uid, *steps, _placed_text)
+    for uid in _union(left.evicted, right.evicted):
+        steps = (
+            ([left.evicted[uid]] if uid in left.evicted else []),
+            ([right.evicted[uid]] if uid in right.evicted else []),
+        )
+        yield _sides(Aspect.EVICTIONS, uid, *steps, _text)
+    for uid in _union(left.kept, right.kept):
+        key = left.keys.get(uid) or right.keys[uid]
+        if key.resource == "events":
+            continue
+        theirs = [facts.masked(left.kept[uid])] if uid in left.kept else []
+        ours = [facts.masked(right.kept[uid])] if uid in right.kept else []
+        yield Sides(aspect=Aspect.FINAL, uid=uid, recorded=theirs, again=ours)
+
+
+def _allocations(left: Trace, right: Trace) -> Iterator[Sides]:
+    for uid in _union(left.allocations, right.allocations):
+        theirs = [found.allocation for found in left.allocations.get(uid, ())]
+        ours = [found.allocation for found in right.allocations.get(uid, ())]
+        yield Sides(aspect=Aspect.DEVICES, uid=uid, recorded=theirs, again=ours)
+    for uid in _union(left.node_of, right.node_of):
+        steps = (
+            ([left.node_of[uid]] if uid in left.node_of else []),
+            ([right.node_of[uid]] if uid in right.node_of else []),
+        )
+        yield _sides(Aspect.NODES, uid, *steps, node)
+
+
+def _conditions(left: Trace, right: Trace) -> Iterator[Sides]:
+    for place in _union(left.conditions, right.conditions):
+        uid, type_ = place
+        key = left.keys.get(uid) or right.keys[uid]
+        aspect = Aspect.RULES if key.resource == "devicetaintrules" else Aspect.CONDITIONS
+        steps = (
+            _distinct(left.conditions.get(place, ())),
+            _distinct(right.conditions.get(place, ())),
+        )
+        yield _sides(aspect, uid, *steps, _text, type_)
+
+
+def _sides(
+    aspect: Aspect,
+    uid: str,
+    recorded: Sequence[Step],
+    again: Sequence[Step],
+    read: Callable[[Step], str],
+    name: str = "",
+) -> Sides:
+    theirs, ours = [read(step) for step in recorded], [read(step) for step in again]
+    return Sides(
+        aspect=aspect,
+        uid=uid,
+        name=name,
+        recorded=theirs,
+        again=ours,
+        only_recorded=_only(recorded, theirs, ours),
+        only_again=_only(again, ours, theirs),
+    )
+
+
+def _only(steps: Sequence[Step], mine: list[str], others: list[str]) -> tuple[Step, ...]:
+    """The steps that the other side does not have, or has less often: the last ones of these."""
+    if mine == others:
+        return ()
+    left = Counter(mine) - Counter(others)
+    only: list[Step] = []
+    for step, text in zip(reversed(steps), reversed(mine), strict=True):
+        if left[text] > 0:
+            left[text] -= 1
+            only.append(step)
+    return tuple(reversed(only))
+
+
+def _union(left: Mapping[Any, object], right: Mapping[Any, object]) -> Iterator[Any]:
+    """Keys of both, those of the first in its order, then what only the second has."""
+    yield from left
+    yield from (key for key in right if key not in left)
+
+
+def _text(step: Step) -> str:
+    return step.text
+
+
+def _signed_text(step: Step) -> str:
+    return f"{step.writer}: {step.text}"
+
+
+def _placed_text(step: Step) -> str:
+    return f"{step.key.resource[:-1]}: {step.text}"
+
+
+def _distinct(steps: Iterable[Step]) -> list[Step]:
+    """Steps without repetition of the one before."""
+    distinct: list[Step] = []
+    for step in steps:
+        if not distinct or distinct[-1].facts != step.facts:
+            distinct.append(step)
+    return distinct

@@ -1,0 +1,478 @@
+"""What one write of a controller did, as values: the union of facts that traces are made of.
+
+Classes and hypotheses match these values; texts exist for reports alone (`text`). A fact holds
+nothing that is random or taken from a clock.
+"""
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeAlias, assert_never
+
+from app.analysis import meanings
+from app.analysis.replay.writers import is_announcement
+from app.domain.controllers.scheduling import messages
+from app.domain.log import Event, EventType
+from app.domain.log.chain import canonical_json
+from app.domain.objects.schema import Node, Schemas
+from app.domain.values import json_tree
+from app.domain.values.json_tree import JsonObject, JsonView
+from app.domain.values.names import SUFFIX_ALPHABET, SUFFIX_LENGTH
+
+_CLOCK_FIELDS = frozenset(
+    (
+        "lastTransitionTime",
+        "lastHeartbeatTime",
+        "lastProbeTime",
+        "allocationTimestamp",
+        "creationTimestamp",
+        "deletionTimestamp",
+        "timeAdded",
+        "resourceVersion",
+        "managedFields",
+        "shareID",
+        "observedGeneration",
+        "generation",
+    )
+)
+
+_REFUSED = re.compile(
+    rf'("[a-z0-9.-]+-)[{SUFFIX_ALPHABET}]{{{SUFFIX_LENGTH}}}'
+    r'(" (?:is forbidden|is invalid|already exists))'
+)
+"""The generated name of an object that was refused. It was drawn, and no recorded object has it."""
+
+_MADE_WITH = ("annotations", "finalizers", "labels", "ownerReferences")
+"""Metadata that whoever makes an object gives it, besides its name."""
+
+_NOT_MADE = frozenset(("apiVersion", "kind", "metadata", "status"))
+
+FAILED_SCHEDULING = "FailedScheduling"
+SCHEDULED = "Scheduled"
+FINISHED = frozenset(("Succeeded", "Failed"))
+"""Phases in which a pod is at its end."""
+
+UNSCHEDULED = frozenset(("Unschedulable", "SchedulerError"))
+"""Reasons of the condition PodScheduled that a failed attempt gives."""
+
+
+@dataclass(frozen=True, slots=True)
+class Created:
+    """The object was made, with this content as canonical JSON (see `content_of`)."""
+
+    content: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Removed:
+    """The object is gone."""
+
+
+@dataclass(frozen=True, slots=True)
+class DeletionAsked:
+    """The object got a deletion timestamp, with this grace period in seconds."""
+
+    grace: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class ClaimsNamed:
+    """The pod's status names the claims of its entries: pairs of entry and claim."""
+
+    entries: tuple[tuple[str, str], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Nominated:
+    """The pod was promised a node."""
+
+    node: str
+
+
+@dataclass(frozen=True, slots=True)
+class Bound:
+    """The pod got its node."""
+
+    node: str
+
+
+@dataclass(frozen=True, slots=True)
+class ConditionSet:
+    """A condition was set or changed."""
+
+    type: str
+    status: str
+    reason: str
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
+class FinalizerAdded:
+    """The object is protected from removal."""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class FinalizerRemoved:
+    """The object is protected no longer."""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Allocated:
+    """The claim got devices: `request: pool/device` of each result."""
+
+    devices: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Released:
+    """The claim gave its devices back."""
+
+
+@dataclass(frozen=True, slots=True)
+class AllocationChanged:
+    """The claim's allocation is another one than before."""
+
+
+@dataclass(frozen=True, slots=True)
+class Reserved:
+    """The claim may be used by the consumer of this name and uid."""
+
+    pod: str
+    uid: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Unreserved:
+    """The claim is used by the consumer of this name and uid no longer."""
+
+    pod: str
+    uid: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class FieldChanged:
+    """Any other field changed; values as canonical JSON."""
+
+    path: str
+    was: str
+    now: str
+
+
+@dataclass(frozen=True, slots=True)
+class EventSeen:
+    """A Kubernetes Event was written."""
+
+    type: str
+    reason: str
+    note: str
+
+
+Fact: TypeAlias = (
+    Created
+    | Removed
+    | DeletionAsked
+    | ClaimsNamed
+    | Nominated
+    | Bound
+    | ConditionSet
+    | FinalizerAdded
+    | FinalizerRemoved
+    | Allocated
+    | Released
+    | AllocationChanged
+    | Reserved
+    | Unreserved
+    | FieldChanged
+    | EventSeen
+)
+
+
+def text(fact: Fact) -> str:
+    """The fact in words, for reports."""
+    match fact:
+        case Created(content=content):
+            return f"created {content}" if content else "created"
+        case Removed():
+            return "removed"
+        case DeletionAsked(grace=grace):
+            return f"deletion asked for, grace {grace}"
+        case ClaimsNamed(entries=entries):
+            return f"claims {', '.join(f'{entry}={claim}' for entry, claim in entries)}"
+        case Nominated(node=node):
+            return f"nominated {node}"
+        case Bound(node=node):
+            return f"bound to {node}"
+        case ConditionSet():
+            return f"{fact.type} {_condition_text(fact)}"
+        case FinalizerAdded(name=name):
+            return f"finalizer {name}"
+        case FinalizerRemoved(name=name):
+            return f"no finalizer {name}"
+        case Allocated(devices=devices):
+            return f"allocated {', '.join(devices)}"
+        case Released():
+            return "released"
+        case AllocationChanged():
+            return "allocation changed"
+        case Reserved(pod=pod, uid=uid):
+            return f"reserved for {_consumer(pod, uid)}"
+        case Unreserved(pod=pod, uid=uid):
+            return f"no longer reserved for {_consumer(pod, uid)}"
+        case FieldChanged():
+            return f"{fact.path}: {fact.was} -> {fact.now}"
+        case EventSeen():
+            return f"{fact.type} {fact.reason}: {fact.note}"
+        case _:
+            assert_never(fact)
+
+
+def is_failed_attempt(fact: Fact) -> bool:
+    """Whether the fact tells that an attempt to place a pod came to nothing."""
+    match fact:
+        case ConditionSet(type="PodScheduled", status="False", reason=reason):
+            return reason in UNSCHEDULED
+        case EventSeen(reason=reason):
+            return reason == FAILED_SCHEDULING
+        case _:
+            return False
+
+
+def meets_claim_in_flight(fact: Fact) -> bool:
+    """Whether the fact tells of an attempt that met a claim while it was being allocated."""
+    match fact:
+        case ConditionSet(message=said) | EventSeen(note=said):
+            return is_failed_attempt(fact) and messages.BEING_ALLOCATED in said
+        case _:
+            return False
+
+
+def is_skip(fact: Fact) -> bool:
+    """Whether the fact tells that the scheduler skipped a pod that was being deleted."""
+    return (
+        isinstance(fact, EventSeen)
+        and fact.reason == FAILED_SCHEDULING
+        and fact.note.startswith(messages.SKIPPED)
+    )
+
+
+def is_placement(fact: Fact) -> bool:
+    """Whether the fact gives a node or devices to a pod."""
+    match fact:
+        case Nominated() | Bound() | Allocated() | FinalizerAdded() | Reserved():
+            return True
+        case EventSeen(reason=reason):
+            return reason == SCHEDULED
+        case ConditionSet(type="PodScheduled", status=status):
+            return status == "True"
+        case _:
+            return False
+
+
+def facts_of(
+    event: Event, before: JsonObject | None, schemas: Schemas | None = None
+) -> Iterator[Fact]:
+    """What the write did; nothing for the first half of a pod's removal.
+
+    With schemas the content of what was made is what it means, not how it is written.
+    """
+    if event.type is EventType.OBJECT_DELETED:
+        yield Removed()
+        return
+    if before is None:
+        node = None if schemas is None else meanings.node_of(schemas, event.key)
+        yield Created(content_of(event.object, node))
+        return
+    if is_announcement(event, before):
+        return
+    old, new = masked(before), masked(event.object)
+    yield from _deletion(before, event.object)
+    match event.key.resource:
+        case "pods":
+            yield from _of_pod(old, new)
+        case "resourceclaims":
+            yield from _of_claim(old, new)
+        case _:
+            yield from _changed(old, new)
+
+
+def event_seen(tree: JsonView) -> EventSeen:
+    """What an Event object says, without the drawn end of the name of what was refused."""
+    note = json_tree.text(tree, "note") or json_tree.text(tree, "message")
+    return EventSeen(
+        type=json_tree.text(tree, "type"),
+        reason=json_tree.text(tree, "reason"),
+        note=_REFUSED.sub(r"\1…\2", note),
+    )
+
+
+def subject_of(tree: JsonView) -> str:
+    """The uid of the object that an Event object is about."""
+    about = "regarding" if "regarding" in tree else "involvedObject"
+    return json_tree.text(tree, about, "uid")
+
+
+def content_of(tree: JsonView, node: Node | None) -> str:
+    """What an object is made with, as canonical JSON: all but its identity, status and times."""
+    content = masked(meanings.of(tree, node))
+    if not isinstance(content, dict):
+        return ""
+    metadata = content.get("metadata", {})
+    kept = {part: metadata[part] for part in _MADE_WITH if part in metadata}
+    body = {part: value for part, value in content.items() if part not in _NOT_MADE}
+    return _shown({**body, "metadata": kept} if kept else body)
+
+
+def masked(tree: Any) -> Any:
+    """The tree without what is random, counted or taken from a clock."""
+    if isinstance(tree, dict):
+        return {
+            name: masked(value)
+            for name, value in tree.items()
+            if name not in _CLOCK_FIELDS and value not in (None, {}, [], "")
+        }
+    if isinstance(tree, list):
+        return [masked(item) for item in tree]
+    return tree
+
+
+def changes(old: Any, new: Any, path: str = "") -> Iterator[tuple[str, Any, Any]]:
+    """Every place where two masked trees differ, with both values."""
+    if isinstance(old, dict) and isinstance(new, dict):
+        for name in sorted(old.keys() | new.keys()):
+            yield from changes(old.get(name), new.get(name), f"{path}.{name}".lstrip("."))
+    elif old != new:
+        yield path, old, new
+
+
+def consumers(claim: JsonView | None) -> dict[str, str]:
+    """The pods for which a claim is reserved: uid to name."""
+    if claim is None:
+        return {}
+    return {
+        json_tree.text(found, "uid"): json_tree.text(found, "name")
+        for found in json_tree.objects(claim, "status", "reservedFor")
+    }
+
+
+def device_names(allocation: JsonView) -> tuple[str, ...]:
+    """`request: pool/device` of each result."""
+    return tuple(
+        f"{json_tree.text(found, 'request')}: {json_tree.text(found, 'pool')}/"
+        f"{json_tree.text(found, 'device')}"
+        for found in json_tree.objects(allocation, "devices", "results")
+    )
+
+
+def condition_changes(before: JsonView | None, after: JsonView) -> Iterator[ConditionSet]:
+    """Each condition that a write set or changed."""
+    olds = {} if before is None else _conditions(before)
+    for type_, condition in _conditions(after).items():
+        if olds.get(type_) != condition:
+            yield condition
+
+
+def without(tree: JsonObject, paths: Sequence[tuple[str, ...]]) -> JsonObject:
+    """A copy of the tree without these places."""
+    copied: JsonObject = dict(tree)
+    for path in paths:
+        place = copied
+        for name in path[:-1]:
+            inner = place.get(name)
+            if not isinstance(inner, dict):
+                break
+            place[name] = place = dict(inner)
+        else:
+            place.pop(path[-1], None)
+    return copied
+
+
+def _consumer(name: str, uid: str) -> str:
+    return f"{name} ({uid})" if uid else name
+
+
+def _conditions(tree: JsonView) -> dict[str, ConditionSet]:
+    return {
+        json_tree.text(each, "type"): ConditionSet(
+            type=json_tree.text(each, "type"),
+            status=json_tree.text(each, "status"),
+            reason=json_tree.text(each, "reason"),
+            message=json_tree.text(each, "message"),
+        )
+        for each in json_tree.objects(tree, "status", "conditions")
+    }
+
+
+def _condition_text(condition: ConditionSet) -> str:
+    if condition.reason or condition.message:
+        return f"{condition.status} {condition.reason}: {condition.message}"
+    return condition.status
+
+
+def _deletion(before: JsonView, after: JsonView) -> Iterator[Fact]:
+    path = ("metadata", "deletionTimestamp")
+    if json_tree.text(after, *path) and not json_tree.text(before, *path):
+        yield DeletionAsked(json_tree.integer(after, "metadata", "deletionGracePeriodSeconds"))
+
+
+def _of_pod(old: JsonObject, new: JsonObject) -> Iterator[Fact]:
+    seen: list[tuple[str, ...]] = [
+        ("metadata", "deletionGracePeriodSeconds"),
+        ("status", "conditions"),
+        named := ("status", "resourceClaimStatuses"),
+        nominated := ("status", "nominatedNodeName"),
+        bound := ("spec", "nodeName"),
+    ]
+    if json_tree.get(old, *named) != json_tree.get(new, *named):
+        yield ClaimsNamed(
+            tuple(
+                (str(item.get("name")), str(item.get("resourceClaimName")))
+                for item in json_tree.objects(new, *named)
+            )
+        )
+    if (node := json_tree.text(new, *nominated)) and node != json_tree.text(old, *nominated):
+        yield Nominated(node)
+    if (node := json_tree.text(new, *bound)) != json_tree.text(old, *bound):
+        yield Bound(node)
+    yield from condition_changes(old, new)
+    yield from _changed(without(old, seen), without(new, seen))
+
+
+def _of_claim(old: JsonObject, new: JsonObject) -> Iterator[Fact]:
+    seen: list[tuple[str, ...]] = [
+        ("metadata", "finalizers"),
+        ("metadata", "deletionGracePeriodSeconds"),
+        ("status", "allocation"),
+        ("status", "reservedFor"),
+    ]
+    olds = set(json_tree.texts(old, "metadata", "finalizers"))
+    news = set(json_tree.texts(new, "metadata", "finalizers"))
+    yield from (FinalizerAdded(name) for name in sorted(news - olds))
+    yield from (FinalizerRemoved(name) for name in sorted(olds - news))
+    held = json_tree.get(old, "status", "allocation")
+    given = json_tree.get(new, "status", "allocation")
+    if held is None and given is not None:
+        yield Allocated(device_names(given))
+    elif held is not None and given is None:
+        yield Released()
+    elif held != given:
+        yield AllocationChanged()
+    left, right = consumers(old), consumers(new)
+    yield from (Reserved(right[uid], uid) for uid in sorted(right.keys() - left.keys()))
+    yield from (Unreserved(left[uid], uid) for uid in sorted(left.keys() - right.keys()))
+    yield from _changed(without(old, seen), without(new, seen))
+
+
+def _changed(old: JsonObject, new: JsonObject) -> Iterator[Fact]:
+    for path, was, now in changes(old, new):
+        if was in (None, {}, []) and now in (None, {}, []):
+            continue
+        yield FieldChanged(path, _shown(was), _shown(now))
+
+
+def _shown(value: Any) -> str:
+    """A value as text in which the order of fields does not matter."""
+    return canonical_json(value).decode()

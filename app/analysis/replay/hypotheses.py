@@ -1,0 +1,225 @@
+"""What may be behind a difference: one thing that could have been otherwise there.
+
+A hypothesis is a change of one run: the order of two acts about one object, an attempt that was or
+was not made, a switch. Which ones are worth a run follows from the facts that one side has alone.
+Whether one holds, only its run tells (`proving`).
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+
+from app.analysis.replay.authors import SCHEDULER
+from app.analysis.replay.classes import Reason
+from app.analysis.replay.differences import Aspect, Sides
+from app.analysis.replay.facts import (
+    ClaimsNamed,
+    Created,
+    DeletionAsked,
+    Fact,
+    FinalizerRemoved,
+    Nominated,
+    Released,
+    Removed,
+    Reserved,
+    Unreserved,
+    is_failed_attempt,
+    is_skip,
+    meets_claim_in_flight,
+)
+from app.analysis.replay.traces import Step, Trace
+from app.analysis.replay.variants import Variant
+from app.analysis.replay.writers import short_name
+from app.domain.log import ObjectKey
+
+SCHEDULER_NAME = short_name(SCHEDULER)
+
+_ENDINGS = (DeletionAsked, FinalizerRemoved, Released, Removed, Unreserved)
+_RESYNCS = (Created, Removed, ClaimsNamed, Reserved, Unreserved)
+_LATE_CLAIMS = (Created, Removed, ClaimsNamed)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Hypothesis:
+    """One thing that is changed: a value added to one set of a variant, or a switch.
+
+    `reason` is the class that it proves, `detail` says what was changed.
+    """
+
+    reason: str
+    detail: str
+    field: str
+    target: object = None
+
+    @property
+    def _claims(self) -> frozenset[ObjectKey]:
+        return self.target if isinstance(self.target, frozenset) else frozenset()
+
+    def on(self, variant: Variant) -> Variant:
+        """The variant with the change."""
+        match self.field:
+            case "quirks":
+                switches = variant.switches.with_quirks(c8=True, c22=True)
+                first = variant.released_first | self._claims
+                return replace(variant, switches=switches, resyncs=True, released_first=first)
+            case "is_paced":
+                return replace(variant, is_paced=True)
+            case names:
+                added = {name: getattr(variant, name) | {self.target} for name in names.split("+")}
+                return replace(variant, **added)
+
+
+class Proposals:
+    """Proposes hypotheses about differences, the likeliest first."""
+
+    def __init__(self, recorded: Trace) -> None:
+        self._recorded = recorded
+
+    def group_of(self, sides: Sides, again: Trace) -> str:
+        """The uid of the pod that the subject belongs to, or of the subject itself."""
+        return self._recorded.owner_of.get(sides.uid) or again.owner_of.get(sides.uid, sides.uid)
+
+    def local(self, sides: Sides, again: Trace) -> Iterator[Hypothesis]:
+        """Hypotheses about acts that concern the subject alone."""
+        key = self._recorded.keys.get(sides.uid) or again.keys[sides.uid]
+        group = self.group_of(sides, again)
+        pod = self._recorded.keys.get(group) or again.keys.get(group)
+        only = list(sides.facts())
+        if pod is not None and pod.resource == "pods":
+            yield from self._of_pod(sides, again, group, pod)
+        if key.resource == "devicetaintrules":
+            yield Hypothesis(
+                reason=Reason.TIMING,
+                detail="its removal from outside came later in its second",
+                field="postponed",
+                target=sides.uid,
+            )
+        for claim in self._claims_of(sides, key, again):
+            if all(isinstance(fact, _ENDINGS) for fact in only):
+                if self._returns(claim):
+                    yield Hypothesis(
+                        reason=Reason.RACE,
+                        detail="the scheduler took the reservation back when it was recorded",
+                        field="returned",
+                        target=claim,
+                    )
+                yield from _orders(claim)
+
+    def _returns(self, claim: ObjectKey) -> bool:
+        """Whether the recorded scheduler took a reservation of the claim back."""
+        return any(
+            step.key == claim and step.writer in ("", SCHEDULER_NAME) and _has(step, Unreserved)
+            for steps in self._recorded.writes.values()
+            for step in steps
+        )
+
+    def _of_pod(self, sides: Sides, again: Trace, uid: str, key: ObjectKey) -> Iterator[Hypothesis]:
+        only = list(sides.facts())
+        has_finished = uid in self._recorded.finished or uid in again.finished
+        is_resync = sides.aspect is not Aspect.SAID and all(
+            isinstance(fact, _RESYNCS) for fact in only
+        )
+        if has_finished and is_resync:
+            yield Hypothesis(
+                reason=Reason.FINISHED_POD,
+                detail="with c8 and c22 on, the pod is synced again when it was recorded",
+                field="quirks",
+                target=self._reserved_again(sides),
+            )
+        yield from self._attempts(sides, uid)
+        if uid in self._recorded.removed and _all(sides.facts("again"), Nominated):
+            yield Hypothesis(
+                reason=Reason.RACE,
+                detail="the nomination came when the pod was gone",
+                field="unanswered",
+                target=uid,
+            )
+        if sides.aspect is Aspect.SAID and sides.is_order:
+            yield Hypothesis(
+                reason=Reason.RACE,
+                detail="the scheduler's Events were written when they were recorded",
+                field="reported",
+                target=uid,
+            )
+        if uid in self._recorded.removed and _all(sides.facts("again"), *_LATE_CLAIMS):
+            yield Hypothesis(
+                reason=Reason.RACE,
+                detail="the pod was gone before the claim controller looked",
+                field="unsynced",
+                target=key,
+            )
+
+    def _reserved_again(self, sides: Sides) -> frozenset[ObjectKey]:
+        """Claims that one side reserves once more: their acts follow each other in milliseconds."""
+        steps = (*sides.only_recorded, *sides.only_again)
+        return frozenset(step.key for step in steps if _has(step, Reserved))
+
+    def _attempts(self, sides: Sides, uid: str) -> Iterator[Hypothesis]:
+        theirs, ours = list(sides.facts("recorded")), list(sides.facts("again"))
+        if any(is_skip(fact) for fact in theirs):
+            yield Hypothesis(
+                reason=Reason.TIMING,
+                detail="the pod was tried between the two revisions of its removal",
+                field="skipped",
+                target=uid,
+            )
+        if any(is_failed_attempt(fact) and not is_skip(fact) for fact in theirs):
+            yield Hypothesis(
+                reason=_reason_of_attempts(sides),
+                detail="the pod was tried at the instant of each recorded attempt",
+                field="tried",
+                target=uid,
+            )
+            yield Hypothesis(
+                reason=_reason_of_attempts(sides),
+                detail="the pod was tried at each recorded attempt, and a repeated report was sent "
+                "when recorded",
+                field="tried+repeated",
+                target=uid,
+            )
+        if not theirs and ours and all(is_failed_attempt(fact) for fact in ours):
+            yield Hypothesis(
+                reason=_reason_of_attempts(sides),
+                detail="the pod was not tried when the recording shows no attempt",
+                field="untried",
+                target=uid,
+            )
+
+    def _claims_of(self, sides: Sides, key: ObjectKey, again: Trace) -> Sequence[ObjectKey]:
+        if key.resource == "resourceclaims":
+            return (key,)
+        if sides.aspect is not Aspect.ORDER:
+            return ()
+        steps = (*sides.only_recorded, *sides.only_again) or (
+            *self._recorded.of_pod.get(sides.uid, ()),
+            *again.of_pod.get(sides.uid, ()),
+        )
+        return sorted({step.key for step in steps if step.key.resource == "resourceclaims"})
+
+
+def _reason_of_attempts(sides: Sides) -> Reason:
+    only = list(sides.facts())
+    if any(meets_claim_in_flight(fact) for fact in only):
+        return Reason.IN_FLIGHT
+    others = {str(text) for text in (sides.again if sides.only_recorded else sides.recorded)}
+    is_repeated = any(step.text in others for step in (*sides.only_recorded, *sides.only_again))
+    return Reason.RACE if is_repeated else Reason.TIMING
+
+
+def _orders(claim: ObjectKey) -> Iterator[Hypothesis]:
+    """Who of collector and claim controller ends a claim, and before whom."""
+    for name, detail in (
+        ("collected_last", "the collector came after the claim controller"),
+        ("collected_first", "the collector came before the others"),
+        ("released_last", "the claim controller came after the collector"),
+        ("released_first", "the claim controller came before the others"),
+    ):
+        yield Hypothesis(reason=Reason.RACE, detail=detail, field=name, target=claim)
+
+
+def _has(step: Step, type_: type) -> bool:
+    return any(isinstance(fact, type_) for fact in step.facts)
+
+
+def _all(facts: Iterator[Fact], *types: type) -> bool:
+    listed = list(facts)
+    return bool(listed) and all(isinstance(fact, types) for fact in listed)

@@ -1,0 +1,241 @@
+"""What came from outside, made into commands for the timeline.
+
+A creation is taken over as it was stored. A change is taken as the difference that it made in the
+recording and put on top of the object as it is here: controllers may have brought it elsewhere by
+then. A deletion is asked for and runs its course by the rules. What a kubelet wrote waits until the
+pod is as far here as it was there: bound, or terminating. What a driver wrote about a device waits
+until the claim has that device.
+"""
+
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+from app.analysis.replay.authors import UNNAMED
+from app.domain.log import Event, EventType
+from app.domain.objects.commands import (
+    Command,
+    DeleteObject,
+    ImportObject,
+    Propagation,
+    WriteOptions,
+)
+from app.domain.values import json_tree
+from app.domain.values.json_tree import JsonObject, JsonView
+from app.domain.values.timestamps import Instant
+
+KUBELET_PREFIX = "system:node:"
+
+_MERGED_BY = ("type", "name", "uid", "manager", "ip", "key")
+"""Fields by which entries of lists are told apart, tried in this order."""
+
+_OWN = frozenset(("resourceVersion",))
+
+_RESULTS = ("status", "allocation", "devices", "results")
+
+_Device: TypeAlias = tuple[str, ...]
+"""Driver, pool, device and share: the key of a device's status (controllers.md 6.2)."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Input:
+    """One recorded write: the event, the object before it, when it was known, and who wrote it.
+
+    `number` is its place among all writes of the recording, `subjects` are the uids of its object
+    and of the pods that it concerns.
+    """
+
+    event: Event
+    before: JsonObject | None
+    time: Instant
+    author: str = ""
+    number: int = 0
+    subjects: frozenset[str] = frozenset()
+
+    @property
+    def is_of_kubelet(self) -> bool:
+        """Whether a kubelet wrote it, by its name or by what it did.
+
+        Nobody else changes the status of a pod that has its node, or ends one that is terminating.
+        """
+        if self.event.key.resource != "pods":
+            return False
+        if self.author == UNNAMED or self.author.startswith(KUBELET_PREFIX):
+            return True
+        if not self.is_bound or self.before is None:
+            return False
+        if self.event.type is EventType.OBJECT_DELETED:
+            return self.is_terminating
+        return bool(self.before.get("status") != self.event.object.get("status")) and (
+            self.is_terminating or not is_terminating(self.event.object)
+        )
+
+    @property
+    def is_bound(self) -> bool:
+        """Whether the recorded pod had a node before the write."""
+        return self.before is not None and bool(json_tree.text(self.before, "spec", "nodeName"))
+
+    @property
+    def is_terminating(self) -> bool:
+        """Whether the recorded object was terminating before the write."""
+        return is_terminating(self.before)
+
+    @property
+    def is_about_devices(self) -> bool:
+        """Whether it says something about devices of a claim."""
+        return self.event.key.resource == "resourceclaims" and bool(self._told_devices)
+
+    @property
+    def _told_devices(self) -> set[_Device]:
+        return _devices(self.event.object, "status", "devices")
+
+    def is_possible(self, ours: JsonView) -> bool:
+        """Whether our pod is as far as the recorded one was, our claim has the same devices."""
+        if self.event.key.resource == "resourceclaims":
+            return self._told_devices <= _devices(ours, *_RESULTS)
+        has_node = bool(json_tree.text(ours, "spec", "nodeName"))
+        return (has_node or not self.is_bound) and (is_terminating(ours) or not self.is_terminating)
+
+
+def is_terminating(tree: JsonView | None) -> bool:
+    """Whether deletion was asked for."""
+    return tree is not None and bool(json_tree.text(tree, "metadata", "deletionTimestamp"))
+
+
+def _devices(claim: JsonView, *path: str) -> set[_Device]:
+    return {
+        tuple(json_tree.text(found, part) for part in ("driver", "pool", "device", "shareID"))
+        for found in json_tree.objects(claim, *path)
+    }
+
+
+def command_of(found: Input, ours: JsonObject | None) -> Command | None:
+    """The command that does here what the write did there; None when there is nothing to do."""
+    event = found.event
+    if event.type is EventType.OBJECT_CREATED or ours is None:
+        if event.type is not EventType.OBJECT_CREATED:
+            return None
+        return _taken_over(event, "ADDED", event.object)
+    if json_tree.text(ours, "metadata", "uid") != event.uid:
+        return None
+    if event.type is EventType.OBJECT_DELETED:
+        return _deletion(found)
+    if event.stamp.verb in ("delete", "deletecollection"):
+        return _deletion(found)
+    if not found.is_terminating and is_terminating(event.object):
+        return _deletion(found)
+    before = found.before if found.before is not None else {}
+    merged = merge(before, event.object, ours)
+    return None if merged == ours else _taken_over(event, "MODIFIED", merged)
+
+
+def merge(before: Any, after: Any, ours: Any) -> Any:
+    """`ours` with what changed from `before` to `after`.
+
+    Objects are merged field by field, lists of objects entry by entry when their entries have a
+    name; everything else is replaced. Example: before `{a: 1, b: 1}`, after `{a: 2, b: 1}`, ours
+    `{a: 1, b: 5, c: 7}` give `{a: 2, b: 5, c: 7}`.
+    """
+    if before == after:
+        return ours
+    if ours == before:
+        return after
+    if isinstance(after, dict) and isinstance(ours, dict):
+        base = before if isinstance(before, dict) else {}
+        return _merge_fields(base, after, ours)
+    if isinstance(after, list) and isinstance(ours, list):
+        base_list = before if isinstance(before, list) else []
+        return _merge_entries(base_list, after, ours)
+    return after
+
+
+def _taken_over(event: Event, operation: str, tree: JsonObject) -> ImportObject:
+    return ImportObject(operation=operation, key=event.key, uid=event.uid, tree=tree)
+
+
+def _merge_fields(before: JsonObject, after: JsonObject, ours: JsonObject) -> JsonObject:
+    merged: JsonObject = {}
+    for name in (*ours, *(name for name in after if name not in ours)):
+        if name in _OWN:
+            merged[name] = ours.get(name, after.get(name))
+        elif name not in after:
+            if name not in before:
+                merged[name] = ours[name]
+        elif name not in ours:
+            if before.get(name) != after[name]:
+                merged[name] = after[name]
+        else:
+            merged[name] = merge(before.get(name), after[name], ours[name])
+    return merged
+
+
+def _merge_entries(before: list[Any], after: list[Any], ours: list[Any]) -> list[Any]:
+    field = _name_field(before, after, ours)
+    if field is None:
+        if all(isinstance(item, str) for item in (*before, *after, *ours)):
+            kept = [item for item in ours if item in after or item not in before]
+            return kept + [item for item in after if item not in before and item not in kept]
+        return after
+    olds = {entry[field]: entry for entry in before}
+    here = {entry[field]: entry for entry in ours}
+    merged = []
+    for entry in after:
+        name = entry[field]
+        if name in here:
+            merged.append(merge(olds.get(name), entry, here[name]))
+        elif olds.get(name) != entry:
+            merged.append(entry)
+    # In the order in which they stood after the write; what is only here comes last.
+    news = {entry[field] for entry in after}
+    return merged + [
+        entry for entry in ours if entry[field] not in news and entry[field] not in olds
+    ]
+
+
+def _name_field(*lists: list[Any]) -> str | None:
+    """The field that tells the entries of all lists apart."""
+    for field in _MERGED_BY:
+        if all(
+            isinstance(entry, dict) and isinstance(entry.get(field), str)
+            for entries in lists
+            for entry in entries
+        ) and all(len({entry[field] for entry in found}) == len(found) for found in lists):
+            return field
+    return None
+
+
+def _deletion(found: Input) -> DeleteObject:
+    event = found.event
+    metadata = json_tree.mapping(event.object, "metadata")
+    finalizers = json_tree.texts(metadata, "finalizers")
+    propagation = None
+    if "foregroundDeletion" in finalizers:
+        propagation = Propagation.FOREGROUND
+    elif "orphan" in finalizers:
+        propagation = Propagation.ORPHAN
+    version = event.stamp.origin.version if event.stamp.origin is not None else ""
+    return DeleteObject(
+        key=event.key,
+        version=version or json_tree.text(event.object, "apiVersion").rpartition("/")[2],
+        grace_seconds=_grace(found),
+        propagation=propagation,
+        uid=event.uid,
+        # It was let through when it was recorded, perhaps for what the log does not keep.
+        options=WriteOptions(skips_review=True),
+    )
+
+
+def _grace(found: Input) -> int | None:
+    """The grace period that was asked for, as far as it shows: None is the object's own."""
+    if found.event.key.resource != "pods" or found.before is None:
+        return None
+    given = json_tree.integer(found.event.object, "metadata", "deletionGracePeriodSeconds")
+    if found.is_terminating and found.event.type is EventType.OBJECT_DELETED:
+        # Whatever its last known state says: it ended with this request.
+        return 0
+    if found.is_terminating:
+        return given
+    own = json_tree.integer(found.before, "spec", "terminationGracePeriodSeconds")
+    phase = json_tree.text(found.before, "status", "phase")
+    if not found.is_bound or phase in ("Succeeded", "Failed") or given == own:
+        return None
+    return given

@@ -1,0 +1,123 @@
+"""How long a client's requests had waited for its rate limit before they were sent.
+
+A log has the instant at which a request came, not the one at which it was made. Where many writes
+come together, those are seconds apart: 50 a second after the first hundred (scheduler). Two things
+tell of it. A failed attempt names its own instant in its Event, and its condition is a request of
+the same client as the bindings; so the distance between the two is the wait at that time. Where no
+such pair is near, a bucket that is refilled as the real one says since when it had been empty.
+"""
+
+import statistics
+from bisect import bisect_left
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from app.analysis.replay import tolerances
+from app.domain.values.timestamps import SECOND, Instant
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Made:
+    """When a request was made: not before `first`, not after `last`."""
+
+    first: Instant
+    last: Instant
+
+    @property
+    def has_waited(self) -> bool:
+        """Whether it was made noticeably before it was sent, as far as is known."""
+        return self.first < self.last
+
+    @property
+    def middle(self) -> Instant:
+        """The instant to take when one is needed."""
+        return Instant((self.first + self.last) // 2)
+
+
+class Waits:
+    """The waits of one client, from pairs (sent, made) and from the instants of its writes.
+
+    A limit lets requests through in the order in which they were made, so one was made between
+    those that were sent just before it and just after it.
+    """
+
+    def __init__(self, pairs: Iterable[tuple[Instant, Instant]], writes: Iterable[Instant]) -> None:
+        known = sorted(pairs)
+        self._sent = [sent for sent, _ in known]
+        self._made = [made for _, made in known]
+        self._writes, self._since = _empty_since(sorted(writes))
+        if self._is_slower():
+            self._writes, self._since = [], []
+
+    def of(self, sent: Instant) -> Made:
+        """When a request was made that came at that instant."""
+        since = self._empty_from(sent)
+        if since is not None and since >= sent:
+            return Made(first=sent, last=sent)
+        index = bisect_left(self._sent, sent)
+        before = self._middle(range(max(0, index - tolerances.TABLE.pairs_max), index), sent)
+        after = self._middle(
+            range(index, min(index + tolerances.TABLE.pairs_max, len(self._sent))), sent
+        )
+        found = [made for made in (before, after, since) if made is not None]
+        first = found[0] if found else sent
+        if sent - first < tolerances.TABLE.wait_seen:
+            return Made(first=sent, last=sent)
+        last = sent if after is None else min(sent, after + tolerances.TABLE.overtaken_by)
+        return Made(
+            first=Instant(first - tolerances.TABLE.overtaken_by), last=Instant(max(first, last))
+        )
+
+    def _is_slower(self) -> bool:
+        """Whether most long waits were while the bucket should have let everything through."""
+        long = [
+            self._empty_from(sent) == sent
+            for sent, made in zip(self._sent, self._made, strict=True)
+            if sent - made > tolerances.TABLE.overtaken_by
+        ]
+        return len(long) >= tolerances.TABLE.slower_min and 2 * sum(long) > len(long)
+
+    def _middle(self, indices: Iterable[int], sent: Instant) -> Instant | None:
+        near = [
+            self._made[each]
+            for each in indices
+            if abs(self._sent[each] - sent) <= tolerances.TABLE.near
+        ]
+        return Instant(statistics.median_low(near)) if near else None
+
+    def _empty_from(self, sent: Instant) -> Instant | None:
+        """Since when the bucket had been empty, `sent` when it was not; None: not known."""
+        index = bisect_left(self._writes, sent)
+        if index == len(self._writes) or self._writes[index] != sent:
+            return None
+        since = self._since[index]
+        return sent if since is None else since
+
+
+def _empty_since(writes: list[Instant]) -> tuple[list[Instant], list[Instant | None]]:
+    """For each write since when the bucket had been empty, None where it was not.
+
+    Example: 103 writes at once: the last three found it (nearly) empty, since the hundredth. When
+    more was sent than the bucket allows, the limit was another one, and nothing is known.
+    """
+    since: list[Instant | None] = []
+    left = float(tolerances.TABLE.writes_at_once)
+    last = writes[0] if writes else Instant(0)
+    began: Instant | None = None
+    for sent in writes:
+        left = (
+            min(
+                tolerances.TABLE.writes_at_once,
+                left + (sent - last) * tolerances.TABLE.writes_a_second / SECOND,
+            )
+            - 1
+        )
+        last = sent
+        if left < -tolerances.TABLE.writes_at_once / 2:
+            return [], []
+        if left > tolerances.TABLE.nearly_empty:
+            began = None
+        elif began is None:
+            began = sent
+        since.append(began)
+    return writes, since

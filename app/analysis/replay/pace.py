@@ -1,0 +1,475 @@
+"""The pace of a recording: when its controllers acted, and nothing of what they did.
+
+In a real control plane the order of racing acts is arbitrary: workers, rate limits of 20 and 50
+requests a second, back-off with jitter and late caches decide about it. A decide replay takes these
+instants from the recording, as it takes names. A pod is not tried before the scheduler was seen
+trying it, a claim not made, released or collected before that was seen; what comes of it is decided
+here. Acts that were not seen at all come a little later than those that were.
+"""
+
+from bisect import bisect_left, bisect_right
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from app.analysis.replay import tolerances
+from app.analysis.replay.attempts import Placing, PodTries, Try, attempts_of, waits_of
+from app.analysis.replay.facts import consumers, device_names
+from app.analysis.replay.traces import is_event_object
+from app.domain.controllers.pacing import Tried
+from app.domain.controllers.scheduling.queue import QUEUE
+from app.domain.log import Event, EventType
+from app.domain.values import json_tree, timestamps
+from app.domain.values.json_tree import JsonObject, JsonView
+from app.domain.values.timestamps import SECOND, Instant, TimestampError
+
+_Key = tuple[str, tuple[str, ...]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Act:
+    """One recorded write that shows a controller at work; `known` is when others could see it.
+
+    `user` is the name of its author, as recorded or as the write tells; `is_guessed` says that the
+    recording does not tell it.
+    """
+
+    event: Event
+    before: JsonObject | None
+    known: Instant
+    user: str
+    is_guessed: bool
+
+    @property
+    def asked(self) -> Instant:
+        """When the controller asked for it, as far as that was recorded."""
+        origin = self.event.stamp.origin
+        asked = 0 if origin is None else origin.asked
+        return Instant(min(asked, self.known) if asked else self.known)
+
+
+@dataclass(slots=True)
+class _PodPace:
+    """The attempts of one pod, how many of them have been made here, and the one made last."""
+
+    tries: list[Try]
+    number: int = 0
+    made: Try | None = None
+    strayed: bool = False
+    left_since: Instant | None = None
+
+    def begun(self, tried: Tried, now: Instant) -> Try:
+        """The attempt that this one may be: the next, or a later one that came to the same.
+
+        An attempt there for which there is no reason here is passed by.
+        """
+        for number in range(self.number, len(self.tries)):
+            each = self.tries[number]
+            if each.first > now:
+                break
+            if each.came_to(tried):
+                self.number = number
+                return each
+        return self.tries[self.number]
+
+    def leave(self, now: Instant) -> Instant | None:
+        """Until when a place that the pod did not get there is left alone; None: not any more."""
+        if any(each.placing is not None for each in self.tries[: self.number]):
+            # There it has a place by now.
+            return None
+        if self.left_since is None:
+            self.left_since = now
+        until = Instant(self.left_since + tolerances.TABLE.unseen_try)
+        return until if now < until else None
+
+
+class RecordedPace:
+    """Instants by queue and key; `not_before` is the `Pace` of reconcilers."""
+
+    def __init__(self) -> None:
+        self._acts: dict[_Key, list[Instant]] = defaultdict(list)
+        self._asked: dict[tuple[_Key, Instant], Instant] = {}
+        self._tries: dict[str, PodTries] = defaultdict(PodTries)
+        self._writes: list[Instant] = []
+        self._coarse = 0
+        self._freed: dict[str, list[Instant]] = defaultdict(list)
+        self._pods: dict[str, _PodPace] = {}
+        self._passed: dict[_Key, Instant] = {}
+        self._unseen: dict[_Key, Instant] = {}
+
+    def learn(
+        self,
+        acts: Iterable[Act],
+        names: Mapping[str, Sequence[str]],
+        removed: Mapping[str, Instant],
+    ) -> None:
+        """Take the acts of controllers; `names` are those that write under a user name.
+
+        `removed` says when pods went away: an attempt whose claims were written afterwards was made
+        before.
+        """
+        for act in acts:
+            self._learn_freed(act)
+            found = names.get(act.user, ())
+            if "scheduling" in found:
+                self._learn_try(act)
+            elif "claims" in found:
+                self._learn_claims(act)
+            elif "garbage" in found:
+                self._note(("garbage", tuple(act.event.key)), act)
+                if act.is_guessed and act.event.type is EventType.OBJECT_DELETED:
+                    # It may as well have been the claim controller.
+                    self._learn_claims(act)
+            elif "namespaces" in found:
+                key = act.event.key
+                self._note(("namespaces", (key.namespace or key.name,)), act)
+            elif "eviction" in found or "rule-status" in found:
+                self._learn_eviction(act)
+        self._note_freed()
+        waits = waits_of(self._tries, self._writes)
+        is_coarse = 2 * self._coarse > len(self._writes)
+        slack = tolerances.TABLE.coarse if is_coarse else 0
+        if is_coarse:
+            self._note_order()
+        for uid, tries in self._tries.items():
+            self._pods[uid] = _PodPace(attempts_of(tries, waits, removed.get(uid), slack))
+        for instants in self._acts.values():
+            instants.sort()
+
+    def not_before(self, queue: str, key: tuple[str, ...], now: Instant) -> Instant:
+        """The next recorded act for the key; without one, a little after the first question."""
+        place = (queue, key)
+        if queue == QUEUE:
+            due = self._try_not_before(key[0], now)
+            if due is not None:
+                return due
+            found = self._pods.get(key[0])
+            strayed = found is None or found.strayed
+            return self._unseen_due(
+                place, now, tolerances.TABLE.unseen if strayed else tolerances.TABLE.unseen_try
+            )
+        due = self.next_act(queue, key, now)
+        if due is not None:
+            return due
+        return self._unseen_due(
+            place,
+            now,
+            tolerances.TABLE.unseen_try if queue == "eviction" else tolerances.TABLE.unseen,
+        )
+
+    def next_act(
+        self,
+        queue: str,
+        key: tuple[str, ...],
+        now: Instant,
+        *,
+        one_by_one: bool = False,
+        as_asked: bool = False,
+    ) -> Instant | None:
+        """The next recorded act for the key; None when the recording has no more.
+
+        An act that is asked for late answers for those between as well, unless `one_by_one`. With
+        `as_asked` the instant is that of its request: what it saw was there by then.
+        """
+        place = (queue, key)
+        instants = self._acts.get(place, ())
+        number = bisect_right(instants, self._passed.get(place, Instant(-1)))
+        if number == len(instants):
+            return None
+        known = instants[number]
+        due = self._asked[place, known] if as_asked else known
+        if due <= now:
+            self._passed[place] = known if one_by_one else now
+        return due
+
+    def attempts(self, pod: str) -> Sequence[Try]:
+        """The recorded attempts of a pod, in order."""
+        found = self._pods.get(pod)
+        return () if found is None else found.tries
+
+    def has_attempts(self, pod: str) -> bool:
+        """Whether the recording has attempts of the pod that were not made here yet."""
+        found = self._pods.get(pod)
+        return found is not None and found.number < len(found.tries)
+
+    def put_off(self, pod: str, tried: Tried, now: Instant) -> Instant | None:
+        """None when the attempt came to what it came to there, or its time is up.
+
+        Only the order among attempts of about the same instant is found in this way. What an
+        attempt comes to is decided here; when no instant gives the recorded result, the result at
+        the last instant stands.
+        """
+        found = self._pods.get(pod)
+        if found is None:
+            return None
+        if not tried.node:
+            found.left_since = None
+        if found.number >= len(found.tries):
+            return found.leave(now) if tried.node else None
+        wanted = found.begun(tried, now)
+        is_alike = wanted.came_to(tried)
+        if not is_alike and now < wanted.last:
+            return wanted.last
+        if not is_alike and tried.node and wanted.placing is None:
+            until = found.leave(now)
+            if until is not None:
+                return until
+        found.strayed |= not is_alike
+        found.number += 1
+        found.made = wanted
+        found.left_since = None
+        return None
+
+    def began_before(self, pod: str) -> Instant | None:
+        """The earliest instant of the first successful attempt for a pod; None without one."""
+        found = self._pods.get(pod)
+        placed = (each.first for each in found.tries if each.placing) if found else ()
+        return min(placed, default=None)
+
+    def bind_delay(self, pod: str, now: Instant) -> tuple[Instant, Instant]:
+        """When the claims of a pod that is placed now are written, and when it is bound.
+
+        At the recorded instants; as long afterwards as there when the attempt is late.
+        """
+        found = self._pods.get(pod)
+        placing = None if found is None or found.made is None else found.made.placing
+        if placing is None:
+            return Instant(now + tolerances.TABLE.claims_after), Instant(
+                now + tolerances.TABLE.bind_after
+            )
+        late = max(0, now - placing.began - tolerances.TABLE.sure_after)
+        claims_at = placing.claims_at
+        bind_at = placing.bind_at
+        if claims_at is None:
+            claims_at = Instant(placing.began + tolerances.TABLE.claims_after)
+            if bind_at is not None:
+                claims_at = min(claims_at, bind_at)
+        if bind_at is None:
+            bind_at = Instant(
+                claims_at + tolerances.TABLE.bind_after - tolerances.TABLE.claims_after
+            )
+        return Instant(max(claims_at + late, now)), Instant(max(bind_at + late, now))
+
+    def _try_not_before(self, pod: str, now: Instant) -> Instant | None:
+        """The next recorded attempt; those that are over already are passed by."""
+        found = self._pods.get(pod)
+        if found is None:
+            return None
+        while found.number + 1 < len(found.tries) and now > found.tries[found.number].last:
+            found.number += 1
+        return found.tries[found.number].first if found.number < len(found.tries) else None
+
+    def _unseen_due(self, place: _Key, now: Instant, late: int) -> Instant:
+        due = self._unseen.setdefault(place, Instant(now + late))
+        if due <= now:
+            del self._unseen[place]
+        return due
+
+    def _note(self, place: _Key, act: Act) -> None:
+        self._acts[place].append(act.known)
+        self._asked[place, act.known] = act.asked
+
+    def _learn_claims(self, act: Act) -> None:
+        """Pod sync makes claims, writes their names and reserves; claim sync does the rest."""
+        event = act.event
+        namespace, name = event.key.namespace, event.key.name
+        if event.key.resource == "pods":
+            self._note(("claims/pods", (namespace, name)), act)
+        elif is_event_object(event.key):
+            subject = json_tree.mapping(event.object, "involvedObject")
+            place = (json_tree.text(subject, "namespace"), json_tree.text(subject, "name"))
+            self._note(("claims/pods", place), act)
+        elif event.key.resource == "resourceclaims":
+            if event.type is EventType.OBJECT_CREATED:
+                for owner in json_tree.objects(event.object, "metadata", "ownerReferences"):
+                    place = (namespace, json_tree.text(owner, "name"))
+                    self._note(("claims/pods", place), act)
+                return
+            old, new = consumers(act.before), consumers(event.object)
+            added = [new[uid] for uid in new.keys() - old.keys()]
+            for pod in added:
+                self._note(("claims/pods", (namespace, pod)), act)
+            if not added:
+                self._note(("claims", (namespace, name)), act)
+
+    def _learn_eviction(self, act: Act) -> None:
+        event = act.event
+        if event.key.resource == "devicetaintrules":
+            self._note(("rule-status", (event.key.name, event.uid)), act)
+        elif event.key.resource == "pods":
+            place = (event.key.namespace, event.key.name, event.uid)
+            self._note(("eviction", place), act)
+        elif is_event_object(event.key):
+            tree = event.object
+            subject = json_tree.mapping(tree, "involvedObject") or json_tree.mapping(
+                tree, "regarding"
+            )
+            said = json_tree.text(tree, "message") or json_tree.text(tree, "note")
+            if said.startswith("Cancelling"):
+                place = (
+                    json_tree.text(subject, "namespace"),
+                    json_tree.text(subject, "name"),
+                    json_tree.text(subject, "uid"),
+                )
+                self._note(("eviction/cancelled", place), act)
+
+    def _learn_try(self, act: Act) -> None:
+        event = act.event
+        if is_event_object(event.key):
+            self._learn_said(act)
+            return
+        self._writes.append(act.asked)
+        self._coarse += is_derived(event)
+        if event.key.resource == "pods":
+            self._learn_pod(act)
+        elif event.key.resource == "resourceclaims":
+            old, new = consumers(act.before), consumers(event.object)
+            for uid in new.keys() - old.keys():
+                placing = self._placing(uid, act)
+                placing.claims_at = act.known
+                if not json_tree.get(act.before or {}, "status", "allocation"):
+                    given = json_tree.mapping(event.object, "status", "allocation")
+                    placing.devices += device_names(given)
+
+    def _learn_freed(self, act: Act) -> None:
+        """Since when a device that only one claim can have was free again."""
+        if act.event.key.resource != "resourceclaims":
+            return
+        held = json_tree.get(act.before or {}, "status", "allocation")
+        is_gone = act.event.type is EventType.OBJECT_DELETED
+        if held and (is_gone or not json_tree.get(act.event.object, "status", "allocation")):
+            for each in json_tree.objects(held, "devices", "results"):
+                if "consumedCapacity" not in each and not each.get("adminAccess"):
+                    self._freed[_place_of(each)].append(act.asked)
+
+    def _note_order(self) -> None:
+        """Where only the order of writes is known, place attempts between writes."""
+        writes = sorted(self._writes)
+        for tries in self._tries.values():
+            for placing in tries.placings:
+                number = bisect_left(writes, placing.began)
+                placing.earliest = writes[max(0, number - tolerances.TABLE.writes_between)]
+
+    def _note_freed(self) -> None:
+        """No placing can be older than the end of the one before on the same device."""
+        for instants in self._freed.values():
+            instants.sort()
+        for tries in self._tries.values():
+            for placing in tries.placings:
+                for name in placing.devices:
+                    instants = self._freed.get(name.partition(": ")[2], [])
+                    number = bisect_right(instants, placing.claims_at or placing.began)
+                    if number:
+                        placing.free_at = Instant(max(placing.free_at, instants[number - 1]))
+
+    def _learn_said(self, act: Act) -> None:
+        tree = act.event.object
+        if json_tree.text(tree, "reason") != "FailedScheduling":
+            return
+        subject = json_tree.mapping(tree, "involvedObject") or json_tree.mapping(tree, "regarding")
+        when = json_tree.text(tree, "series", "lastObservedTime") or json_tree.text(
+            tree, "eventTime"
+        )
+        try:
+            instant = Instant(min(timestamps.parse(when), act.known))
+        except TimestampError:
+            instant = act.asked
+        # Parity: controllers.md 4.3, a repeated report keeps the note of the first.
+        note = json_tree.text(tree, "message") or json_tree.text(tree, "note")
+        is_repeated = act.event.type is not EventType.OBJECT_CREATED
+        tries = self._tries[json_tree.text(subject, "uid")]
+        tries.failures.append((instant, "" if is_repeated else note))
+        tries.seen.append(_version(json_tree.text(subject, "resourceVersion")))
+
+    def _learn_pod(self, act: Act) -> None:
+        event = act.event
+        tries = self._tries[event.uid]
+        path = ("spec", "nodeName")
+        if json_tree.text(event.object, *path) and not json_tree.text(act.before or {}, *path):
+            placing = self._placing(event.uid, act)
+            placing.bind_at = act.known
+            placing.node = json_tree.text(event.object, *path)
+            return
+        named = ("status", "nominatedNodeName")
+        node = json_tree.text(event.object, *named)
+        if _refusal(event.object) not in (None, _refusal(act.before or {})):
+            # With a node in the same write the attempt has found victims there: it failed too.
+            tries.refusals.append((act.asked, _refusal(event.object) or ""))
+            origin = event.stamp.origin
+            tries.written.append(_version("" if origin is None else origin.resource_version))
+        elif node and node != json_tree.text(act.before or {}, *named):
+            tries.placings.append(Placing(began=act.asked, node=node))
+
+    def _placing(self, uid: str, act: Act) -> Placing:
+        """The placing that the write belongs to: the last one, unless it has ended."""
+        placings = self._tries[uid].placings
+        if not placings or placings[-1].bind_at is not None:
+            placings.append(Placing(began=act.asked))
+        return placings[-1]
+
+
+def _version(text: str) -> int:
+    """A resource version as a number; 0 when there is none to compare."""
+    return int(text) if text.isascii() and text.isdigit() else 0
+
+
+def _place_of(result: JsonView) -> str:
+    return f"{json_tree.text(result, 'pool')}/{json_tree.text(result, 'device')}"
+
+
+def known_instants(events: Sequence[Event]) -> list[Instant]:
+    """When each event, in the order of the log, could be seen by others; always rising.
+
+    An answer is given after the write, so what comes later in the log and was answered earlier
+    shows that this write had happened by then. What a source without times has in one second is
+    spread over it, in its order.
+    """
+    found: list[Instant] = []
+    bound: Instant | None = None
+    spread = _spread(events)
+    for number, event in zip(range(len(events) - 1, -1, -1), reversed(events), strict=True):
+        origin = event.stamp.origin
+        answered = spread.get(number, event.stamp.time)
+        if origin is not None and origin.answered and event.is_about_object:
+            answered = Instant(min(origin.answered, answered))
+        bound = answered if bound is None else Instant(min(bound - 1, answered))
+        found.append(bound)
+    found.reverse()
+    return found
+
+
+def _spread(events: Sequence[Event]) -> dict[int, Instant]:
+    """Instants for events whose source has only seconds, by their number.
+
+    Example: three events that all tell 7 s, and the next one 7.6 s, get 7, 7.2 and 7.4 s.
+    """
+    spread: dict[int, Instant] = {}
+    start = 0
+    while start < len(events):
+        begin = events[start].stamp.time
+        end = start + 1
+        while end < len(events) and events[end].stamp.time == begin:
+            end += 1
+        until = (begin // SECOND + 1) * SECOND
+        if end < len(events):
+            until = min(until, events[end].stamp.time)
+        for number in range(start, end):
+            if is_derived(events[number]):
+                step = (until - begin) * (number - start) // (end - start)
+                spread[number] = Instant(begin + step)
+        start = end
+    return spread
+
+
+def is_derived(event: Event) -> bool:
+    """Whether the source has no time of an event: at best what its object tells of itself."""
+    origin = event.stamp.origin
+    return origin is not None and origin.time_quality in ("derived", "none")
+
+
+def _refusal(pod: JsonView) -> str | None:
+    """The message of a pod that could not be placed."""
+    for each in json_tree.objects(pod, "status", "conditions"):
+        if each.get("type") == "PodScheduled" and each.get("status") == "False":
+            return json_tree.text(each, "message")
+    return None

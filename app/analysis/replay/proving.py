@@ -1,0 +1,440 @@
+"""Each difference is tried: a hypothesis changes one thing, and a run with it must agree.
+
+The prover keeps one variant that grows. A hypothesis joins it when the run with it comes to the
+recorded outcome of its object and differs nowhere where the run before agreed. So what is proved at
+the end is one consistent run: with these changes, and nothing else, the controllers here do what
+those there did. Hypotheses about different objects share a run; those about one object are tried
+one after the other.
+
+Placements are tried first, in the order of time: what differs because other devices are free is
+gone when its cause is. A difference for which no hypothesis holds is unexplained; its writes are
+then taken as recorded, and what is gone in the run with them follows from it.
+"""
+
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from app.analysis.replay.authors import EVICTION, NODES, SCHEDULER
+from app.analysis.replay.classes import End, Judgement, Reason, seen_in_traces
+from app.analysis.replay.differences import Aspect, Compared, DifferenceKey, Sides
+from app.analysis.replay.hypotheses import Hypothesis, Proposals
+from app.analysis.replay.lacks import Lacks
+from app.analysis.replay.races import Races
+from app.analysis.replay.traces import Trace
+from app.analysis.replay.variants import Switches, Variant
+from app.domain.values.timestamps import Instant
+
+_PLACEMENTS = (Aspect.DEVICES, Aspect.NODES, Aspect.EVICTIONS)
+
+_UNPROVED = "no hypothesis gives the recorded outcome"
+
+Open = dict[DifferenceKey, Sides]
+RunVariant = Callable[[Variant, Instant | None], Awaitable[Trace]]
+"""Runs a variant, up to an instant when one is given."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Switched:
+    """A switch of the control plane: its class, and the settings that turn it."""
+
+    reason: str
+    switches: Switches
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Evidence:
+    """What the recording has, besides its trace, for and against hypotheses.
+
+    `overused` are uids of claims whose allocation no order allows, with the reason; `forbidden`
+    those that a taint forbids, with whether a rule that was there did. `chosen` are the switches
+    that were set for this replay, turned back; `others` those that the control plane of the
+    recording may have had, `rules_seen` the one by which rules are seen or not. `lacks` tells what
+    was not recorded.
+    """
+
+    overused: Mapping[str, str] = field(default_factory=dict)
+    forbidden: Mapping[str, bool] = field(default_factory=dict)
+    chosen: Sequence[Switched] = ()
+    others: Sequence[Switched] = ()
+    rules_seen: Switched | None = None
+    lacks: Lacks = field(default_factory=lambda: Lacks(()))
+
+
+class _Exhausted(Exception):
+    """As many runs were made as may be."""
+
+
+class Prover:
+    """Judges the differences of one replay; see the module's text."""
+
+    def __init__(
+        self,
+        *,
+        recorded: Trace,
+        end: End,
+        evidence: Evidence,
+        races: Races,
+        run: RunVariant,
+        compare: Callable[[Trace, Trace], Compared],
+        variant: Variant,
+        runs_max: int,
+    ) -> None:
+        self._recorded = recorded
+        self._end = end
+        self._evidence = evidence
+        self._races = races
+        self._run = run
+        self._compare = compare
+        self._plain = variant
+        self._variant = variant
+        self._runs_max = runs_max
+        self._proposals = Proposals(recorded)
+        self._again = Trace()
+        self._open: Open = {}
+        self._settled: set[DifferenceKey] = set()
+        self.judgements: dict[DifferenceKey, Judgement] = {}
+        self.runs = 0
+
+    async def judge(self, base: Trace, different: Mapping[DifferenceKey, Sides]) -> None:
+        """Judge every difference of the plain run; `judgements` has them all afterwards."""
+        self._again = base
+        for key, sides in different.items():
+            judgement = seen_in_traces(sides, self._recorded, base, self._end)
+            if judgement is None:
+                self._open[key] = sides
+            else:
+                self._settle(key, judgement)
+        self._pass_over_lacking()
+        try:
+            await self._impose_nodes(different)
+            for step in (
+                self._keep_pace,
+                self._turn_chosen_back,
+                self._turn_rules,
+                self._place,
+                self._try_local,
+                self._try_switches,
+            ):
+                if self._open:
+                    await step()
+        except _Exhausted:
+            detail = f"not tried: {self._runs_max} runs were made (REDRA_DECIDE_RUNS_MAX)"
+        else:
+            detail = _UNPROVED
+        for key, sides in list(self._open.items()):
+            lack = self._lack(sides)
+            reason = Reason.NOT_COMPARABLE if lack else Reason.UNEXPLAINED
+            self._settle(key, Judgement(reason=reason, detail=lack or detail))
+
+    # one run
+
+    async def _differences(
+        self, variant: Variant, until: Instant | None = None
+    ) -> tuple[Trace, Open]:
+        """What a variant leaves different that the traces do not tell by themselves."""
+        if self.runs >= self._runs_max:
+            raise _Exhausted
+        self.runs += 1
+        again = await self._run(variant, until)
+        left: Open = {
+            key: sides
+            for key, sides in self._compare(self._recorded, again).different.items()
+            if key not in self._settled
+            and seen_in_traces(sides, self._recorded, again, self._end) is None
+        }
+        return again, left
+
+    def _settle(self, key: DifferenceKey, judgement: Judgement) -> None:
+        self.judgements.setdefault(key, judgement)
+        self._open.pop(key, None)
+
+    def _accept(
+        self, variant: Variant, again: Trace, left: Open, reasons: Mapping[DifferenceKey, Judgement]
+    ) -> None:
+        """Go on from a variant: what it does away with has its judgement, or follows."""
+        for key in [key for key in self._open if key not in left]:
+            follows = Judgement(
+                reason=Reason.FOLLOWS, detail="gone when an earlier difference is as recorded"
+            )
+            self._settle(key, reasons.get(key, follows))
+        self._variant, self._again = variant, again
+        self._open = {key: left.get(key, sides) for key, sides in self._open.items()}
+
+    def _group(self, sides: Sides) -> str:
+        return self._proposals.group_of(sides, self._again)
+
+    def _lack(self, sides: Sides) -> str:
+        """Why the difference cannot be judged; empty when it can."""
+        related = self._races.related(sides.uid, self._again)
+        keys = {
+            trace.keys[uid]
+            for trace in (self._recorded, self._again)
+            for uid in related & trace.keys.keys()
+        }
+        first = self._races.since(sides, self._again)
+        last = self._races.settled_by(sides, self._again)
+        return self._evidence.lacks.about(related, keys, first, last)
+
+    def _pass_over_lacking(self) -> None:
+        """Without kinds that every decision needs no run can tell anything."""
+        if not self._evidence.lacks.kinds:
+            return
+        for key, sides in list(self._open.items()):
+            overuse = self._overuse(self._group(sides))
+            reason = Reason.NOT_COMPARABLE if overuse is None else Reason.UNEXPLAINED
+            detail = self._lack(sides) if overuse is None else overuse
+            self._settle(key, Judgement(reason=reason, detail=detail))
+
+    # steps
+
+    async def _impose_nodes(self, different: Mapping[DifferenceKey, Sides]) -> None:
+        """What is known of nodes by leases alone is taken as recorded, with what follows."""
+        nodes = {
+            (NODES, uid)
+            for _, uid, _ in different
+            if uid in self._recorded.keys and self._recorded.keys[uid].resource == "nodes"
+        }
+        if nodes and self._open:
+            variant = replace(self._variant, imposed=self._variant.imposed | nodes)
+            self._accept(variant, *await self._differences(variant), {})
+
+    async def _keep_pace(self) -> None:
+        """Without a pace: the same replay at the recorded pace."""
+        if self._variant.is_paced:
+            return
+        variant = replace(self._variant, is_paced=True)
+        again, left = await self._differences(variant)
+        reasons = {
+            key: self._races.judgement(sides, self._again) for key, sides in self._open.items()
+        }
+        # What the pace alone makes different is judged with the rest.
+        new = {key: sides for key, sides in left.items() if key not in self._open}
+        self._accept(variant, again, left, reasons)
+        self._open |= new
+
+    async def _turn_chosen_back(self) -> None:
+        """What is gone without a switch that was set for this replay is its effect."""
+        for switched in self._evidence.chosen:
+            if not self._open:
+                return
+            _, left = await self._differences(self._with([switched]))
+            for key in [key for key in self._open if key not in left]:
+                detail = "without the switch the outcome is as recorded"
+                self._settle(key, Judgement(reason=switched.reason, detail=detail))
+                self._settled.add(key)
+
+    async def _turn_rules(self) -> None:
+        """C24: on, where a placement breaks a rule that was there; off, where that explains one."""
+        turned = self._evidence.rules_seen
+        if turned is None:
+            return
+        is_unseen = turned.switches.quirks["c24"]
+        if is_unseen and not any(self._evidence.forbidden.values()):
+            return
+        if not is_unseen and not any(key[0] in _PLACEMENTS for key in self._open):
+            return
+        variant = self._with([turned])
+        again, left = await self._differences(variant)
+        if left.keys() - self._open.keys() or left.keys() == self._open.keys():
+            return
+        if not is_unseen:
+            detail = "the recorded scheduler saw rules; with c24 off the outcome is as recorded"
+            judgement = Judgement(reason=turned.reason, detail=detail)
+            self._accept(variant, again, left, dict.fromkeys(self._open, judgement))
+            return
+        concerned = {
+            subject
+            for claim, is_by_rule in self._evidence.forbidden.items()
+            if is_by_rule
+            for subject in self._races.concerned(claim, self._again)
+        }
+        judgement = Judgement(
+            reason=Reason.IGNORED_RULES,
+            detail="a rule forbids the recorded device; with c24 on the outcome is as recorded",
+        )
+        reasons = {key: judgement for key in self._open if key[1] in concerned}
+        self._accept(variant, again, left, reasons)
+
+    async def _place(self) -> None:
+        """Placements and evictions, the earliest first."""
+        while (root := self._earliest()) is not None:
+            group = self._group(root)
+            overuse = self._overuse(group)
+            lack = "" if overuse is not None else self._lack(root)
+            if overuse is None and not lack:
+                if await self._explain_placement(root, group):
+                    continue
+                if not self._has_unexplained():
+                    await self._try_switches_for(root)
+                if root.key not in self._open:
+                    continue
+            detail = overuse or _UNPROVED
+            reason = Reason.NOT_COMPARABLE if lack else Reason.UNEXPLAINED
+            await self._give_up(root, group, Judgement(reason=reason, detail=lack or detail))
+
+    async def _explain_placement(self, root: Sides, group: str) -> bool:
+        for hypothesis in (
+            *self._races.holds(root, group, self._again),
+            *self._proposals.local(root, self._again),
+        ):
+            variant = hypothesis.on(self._variant)
+            until = self._races.settled_by(root, self._again)
+            _, left = await self._differences(variant, until)
+            if root.key in left:
+                continue
+            again, left = await self._differences(variant)
+            if root.key in left or left.keys() - self._open.keys():
+                continue
+            judgement = Judgement(reason=hypothesis.reason, detail=hypothesis.detail)
+            reasons = {
+                key: judgement for key, sides in self._open.items() if self._group(sides) == group
+            }
+            self._accept(variant, again, left, reasons)
+            return True
+        return False
+
+    async def _give_up(self, root: Sides, group: str, judgement: Judgement) -> None:
+        """Nothing explains it; its writes are taken as recorded, so that what follows is known."""
+        for key, sides in list(self._open.items()):
+            if key == root.key or self._group(sides) == group:
+                self._settle(key, judgement)
+                self._settled.add(key)
+        author = EVICTION if root.aspect is Aspect.EVICTIONS else SCHEDULER
+        imposed = self._variant.imposed | {(author, subject) for subject in (group, root.uid)}
+        variant = replace(self._variant, imposed=imposed)
+        again, left = await self._differences(variant)
+        self._settled |= left.keys() - self._open.keys()
+        self._accept(variant, again, left, {})
+
+    async def _try_local(self) -> None:
+        """Orders, attempts and repetitions about single objects: many objects in one run."""
+        alternatives = {
+            key: list(self._proposals.local(sides, self._again))
+            for key, sides in self._open.items()
+        }
+        tried = dict.fromkeys(alternatives, 0)
+        while chosen := {
+            key: alternatives[key][tried[key]]
+            for key in self._open
+            if key in alternatives and tried[key] < len(alternatives[key])
+        }:
+            for key in await self._try_together(chosen):
+                tried[key] += 1
+
+    async def _try_together(
+        self, chosen: Mapping[DifferenceKey, Hypothesis]
+    ) -> Collection[DifferenceKey]:
+        """Keep these hypotheses if they change nothing else; tells for which another is to come.
+
+        Those that do not hold are left out of the next run, which has the others again.
+        """
+        variant = self._variant
+        for hypothesis in chosen.values():
+            variant = hypothesis.on(variant)
+        again, left = await self._differences(variant)
+        new = left.keys() - self._open.keys()
+        failed = {key for key in chosen if key in left}
+        failed |= self._spoilers(chosen, {left[key].uid for key in new}, again)
+        holding = {(each.field, each.target) for key, each in chosen.items() if key not in failed}
+        if not new and all((each.field, each.target) in holding for each in chosen.values()):
+            self._accept(variant, again, left, self._reasons(chosen, again))
+        return failed
+
+    def _reasons(
+        self, chosen: Mapping[DifferenceKey, Hypothesis], again: Trace
+    ) -> dict[DifferenceKey, Judgement]:
+        """The judgements of these differences, and of others of the same pods and claims."""
+        reasons = {
+            key: Judgement(reason=each.reason, detail=each.detail) for key, each in chosen.items()
+        }
+        by_subject = {key[1]: reason for key, reason in reasons.items()}
+        for key in self._open:
+            related = self._races.related(key[1], again) & by_subject.keys()
+            if key not in reasons and related:
+                reasons[key] = by_subject[min(related)]
+        return reasons
+
+    def _spoilers(
+        self, chosen: Mapping[DifferenceKey, Hypothesis], subjects: set[str], again: Trace
+    ) -> set[DifferenceKey]:
+        """The hypotheses about objects of which something else differs now; all, if none is."""
+        if not subjects:
+            return set()
+        related = set(subjects)
+        for uid in subjects:
+            related |= self._races.related(uid, again)
+        spoilt = {key for key in chosen if self._group(self._open[key]) in related}
+        return spoilt or set(chosen)
+
+    async def _try_switches(self) -> None:
+        """Try other control planes for the first of what is left."""
+        root = next(iter(self._open.values()))
+        if not self._has_unexplained():
+            await self._try_switches_for(root)
+
+    async def _try_switches_for(self, root: Sides) -> None:
+        """Try the others all together, and only the halves of those that change the outcome.
+
+        Switches that undo each other may be missed so; what is proved is proved by its own run.
+        """
+        groups = _groups(self._evidence.others)
+        until = self._races.settled_by(root, self._again) if groups else None
+        _, before = await self._differences(self._variant, until)
+        without = before[root.key].again if root.key in before else None
+        while groups:
+            group = groups.pop(0)
+            if 2 * self.runs >= self._runs_max:
+                # The other half of the runs is for what is left: most switches explain nothing.
+                return
+            _, left = await self._differences(self._with(group), until)
+            sides = left.get(root.key)
+            if sides is not None and (len(group) == 1 or sides.again == without):
+                continue
+            if len(group) > 1:
+                middle = len(group) // 2
+                groups[:0] = [group[:middle], group[middle:]]
+                continue
+            variant = self._with(group)
+            again, left = await self._differences(variant)
+            if root.key in left or left.keys() - self._open.keys():
+                continue
+            judgement = Judgement(
+                reason=group[0].reason, detail="with it the outcome is as recorded"
+            )
+            self._accept(variant, again, left, dict.fromkeys(self._open, judgement))
+            return
+
+    def _with(self, group: Sequence[Switched]) -> Variant:
+        """The variant with these switches as well."""
+        switches = self._variant.switches
+        for switched in group:
+            switches |= switched.switches
+        return replace(self._variant, switches=switches)
+
+    # what is asked of the differences
+
+    def _earliest(self) -> Sides | None:
+        roots = [sides for sides in self._open.values() if sides.aspect in _PLACEMENTS]
+        order = {aspect: number for number, aspect in enumerate(_PLACEMENTS)}
+        return min(
+            roots,
+            key=lambda sides: (self._races.since(sides, self._again), order[sides.aspect]),
+            default=None,
+        )
+
+    def _overuse(self, group: str) -> str | None:
+        for claim, problem in self._evidence.overused.items():
+            if group in self._races.concerned(claim, self._again):
+                return f"violation: {problem}"
+        return None
+
+    def _has_unexplained(self) -> bool:
+        return any(each.reason == Reason.UNEXPLAINED for each in self.judgements.values())
+
+
+def _groups(switched: Sequence[Switched]) -> list[Sequence[Switched]]:
+    """Each release by itself, gates together, quirks together."""
+    releases = [[each] for each in switched if each.switches.profile]
+    gates = [each for each in switched if each.switches.gates]
+    quirks = [each for each in switched if each.switches.quirks]
+    return [group for group in (quirks, gates, *releases) if group]

@@ -1,0 +1,147 @@
+"""Who competed with whom for a device or a node, as both traces show it."""
+
+from collections.abc import Iterator
+
+from app.analysis.replay.attempts import Try
+from app.analysis.replay.classes import Judgement, Reason
+from app.analysis.replay.differences import Aspect, Sides
+from app.analysis.replay.facts import is_failed_attempt, is_placement, meets_claim_in_flight
+from app.analysis.replay.hypotheses import Hypothesis
+from app.analysis.replay.pace import RecordedPace
+from app.analysis.replay.traces import AllocationStep, Trace
+from app.domain.values.timestamps import Instant
+
+
+class Races:
+    """Competitors for what a pod got in the recording; `pace` has the recorded attempts."""
+
+    def __init__(self, recorded: Trace, pace: RecordedPace) -> None:
+        self._recorded = recorded
+        self._pace = pace
+
+    def since(self, sides: Sides, again: Trace) -> Instant:
+        """When the two runs part about a subject."""
+        return min(self._instants(sides, again), default=Instant(0))
+
+    def settled_by(self, sides: Sides, again: Trace) -> Instant:
+        """When all that the difference is about has been done in both runs."""
+        last = max(self._instants(sides, again), default=Instant(0))
+        pod = self._pod_of(sides.uid, again)
+        return max([last, *(each.last for each in self._pace.attempts(pod))])
+
+    def concerned(self, claim: str, again: Trace) -> set[str]:
+        """The claim, its pod and every pod that used it in either run."""
+        users = self._recorded.users.get(claim, set()) | again.users.get(claim, set())
+        return {claim, self._pod_of(claim, again), *users}
+
+    def related(self, uid: str, again: Trace) -> set[str]:
+        """The pod of a subject, the claims that it uses and all their users."""
+        pod = self._pod_of(uid, again)
+        related = {uid, pod}
+        for trace in (self._recorded, again):
+            for claim, users in trace.users.items():
+                if pod in users or claim == uid:
+                    related |= {claim, *users}
+        return related
+
+    def holds(self, root: Sides, pod: str, again: Trace) -> Iterator[Hypothesis]:
+        """Competitors that have here what the pod has there, tried after it.
+
+        One whose own attempts were certainly over before those of the pod is no competitor, and
+        for an eviction nobody competes.
+        """
+        placed = self._placed(pod)
+        if placed is None or root.aspect is Aspect.EVICTIONS:
+            return
+        wanted = self._devices_of(self._recorded, pod)
+        node = self._recorded.node_of.get(pod)
+        for other in self._takers(again, wanted, "" if node is None else node.text):
+            theirs = self._placed(other)
+            if other == pod or (theirs is not None and theirs.last < placed.first):
+                continue
+            name = self._recorded.keys.get(other) or again.keys.get(other)
+            yield Hypothesis(
+                reason=Reason.QUEUE_ORDER,
+                detail=f"{name} wanted the same and was tried after it",
+                field="held",
+                target=(other, Instant(placed.last + 1)),
+            )
+
+    def judgement(self, sides: Sides, again: Trace) -> Judgement:
+        """The class of what the recorded pace alone does away with."""
+        return Judgement(
+            reason=self._reason(sides, again), detail="as recorded at the recorded pace"
+        )
+
+    def _reason(self, sides: Sides, again: Trace) -> Reason:
+        only = list(sides.facts())
+        pod = self._pod_of(sides.uid, again)
+        if sides.aspect in (Aspect.DEVICES, Aspect.NODES):
+            there, here = self._devices_of(self._recorded, pod), self._devices_of(again, pod)
+            competitors = self._takers(again, there, "") | self._takers(self._recorded, here, "")
+            return Reason.QUEUE_ORDER if competitors - {pod} else Reason.FOLLOWS
+        if any(meets_claim_in_flight(fact) for fact in only):
+            return Reason.IN_FLIGHT
+        if any(is_placement(fact) for fact in only):
+            return Reason.FOLLOWS
+        if only and all(is_failed_attempt(fact) for fact in only):
+            return Reason.TIMING
+        if sides.aspect is Aspect.RULES:
+            return Reason.TIMING
+        return Reason.RACE
+
+    def _instants(self, sides: Sides, again: Trace) -> list[Instant]:
+        match sides.aspect:
+            case Aspect.DEVICES:
+                return [
+                    each.time
+                    for trace in (self._recorded, again)
+                    for each in trace.allocations.get(sides.uid, ())
+                ]
+            case Aspect.NODES:
+                return [
+                    trace.node_of[sides.uid].time
+                    for trace in (self._recorded, again)
+                    if sides.uid in trace.node_of
+                ]
+            case _:
+                return [step.time for step in (*sides.only_recorded, *sides.only_again)]
+
+    def _pod_of(self, uid: str, again: Trace) -> str:
+        for trace in (self._recorded, again):
+            for each in trace.allocations.get(uid, ()):
+                return each.pod
+        return self._recorded.owner_of.get(uid) or again.owner_of.get(uid, uid)
+
+    def _placed(self, pod: str) -> Try | None:
+        """The recorded attempt that gave the pod its place."""
+        return next((each for each in self._pace.attempts(pod) if each.placing is not None), None)
+
+    def _devices_of(self, trace: Trace, pod: str) -> set[str]:
+        return {
+            _device(name)
+            for each in _allocations(trace)
+            if each.pod == pod
+            for name in each.devices
+        }
+
+    def _takers(self, trace: Trace, devices: set[str], node: str) -> set[str]:
+        """The pods that got one of the devices, or the node."""
+        takers = {
+            each.pod
+            for each in _allocations(trace)
+            if devices & {_device(name) for name in each.devices}
+        }
+        if node:
+            takers |= {uid for uid, step in trace.node_of.items() if step.text == node}
+        return takers
+
+
+def _allocations(trace: Trace) -> Iterator[AllocationStep]:
+    for steps in trace.allocations.values():
+        yield from steps
+
+
+def _device(name: str) -> str:
+    """`pool/device` of `request: pool/device`."""
+    return name.partition(": ")[2]

@@ -1,0 +1,223 @@
+"""A recording sorted out: what came from outside, what is decided again, and when each was seen."""
+
+from collections import Counter
+from collections.abc import Mapping
+
+from app.analysis.replay.authors import EVICTION, SCHEDULER, UNNAMED, Acting, Authors
+from app.analysis.replay.facts import consumers, subject_of
+from app.analysis.replay.inputs import Input, is_terminating
+from app.analysis.replay.lacks import BASELINE, Lacks
+from app.analysis.replay.overuse import OveruseAudit
+from app.analysis.replay.pace import Act, RecordedPace
+from app.analysis.replay.traces import Trace, is_event_object
+from app.analysis.replay.writers import Writer, Writers, short_name
+from app.analysis.verify.taint_audit import ForbiddenPlacement, TaintAudit
+from app.analysis.views import LiveViews
+from app.domain.log import Event, EventType, ObjectKey
+from app.domain.objects import registry as kinds
+from app.domain.objects.schema import Schemas
+from app.domain.values import json_tree
+from app.domain.values.json_tree import JsonObject
+from app.domain.values.timestamps import Instant
+
+WITHOUT_EFFECT = "refused or without effect"
+"""How requests are counted that wrote nothing: there is nothing to compare."""
+
+_UNREAD = frozenset(("leases", "secrets", "configmaps", "serviceaccounts"))
+"""Kinds that no decision here depends on; logs often have no bodies of them."""
+
+
+class Recording:
+    """The recording sorted out: inputs, names, trace and what cannot be compared."""
+
+    def __init__(
+        self,
+        writers: Writers,
+        views: LiveViews,
+        acting: Mapping[str, Acting],
+        lacks: Lacks,
+        schemas: Schemas,
+    ) -> None:
+        self._writers = writers
+        self.lacks = lacks
+        self._authors = Authors(acting)
+        self._views = views
+        self._audit = TaintAudit(views)
+        self._overuse = OveruseAudit(views)
+        self._objects: dict[ObjectKey, JsonObject] = {}
+        self.inputs: list[Input] = []
+        self.decided: list[Input] = []
+        self.made: list[Event] = []
+        self.acts: list[Act] = []
+        self.removed: dict[str, Instant] = {}
+        self.trace = Trace(schemas)
+        self.later = Trace(schemas)
+        self.later.owner_of = self.trace.owner_of
+        self.is_over = False
+        self.counts: Counter[str] = Counter()
+        self.not_comparable: Counter[str] = Counter()
+        self.reached: dict[tuple[str, str], Instant] = {}
+        self._changed: dict[str, Instant] = {}
+        self._forbidden: dict[str, Instant | None] = {}
+        self.starts: dict[str, Instant] = {}
+        self.last = Instant(0)
+        self.reported: dict[tuple[str, str], list[Instant]] = {}
+        self.repeated: dict[tuple[str, int], list[Instant]] = {}
+        self._reports: dict[str, tuple[str, int]] = {}
+        self._reports_of: Counter[str] = Counter()
+        self.evicted: dict[str, Instant] = {}
+        self.returned: dict[ObjectKey, Instant] = {}
+        self._number = 0
+
+    def take(self, event: Event, known: Instant) -> None:
+        """Sort one event that others could see from instant `known` on, and audit it.
+
+        Once `is_over` is set, only the pace and the names are learnt, and what will come `later`.
+        """
+        if not self.is_over:
+            self.lacks.note(event, known)
+            before = len(self._audit.found)
+            self._audit.before(event)
+            if len(self._audit.found) > before:
+                self._forbidden[event.uid] = self._rule_of(self._audit.found[-1][1])
+            self._views.fold(event)
+            if event.is_about_object:
+                self._overuse.after(event, self._objects.get(event.key))
+        self._sort(event, known)
+
+    @property
+    def overused(self) -> Mapping[str, str]:
+        """Uids of claims whose allocation no order of events allows, and why."""
+        return self._overuse.found
+
+    def violations(self, pace: RecordedPace | None) -> dict[str, bool]:
+        """Uids of the claims that were allocated against a taint, and whether by a rule that had
+        been there when the attempt was made: its writes may have waited long for their limit."""
+        found: dict[str, bool] = {}
+        for event, _ in self._audit.found:
+            since = self._forbidden[event.uid]
+            pods = consumers(event.object)
+            began = [pace.began_before(pod) for pod in pods] if pace is not None else []
+            tried = min((each for each in began if each is not None), default=event.stamp.time)
+            found[event.uid] = since is not None and since < tried
+        return found
+
+    def _rule_of(self, violation: ForbiddenPlacement) -> Instant | None:
+        """Since when the rule was there that a placement breaks; None when it is no rule."""
+        rules = [key.name for key in violation.objects if key.resource == "devicetaintrules"]
+        return max((self._changed.get(name, Instant(0)) for name in rules), default=None)
+
+    def _sort(self, event: Event, known: Instant) -> None:
+        if not self.is_over:
+            self.last = Instant(max(self.last, known))
+        if not event.is_about_object:
+            if not self.is_over:
+                self._take_fact(event)
+            return
+        before = self._objects.get(event.key)
+        if before is not None and json_tree.text(before, "metadata", "uid") != event.uid:
+            before = None
+        author = self._authors.of(event, before)
+        sort = self._writers.of(event, before, author)
+        if not self.is_over:
+            self.counts[sort.value] += 1
+        if sort is Writer.ECHO:
+            return
+        if event.type is EventType.OBJECT_DELETED:
+            self._objects.pop(event.key, None)
+            self.removed[event.uid] = known
+        else:
+            self._objects[event.key] = event.object
+        note_reached(self.reached, event, known)
+        if sort is not Writer.DECIDED and not self.is_over:
+            self._note_placed(event, before, author)
+        if event.key.resource == "devicetaintrules" and sort is Writer.OUTSIDE:
+            self._changed[event.key.name] = known
+        is_decided = sort is Writer.DECIDED
+        trace = self.later if self.is_over else self.trace
+        is_sure = self._authors.is_sure(event)
+        trace.add(event, before, (short_name(author) if is_sure else "") if is_decided else None)
+        source = Input(
+            event=event,
+            before=before,
+            time=known,
+            author=author,
+            number=self._number,
+            subjects=frozenset((event.uid, *self.trace.pods_of(event, before))),
+        )
+        self._number += 1
+        if is_decided:
+            for name in self._writers.controllers_of(author):
+                self.starts.setdefault(name, known)
+            self.made.append(event)
+            self.acts.append(
+                Act(event=event, before=before, known=known, user=author, is_guessed=not is_sure)
+            )
+            if is_event_object(event.key):
+                if author == SCHEDULER:
+                    self._note_report(event, known)
+            elif not self.is_over:
+                self.decided.append(source)
+                if author == EVICTION and event.key.resource == "pods":
+                    self.evicted.setdefault(event.uid, known)
+                if author == SCHEDULER and consumers(before).keys() - consumers(event.object):
+                    self.returned[event.key] = known
+        elif not is_event_object(event.key) and not self.is_over:
+            self.inputs.append(source)
+
+    def _note_placed(self, event: Event, before: JsonObject | None, author: str) -> None:
+        """Count what somebody else, or nobody known, gave to a claim or a pod."""
+        who = "an unknown author" if author == UNNAMED else author
+        match event.key.resource:
+            case "resourceclaims" if _is_given(event.object, before, "status", "allocation"):
+                what = f"an allocation by {who}"
+            case "pods" if _is_given(event.object, before, "spec", "nodeName"):
+                what = f"a binding by {who}"
+            case _:
+                return
+        if before is not None:
+            self.not_comparable[f"{what}, taken as recorded"] += 1
+        elif event.stamp.verb == BASELINE:
+            self.not_comparable[f"{what} before the object was first seen"] += 1
+
+    def _note_report(self, event: Event, known: Instant) -> None:
+        if event.type is EventType.OBJECT_CREATED:
+            uid = subject_of(event.object)
+            place = (uid, json_tree.text(event.object, "reason"))
+            self.reported.setdefault(place, []).append(known)
+            self._reports[event.uid] = (uid, self._reports_of[uid])
+            self._reports_of[uid] += 1
+        elif event.type is EventType.OBJECT_UPDATED and event.uid in self._reports:
+            self.repeated.setdefault(self._reports[event.uid], []).append(known)
+
+    def _take_fact(self, event: Event) -> None:
+        if event.type is EventType.GAP_OBSERVED:
+            if _is_read(event.key):
+                self.not_comparable["the recording has a gap"] += 1
+        elif event.type is EventType.REQUEST_OBSERVED:
+            self.counts[WITHOUT_EFFECT] += 1
+
+
+def _is_given(after: JsonObject, before: JsonObject | None, *path: str) -> bool:
+    """Whether a write gave what was not there before."""
+    return bool(json_tree.get(after, *path)) and not json_tree.get(before or {}, *path)
+
+
+def _is_read(key: ObjectKey) -> bool:
+    """Whether a gap there matters: all of a stream, or a kind that controllers read here."""
+    kind = kinds.find(key.group, key.resource)
+    return not key.resource or (kind is not None and key.resource not in _UNREAD)
+
+
+def note_reached(reached: dict[tuple[str, str], Instant], event: Event, known: Instant) -> bool:
+    """Remember when a pod got its node and when it began to end; True when it is news."""
+    if event.key.resource != "pods":
+        return False
+    is_news = False
+    if json_tree.text(event.object, "spec", "nodeName") and (event.uid, "bound") not in reached:
+        reached[event.uid, "bound"] = known
+        is_news = True
+    if is_terminating(event.object) and (event.uid, "terminating") not in reached:
+        reached[event.uid, "terminating"] = known
+        is_news = True
+    return is_news

@@ -1,0 +1,178 @@
+"""What a decide replay found: counts by aspect and class, and the differences with both sides."""
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any
+
+import msgspec
+
+from app.analysis.replay.classes import Judgement, Reason
+from app.analysis.replay.differences import Aspect, Compared, DifferenceKey, Sides
+from app.analysis.replay.traces import Trace
+from app.domain.log import Revision, doubts
+from app.domain.log.doubts import Doubt
+from app.domain.values.json_tree import JsonObject
+
+LISTED_MAX = 1_000
+"""How many differences a report lists; all are counted."""
+
+
+class Agreement(StrEnum):
+    """The outcomes of a decide replay."""
+
+    AGREES = "agrees"
+    """Nothing differs."""
+    PROVED = "agrees apart from proved classes"
+    """Each difference has a class, and a run proves the class for it."""
+    PARTLY = "agrees in part"
+    """What could be compared agrees, apart from proved classes, and something could not."""
+    UNEXPLAINED = "unexplained differences"
+    """A difference for which no hypothesis holds, or a recorded state that none allows."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DecideDifference:
+    """One difference: what about, why, and both sides."""
+
+    aspect: Aspect
+    subject: str
+    revision: int
+    reason: str
+    detail: str
+    recorded: Any
+    again: Any
+
+    def to_json(self) -> JsonObject:
+        """For reports."""
+        return {
+            "aspect": self.aspect.value,
+            "subject": self.subject,
+            "revision": self.revision,
+            "class": str(self.reason),
+            "detail": self.detail,
+            "recorded": self.recorded,
+            "again": self.again,
+        }
+
+
+@dataclass(slots=True)
+class AspectCounts:
+    """Counts of one aspect: the same, and different by class."""
+
+    same: int = 0
+    different: Counter[str] = field(default_factory=Counter)
+
+    def to_json(self) -> JsonObject:
+        """For reports."""
+        known = [why for why in Reason if self.different[why]]
+        switches = sorted(why for why in self.different if why not in set(Reason))
+        return {
+            "same": self.same,
+            "different": sum(self.different.values()),
+            "classes": {str(why): self.different[why] for why in (*known, *switches)},
+        }
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DecideReport:
+    """What a decide replay found.
+
+    `inputs` counts recorded writes by what was done with them; `not_comparable` counts what could
+    not be compared, by why, and `not_done` writes that could not be done here; `ties` counts pods
+    for which the recorded one of equally good nodes was taken. `violations` are recorded
+    allocations that no order allows, by claim; `runs` counts the runs that were made to prove
+    classes. `doubts` are what the recording lacks.
+    """
+
+    history: str
+    revision: Revision
+    inputs: Mapping[str, int]
+    aspects: Mapping[Aspect, AspectCounts]
+    differences: tuple[DecideDifference, ...]
+    not_comparable: Mapping[str, int]
+    not_done: Mapping[str, int] = field(default_factory=dict)
+    violations: Mapping[str, str] = field(default_factory=dict)
+    ties: int = 0
+    runs: int = 0
+    doubts: tuple[Doubt, ...] = ()
+
+    @property
+    def agreement(self) -> Agreement:
+        """Which of the outcomes it is."""
+        classes = {why for counts in self.aspects.values() for why in counts.different}
+        if self.violations or Reason.UNEXPLAINED in classes:
+            return Agreement.UNEXPLAINED
+        is_whole = not self.not_comparable and Reason.NOT_COMPARABLE not in classes
+        # What could not be done here follows from differences, where there are any.
+        is_whole &= bool(classes) or not self.not_done
+        if not is_whole or not doubts.is_sure(self.doubts):
+            return Agreement.PARTLY
+        return Agreement.PROVED if classes else Agreement.AGREES
+
+    @property
+    def explained(self) -> bool:
+        """True when every difference that can be judged has a class that is proved for it."""
+        return self.agreement is not Agreement.UNEXPLAINED
+
+    def to_json(self) -> JsonObject:
+        """For the command line and the API."""
+        return {
+            "history": self.history,
+            "revision": self.revision,
+            "outcome": self.agreement.value,
+            "explained": self.explained,
+            "inputs": dict(sorted(self.inputs.items())),
+            "aspects": {aspect.value: counts.to_json() for aspect, counts in self.aspects.items()},
+            "tiesTakenFromTheRecording": self.ties,
+            "runsToProveClasses": self.runs,
+            "violations": dict(sorted(self.violations.items())),
+            "differences": [found.to_json() for found in self.differences],
+            "certainty": doubts.certainty(self.doubts),
+            "doubts": msgspec.to_builtins(self.doubts),
+            "notComparable": dict(sorted(self.not_comparable.items())),
+            "notDone": dict(sorted(self.not_done.items())),
+        }
+
+
+def aspect_counts(
+    compared: Compared, judgements: Mapping[DifferenceKey, Judgement]
+) -> dict[Aspect, AspectCounts]:
+    """The counts of every aspect."""
+    counts = {aspect: AspectCounts(same=compared.same[aspect]) for aspect in Aspect}
+    for key in compared.different:
+        counts[key[0]].different[judgements[key].reason] += 1
+    return counts
+
+
+def listed(
+    different: Mapping[DifferenceKey, Sides],
+    judgements: Mapping[DifferenceKey, Judgement],
+    recorded: Trace,
+    again: Trace,
+) -> tuple[DecideDifference, ...]:
+    """The differences as reports list them, at most `LISTED_MAX`; the gravest are all among them.
+
+    Aspects keep their order; what is unexplained is never left out for what has a class.
+    """
+    order = list(Aspect)
+    chosen = sorted(different, key=lambda key: judgements[key].reason != Reason.UNEXPLAINED)
+    keys = sorted(chosen[:LISTED_MAX], key=lambda key: order.index(key[0]))
+    return tuple(_difference(different[key], judgements[key], recorded, again) for key in keys)
+
+
+def _difference(
+    sides: Sides, judgement: Judgement, recorded: Trace, again: Trace
+) -> DecideDifference:
+    steps = recorded.writes.get(sides.uid) or again.writes.get(sides.uid)
+    key = recorded.keys.get(sides.uid) or again.keys.get(sides.uid)
+    return DecideDifference(
+        aspect=sides.aspect,
+        subject=str(key) if key is not None else sides.uid,
+        revision=steps[0].revision if steps else 0,
+        reason=judgement.reason,
+        detail=judgement.detail,
+        recorded=sides.recorded,
+        again=sides.again,
+    )

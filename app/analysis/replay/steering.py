@@ -1,0 +1,117 @@
+"""The pace of one run: the recorded one, with what the run's variant changes.
+
+A variant never says what comes of an act, only that it is made earlier, later or not at all.
+"""
+
+from collections.abc import Mapping, Sequence
+
+from app.analysis.replay.attempts import Try
+from app.analysis.replay.authors import CLAIMS, COLLECTOR, EVICTION, SCHEDULER
+from app.analysis.replay.pace import RecordedPace
+from app.analysis.replay.variants import Variant
+from app.domain.controllers.pacing import Tried
+from app.domain.controllers.resources import RESOURCE_GROUP
+from app.domain.controllers.scheduling.queue import QUEUE
+from app.domain.log import ObjectKey
+from app.domain.values.timestamps import Instant
+
+NEVER = Instant(2**62)
+"""Later than any instant of a recording."""
+
+
+class SteeredPace:
+    """The `Pace` and the bind delay of a run.
+
+    `keys` are those of recorded objects by uid. Call `note_finished` for pods that finish here.
+    """
+
+    def __init__(
+        self, recorded: RecordedPace, variant: Variant, keys: Mapping[str, ObjectKey]
+    ) -> None:
+        self._recorded = recorded
+        self._variant = variant
+        self._imposed = {(author, keys[uid]) for author, uid in variant.imposed if uid in keys}
+        self._held = dict(variant.held)
+        self._finished: set[tuple[str, ...]] = set()
+        self._let_through = ""
+
+    def attempts(self, pod: str) -> Sequence[Try]:
+        """The recorded attempts of a pod, in order."""
+        return self._recorded.attempts(pod)
+
+    def let_through(self, pod: str) -> None:
+        """The pod may be tried now, whatever the recording shows; empty: no pod."""
+        self._let_through = pod
+
+    def note_finished(self, place: tuple[str, str], *, is_finished: bool) -> None:
+        """The pod of that namespace and name has come to its end here, or is another one."""
+        if is_finished:
+            self._finished.add(place)
+        else:
+            self._finished.discard(place)
+
+    def not_before(self, queue: str, key: tuple[str, ...], now: Instant) -> Instant:
+        """As recorded, or as the variant says."""
+        steered = self._steered(queue, key, now)
+        return self._recorded.not_before(queue, key, now) if steered is None else steered
+
+    def put_off(self, pod: str, tried: Tried, now: Instant) -> Instant | None:
+        """As recorded."""
+        return self._recorded.put_off(pod, tried, now)
+
+    def bind_delay(self, pod: str, now: Instant) -> tuple[Instant, Instant]:
+        """As recorded."""
+        return self._recorded.bind_delay(pod, now)
+
+    def _steered(self, queue: str, key: tuple[str, ...], now: Instant) -> Instant | None:
+        variant = self._variant
+        match queue:
+            case _ if queue == QUEUE:
+                return self._of_pod(key[0], now)
+            case "claims/pods":
+                if variant.resyncs and key in self._finished:
+                    return self._recorded.next_act(queue, key, now, one_by_one=True) or NEVER
+                pod = ObjectKey("", "pods", key[0], key[1])
+                return NEVER if pod in variant.unsynced else self._unless_imposed(CLAIMS, pod)
+            case "claims":
+                claim = ObjectKey(RESOURCE_GROUP, "resourceclaims", key[0], key[1])
+                return self._of_claim(claim, key, now)
+            case "garbage":
+                place = ObjectKey(*key)
+                if place in variant.collected_first:
+                    return now
+                is_last = place in variant.collected_last
+                return NEVER if is_last else self._unless_imposed(COLLECTOR, place)
+            case "eviction" | "eviction/cancelled":
+                return self._unless_imposed(EVICTION, ObjectKey("", "pods", key[0], key[1]))
+            case _:
+                return None
+
+    def _of_pod(self, uid: str, now: Instant) -> Instant | None:
+        if uid == self._let_through:
+            return now
+        if (SCHEDULER, uid) in self._variant.imposed:
+            return NEVER
+        until = self._held.get(uid)
+        if until is not None and now < until:
+            return until
+        if uid in self._variant.untried and not self._recorded.has_attempts(uid):
+            return NEVER
+        return None
+
+    def _of_claim(self, claim: ObjectKey, key: tuple[str, ...], now: Instant) -> Instant | None:
+        if claim in self._variant.released_last:
+            return NEVER
+        is_first = claim in self._variant.released_first
+        if self._variant.resyncs:
+            # A pod that is reserved for again is released from again: each act counts.
+            due = self._recorded.next_act("claims", key, now, one_by_one=True, as_asked=is_first)
+            if due is not None:
+                return due
+        if is_first:
+            return now
+        return self._unless_imposed(CLAIMS, claim)
+
+    def _unless_imposed(self, author: str, key: ObjectKey) -> Instant | None:
+        """Never, when these writes are taken as recorded."""
+        return NEVER if (author, key) in self._imposed else None

@@ -1,0 +1,209 @@
+"""What controllers did, in words: the traces that a decide replay compares.
+
+A trace is made from events alone, so the recording and the replay are read the same way. Each write
+of a controller becomes a line about its object (`allocated worker-1/gpu-0`, `unschedulable: …`),
+without what is random or taken from a clock.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+
+from app.analysis.replay import facts
+from app.analysis.replay.facts import (
+    Bound,
+    ConditionSet,
+    Fact,
+    condition_changes,
+    consumers,
+    device_names,
+    facts_of,
+    masked,
+)
+from app.domain.log import Event, EventType, ObjectKey
+from app.domain.objects.schema import Schemas
+from app.domain.values import json_tree
+from app.domain.values.json_tree import JsonObject
+from app.domain.values.timestamps import Instant
+
+_REPLICATING = frozenset(("ReplicaSet", "ReplicationController", "StatefulSet"))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Step:
+    """One write of one controller, or one Event object that it wrote.
+
+    `writer` is the short name of the controller, `UNNAMED` where the recording does not tell.
+    """
+
+    revision: int
+    time: Instant
+    writer: str
+    key: ObjectKey
+    uid: str
+    facts: tuple[Fact, ...]
+
+    @property
+    def text(self) -> str:
+        """The facts in words, for reports."""
+        return "; ".join(facts.text(fact) for fact in self.facts)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AllocationStep:
+    """One allocation of one claim: the devices in order, the whole result, and for which pod."""
+
+    revision: int
+    time: Instant
+    key: ObjectKey
+    uid: str
+    pod: str
+    devices: tuple[str, ...]
+    allocation: JsonObject
+
+
+@dataclass(slots=True)
+class Trace:
+    """Everything that controllers did in one run.
+
+    `writes` are by object uid, `of_pod` by pod uid with the writes to its claims among them,
+    `conditions` by object uid and condition type, `said` by uid of the object that an Event is
+    about, `node_of` by pod uid, `finished` the instant at which a pod came to its end. `replicas`
+    are pods of replica controllers, `users` the pods for which a claim was ever reserved, `kept`
+    the objects at the end. With `schemas` contents are told by what they mean.
+    """
+
+    schemas: Schemas | None = None
+    writes: dict[str, list[Step]] = field(default_factory=lambda: defaultdict(list))
+    of_pod: dict[str, list[Step]] = field(default_factory=lambda: defaultdict(list))
+    conditions: dict[tuple[str, str], list[Step]] = field(default_factory=lambda: defaultdict(list))
+    said: dict[str, list[Step]] = field(default_factory=lambda: defaultdict(list))
+    evicted: dict[str, Step] = field(default_factory=dict)
+    allocations: dict[str, list[AllocationStep]] = field(default_factory=lambda: defaultdict(list))
+    node_of: dict[str, Step] = field(default_factory=dict)
+    keys: dict[str, ObjectKey] = field(default_factory=dict)
+    owner_of: dict[str, str] = field(default_factory=dict)
+    finished: dict[str, Instant] = field(default_factory=dict)
+    removed: dict[str, Instant] = field(default_factory=dict)
+    kept: dict[str, JsonObject] = field(default_factory=dict)
+    other_writers: set[str] = field(default_factory=set)
+    replicas: set[str] = field(default_factory=set)
+    users: dict[str, set[str]] = field(default_factory=lambda: defaultdict(set))
+
+    def add(self, event: Event, before: JsonObject | None, writer: str | None) -> None:
+        """Take one event; `before` is the object before it, `writer` the short name of the
+        controller that wrote it and decides again, None for anybody else."""
+        key = event.key
+        self._note(event)
+        if is_event_object(key):
+            if writer is not None:
+                self._add_event(event, writer)
+            return
+        if writer is None:
+            self.other_writers.add(event.uid)
+            return
+        seen = tuple(facts_of(event, before, self.schemas))
+        if not seen:
+            return
+        step = Step(
+            revision=event.revision,
+            time=event.stamp.time,
+            writer=writer,
+            key=key,
+            uid=event.uid,
+            facts=seen,
+        )
+        self.writes[event.uid].append(step)
+        for pod in self.pods_of(event, before):
+            self.of_pod[pod].append(step)
+        self._add_conditions(event, before, step)
+        if key.resource == "pods":
+            self._add_pod(event, step)
+        elif key.resource == "resourceclaims":
+            self._add_claim(event, before)
+
+    def _note(self, event: Event) -> None:
+        uid = event.uid
+        self.keys[uid] = event.key
+        if event.type is EventType.OBJECT_DELETED:
+            self.removed.setdefault(uid, event.stamp.time)
+            self.kept.pop(uid, None)
+        else:
+            self.kept[uid] = event.object
+        if event.key.resource == "pods":
+            phase = json_tree.text(event.object, "status", "phase")
+            if phase in facts.FINISHED:
+                self.finished.setdefault(uid, event.stamp.time)
+            for owner in json_tree.objects(event.object, "metadata", "ownerReferences"):
+                if json_tree.text(owner, "kind") in _REPLICATING:
+                    self.replicas.add(uid)
+        elif event.key.resource == "resourceclaims":
+            for owner in json_tree.objects(event.object, "metadata", "ownerReferences"):
+                if json_tree.flag(owner, "controller"):
+                    self.owner_of[uid] = json_tree.text(owner, "uid")
+            self.users[uid] |= consumers(event.object).keys()
+
+    def _add_event(self, event: Event, writer: str) -> None:
+        if event.type is EventType.OBJECT_DELETED:
+            return
+        step = Step(
+            revision=event.revision,
+            time=event.stamp.time,
+            writer=writer,
+            key=event.key,
+            uid=event.uid,
+            facts=(facts.event_seen(event.object),),
+        )
+        self.said[facts.subject_of(event.object)].append(step)
+
+    def pods_of(self, event: Event, before: JsonObject | None) -> Iterator[str]:
+        """Uids of the pods that a write concerns: itself, or the users of a claim."""
+        if event.key.resource == "pods":
+            yield event.uid
+        elif event.key.resource == "resourceclaims":
+            owner = self.owner_of.get(event.uid)
+            if owner is not None:
+                yield owner
+                return
+            old, new = consumers(before), consumers(event.object)
+            yield from sorted(old.keys() ^ new.keys())
+
+    def _add_conditions(self, event: Event, before: JsonObject | None, step: Step) -> None:
+        for condition in condition_changes(before, event.object):
+            part = replace(step, facts=(condition,))
+            self.conditions[event.uid, condition.type].append(part)
+
+    def _add_pod(self, event: Event, step: Step) -> None:
+        for fact in step.facts:
+            match fact:
+                case Bound(node=node) if node:
+                    self.node_of[event.uid] = replace(step, facts=(fact,))
+                case ConditionSet(type="DisruptionTarget"):
+                    self.evicted.setdefault(event.uid, step)
+                case _:
+                    pass
+
+    def _add_claim(self, event: Event, before: JsonObject | None) -> None:
+        held = None if before is None else json_tree.get(before, "status", "allocation")
+        given = json_tree.get(event.object, "status", "allocation")
+        if held is not None or not isinstance(given, dict):
+            return
+        if event.type is EventType.OBJECT_DELETED:
+            return
+        pods = consumers(event.object)
+        self.allocations[event.uid].append(
+            AllocationStep(
+                revision=event.revision,
+                time=event.stamp.time,
+                key=event.key,
+                uid=event.uid,
+                pod=next(iter(pods), self.owner_of.get(event.uid, "")),
+                devices=device_names(given),
+                allocation=masked(given),
+            )
+        )
+
+
+def is_event_object(key: ObjectKey) -> bool:
+    """Whether the object is a Kubernetes Event."""
+    return key.resource == "events"

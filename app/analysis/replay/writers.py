@@ -1,0 +1,119 @@
+"""Who wrote what in a recording: outsiders, controllers that decide again, controllers that do not.
+
+A decide replay keeps what came from outside (users, drivers, kubelets, and controllers that are not
+emulated) and leaves out what the controllers here decide again. The user name of a write tells; a
+write without a named actor has the author that `authors` finds.
+"""
+
+from collections.abc import Collection, Mapping, Sequence
+from enum import StrEnum
+from typing import Any
+
+from app.analysis.replay.authors import UNNAMED
+from app.domain.controllers import registry
+from app.domain.log import Event, EventType
+from app.domain.values import json_tree
+from app.domain.values.json_tree import JsonView
+
+DECIDED = (
+    "garbage",
+    "namespaces",
+    "node-lifecycle",
+    "pod-gc",
+    "claims",
+    "rule-status",
+    "eviction",
+    "scheduling",
+)
+"""The controllers that decide again. What others wrote (replicas, kubelets) is kept as recorded."""
+
+CONTROLLER_PREFIX = "system:serviceaccount:kube-system:"
+
+_SHORT = {
+    "system:kube-scheduler": "scheduler",
+    "system:serviceaccount:kube-system:": "",
+}
+
+
+class Writer(StrEnum):
+    """What a decide replay does with a write."""
+
+    OUTSIDE = "outside"
+    DECIDED = "decided again"
+    NOT_EMULATED = "controller that is not emulated"
+    ECHO = "part of another write"
+
+
+class Writers:
+    """Sorts the events of a recording by who wrote them.
+
+    `running` are the names of the controllers that decide again.
+    """
+
+    def __init__(self, running: Collection[str]) -> None:
+        self._decided: dict[str, list[str]] = {}
+        for name in running:
+            self._decided.setdefault(registry.actor_of(name).user, []).append(name)
+
+    def of(self, event: Event, before: JsonView | None, user: str) -> Writer:
+        """The sort of one event about an object that `user` wrote (see `authors`).
+
+        `before` is the recorded object before it.
+        """
+        if event.stamp.actor.user == UNNAMED and is_announcement(event, before):
+            return Writer.ECHO
+        if user in self._decided:
+            return Writer.DECIDED
+        if user.startswith(CONTROLLER_PREFIX):
+            return Writer.NOT_EMULATED
+        return Writer.OUTSIDE
+
+    @property
+    def names(self) -> Mapping[str, Sequence[str]]:
+        """The names of controllers by the user name of their writes."""
+        return self._decided
+
+    def controllers_of(self, user: str) -> Sequence[str]:
+        """The names of the controllers that write under a user name."""
+        return self._decided.get(user, ())
+
+
+def is_announcement(event: Event, before: JsonView | None) -> bool:
+    """The first of the two revisions in which a pod goes away: nothing but deletion fields."""
+    if before is None or event.key.resource != "pods":
+        return False
+    if event.type is not EventType.OBJECT_UPDATED:
+        return False
+    metadata = json_tree.mapping(event.object, "metadata")
+    if metadata.get("deletionGracePeriodSeconds") != 0:
+        return False
+    return bool(_without_deletion(before) == _without_deletion(event.object))
+
+
+def short_name(user: str) -> str:
+    """The account without what all have in common."""
+    for prefix, short in _SHORT.items():
+        if user.startswith(prefix):
+            return short + user[len(prefix) :]
+    return user
+
+
+_DELETION = frozenset(
+    ("deletionTimestamp", "deletionGracePeriodSeconds", "generation", "resourceVersion")
+)
+
+
+def _without_deletion(tree: JsonView) -> Any:
+    metadata = json_tree.mapping(tree, "metadata")
+    kept = {name: value for name, value in metadata.items() if name not in _DELETION}
+    return _bare({**tree, "metadata": kept})
+
+
+def _bare(tree: Any) -> Any:
+    """Without empty values, which sources write or leave out as they like."""
+    if isinstance(tree, dict):
+        kept = {name: _bare(value) for name, value in tree.items() if name != "managedFields"}
+        return {name: value for name, value in kept.items() if value not in (None, {}, [], "")}
+    if isinstance(tree, list):
+        return [_bare(item) for item in tree]
+    return tree

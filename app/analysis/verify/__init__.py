@@ -1,0 +1,1 @@
+"""Whether a history is true: decisions made again, allocations audited, invariants."""

@@ -1,0 +1,73 @@
+"""Node selectors: whether an allocation may be used on a node. Parity: core v1 NodeSelector."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from app.analysis.verify.invariants import reading
+
+
+def selects(selector: Any, node: str, labels: Mapping[str, Any] | None) -> bool | None:
+    """Whether the selector takes the node; None when that depends on labels that are not known.
+
+    No selector takes every node, one without terms none.
+    """
+    if not isinstance(selector, dict):
+        return True
+    answers = [
+        _term(term, node, labels) for term in reading.objects(selector.get("nodeSelectorTerms"))
+    ]
+    if any(answers):
+        return True
+    return None if None in answers else False
+
+
+def reads_labels(selector: Any) -> bool:
+    """Whether the selector asks for labels."""
+    return isinstance(selector, dict) and any(
+        reading.objects(term.get("matchExpressions"))
+        for term in reading.objects(selector.get("nodeSelectorTerms"))
+    )
+
+
+def _term(term: Mapping[str, Any], node: str, labels: Mapping[str, Any] | None) -> bool | None:
+    expressions, names = (
+        reading.objects(term.get("matchExpressions")),
+        reading.objects(term.get("matchFields")),
+    )
+    if not expressions and not names:
+        return False
+    for each in names:
+        if each.get("key") != "metadata.name" or not _holds(each, {"metadata.name": node}):
+            return False
+    if not expressions:
+        return True
+    return None if labels is None else all(_holds(each, labels) for each in expressions)
+
+
+def _holds(requirement: Mapping[str, Any], labels: Mapping[str, Any]) -> bool:
+    key = requirement.get("key")
+    values = reading.texts(requirement.get("values"))
+    value = labels.get(key) if isinstance(key, str) else None
+    match requirement.get("operator"):
+        case "In":
+            return value is not None and value in values
+        case "NotIn":
+            return value is None or value not in values
+        case "Exists":
+            return value is not None
+        case "DoesNotExist":
+            return value is None
+        case "Gt":
+            return _compared(value, values) > 0
+        case "Lt":
+            return _compared(value, values) < 0
+    return False
+
+
+def _compared(value: Any, values: list[str]) -> int:
+    """1 for more, -1 for less, 0 for the same or what is no number."""
+    try:
+        mine, limit = int(value), int(values[0])
+    except (TypeError, ValueError, IndexError):
+        return 0
+    return (mine > limit) - (mine < limit)

@@ -1,0 +1,349 @@
+"""An allocation at the moment at which it is written: is it one that the claim asks for?
+
+What is published then is what counts: a device may go away or be tainted later, and the allocation
+stays right. What changed within the seconds that lie between a decision and its write cannot be
+told from what the scheduler had seen, and is unsure.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+from app.analysis.verify.invariants import reading
+from app.analysis.verify.invariants.reading import Result, Taint
+from app.analysis.verify.invariants.stock import SINCE_EVER, DeviceId, Stock
+from app.analysis.verify.invariants.violations import IN_FLIGHT, Finding, Kind, Place
+from app.domain.log import ObjectKey
+from app.domain.values.json_tree import JsonObject
+from app.domain.values.timestamps import Instant
+
+RESERVATIONS_MAX = 256
+"""Consumers of one claim. Parity: objects.md 10."""
+
+_SPECS_MAX = 1_024
+"""Specs of which it is remembered what they ask for."""
+
+BLOCKING = frozenset(("NoSchedule", "NoExecute"))
+"""Effects of taints that keep a device from being allocated."""
+
+_TYPES = ("int", "bool", "string", "version")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Switches:
+    """What the cluster's features and known mistakes are.
+
+    `rules`: DeviceTaintRules taint; `taints`: taints keep devices from being allocated; `patches`:
+    ResourceSlicePatches change devices. `distinct_by_last`: with quirk q6 distinctAttribute
+    compares with the last device of each request only; with C24 (`rules_unseen`) the scheduler does
+    not see the rules.
+    """
+
+    rules: bool = True
+    taints: bool = True
+    patches: bool = True
+    distinct_by_last: bool = False
+    rules_unseen: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wanted:
+    """What a request, or one alternative of it, asks for."""
+
+    mode: str
+    count: int
+    is_admin: bool
+    tolerations: tuple[tuple[Any, ...], ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Written:
+    """An allocation: the claim with its spec and age, what is allocated (as bytes, and read), and
+    the instant of the write."""
+
+    claim: ObjectKey
+    spec: bytes
+    raw: bytes
+    made: Instant
+    results: Sequence[Result]
+    now: Instant
+
+
+def judge(stock: Stock, switches: Switches, written: Written) -> Iterator[tuple[Place, Finding]]:
+    """What is wrong with an allocation, each with the place within it."""
+    asked = _asked(written.spec)
+    wanted, results = asked.wanted, written.results
+    if len(results) != 1 or asked.single != (results[0].request, results[0].admin_access):
+        yield from _unsatisfied(written, wanted)
+    if asked.constraints:
+        yield from _constraints(stock, switches, written, asked.constraints)
+    copies: list[tuple[tuple[Any, ...], ...]] = [()] * len(results)
+    if b'"tolerations"' in written.raw:
+        listed = reading.get(reading.value(written.raw), "devices", "results")
+        copies = [_tolerations(each) for each in reading.objects(listed)]
+    for index, (result, copied) in enumerate(zip(results, copies, strict=True)):
+        request = wanted.get(result.request)
+        for rule, kind, objects, message in _result(stock, switches, written, result, copied):
+            yield (rule, index), _finding(written, kind, message, objects)
+        if (
+            request is not None
+            and copied != request.tolerations
+            and stock.device(result.id) is not None
+        ):
+            message = f"result {index} has not the tolerations of request {result.request}"
+            yield ("tolerations-copied", index), _finding(written, Kind.BROKEN, message)
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What a claim asks for. `single` is the name and access of its request for one device."""
+
+    wanted: Mapping[str, Wanted]
+    constraints: Sequence[JsonObject]
+    single: tuple[str, bool] | None
+
+
+@lru_cache(maxsize=_SPECS_MAX)
+def _asked(part: bytes) -> Asked:
+    """What a spec asks for; many claims have the same one, from a template."""
+    spec = reading.value(part)
+    wanted = _wanted(spec)
+    single = None
+    if len(wanted) == 1:
+        ((name, request),) = wanted.items()
+        if "/" not in name and request.mode in ("", "ExactCount") and request.count in (0, 1):
+            single = name, request.is_admin
+    return Asked(wanted, reading.objects(reading.get(spec, "devices", "constraints")), single)
+
+
+def _finding(
+    written: Written, kind: Kind, message: str, objects: Iterable[ObjectKey] = ()
+) -> Finding:
+    return Finding(kind=kind, objects=(written.claim, *objects), message=message)
+
+
+def _unsatisfied(written: Written, wanted: Mapping[str, Wanted]) -> Iterator[tuple[Place, Finding]]:
+    """Requests that got other devices than they ask for, by number and access."""
+    received: dict[str, dict[str, list[Result]]] = defaultdict(lambda: defaultdict(list))
+    for result in written.results:
+        received[_main(result.request)][result.request].append(result)
+    for main in sorted({_main(name) for name in wanted} | received.keys()):
+        problem = _shortage(received.get(main, {}), wanted)
+        if problem:
+            place = ("request-satisfied", main)
+            yield place, _finding(written, Kind.BROKEN, f"request {main} {problem}")
+
+
+def _shortage(received: Mapping[str, Sequence[Result]], wanted: Mapping[str, Wanted]) -> str:
+    if not received:
+        return "got no device"
+    if len(received) > 1:
+        return f"got devices for several of its alternatives: {', '.join(sorted(received))}"
+    ((name, results),) = received.items()
+    request = wanted.get(name)
+    if request is None:
+        return f"got devices for {name}, which is not asked for"
+    if request.mode in ("", "ExactCount") and len(results) != (request.count or 1):
+        return f"got {len(results)} devices of {request.count or 1}"
+    if any(result.admin_access is not request.is_admin for result in results):
+        return "got another access than it asks for"
+    return ""
+
+
+def _constraints(
+    stock: Stock, switches: Switches, written: Written, listed: Sequence[JsonObject]
+) -> Iterator[tuple[Place, Finding]]:
+    for index, constraint in enumerate(listed):
+        requests = reading.texts(constraint.get("requests"))
+        under = [
+            result
+            for result in written.results
+            if not requests or result.request in requests or _main(result.request) in requests
+        ]
+        match = reading.text(constraint, "matchAttribute")
+        name = match or reading.text(constraint, "distinctAttribute")
+        if not name or not under:
+            continue
+        values: list[tuple[str, frozenset[Any]] | None] = []
+        is_certain = True
+        for result in under:
+            value, certain = stock.attribute_of(result.id, name)
+            is_certain = is_certain and certain
+            values.append(_values(value))
+        if match:
+            holds = _agree(values)
+        else:
+            requests = [_main(result.request) for result in under]
+            holds = _differ(requests, values, by_last=switches.distinct_by_last)
+        if not holds:
+            kind = Kind.BROKEN if is_certain else Kind.UNSURE
+            verb = "do not agree in" if match else "do not differ in"
+            message = f"the devices of constraint {index} {verb} {name}"
+            yield ("constraint-holds", index), _finding(written, kind, message)
+
+
+def _result(
+    stock: Stock,
+    switches: Switches,
+    written: Written,
+    result: Result,
+    tolerations: Iterable[tuple[Any, ...]],
+) -> Iterator[tuple[str, Kind, tuple[ObjectKey, ...], str]]:
+    """Rule, kind, further objects and sentence of what is wrong with one device."""
+    id_ = result.id
+    device = stock.device(id_)
+    name = "/".join(id_)
+    if device is None and not stock.pool(id_).has(id_[2]):
+        if not stock.has_seen_slices:
+            yield "allocated-device-existed", Kind.UNSURE, (), f"no slice with {name} was recorded"
+        elif written.now - stock.gone.get(id_, SINCE_EVER) <= IN_FLIGHT:
+            message = f"device {name} went away just before"
+            yield "allocated-device-existed", Kind.UNSURE, (), message
+        else:
+            yield "allocated-device-existed", Kind.BROKEN, (), f"device {name} is in no slice"
+    if device is None:
+        return
+    if result.share_id and not device.allow_multiple_allocations:
+        message = f"device {name} is given in shares and does not allow multiple allocations"
+        yield "share-of-shared-device", Kind.BROKEN, (), message
+    is_tainted = device.taints or (switches.rules and stock.rules)
+    if is_tainted and switches.taints and not result.admin_access:
+        yield from _taints(stock, switches, written, id_, tolerations)
+
+
+def _taints(
+    stock: Stock,
+    switches: Switches,
+    written: Written,
+    device: DeviceId,
+    tolerations: Iterable[tuple[Any, ...]],
+) -> Iterator[tuple[str, Kind, tuple[ObjectKey, ...], str]]:
+    """The first taint that the scheduler must have seen, or else the first that it may have."""
+    doubtful = None
+    for taint, since, rule in _taints_of(stock, device, with_rules=switches.rules):
+        if taint.effect not in BLOCKING or any(_tolerates(each, taint) for each in tolerations):
+            continue
+        source = "its slice" if rule is None else f"DeviceTaintRule {rule.name}"
+        objects = () if rule is None else (rule,)
+        message = f"device {'/'.join(device)} is allocated although {source} taints it "
+        message += f"{taint.key}:{taint.effect}"
+        if rule is not None and switches.rules_unseen:
+            message += ", which the scheduler of this release does not see (C24)"
+            doubtful = doubtful or ("placement-respects-taints", Kind.KNOWN, objects, message)
+        elif since <= written.made or written.now - since > IN_FLIGHT:
+            yield "placement-respects-taints", Kind.BROKEN, objects, message
+            return
+        else:
+            unsure = ("placement-respects-taints", Kind.UNSURE, objects, message)
+            doubtful = doubtful or unsure
+    if doubtful is not None:
+        yield doubtful
+
+
+def _taints_of(
+    stock: Stock, device: DeviceId, *, with_rules: bool
+) -> Iterator[tuple[Taint, Instant, ObjectKey | None]]:
+    """Each taint of a device, since when, and the rule that it comes from."""
+    published = stock.device(device)
+    since = stock.pool(device).taints.get(device[2], {})
+    for taint in () if published is None else published.taints:
+        yield taint, since[taint], None
+    for key in sorted(stock.rules) if with_rules else ():
+        rule = stock.rules[key]
+        if rule.matches(device):
+            yield rule.taint, rule.since, key
+
+
+def _tolerates(toleration: tuple[Any, ...], taint: Taint) -> bool:
+    key, operator, value, effect, _ = toleration
+    if effect not in ("", taint.effect) or key not in ("", taint.key):
+        return False
+    return operator == "Exists" or (operator in ("", "Equal") and value == taint.value)
+
+
+def _wanted(spec: Any) -> dict[str, Wanted]:
+    """What is asked for by `request` or `request/alternative`."""
+    wanted: dict[str, Wanted] = {}
+    for request in reading.objects(reading.get(spec, "devices", "requests")):
+        name = reading.text(request, "name")
+        exactly = request.get("exactly")
+        if isinstance(exactly, dict):
+            wanted[name] = _request(exactly)
+        for alternative in reading.objects(request.get("firstAvailable")):
+            wanted[f"{name}/{reading.text(alternative, 'name')}"] = _request(alternative)
+    return wanted
+
+
+def _request(tree: JsonObject) -> Wanted:
+    count = tree.get("count")
+    is_number = isinstance(count, int) and not isinstance(count, bool)
+    return Wanted(
+        mode=reading.text(tree, "allocationMode"),
+        count=count if is_number and isinstance(count, int) else 0,
+        is_admin=tree.get("adminAccess") is True,
+        tolerations=_tolerations(tree),
+    )
+
+
+def _tolerations(tree: JsonObject) -> tuple[tuple[Any, ...], ...]:
+    """Key, operator, value, effect and seconds of each toleration."""
+    return tuple(
+        (
+            *(reading.text(each, name) for name in ("key", "operator", "value", "effect")),
+            each.get("tolerationSeconds"),
+        )
+        for each in reading.objects(tree.get("tolerations"))
+    )
+
+
+def _values(value: Any) -> tuple[str, frozenset[Any]] | None:
+    """Type and values of an attribute, one that is no list as a set of one."""
+    if not isinstance(value, dict):
+        return None
+    for kind in _TYPES:
+        listed = value.get(f"{kind}s")
+        if isinstance(listed, list) and listed:
+            return kind, frozenset(map(_hashable, listed))
+    for kind in _TYPES:
+        if value.get(kind) is not None:
+            return kind, frozenset((_hashable(value[kind]),))
+    return None
+
+
+def _agree(values: Sequence[tuple[str, frozenset[Any]] | None]) -> bool:
+    known = [value for value in values if value is not None]
+    if len(known) < len(values) or len({kind for kind, _ in known}) > 1:
+        return False
+    return bool(frozenset.intersection(*(each for _, each in known)))
+
+
+def _differ(
+    requests: Sequence[str],
+    values: Sequence[tuple[str, frozenset[Any]] | None],
+    *,
+    by_last: bool,
+) -> bool:
+    """A device without the attribute is accepted as the first one only. Parity: allocator.md 6."""
+    earlier: list[tuple[str, tuple[str, frozenset[Any]] | None]] = []
+    for request, value in zip(requests, values, strict=True):
+        if earlier and value is None:
+            return False
+        for _, other in earlier:
+            if other is None or value is None:
+                continue
+            if other[0] == value[0] and other[1] & value[1]:
+                return False
+        if by_last:
+            earlier = [each for each in earlier if each[0] != request]
+        earlier.append((request, value))
+    return True
+
+
+def _hashable(value: Any) -> Any:
+    return repr(value) if isinstance(value, dict | list) else (type(value).__name__, value)
+
+
+def _main(request: str) -> str:
+    return request.partition("/")[0]

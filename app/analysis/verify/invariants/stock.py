@@ -1,0 +1,380 @@
+"""What drivers and administrators publish: pools of slices, taint rules, patches."""
+
+from collections import deque
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from app.analysis.verify.invariants import amounts, reading
+from app.analysis.verify.invariants.reading import Device, Slice, Taint
+from app.analysis.verify.invariants.violations import IN_FLIGHT
+from app.domain.log import ObjectKey, Revision
+from app.domain.values.json_tree import JsonObject
+from app.domain.values.timestamps import Instant
+
+DeviceId = tuple[str, str, str]
+PoolId = tuple[str, str]
+CounterId = tuple[str, str]
+
+SINCE_EVER = Instant(-(2**62))
+"""Since when something was there that was found when the recording began."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """A taint that was taken away: of one device, or of those that a rule selected."""
+
+    until: Instant
+    taint: Taint
+    device: DeviceId | None
+    rule: "TaintRule | None"
+
+
+@dataclass(slots=True, kw_only=True)
+class Published:
+    """A slice: its devices by name, and its body for those who want their attributes."""
+
+    name: str
+    uid: str
+    pool: PoolId
+    node_name: str
+    generation: int
+    slice: Slice
+    devices: Mapping[str, Device]
+    body: bytes
+    is_tainted: bool
+    trees: Mapping[str, JsonObject] | None = None
+
+    def tree_of(self, device: str) -> JsonObject:
+        """All that is published of a device."""
+        if self.trees is None:
+            trees: dict[str, JsonObject] = {}
+            for each in reading.objects(reading.get(reading.value(self.body), "spec", "devices")):
+                trees.setdefault(reading.text(each, "name"), each)
+            self.trees = trees
+        return self.trees.get(device, {})
+
+
+@dataclass(slots=True)
+class Pool:
+    """The slices of a pool. What follows from them is made when it is asked for."""
+
+    slices: dict[ObjectKey, Published] = field(default_factory=dict)
+    taints: dict[str, dict[Taint, Instant]] = field(default_factory=dict)
+    _places: dict[str, Published] | None = None
+    _limits: dict[CounterId, int] | None = None
+    _is_complete: bool | None = None
+
+    def forget(self) -> None:
+        """Some slice changed."""
+        self._places = self._limits = self._is_complete = None
+
+    def newest(self) -> list[Published]:
+        """The slices of the newest generation, by name."""
+        generation = max((each.generation for each in self.slices.values()), default=0)
+        newest = [each for each in self.slices.values() if each.generation == generation]
+        return sorted(newest, key=lambda each: each.name) if len(newest) > 1 else newest
+
+    def slice_of(self, device: str) -> Published | None:
+        """Where a device of the newest generation is published."""
+        if self._places is None:
+            self._places = {}
+            for each in reversed(self.newest()):
+                self._places.update(dict.fromkeys(each.devices, each))
+        return self._places.get(device)
+
+    def device(self, name: str) -> Device | None:
+        """A device of the newest generation."""
+        place = self.slice_of(name)
+        return None if place is None else place.devices[name]
+
+    def has(self, device: str) -> bool:
+        """Whether a device is published in whatever generation."""
+        return any(device in each.devices for each in self.slices.values())
+
+    def publishes(self, device: str) -> bool:
+        """Whether the pool has the device.
+
+        While not all slices of the newest generation are there, older ones count as well: a driver
+        writes them one by one.
+        """
+        if self.slice_of(device) is not None:
+            return True
+        if self._is_complete is None:
+            newest = self.newest()
+            count = newest[0].slice.spec.pool.resource_slice_count if newest else 0
+            self._is_complete = bool(newest) and len(newest) >= count
+        return not self._is_complete and self.has(device)
+
+    @property
+    def limits(self) -> Mapping[CounterId, int]:
+        """The counters of the newest generation."""
+        if self._limits is None:
+            self._limits = {
+                (counters.name, name): amounts.billionths(amount.value)
+                for each in self.newest()
+                for counters in each.slice.spec.shared_counters
+                for name, amount in counters.counters.items()
+            }
+        return self._limits
+
+    def note_taints(self, now: Instant) -> Iterator[tuple[str, Taint]]:
+        """Remember since when each device of the newest generation has each of its taints.
+
+        What no longer taints is returned.
+        """
+        before, self.taints = self.taints, {}
+        if any(each.is_tainted for each in self.slices.values()):
+            for each in self.newest():
+                for name, device in each.devices.items():
+                    if device.taints and self.slice_of(name) is each:
+                        since = before.get(name, {})
+                        taints = {taint: since.get(taint, now) for taint in device.taints}
+                        self.taints[name] = taints
+        for name, taints in before.items():
+            left = self.taints.get(name, {})
+            yield from ((name, taint) for taint in taints if taint not in left)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TaintRule:
+    """A DeviceTaintRule; `wants` are driver, pool and device, None for any."""
+
+    key: ObjectKey
+    spec: Any
+    selects: bool
+    wants: tuple[Any, Any, Any]
+    taint: Taint
+    since: Instant
+
+    def matches(self, device: DeviceId) -> bool:
+        """Whether the rule taints the device; one without a selector taints none."""
+        return self.selects and all(
+            want is None or want == has for want, has in zip(self.wants, device, strict=True)
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Patch:
+    """A ResourceSlicePatch. Whether it `is_certain` depends on no CEL expression."""
+
+    uid: str
+    rank: tuple[int, str, Revision, str]
+    names: tuple[str, str, str]
+    is_certain: bool
+    changes: Mapping[str, Mapping[str, Any]]
+
+    def names_device(self, device: DeviceId) -> bool:
+        """Whether the names in the filter allow the device."""
+        return all(not want or want == has for want, has in zip(self.names, device, strict=True))
+
+
+class Stock:
+    """All that is published. Each `put` and `remove` returns the pools that it touched."""
+
+    def __init__(self) -> None:
+        self.pools: dict[PoolId, Pool] = {}
+        self.rules: dict[ObjectKey, TaintRule] = {}
+        self.patches: dict[ObjectKey, Patch] = {}
+        self.gone: dict[DeviceId, Instant] = {}
+        self.slices: dict[ObjectKey, Published] = {}
+        self.has_seen_slices = False
+        self.has_seen_rules = False
+        self._ended: deque[Ended] = deque()
+
+    def pool(self, device: DeviceId) -> Pool:
+        """The pool of a device; an empty one when nothing of it is published."""
+        return self.pools.get(device[:2]) or _NOTHING
+
+    def device(self, device: DeviceId) -> Device | None:
+        """A device of the newest generation of its pool."""
+        pool = self.pools.get(device[:2])
+        return None if pool is None else pool.device(device[2])
+
+    def is_withdrawn(self, device: DeviceId) -> bool:
+        """Whether a device was published and is no more."""
+        pool = self.pools.get(device[:2])
+        if pool is not None and pool.publishes(device[2]):
+            return False
+        return device in self.gone or (pool is not None and pool.has(device[2]))
+
+    def time_added(self, device: DeviceId, index: int) -> Any:
+        """When a taint of a published device says that it was added."""
+        place = self.pool(device).slice_of(device[2])
+        taints = () if place is None else reading.objects(place.tree_of(device[2]).get("taints"))
+        return taints[index].get("timeAdded") if index < len(taints) else None
+
+    def lately_ended(self, now: Instant) -> Iterable[Ended]:
+        """Taints that were taken away a moment ago."""
+        ended = self._ended
+        while ended and now - ended[0].until > IN_FLIGHT:
+            ended.popleft()
+        return ended
+
+    def put_slice(
+        self, key: ObjectKey, uid: str, body: bytes, since: Instant, now: Instant
+    ) -> set[PoolId]:
+        """A slice was written; what is new in it is there `since` an instant."""
+        self.has_seen_slices = True
+        read = reading.slice_(body)
+        spec = read.spec
+        pool_id = (spec.driver, spec.pool.name)
+        devices: dict[str, Device] = {}
+        for device in spec.devices:
+            devices.setdefault(device.name, device)
+        place = Published(
+            name=key.name,
+            uid=uid,
+            pool=pool_id,
+            node_name=spec.node_name,
+            generation=spec.pool.generation,
+            slice=read,
+            devices=devices,
+            body=body,
+            is_tainted=any(device.taints for device in spec.devices),
+        )
+        touched = {pool_id}
+        old = self.slices.get(key)
+        if old is not None:
+            touched.add(old.pool)
+            del self.pools[old.pool].slices[key]
+        self.slices[key] = place
+        self.pools.setdefault(pool_id, Pool()).slices[key] = place
+        self._settle(touched, old, since, now)
+        return touched
+
+    def remove_slice(self, key: ObjectKey, now: Instant) -> set[PoolId]:
+        """A slice was deleted."""
+        old = self.slices.pop(key, None)
+        if old is None:
+            return set()
+        del self.pools[old.pool].slices[key]
+        self._settle({old.pool}, old, now, now)
+        return {old.pool}
+
+    def _settle(
+        self, touched: Iterable[PoolId], old: Published | None, since: Instant, now: Instant
+    ) -> None:
+        for pool_id in touched:
+            pool = self.pools[pool_id]
+            pool.forget()
+            if pool.taints or any(each.is_tainted for each in pool.slices.values()):
+                for name, taint in pool.note_taints(since):
+                    self._ended.append(Ended(now, taint, (*pool_id, name), None))
+        if old is not None:
+            pool = self.pools[old.pool]
+            for name in old.devices:
+                if not pool.has(name):
+                    self.gone[(*old.pool, name)] = now
+
+    def remove_rule(self, key: ObjectKey, now: Instant) -> None:
+        """A DeviceTaintRule was deleted."""
+        old = self.rules.pop(key, None)
+        if old is not None:
+            self._ended.append(Ended(now, old.taint, None, old))
+
+    def put_rule(self, key: ObjectKey, body: bytes, since: Instant, now: Instant) -> None:
+        """A DeviceTaintRule was written; it is as it is `since` an instant, unless it was."""
+        self.has_seen_rules = True
+        spec = reading.get(reading.value(body), "spec")
+        old = self.rules.get(key)
+        if old is not None and old.spec != spec:
+            self._ended.append(Ended(now, old.taint, None, old))
+        selector = reading.get(spec, "deviceSelector")
+        taint = reading.get(spec, "taint")
+        self.rules[key] = TaintRule(
+            key=key,
+            spec=spec,
+            selects=isinstance(selector, dict),
+            wants=(
+                reading.get(selector, "driver"),
+                reading.get(selector, "pool"),
+                reading.get(selector, "device"),
+            ),
+            taint=Taint(
+                key=reading.text(taint, "key"),
+                value=reading.text(taint, "value"),
+                effect=reading.text(taint, "effect"),
+            ),
+            since=old.since if old is not None and old.spec == spec else since,
+        )
+
+    def put_patch(
+        self, key: ObjectKey, uid: str, body: bytes, revision: Revision, *, is_new: bool
+    ) -> None:
+        """A ResourceSlicePatch was written."""
+        tree = reading.value(body)
+        devices = reading.get(tree, "spec", "devices")
+        chosen = reading.get(devices, "filter")
+        priority = reading.get(devices, "priority")
+        old = self.patches.get(key)
+        is_new = is_new or old is None or old.uid != uid
+        self.patches[key] = Patch(
+            uid=uid,
+            rank=(
+                -priority if isinstance(priority, int) and not isinstance(priority, bool) else 0,
+                reading.text(reading.get(tree, "metadata"), "creationTimestamp"),
+                revision if is_new or old is None else old.rank[2],
+                key.name,
+            ),
+            names=(
+                reading.text(chosen, "driver"),
+                reading.text(chosen, "pool"),
+                reading.text(chosen, "device"),
+            ),
+            is_certain=not (
+                reading.objects(reading.get(chosen, "selectors"))
+                or reading.text(chosen, "deviceClassName")
+            ),
+            changes={
+                name: changes
+                for name in ("attributes", "capacity")
+                if isinstance(changes := reading.get(devices, name), dict)
+            },
+        )
+
+    def capacity_of(self, device: DeviceId, name: str) -> tuple[int | None, bool]:
+        """How much of a capacity a device has after patches, and whether that is certain."""
+        published = self.device(device)
+        if published is None:
+            return None, True
+        value, is_certain = self._patched(device, "capacity", name, published.capacity.get(name))
+        return (
+            amounts.billionths(value.get("value")) if isinstance(value, dict) else None
+        ), is_certain
+
+    def attribute_of(self, device: DeviceId, name: str) -> tuple[Any, bool]:
+        """The value of an attribute after patches, and whether that is certain."""
+        place = self.pool(device).slice_of(device[2])
+        if place is None:
+            return None, False
+        attributes = place.tree_of(device[2]).get("attributes")
+        attributes = attributes if isinstance(attributes, dict) else {}
+        domain, _, short = name.partition("/")
+        spelt = short if name not in attributes and domain == device[0] else name
+        return self._patched(device, "attributes", spelt, attributes.get(spelt))
+
+    def _patched(
+        self, device: DeviceId, field_name: str, name: str, value: Any
+    ) -> tuple[Any, bool]:
+        """Parity: objects.md 9. Of several patches the first in rank decides."""
+        if not self.patches:
+            return value, True
+        qualified = name if "/" in name else f"{device[0]}/{name}"
+        is_certain = True
+        best: Patch | None = None
+        for patch in self.patches.values():
+            change = patch.changes.get(field_name, {}).get(qualified)
+            if not isinstance(change, dict) or not patch.names_device(device):
+                continue
+            if not patch.is_certain:
+                is_certain = False
+            elif best is None or patch.rank < best.rank:
+                best = patch
+        if best is not None:
+            change = best.changes[field_name][qualified]
+            value = None if "null" in change else change
+        return value, is_certain
+
+
+_NOTHING = Pool()

@@ -1,0 +1,230 @@
+"""The invariants along a log: what is broken from which revision to which.
+
+A *cell* is what is judged as a whole: a device with its holders, a pool with its counters, a claim,
+a pod. An event makes the cells dirty that it may have touched; when it has been taken in, each
+dirty cell is judged, and what it finds is compared with what was open there. What is listed at the
+beginning of a recording was there at once, so it is judged at the end of the list.
+
+Example, with device d and claims a and b:
+
+    revision  event              dirty cells            open
+    10        a gets d           device d, claim a
+    11        b gets d           device d, claim b      device-in-one-claim d: a, b since 11
+    12        a node reports                            the same
+    13        a gives d back     device d, claim a      ended at 13
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+
+from app.analysis.verify.invariants import cells, claims, pods, publishing
+from app.analysis.verify.invariants.cluster import GROUP, LISTED, Cell, Cluster
+from app.analysis.verify.invariants.placements import Switches
+from app.analysis.verify.invariants.violations import (
+    LATE_AFTER,
+    Cause,
+    Finding,
+    Kind,
+    Moment,
+    Place,
+    Violation,
+)
+from app.domain.log import Event, EventType, ObjectKey, Revision
+from app.domain.values.timestamps import Instant
+
+INCOMPLETE = "an object that it concerns was recorded without all of its fields, or before a gap"
+NO_PODS = "no pod was recorded"
+NEEDS_PODS = "reservation-names-pod"
+_TAKERS: Mapping[str, tuple[str, Callable[[Cluster, Event], None]]] = {
+    "resourceclaims": (GROUP, claims.take),
+    "resourceclaimtemplates": (GROUP, publishing.take_template),
+    "resourceslices": (GROUP, publishing.take_slice),
+    "devicetaintrules": (GROUP, publishing.take_rule),
+    "resourceslicepatches": (GROUP, publishing.take_patch),
+    "pods": ("", pods.take),
+    "nodes": ("", publishing.take_node),
+}
+"""By resource: the group, and who takes its events. Nothing else is read by a rule."""
+
+_CREATED, _UPDATED, _DELETED = (
+    EventType.OBJECT_CREATED,
+    EventType.OBJECT_UPDATED,
+    EventType.OBJECT_DELETED,
+)
+
+UNDECIDED = "what would decide it is not recorded, or changed a moment before"
+
+
+@dataclass(slots=True, kw_only=True)
+class _Open:
+    """A violation that has not ended."""
+
+    kind: Kind
+    objects: set[ObjectKey]
+    message: str
+    begin: Moment
+    is_doubted: bool
+    causes: frozenset[Cause]
+
+
+class InvariantWatch:
+    """Follows a log from its first event on; `note` every event, then ask for `violations`."""
+
+    def __init__(
+        self, switches: Switches = Switches(), lacking: frozenset[str] = frozenset()
+    ) -> None:
+        """`lacking` are the resources of which the recording may lack whole objects."""
+        self._cluster = Cluster(switches, lacking)
+        self._open: dict[Cell, dict[Place, _Open]] = {}
+        self._cluster.open = self._open
+        self._ended: list[Violation] = []
+        self._at = Revision(0), Instant(0)
+        self._time = Instant(0)
+        self._is_listing = False
+
+    def note(self, event: Event) -> None:
+        """Take the next event in, and judge what it touched."""
+        kind, stamp, key = event.type, event.stamp, event.key
+        self._time = stamp.time
+        if kind is not _UPDATED and kind is not _CREATED and kind is not _DELETED:
+            if kind is EventType.GAP_OBSERVED:
+                self._note_gap(key)
+            return
+        is_listed = stamp.verb == LISTED
+        if self._is_listing and not is_listed:
+            self._end_listing()
+        cluster = self._cluster
+        taker = _TAKERS.get(key.resource)
+        if taker is not None and taker[0] == key.group:
+            taker[1](cluster, event)
+        if is_listed:
+            self._is_listing = True
+            self._at = event.revision, stamp.time
+        elif cluster.dirty:
+            self._at = event.revision, stamp.time
+            self._judge(is_listed=False)
+        elif cluster.causes:
+            cluster.causes.clear()
+
+    def _note_gap(self, key: ObjectKey) -> None:
+        """A write of one object was not recorded as a whole, or of any."""
+        self._end_listing()
+        taker = _TAKERS.get(key.resource)
+        if taker is not None and taker[0] == key.group:
+            self._cluster.lossy.add(key)
+        else:
+            self._cluster.note_gap()
+
+    def violations(self) -> list[Violation]:
+        """Everything that was broken so far, and what still is, in the order of its beginning.
+
+        What a controller restores by and by is left out unless it lasted.
+        """
+        self._end_listing()
+        still = [
+            violation
+            for places in self._open.values()
+            for place, each in places.items()
+            if (violation := self._violation(place, each, None)) is not None
+        ]
+        return sorted(
+            (self._judged_by_pods(each) for each in (*self._ended, *still)),
+            key=lambda each: (each.begin.revision, each.rule, each.objects, each.message),
+        )
+
+    def broken(self) -> list[Violation]:
+        """What is broken at present, also what has not lasted yet."""
+        self._end_listing()
+        return [
+            self._made(place, each, None)
+            for places in self._open.values()
+            for place, each in places.items()
+        ]
+
+    def _end_listing(self) -> None:
+        if self._is_listing:
+            self._is_listing = False
+            self._judge(is_listed=True)
+
+    def _judge(self, *, is_listed: bool) -> None:
+        """Judge the dirty cells, and begin and end violations."""
+        cluster = self._cluster
+        while cluster.dirty:
+            cell = cluster.dirty.pop()
+            broken = cells.judge(cluster, cell, is_listed=is_listed)
+            still = self._open.get(cell)
+            if broken or still:
+                self._compare(cell, still or {}, broken)
+        cluster.causes.clear()
+
+    def _compare(self, cell: Cell, still: dict[Place, _Open], broken: dict[Place, Finding]) -> None:
+        now: dict[Place, _Open] = {}
+        for place, finding in broken.items():
+            each = still.get(place)
+            causes = finding.causes if each is None else finding.causes | each.causes
+            kind = finding.kind or _blame(place, causes)
+            if each is not None and each.kind is kind:
+                each.objects.update(finding.objects)
+                each.causes = causes
+                now[place] = each
+                continue
+            now[place] = _Open(
+                kind=kind,
+                objects=set(finding.objects),
+                message=finding.message,
+                begin=self._now(),
+                is_doubted=self._cluster.is_doubted(finding.objects),
+                causes=causes,
+            )
+        for place, each in still.items():
+            if now.get(place) is not each:
+                violation = self._violation(place, each, self._now())
+                if violation is not None:
+                    self._ended.append(violation)
+        if now:
+            self._open[cell] = now
+        else:
+            self._open.pop(cell, None)
+
+    def _now(self) -> Moment:
+        revision, time = self._at
+        return Moment(revision=revision, time=time)
+
+    def _judged_by_pods(self, violation: Violation) -> Violation:
+        """A pod is missed in vain where no pods were recorded."""
+        is_vain = violation.rule == NEEDS_PODS and not self._cluster.has_seen_pods
+        if is_vain and violation.kind.is_failure:
+            return replace(violation, kind=Kind.UNSURE, doubt=NO_PODS)
+        return violation
+
+    def _violation(self, place: Place, each: _Open, end: Moment | None) -> Violation | None:
+        """The violation, unless it is one that a controller restored in time."""
+        until = self._time if end is None else end.time
+        if each.kind is Kind.LATE and until - each.begin.time < LATE_AFTER:
+            return None
+        return self._made(place, each, end)
+
+    def _made(self, place: Place, each: _Open, end: Moment | None) -> Violation:
+        kind, doubt = each.kind, UNDECIDED if each.kind is Kind.UNSURE else ""
+        if each.is_doubted:
+            kind, doubt = Kind.UNSURE, INCOMPLETE
+        return Violation(
+            rule=str(place[0]),
+            kind=kind,
+            objects=tuple(sorted(each.objects)),
+            message=each.message,
+            begin=each.begin,
+            end=end,
+            doubt=doubt,
+        )
+
+
+def _blame(place: Place, causes: frozenset[Cause]) -> Kind:
+    """How grave it is that a device or counter is given away twice, by who did it.
+
+    Counters and capacity may have been enough when claims were allocated that were found so. A
+    device that was given twice never was.
+    """
+    if Cause.ALLOCATED in causes or (causes and place[0] == "device-in-one-claim"):
+        return Kind.BROKEN
+    return Kind.UNSURE if causes else Kind.OUTSIDE

@@ -1,0 +1,237 @@
+"""The parts of a history that are verified apart, and how one of them is.
+
+A part is a range of revisions. Whoever verifies it folds all events before it, which is cheap, and
+then checks each event as if it had checked those before, too. Example with parts up to 500 and 900:
+the second one is folded up to 500; a decision at 510 that observed 498 is made again when 498 is
+shown, for its effects from 511 on, but whether it was the same is said by the first part, which
+shows 498 as well. So each decision, effect and allocation is judged once, and what the parts found,
+in their order, is what one process finds.
+
+A part begins where no effect of an earlier decision is expected any more.
+"""
+
+from bisect import bisect_right
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from app.analysis.verify.compare import EXAMPLES_MAX, Compared, Verdict
+from app.analysis.verify.reallocate import AllocationChecker, AllocationIndex
+from app.analysis.verify.redecide import DecisionChecker
+from app.analysis.views import LiveViews
+from app.domain.allocation import Quirks
+from app.domain.controllers.plan import Reconciler
+from app.domain.devices.device_selectors import SelectorCompiler
+from app.domain.log import Event, Revision
+from app.domain.objects.rules import Rules
+
+_HALVINGS = 40
+"""Steps in which the time of the longest part is narrowed down."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Division:
+    """How a history is divided.
+
+    Costs are microseconds of an ordinary machine: until another process is ready (`start`), to fold
+    an event, to check it besides, to decide a decision again, to allocate a claim again. Only the
+    balance of the parts depends on them, never what is found. One more part must take the time down
+    to `worth_percent` of what it is without. Places to divide at are `apart` events apart at least.
+    """
+
+    start: int = 1_300_000
+    fold: int = 75
+    check: int = 50
+    decide: int = 200
+    allocate: int = 500
+    worth_percent: int = 90
+    apart: int = 64
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cut:
+    """A revision after which a part may begin: events up to there, and the cost of verifying them.
+
+    The cost of an empty range is 0.
+    """
+
+    revision: Revision
+    events: int
+    cost: int
+
+
+START = Cut(revision=Revision(0), events=0, cost=0)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Part:
+    """A range of a history, and what has to be known ahead to verify it.
+
+    Events up to `after` are folded, those up to `until` verified. `observers` are decisions by the
+    revision that they observed: those that observed a revision of the range, and those that
+    observed an earlier one and stand in the range. `deciders` are the controllers that decided
+    anything in the history. `ends` tells that effects of the part's last decision cannot follow
+    after it. `lacking` are kinds that decisions need and of which the recording has no object.
+    """
+
+    after: Revision
+    until: Revision
+    is_last: bool
+    ends: bool
+    observers: Mapping[Revision, Sequence[Event]]
+    deciders: frozenset[str]
+    index: AllocationIndex
+    lacking: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PartFound:
+    """What was found in a part: up to which revision, in how many events."""
+
+    revision: Revision
+    events: int
+    decisions: Compared
+    effects: Compared
+    allocations: Compared
+
+
+def divide(cuts: Sequence[Cut], end: Cut, count: int, division: Division) -> list[Cut]:
+    """Where parts begin after the first one, so that up to `count` parts are ready soonest.
+
+    Fewer parts are made when one more would hardly be ready earlier: each is folded from the
+    beginning.
+    """
+    chosen: list[Cut] = []
+    shortest = end.cost
+    for number in range(2, count + 1):
+        found, time = _divide_by(cuts, end, number, division)
+        if time * 100 > shortest * division.worth_percent:
+            break
+        chosen, shortest = found, time
+    return chosen
+
+
+def _divide_by(
+    cuts: Sequence[Cut], end: Cut, count: int, division: Division
+) -> tuple[list[Cut], int]:
+    """The beginnings of up to `count` parts, and the cost of the longest."""
+    costs = [cut.cost for cut in cuts]
+    best: list[Cut] = []
+    low, high = 0, end.cost
+    for _ in range(_HALVINGS):
+        if high - low <= 1:
+            break
+        middle = (low + high) // 2
+        found = _within(cuts, costs, end, count, middle, division)
+        if found is None:
+            low = middle
+        else:
+            best, high = found, middle
+    return best, high
+
+
+def _within(
+    cuts: Sequence[Cut], costs: Sequence[int], end: Cut, count: int, limit: int, division: Division
+) -> list[Cut] | None:
+    """The beginnings of parts of which none costs more than `limit`; None when there are none."""
+    chosen: list[Cut] = []
+    begin = START
+    for _ in range(count):
+        left = limit - (division.start + division.fold * begin.events if chosen else 0)
+        if left < 0:
+            return None
+        if end.cost <= begin.cost + left:
+            return chosen
+        place = bisect_right(costs, begin.cost + left) - 1
+        if place < 0 or cuts[place].revision <= begin.revision:
+            return None
+        begin = cuts[place]
+        chosen.append(begin)
+    return None
+
+
+class PartVerifier:
+    """Takes all events of a history up to the end of its part, from the first one on.
+
+    `controllers` are fresh reconcilers; those that have decided nothing need not follow the log.
+    """
+
+    def __init__(
+        self,
+        part: Part,
+        *,
+        rules: Rules,
+        controllers: Sequence[Reconciler],
+        compiler: SelectorCompiler,
+        quirks: Quirks,
+    ) -> None:
+        self._part = part
+        self._observers = dict(part.observers)
+        self._views = LiveViews(rules.profile)
+        deciding = [found for found in controllers if found.name in part.deciders]
+        self._decisions = DecisionChecker(deciding, self._views, rules)
+        self._allocations = AllocationChecker(
+            part.index,
+            self._views,
+            compiler=compiler,
+            quirks=quirks,
+            schemas=rules.schemas,
+            lacking=part.lacking,
+        )
+        self._events = 0
+
+    def take(self, event: Event) -> None:
+        """Fold an event before the part, or check one of it."""
+        observers = self._observers.pop(self._views.revision, None)
+        if event.revision <= self._part.after:
+            self._follow(event, observers)
+        else:
+            self._check(event, observers)
+
+    def found(self) -> PartFound:
+        """Everything that was found."""
+        for observed, left in self._observers.items():
+            if observed >= self._part.after:
+                for decision in left:
+                    reason = "the observed revision is not in the log"
+                    self._decisions.not_comparable(reason, decision)
+        decisions, effects = self._decisions.result(is_whole=self._part.ends)
+        return PartFound(
+            revision=self._views.revision,
+            events=self._events,
+            decisions=decisions,
+            effects=effects,
+            allocations=self._allocations.result(),
+        )
+
+    def _follow(self, event: Event, observers: Sequence[Event] | None) -> None:
+        if observers:
+            self._decisions.decide_again(observers)
+        self._allocations.follow(event)
+        self._views.fold(event)
+        self._decisions.after(event)
+        if event.revision == self._part.after:
+            self._decisions.begin(event.revision)
+
+    def _check(self, event: Event, observers: Sequence[Event] | None) -> None:
+        """Check what can be checked before the event, fold it, check what follows."""
+        if observers:
+            self._decisions.decide_again(observers)
+        is_ours = self._decisions.expects(event)
+        self._decisions.before(event)
+        self._allocations.before(event, is_ours=is_ours)
+        self._views.fold(event)
+        self._decisions.after(event)
+        self._events += 1
+
+
+def joined(parts: Sequence[Compared]) -> Compared:
+    """What was compared in the parts of a history that follow each other."""
+    counts: Counter[Verdict] = Counter()
+    reasons: dict[str, Counter[str]] = {}
+    for part in parts:
+        counts.update(part.counts)
+        for reason, authors in part.reasons.items():
+            reasons.setdefault(reason, Counter()).update(authors)
+    found = [difference for part in parts for difference in part.differences]
+    return Compared(counts=dict(counts), differences=tuple(found[:EXAMPLES_MAX]), reasons=reasons)

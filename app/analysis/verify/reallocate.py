@@ -1,0 +1,401 @@
+"""Deciding recorded allocations again: what a foreign scheduler chose, asked of our allocator.
+
+An allocation is found by what an event did, whoever wrote it: a claim has one that it had not. The
+allocator is asked for the recorded node and the recorded state before the write; the result must
+mean the same as the recorded one (`meanings`). What cannot be asked is counted, by reason and
+author, so that every allocation of a history is accounted for.
+
+A real scheduler decides before it writes, several pods in a row, and writes them in any order: an
+allocation written a little later may have been chosen already, a release written a little earlier
+may not have been seen yet. Where the plain answer differs, such allocations are assumed to be in
+force one by one, and agreement under such an assumption is counted apart.
+"""
+
+from collections import deque
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from app.analysis import meanings
+from app.analysis.verify.compare import Compared, Difference, Tally, first_difference
+from app.analysis.views import LiveViews
+from app.domain.allocation import Allocation, Allocator, Failure, Quirks
+from app.domain.controllers import pods
+from app.domain.devices.device_selectors import SelectorCompiler
+from app.domain.log import Event, EventType, ObjectKey, Revision
+from app.domain.objects.schema import Schemas
+from app.domain.values import json_tree
+from app.domain.values.json_tree import JsonObject, JsonView
+from app.domain.values.timestamps import SECOND, Instant
+from projections import outlines
+
+GROUP = "resource.k8s.io"
+WINDOW = 15 * SECOND
+"""How long before its write an allocation may have been chosen."""
+
+ASSUMED_MAX = 64
+"""How many allocations are assumed to be in flight before an answer counts as different."""
+
+_WITHOUT_DEVICES = frozenset(("events", "pods", "namespaces"))
+"""Kinds whose unseen writes change no allocation."""
+
+DeviceName = tuple[str, str, str]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Written:
+    """An allocation found while reading ahead: when, by whom and what."""
+
+    revision: Revision
+    time: Instant
+    key: ObjectKey
+    uid: str
+    allocation: JsonObject
+
+    @property
+    def claim(self) -> JsonObject:
+        """The claim as far as the allocated state looks at it."""
+        metadata = {"namespace": self.key.namespace, "name": self.key.name, "uid": self.uid}
+        return {"metadata": metadata}
+
+
+class _Classes(Mapping[str, JsonView]):
+    """Device classes by name, as the allocator asks for them."""
+
+    def __init__(self, views: LiveViews) -> None:
+        self._objects = views.objects
+
+    def __getitem__(self, name: str) -> JsonView:
+        found = self._objects.get(ObjectKey(GROUP, "deviceclasses", "", name))
+        if found is None:
+            raise KeyError(name)
+        return found
+
+    def __iter__(self) -> Iterator[str]:
+        return (key.name for key in self._objects.keys(GROUP, "deviceclasses"))
+
+    def __len__(self) -> int:
+        return sum(1 for _ in self)
+
+
+class AllocationIndex:
+    """What has to be known ahead: where pods ended up, and which allocations come later."""
+
+    def __init__(self) -> None:
+        self.node_of_pod: dict[str, str] = {}
+        self.written: list[Written] = []
+        self._allocated: set[ObjectKey] = set()
+
+    @classmethod
+    def of(cls, node_of_pod: dict[str, str], written: list[Written]) -> "AllocationIndex":
+        """An index that is complete: nothing is to be added."""
+        made = cls()
+        made.node_of_pod, made.written = node_of_pod, written
+        return made
+
+    def after(self, revision: Revision) -> "AllocationIndex":
+        """What is needed of it to check the events after a revision."""
+        written = [found for found in self.written if found.revision > revision]
+        return AllocationIndex.of(self.node_of_pod, written)
+
+    def add(self, event: Event) -> None:
+        """Read one event of the first pass."""
+        key = event.key
+        if key.resource == "pods" and key.group == "":
+            if event.uid and b'"nodeName"' in event.body:
+                node = outlines.pod(event.body).spec.node_name
+                if node:
+                    self.node_of_pod[event.uid] = node
+        elif key.resource == "resourceclaims" and key.group == GROUP:
+            if not _is_allocated(event):
+                self._allocated.discard(key)
+            elif key not in self._allocated:
+                self._allocated.add(key)
+                allocation: JsonObject = json_tree.get(event.object, "status", "allocation")
+                written = Written(
+                    revision=event.revision,
+                    time=event.stamp.time,
+                    key=key,
+                    uid=event.uid,
+                    allocation=allocation,
+                )
+                self.written.append(written)
+
+
+class AllocationChecker:
+    """Checks each allocation while a log is folded event by event; see the module's text."""
+
+    def __init__(
+        self,
+        index: AllocationIndex,
+        views: LiveViews,
+        *,
+        compiler: SelectorCompiler,
+        quirks: Quirks,
+        schemas: Schemas,
+        lacking: Sequence[str] = (),
+    ) -> None:
+        """`lacking` are kinds that decisions need and of which no object was recorded."""
+        self._index = index
+        self._lacking = ", ".join(lacking)
+        self._views = views
+        self._schemas = schemas
+        self._compiler = compiler
+        self._quirks = quirks
+        self._tally = Tally()
+        self._next = 0
+        self._freed: deque[Written] = deque()
+        self._unseen: set[ObjectKey] = set()
+
+    def follow(self, event: Event) -> None:
+        """Take an event in that is not judged here: what it frees may be assumed in use later."""
+        self._note_unseen(event)
+        if _is_about_claim(event):
+            self._note(event, self._held(event), _allocation(event))
+
+    def before(self, event: Event, *, is_ours: bool) -> None:
+        """Decide again when the event allocates a claim; the views stand before it.
+
+        What is ours, the effect of a decision that was made again, is compared as such.
+        """
+        self._note_unseen(event)
+        if not _is_about_claim(event):
+            if event.type is EventType.GAP_OBSERVED and event.key.resource == "resourceclaims":
+                self._not_comparable(event, "a write of the claim was recorded without its body")
+            return
+        held, allocation = self._held(event), _allocation(event)
+        self._note(event, held, allocation)
+        if allocation is None or allocation == held:
+            return
+        old = self._views.objects.get(event.key)
+        if is_ours:
+            self._tally.effect()
+        elif old is None or json_tree.text(old, "metadata", "uid") != event.uid:
+            self._not_comparable(event, "the claim was allocated when it was first seen")
+        elif held is None:
+            self._check(event, old, allocation)
+        elif self._meaning(held) != self._meaning(allocation):
+            self._not_comparable(event, "it took the place of another allocation")
+
+    def result(self) -> Compared:
+        """What was compared so far."""
+        return self._tally.result()
+
+    def _note_unseen(self, event: Event) -> None:
+        """Remember what is not known as it is: an allocation may depend on it."""
+        if event.type is EventType.GAP_OBSERVED:
+            if event.key.resource not in _WITHOUT_DEVICES:
+                self._unseen.add(event.key)
+        elif self._unseen and event.is_about_object:
+            self._unseen.discard(event.key)
+
+    def _held(self, event: Event) -> JsonObject | None:
+        """The allocation that the claim has before the event."""
+        old = self._views.objects.get(event.key)
+        held = None if old is None else json_tree.get(old, "status", "allocation")
+        return held if isinstance(held, dict) else None
+
+    def _note(self, event: Event, held: JsonObject | None, allocation: JsonObject | None) -> None:
+        """Remember what was freed, and leave allocations behind that are not in flight any more."""
+        if held is not None and allocation is None:
+            self._note_freed(event, held)
+        elif held is None and allocation is not None:
+            while self._next < len(self._index.written):
+                if self._index.written[self._next].revision > event.revision:
+                    break
+                self._next += 1
+
+    def _not_comparable(self, event: Event, reason: str) -> None:
+        self._tally.not_comparable(reason, event.stamp.actor.user)
+
+    def _meaning(self, allocation: JsonView) -> JsonObject:
+        return meanings.of_allocation(allocation, self._schemas)
+
+    def _note_freed(self, event: Event, held: JsonObject) -> None:
+        freed = Written(
+            revision=event.revision,
+            time=event.stamp.time,
+            key=event.key,
+            uid=event.uid,
+            allocation=held,
+        )
+        self._freed.append(freed)
+        while self._freed[0].time < event.stamp.time - WINDOW:
+            self._freed.popleft()
+
+    def _check(self, event: Event, claim: JsonObject, allocation: JsonObject) -> None:
+        name, pod = self._place(event, allocation)
+        if not name:
+            self._not_comparable(event, "the node of the allocation is not recorded")
+            return
+        node = self._views.objects.get(ObjectKey("", "nodes", "", name))
+        if node is None:
+            self._not_comparable(event, "the node's object is not recorded")
+            return
+        wanted = self._claims_of(pod, claim)
+        place = next(index for index, found in enumerate(wanted) if found is claim)
+        recorded = self._meaning(allocation)
+        assumed: list[Written] = []
+        try:
+            again = self._decide(node, wanted, place)
+            plain = again
+            while again != recorded and len(assumed) < ASSUMED_MAX:
+                other = self._another(event, recorded, again, assumed)
+                if other is None:
+                    break
+                self._views.allocated.add_in_flight(other.claim, other.allocation)
+                assumed.append(other)
+                again = self._decide(node, wanted, place)
+        finally:
+            for other in assumed:
+                self._views.allocated.remove_in_flight(other.claim)
+        if again == recorded:
+            if assumed:
+                self._tally.concurrent()
+            else:
+                self._tally.same()
+            return
+        if self._unseen:
+            self._not_comparable(event, "what it depends on was recorded without its body")
+            return
+        if self._lacking:
+            self._not_comparable(event, f"the recording has no {self._lacking}")
+            return
+        path, left, right = first_difference(recorded, plain) or ("", None, None)
+        self._tally.different(
+            Difference(
+                revision=event.revision,
+                subject=f"{event.key} on {name}",
+                path=path,
+                recorded=left,
+                again=right,
+                recorded_tree=recorded,
+                again_tree=plain,
+            )
+        )
+
+    def _place(self, event: Event, allocation: JsonObject) -> tuple[str, JsonObject | None]:
+        """The node that was chosen, and the pod for which."""
+        pod = None
+        node = _selected_node(allocation)
+        for consumer in json_tree.objects(event.object, "status", "reservedFor"):
+            if json_tree.text(consumer, "resource") != "pods":
+                continue
+            key = ObjectKey("", "pods", event.key.namespace, json_tree.text(consumer, "name"))
+            uid = json_tree.text(consumer, "uid")
+            found = self._views.objects.get(key)
+            if found is not None and json_tree.text(found, "metadata", "uid") == uid:
+                pod = found
+            node = node or self._index.node_of_pod.get(uid, "")
+            break
+        return node, pod
+
+    def _claims_of(self, pod: JsonObject | None, claim: JsonObject) -> list[JsonObject]:
+        """The claims of the pod that are not allocated yet, in its order: decided together."""
+        found: list[JsonObject] = []
+        for named in () if pod is None else pods.named_claims(pods.facts(pod)):
+            namespace = json_tree.text(claim, "metadata", "namespace")
+            key = ObjectKey(GROUP, "resourceclaims", namespace, named.name or "")
+            tree = self._views.objects.get(key)
+            is_new = tree is not None and all(tree is not other for other in found)
+            if tree is not None and is_new and not json_tree.get(tree, "status", "allocation"):
+                found.append(tree)
+        return found if any(tree is claim for tree in found) else [claim]
+
+    def _decide(self, node: JsonObject, wanted: Sequence[JsonObject], place: int) -> JsonObject:
+        allocator = Allocator(
+            self._views.inventory,
+            _Classes(self._views),
+            self._views.allocated,
+            self._views.features,
+            compiler=self._compiler,
+            quirks=self._quirks,
+        )
+        answer = allocator.allocate(node, wanted)
+        match answer:
+            case Allocation():
+                return self._meaning(answer.allocation_results(str)[place])
+            case Failure(text=text):
+                return {"refused": text}
+            case _:
+                return {"refused": "does not fit on the node"}
+
+    def _another(
+        self, event: Event, recorded: JsonObject, again: JsonObject, assumed: list[Written]
+    ) -> Written | None:
+        """The next allocation to assume in force: one that holds what was chosen differently.
+
+        First those that hold a device chosen now and not then, then any of the same pools; of
+        these the nearest write after the event, then the latest release before it.
+        """
+        chosen = _devices(again) - _devices(recorded)
+        pools = {device[:2] for device in chosen}
+        taken = {(other.key, other.revision) for other in assumed}
+        candidates = [
+            other
+            for other in (*self._later(event), *reversed(self._freed))
+            if (other.key, other.revision) not in taken and self._may_be_assumed(event, other)
+        ]
+        for other in candidates:
+            if chosen & _devices(other.allocation):
+                return other
+        for other in candidates:
+            if pools & {device[:2] for device in _devices(other.allocation)}:
+                return other
+        return None
+
+    def _may_be_assumed(self, event: Event, other: Written) -> bool:
+        """Not the claim itself, none that holds devices now, none that does not exist yet."""
+        if other.key == event.key:
+            return False
+        present = self._views.objects.get(other.key)
+        if present is None or json_tree.text(present, "metadata", "uid") != other.uid:
+            return other.revision < event.revision
+        return json_tree.get(present, "status", "allocation") is None
+
+    def _later(self, event: Event) -> Iterator[Written]:
+        """Allocations written after the event within the window, in order."""
+        for number in range(self._next, len(self._index.written)):
+            other = self._index.written[number]
+            if other.time > event.stamp.time + WINDOW:
+                return
+            yield other
+
+
+def _is_about_claim(event: Event) -> bool:
+    key = event.key
+    return event.is_about_object and key.resource == "resourceclaims" and key.group == GROUP
+
+
+def _is_allocated(event: Event) -> bool:
+    if event.type is EventType.OBJECT_DELETED or b'"allocation"' not in event.body:
+        return False
+    return outlines.claim(event.body).status.allocation is not None
+
+
+def _allocation(event: Event) -> JsonObject | None:
+    if not _is_allocated(event):
+        return None
+    found: JsonObject = json_tree.get(event.object, "status", "allocation")
+    return found
+
+
+def _devices(allocation: JsonView) -> set[DeviceName]:
+    return {
+        (
+            json_tree.text(result, "driver"),
+            json_tree.text(result, "pool"),
+            json_tree.text(result, "device"),
+        )
+        for result in json_tree.objects(allocation, "devices", "results")
+    }
+
+
+def _selected_node(allocation: JsonView) -> str:
+    """The node that the selector names, empty when it leaves a choice (allocator.md 10.3)."""
+    found: Any = json_tree.objects(allocation, "nodeSelector", "nodeSelectorTerms")
+    for field in json_tree.objects(found[0], "matchFields") if len(found) == 1 else []:
+        values = json_tree.texts(field, "values")
+        if json_tree.text(field, "key") == "metadata.name" and len(values) == 1:
+            return values[0]
+    return ""

@@ -1,0 +1,250 @@
+"""Deciding again: every recorded decision of our controllers, from the state that it observed.
+
+A decision in the log is followed by its effects, all in one append. Checking one means: when the
+views stand at the revision it observed, its controller makes the plan again (`redecide`); the
+record that this plan would leave must be the recorded one, plan digest included. Then, command by
+command, the object rules are asked again with the recorded stamps; the events that come out must be
+the recorded ones, byte for byte.
+"""
+
+from collections import deque
+from collections.abc import Iterable, Sequence
+from contextlib import nullcontext
+from itertools import groupby
+
+import msgspec
+
+from app.analysis.verify.compare import Compared, Difference, Tally, first_difference
+from app.analysis.views import LiveViews
+from app.domain.controllers.plan import Plan, Readers, Reconciler, StepReconciler
+from app.domain.controllers.record import commands_of
+from app.domain.errors import Rejected
+from app.domain.log import Draft, Event, EventType, Revision
+from app.domain.log.chain import canonical_json
+from app.domain.objects import lifecycle
+from app.domain.objects.commands import Command, RecordDecision
+from app.domain.objects.rules import Rules
+from app.domain.values import json_tree
+
+
+class DecisionChecker:
+    """Checks decisions and their effects while a log is folded event by event.
+
+    Call `before(event)` for each event with the views at the revision before it, then fold it into
+    the views, then `after(event)`, which folds the controllers. `observers` are the decisions that
+    observed the present revision; `redecide` must see them before anything is folded on top.
+    """
+
+    def __init__(self, controllers: Sequence[Reconciler], views: LiveViews, rules: Rules) -> None:
+        self._controllers = {controller.name: controller for controller in controllers}
+        self._steps = {
+            controller.name: controller
+            for controller in controllers
+            if isinstance(controller, StepReconciler)
+        }
+        self._readers = Readers(controllers)
+        self._views = views
+        self._rules = rules
+        self._decisions = Tally()
+        self._effects = Tally()
+        self._plans: dict[int, Plan] = {}
+        self._commands: deque[Command] = deque()
+        self._drafts: deque[Draft] = deque()
+        self._decision: Event | None = None
+        self._other: Event | None = None
+
+    def decide_again(self, observers: Iterable[Event]) -> None:
+        """Make the plans of decisions that observed the present revision, and compare them."""
+        for name, decisions in groupby(observers, _controller_of):
+            controller = self._controllers.get(name)
+            if controller is None:
+                for decision in decisions:
+                    self.not_comparable(f"no controller {name!r} here", decision)
+                continue
+            steps = self._steps.get(name)
+            with nullcontext() if steps is None else steps.redeciding():
+                for decision in decisions:
+                    plan = self._check_decision(controller, decision)
+                    if plan is not None:
+                        self._plans[decision.revision] = plan
+
+    def begin(self, revision: Revision) -> None:
+        """Judge from this revision on: what was found before is not told.
+
+        Plans that were made again stay for the decisions after it.
+        """
+        self._decisions, self._effects = Tally(), Tally()
+        self._plans = {place: plan for place, plan in self._plans.items() if place > revision}
+
+    def expects(self, event: Event) -> bool:
+        """Whether the event is an effect of a decision that was made again; ask before `before`."""
+        return self._decision is not None and belongs(event, self._decision)
+
+    def before(self, event: Event) -> None:
+        """Compare an event with the effect that is expected here, if any."""
+        if event.type is EventType.DECISION_RECORDED:
+            self._end_effects()
+            plan = self._plans.pop(event.revision, None)
+            self._other = event if plan is None else None
+            if plan is not None:
+                self._decision = event
+                self._commands = deque(plan.commands)
+            return
+        if not self.expects(event):
+            self._end_effects()
+            if self._other is not None and event.is_about_object and belongs(event, self._other):
+                author = event.stamp.actor.user
+                self._effects.not_comparable("its decision was not made again", author)
+            return
+        try:
+            expected = self._next_draft(event)
+        except Rejected as refusal:
+            self._effect_differs(event, "", event.object, str(refusal), event.object, None)
+            return
+        if expected is None:
+            # What follows is of a plan without a decision, in the same append.
+            self._end_effects()
+        else:
+            self._compare_effect(event, expected)
+
+    def after(self, event: Event) -> None:
+        """Let the controllers fold the event, which the views show by now."""
+        for controller in self._readers.of(event):
+            controller.fold(event, self._views)
+
+    def result(self, *, is_whole: bool) -> tuple[Compared, Compared]:
+        """Decisions and effects, as compared so far.
+
+        `is_whole` tells that the log was read to its end: then effects that are still expected are
+        missing, otherwise they may follow.
+        """
+        if is_whole:
+            self._end_effects()
+        return self._decisions.result(), self._effects.result()
+
+    def not_comparable(self, reason: str, decision: Event) -> None:
+        """Count a decision that could not be made again."""
+        self._decisions.not_comparable(reason, decision.stamp.actor.user)
+
+    def _check_decision(self, controller: Reconciler, decision: Event) -> Plan | None:
+        recorded = decision.object
+        plan = controller.redecide(self._views, decision)
+        written = None if plan is None else _record_of(plan)
+        if written == decision.body:
+            self._decisions.same()
+            return plan
+        again = None if written is None else msgspec.json.decode(written)
+        found = first_difference(recorded, again)
+        if found is None:
+            self._decisions.same()
+            return plan
+        path, left, right = found
+        self._decisions.different(
+            Difference(
+                revision=decision.revision,
+                subject=f"{controller.name} {_subject(decision)}",
+                path=path,
+                recorded=left,
+                again=right,
+                recorded_tree=recorded,
+                again_tree=again,
+            )
+        )
+        return None
+
+    def _next_draft(self, event: Event) -> Draft | None:
+        """The next event that the plan's commands give; None when they give no more."""
+        while not self._drafts and self._commands:
+            command = self._commands.popleft()
+            decided = lifecycle.decide(self._views.objects, command, event.stamp, self._rules)
+            self._drafts.extend(decided.drafts)
+        return self._drafts.popleft() if self._drafts else None
+
+    def _compare_effect(self, event: Event, expected: Draft) -> None:
+        metadata = expected.tree.get("metadata")
+        if isinstance(metadata, dict):
+            metadata["resourceVersion"] = str(event.revision)
+        is_same = (event.type, event.key) == (expected.type, expected.key)
+        if is_same and canonical_json(expected.tree) == event.body:
+            self._effects.same()
+            if event.tree is None:
+                # The same object: nobody has to decode it any more.
+                event.tree = expected.tree
+            return
+        recorded = {"type": event.type.value, "key": str(event.key), "object": event.object}
+        again = {"type": expected.type.value, "key": str(expected.key), "object": expected.tree}
+        found = first_difference(recorded, again)
+        path, left, right = found if found is not None else ("", None, None)
+        self._effect_differs(event, path, left, right, recorded, again)
+
+    def _effect_differs(
+        self, event: Event, path: str, left: object, right: object, recorded: object, again: object
+    ) -> None:
+        self._effects.different(
+            Difference(
+                revision=event.revision,
+                subject=str(event.key),
+                path=path,
+                recorded=left,
+                again=right,
+                recorded_tree=recorded,
+                again_tree=again,
+            )
+        )
+        self._forget()
+
+    def _end_effects(self) -> None:
+        """The decision's events are over: what its commands would still do is missing."""
+        decision = self._decision
+        if decision is None:
+            return
+        left = list(self._drafts)
+        try:
+            while not left and self._commands:
+                command = self._commands.popleft()
+                decided = lifecycle.decide(
+                    self._views.objects, command, decision.stamp, self._rules
+                )
+                left = list(decided.drafts)
+        except Rejected:
+            # A command that is refused now appends nothing, as nothing was recorded.
+            left = []
+        if left:
+            missing = {"type": left[0].type.value, "key": str(left[0].key)}
+            self._effect_differs(decision, "", None, missing, None, left[0].tree)
+        self._forget()
+
+    def _forget(self) -> None:
+        self._decision = None
+        self._commands.clear()
+        self._drafts.clear()
+
+
+def belongs(event: Event, decision: Event) -> bool:
+    """Whether the event stands in the same append as the decision before it."""
+    ours, theirs = event.stamp, decision.stamp
+    return (ours.actor, ours.cause, ours.observed, ours.time) == (
+        theirs.actor,
+        theirs.cause,
+        theirs.observed,
+        theirs.time,
+    )
+
+
+def _record_of(plan: Plan) -> bytes | None:
+    """The body of the decision that the plan would leave in the log."""
+    commands = commands_of(plan)
+    if not commands or not isinstance(commands[0], RecordDecision):
+        return None
+    return canonical_json(commands[0].body)
+
+
+def _controller_of(decision: Event) -> str:
+    return json_tree.text(decision.object, "controller")
+
+
+def _subject(decision: Event) -> str:
+    resource = json_tree.text(decision.object, "resource")
+    key = decision.key
+    name = f"{key.namespace}/{key.name}" if key.namespace else key.name
+    return f"{resource}/{name}" if resource else name
