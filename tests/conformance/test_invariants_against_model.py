@@ -1,7 +1,7 @@
 """The watch and brute force agree about recordings, as they are and altered by machine.
 
 The model recomputes every rule at every revision from plain dictionaries, and shares no code with
-the watch; see `tests/unit/invariants/model.py`.
+the watch; see `tests/unit/analysis/invariants/model.py`.
 """
 
 import random
@@ -13,8 +13,8 @@ from app.bootstrap import choices, replays, stores
 from app.domain.log import Revision
 from tests.conformance import tampering
 from tests.shared_data import shared_path
-from tests.unit.invariants import model
-from tests.unit.invariants.test_against_model import told
+from tests.unit.analysis.invariants import model
+from tests.unit.analysis.invariants.test_against_model import told
 
 NAMES = ("a-quickstart", "c-multihost-tpu", "e-taints", "e-taints-rules-ignored")
 

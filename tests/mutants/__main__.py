@@ -89,7 +89,7 @@ AREAS = {
         ),
         tests=(f"{UNIT}/service/test_verifying_parts.py", f"{UNIT}/service/test_replaying.py"),
     ),
-    "decide": Area(sources=("app/service/deciding/*.py",), tests=(f"{UNIT}/deciding",)),
+    "decide": Area(sources=("app/service/deciding/*.py",), tests=(f"{UNIT}/analysis/replay",)),
 }
 """What is mutated together, and judged by which tests."""
 

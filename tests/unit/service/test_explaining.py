@@ -19,7 +19,7 @@ from app.domain.objects.profile import Profile
 from app.domain.values.json_tree import JsonObject
 from app.service.explaining import Explainer
 from tests.cluster import DRIVER, Cluster
-from tests.unit.blasting.worlds import PATIENT
+from tests.unit.analysis.blast.worlds import PATIENT
 from tests.unit.service.test_replaying import history_of
 
 Ask = Callable[..., Awaitable[Answer]]

@@ -10,7 +10,7 @@ from app.analysis.verify.invariants import RULES, InvariantWatch, Kind
 from app.analysis.verify.invariants.violations import LATE_AFTER
 from app.domain.values.timestamps import SECOND
 from tests.shared_data import REPOSITORY
-from tests.unit.invariants.worlds import (
+from tests.unit.analysis.invariants.worlds import (
     DRIVER,
     World,
     claim,

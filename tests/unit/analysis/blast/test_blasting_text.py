@@ -2,7 +2,7 @@
 
 from app.analysis.blast import text
 from tests.cluster import Cluster
-from tests.unit.blasting.worlds import PATIENT, ask, put, rule, running, slice_spec
+from tests.unit.analysis.blast.worlds import PATIENT, ask, put, rule, running, slice_spec
 
 
 def page(*changes, cluster: Cluster | None = None, examples: int = 5) -> list[str]:

@@ -3,8 +3,8 @@
 import pytest
 
 from app.analysis.verify.invariants import RULES, InvariantWatch, Kind, Switches
-from tests.unit.invariants import model
-from tests.unit.invariants.worlds import RandomWorld
+from tests.unit.analysis.invariants import model
+from tests.unit.analysis.invariants.worlds import RandomWorld
 
 
 def watched(events, switches=Switches(), lacking=frozenset()):

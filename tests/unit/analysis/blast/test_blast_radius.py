@@ -9,8 +9,8 @@ from app.domain.errors import InputError, Invalid, NotFound
 from app.domain.log import HistoryInfo
 from app.domain.objects.profile import Profile
 from tests.cluster import DRIVER, Cluster, claim_spec
-from tests.unit.blasting.worlds import ask as check
-from tests.unit.blasting.worlds import frozen, put, rule, running, slice_spec
+from tests.unit.analysis.blast.worlds import ask as check
+from tests.unit.analysis.blast.worlds import frozen, put, rule, running, slice_spec
 
 
 def fates(found: BlastRadius) -> dict[str, str]:

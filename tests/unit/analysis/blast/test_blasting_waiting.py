@@ -7,7 +7,7 @@ from app.domain.controllers.registry import Options
 from app.domain.log import HistoryInfo
 from app.domain.values import json_tree
 from tests.cluster import Cluster, claim_spec
-from tests.unit.blasting.worlds import ask, frozen, put, rule, slice_spec
+from tests.unit.analysis.blast.worlds import ask, frozen, put, rule, slice_spec
 
 
 def crowded(pods: int = 4, devices: int = 1, **request: object) -> Cluster:
