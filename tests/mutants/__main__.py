@@ -87,9 +87,12 @@ AREAS = {
             "app/analysis/verify/compare.py",
             "app/analysis/verify/redecide.py",
         ),
-        tests=(f"{UNIT}/service/test_verifying_parts.py", f"{UNIT}/service/test_replaying.py"),
+        tests=(f"{UNIT}/analysis/verify/test_parts.py", f"{UNIT}/service/test_replaying.py"),
     ),
-    "decide": Area(sources=("app/service/deciding/*.py",), tests=(f"{UNIT}/analysis/replay",)),
+    "decide": Area(
+        sources=("app/service/deciding/*.py", "app/analysis/replay/*.py"),
+        tests=(f"{UNIT}/analysis/replay",),
+    ),
 }
 """What is mutated together, and judged by which tests."""
 
