@@ -13,7 +13,7 @@ from app.bootstrap.projecting import keep_process
 from app.bootstrap.serving import supervise
 from app.bootstrap.stores import Store, open_store
 from app.domain.log import ObjectKey
-from app.domain.objects.commands import CreateObject
+from app.domain.objects.write.commands import CreateObject
 from app.domain.values.json_tree import JsonObject
 from app.service.runtime import HistoryRuntime
 from app.settings import Settings

@@ -19,8 +19,8 @@ from app.bootstrap.histories import views_of
 from app.bootstrap.rules import rules_for
 from app.bootstrap.stores import Store, memory_store
 from app.domain.log import Event, HistoryInfo, ObjectKey, Revision
-from app.domain.objects.commands import Command, PatchObject, PatchType
 from app.domain.objects.profile import Profile
+from app.domain.objects.write.commands import Command, PatchObject, PatchType
 from app.domain.values.timestamps import Instant
 from app.service.folding import FoldingBounds, Projector
 from app.service.runtime import HistoryRuntime, RuntimeBounds

@@ -14,7 +14,7 @@ import anyio
 import anyio.lowlevel
 
 from app.domain.log import Event, EventType, ObjectKey
-from app.domain.objects.commands import CreateObject, DeleteObject
+from app.domain.objects.write.commands import CreateObject, DeleteObject
 from app.domain.values import json_tree
 from app.service.runtime import HistoryRuntime
 from bench import cluster, processes

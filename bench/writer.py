@@ -12,8 +12,8 @@ from app.bootstrap.rules import rules_for
 from app.bootstrap.stores import open_store
 from app.domain.errors import AlreadyExists
 from app.domain.log import Actor, ObjectKey
-from app.domain.objects.commands import CreateObject
 from app.domain.objects.profile import Profile
+from app.domain.objects.write.commands import CreateObject
 from app.service.runtime import HistoryRuntime
 from bench.folder import temporary_data
 

@@ -13,7 +13,7 @@ import msgspec
 
 from app.domain.log import Event, EventType, ObjectKey, Revision
 from app.domain.log.projection import Column, Row, RowKey, RowSetHash, Table
-from app.domain.objects.quota_usage import PODS, Scopes, Tally
+from app.domain.objects.quota.usage import PODS, Scopes, Tally
 from app.domain.values import json_tree
 from app.domain.values.json_tree import JsonObject
 from projections import outlines

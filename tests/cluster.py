@@ -16,14 +16,14 @@ from app.domain.controllers.plan import Reconciler
 from app.domain.controllers.registry import Options
 from app.domain.devices.cel_selectors import CelCompiler
 from app.domain.log import Actor, Event, ObjectKey
-from app.domain.objects.commands import (
+from app.domain.objects.profile import Profile
+from app.domain.objects.write.commands import (
     CreateObject,
     DeleteObject,
     PatchObject,
     PatchType,
     UpdateObject,
 )
-from app.domain.objects.profile import Profile
 from app.domain.values import json_tree, timestamps
 from app.domain.values.json_tree import JsonObject
 from app.domain.values.timestamps import SECOND, Instant

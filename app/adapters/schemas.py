@@ -9,7 +9,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from app.domain.errors import InputError
-from app.domain.objects.schema import Schemas
+from app.domain.objects.schema.structural import Schemas
 
 PACKAGE = "kubernetes_validate"
 

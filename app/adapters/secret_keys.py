@@ -26,7 +26,7 @@ from app.adapters import signing_keys
 from app.domain.errors import InputError
 from app.domain.log import HistoryInfo
 from app.domain.log.chain import canonical_json
-from app.domain.objects.secret_values import DIGEST, ENCRYPTED, SecretCipher, key_id
+from app.domain.objects.kinds.secret_values import DIGEST, ENCRYPTED, SecretCipher, key_id
 
 MAIN_FILE = "secrets.key"
 IMPORTED_FILE = "secrets-imported.key"

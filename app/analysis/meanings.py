@@ -11,7 +11,7 @@ from typing import Any
 
 from app.domain.log import ObjectKey
 from app.domain.objects import registry
-from app.domain.objects.schema import Node, Schemas, Shape, storage_node
+from app.domain.objects.schema.structural import Node, Schemas, Shape, storage_node
 from app.domain.values import quantity, timestamps
 from app.domain.values.json_tree import JsonObject, JsonView
 from app.domain.values.quantity import QuantityError

@@ -41,7 +41,7 @@ from app.domain.objects import rejections
 from app.domain.objects.custom import definitions
 from app.domain.objects.profile import Profile
 from app.domain.objects.registry import Kind
-from app.domain.objects.schema import Schemas
+from app.domain.objects.schema.structural import Schemas
 from app.ports import Meter
 from app.service.histories import Histories
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from app.api.messages import Request
 from app.domain.errors import Forbidden, Unauthorized
 from app.domain.log import Actor
-from app.domain.objects.access import AUTHENTICATED, MASTERS, UNAUTHENTICATED
+from app.domain.objects.access.rules import AUTHENTICATED, MASTERS, UNAUTHENTICATED
 
 ANONYMOUS = Actor(user="system:anonymous", groups=(UNAUTHENTICATED,))
 ADMIN = Actor(user="redra-admin", groups=(MASTERS, AUTHENTICATED))

@@ -17,12 +17,14 @@ from app.api.readers import Reader
 from app.api.service_tokens import ServiceTokens
 from app.domain.errors import HistoryBroken, NotFound
 from app.domain.log import Actor, ObjectKey
-from app.domain.objects import access, access_defaults, claim_rights, giving, kinds
-from app.domain.objects.access import Binding, Book, Decision, Grants, Question
-from app.domain.objects.claim_rights import ClaimRights
-from app.domain.objects.commands import PatchType
-from app.domain.objects.giving import GiverRights
+from app.domain.objects import history_kinds
+from app.domain.objects.access import defaults, escalation, rules
+from app.domain.objects.access.escalation import GiverRights
+from app.domain.objects.access.rules import Binding, Book, Decision, Grants, Question
+from app.domain.objects.kinds import claim_rights
+from app.domain.objects.kinds.claim_rights import ClaimRights
 from app.domain.objects.registry import RESOURCE
+from app.domain.objects.write.commands import PatchType
 from app.domain.values import selectors
 from app.domain.values.selectors import SelectorError
 from app.service.histories import Histories
@@ -65,7 +67,7 @@ class Authorizer:
     def __init__(self, setting: Authorization) -> None:
         self._setting = setting
         self._rights: dict[int, _Rights] = {}
-        self._open = access.all_rights("")
+        self._open = rules.all_rights("")
 
     @property
     def is_open(self) -> bool:
@@ -104,7 +106,7 @@ class Authorizer:
         """Raise Forbidden unless it is allowed."""
         decision = self.decide(runtime, actor, question)
         if not decision.allowed:
-            raise access.forbidden(question, actor.user, decision.reason)
+            raise rules.forbidden(question, actor.user, decision.reason)
 
     def reader(self, runtime: HistoryRuntime, actor: Actor) -> Reader:
         """What somebody gets to see of a history."""
@@ -116,7 +118,7 @@ class Authorizer:
 
     def is_unlimited(self, actor: Actor) -> bool:
         """Whether somebody may do everything in every history."""
-        return self._setting.is_open or access.MASTERS in actor.groups
+        return self._setting.is_open or rules.MASTERS in actor.groups
 
     def rights(
         self, runtime: HistoryRuntime, identity: Identity, request: Request, path: ResourcePath
@@ -124,7 +126,7 @@ class Authorizer:
         """What the writer of a claim's status, a role or a binding holds; None: it is not asked."""
         if self._setting.is_open:
             return None
-        if path.group == access.RBAC:
+        if path.group == rules.RBAC:
             actor = identity.actor
             grants = self.grants(runtime, actor)
             return GiverRights(user=actor.user, groups=actor.groups, grants=grants)
@@ -145,7 +147,7 @@ class Authorizer:
         if rights is not None and rights.revision == objects.revision:
             return rights
         revision = objects.revision
-        signature = access.signature(objects) if self._setting.by_roles else ()
+        signature = rules.signature(objects) if self._setting.by_roles else ()
         if rights is None or rights.signature != signature:
             rights = _Rights(signature=signature, book=self._read(runtime))
             self._rights[runtime.life] = rights
@@ -153,9 +155,9 @@ class Authorizer:
         return rights
 
     def _read(self, runtime: HistoryRuntime) -> Book:
-        book = Book(access_defaults.EVERYBODY)
+        book = Book(defaults.EVERYBODY)
         if self._setting.by_roles:
-            book = access.read_book(runtime.views.objects, access_defaults.ROLES)
+            book = rules.read_book(runtime.views.objects, defaults.ROLES)
         if self._setting.policy is not None:
             book = book.joined(Book(self._setting.policy(runtime.info.name)))
         return book
@@ -266,7 +268,7 @@ def is_judged_by_content(request: Request, path: ResourcePath) -> bool:
     """Whether what is written decides too: the status of a claim, roles and bindings."""
     if request.method not in ("POST", "PUT", "PATCH"):
         return False
-    if giving.is_judged(path.group, path.resource):
+    if escalation.is_judged(path.group, path.resource):
         return True
     return (path.group, path.resource, path.subresource) == (RESOURCE, "resourceclaims", "status")
 
@@ -296,7 +298,7 @@ def _may_create(request: Request, question: Question) -> bool:
 
 
 def _exists(runtime: HistoryRuntime, question: Question) -> bool:
-    kind = kinds.find(runtime.views.objects, question.group, question.resource)
+    kind = history_kinds.find(runtime.views.objects, question.group, question.resource)
     if kind is None:
         return False
     namespace = question.namespace if kind.namespaced else ""

@@ -4,9 +4,11 @@ from typing import Any
 
 from app.api.messages import Request
 from app.domain.errors import BadRequest, TooLarge, UnsupportedMediaType
-from app.domain.objects import decode, protobuf_fields, registry
-from app.domain.objects.commands import PatchType
-from app.domain.objects.decode import Bounds, Decoded
+from app.domain.objects import registry
+from app.domain.objects.protobuf import fields
+from app.domain.objects.schema import decode
+from app.domain.objects.schema.decode import Bounds, Decoded
+from app.domain.objects.write.commands import PatchType
 from app.domain.values import protobuf
 from app.domain.values.json_tree import JsonObject
 from app.domain.values.protobuf import ProtobufError
@@ -51,13 +53,13 @@ def decode_protobuf(text: bytes, bounds: Bounds, *, kind: str = "") -> JsonObjec
     try:
         envelope = protobuf.decode_envelope(text)
         group, version = registry.split_api_version(envelope.api_version)
-        name = protobuf_fields.message_name(group, version, envelope.kind or kind)
+        name = fields.message_name(group, version, envelope.kind or kind)
         if name is None:
             raise BadRequest(
                 f'no kind "{envelope.kind[:64]}" is registered for version '
                 f'"{envelope.api_version[:64]}" as protobuf; send it as JSON'
             )
-        tree = protobuf.decode(protobuf_fields.MESSAGES, name, envelope.raw)
+        tree = protobuf.decode(fields.MESSAGES, name, envelope.raw)
     except ProtobufError as problem:
         raise BadRequest(f"the body is not a protobuf object: {problem}") from problem
     tree["apiVersion"], tree["kind"] = envelope.api_version, envelope.kind

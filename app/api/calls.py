@@ -11,12 +11,14 @@ from app.api.representations import Target, check_include
 from app.api.timelines import Timeline
 from app.domain.errors import NotFound
 from app.domain.log import Actor, ObjectKey
-from app.domain.objects import admission, kinds, registry, rejections, secret_values
-from app.domain.objects.claim_rights import ClaimRights
-from app.domain.objects.commands import Requester
-from app.domain.objects.giving import GiverRights
+from app.domain.objects import history_kinds, registry, rejections
+from app.domain.objects.access.escalation import GiverRights
+from app.domain.objects.kinds import secret_values
+from app.domain.objects.kinds.claim_rights import ClaimRights
+from app.domain.objects.kinds.secret_values import SecretCipher
 from app.domain.objects.registry import Kind
-from app.domain.objects.secret_values import SecretCipher
+from app.domain.objects.write import admission
+from app.domain.objects.write.commands import Requester
 
 NO_CONTAINERS = "an emulated node runs no containers, so there is nothing to connect to"
 INSIDE_CONTAINERS = ("attach", "exec", "portforward", "proxy")
@@ -82,7 +84,7 @@ def _plain(life: int, kind: Kind, group: str, version: str, secrets: SecretCiphe
 
 def find_served(timeline: Timeline, path: ResourcePath) -> Kind:
     """The kind that a path names. Raises NotFound when it is not served so."""
-    kind = kinds.find(timeline.views.objects, path.group, path.resource)
+    kind = history_kinds.find(timeline.views.objects, path.group, path.resource)
     profile = timeline.views.profile
     if kind is None or not registry.is_served(kind, path.group, path.version, profile):
         raise rejections.unknown_resource()

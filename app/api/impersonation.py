@@ -11,8 +11,8 @@ from app.api.authentication import Identity
 from app.api.messages import Request
 from app.domain.errors import BadRequest
 from app.domain.log import Actor
-from app.domain.objects import access
-from app.domain.objects.access import AUTHENTICATED, UNAUTHENTICATED, Question
+from app.domain.objects.access import rules
+from app.domain.objects.access.rules import AUTHENTICATED, UNAUTHENTICATED, Question
 
 _USER = b"impersonate-user"
 _GROUP = b"impersonate-group"
@@ -46,7 +46,7 @@ def impersonated(identity: Identity, request: Request) -> Identity:
     """Who asks from now on; the right to it must have been checked."""
     user = request.header(_USER)
     groups = tuple(request.header_list(_GROUP))
-    account = access.split_service_account(user)
+    account = rules.split_service_account(user)
     if account is not None and not groups:
         groups = ("system:serviceaccounts", f"system:serviceaccounts:{account[0]}")
     if user == "system:anonymous":
@@ -67,7 +67,7 @@ def impersonated(identity: Identity, request: Request) -> Identity:
 
 def _questions(request: Request) -> Iterator[Question]:
     user = request.header(_USER)
-    account = access.split_service_account(user)
+    account = rules.split_service_account(user)
     if account is not None:
         namespace, name = account
         yield Question(

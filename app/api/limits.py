@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from app.analysis.blast.compare import BlastBounds
 from app.analysis.explain.pods import ExplainBounds
-from app.domain.objects.decode import Bounds
+from app.domain.objects.schema.decode import Bounds
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

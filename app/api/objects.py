@@ -26,10 +26,11 @@ from app.api.watching import Watching
 from app.api.writes import Writes, with_warnings
 from app.domain.errors import RedraError
 from app.domain.log import Event
-from app.domain.objects import registry, rejections, secret_values
-from app.domain.objects.claim_rights import ClaimRights
-from app.domain.objects.commands import Requester
-from app.domain.objects.giving import GiverRights
+from app.domain.objects import registry, rejections
+from app.domain.objects.access.escalation import GiverRights
+from app.domain.objects.kinds import secret_values
+from app.domain.objects.kinds.claim_rights import ClaimRights
+from app.domain.objects.write.commands import Requester
 
 
 class Objects:

@@ -13,10 +13,10 @@ import msgspec
 from app.api import discovery, openapi_custom, openapi_enums, openapi_paths, openapi_v2
 from app.api.discovery import Discovery
 from app.api.messages import Answer, Request
-from app.domain.objects import schema, schema_corrections
 from app.domain.objects.profile import Profile
 from app.domain.objects.registry import Kind
-from app.domain.objects.schema import Schemas
+from app.domain.objects.schema import corrections, structural
+from app.domain.objects.schema.structural import Schemas
 from app.domain.values.json_tree import JsonObject
 
 V2_PROTOBUF = b"application/com.github.proto-openapi.spec.v2.v1.0+protobuf"
@@ -134,8 +134,8 @@ class Openapi:
                     wanted[found] = None
                 paths |= openapi_paths.of_kind(kind, group, version, name)
                 continue
-            name = schema.definition_name(group, version, kind.kind)
-            name = name if self._schemas.has(name) else schema_corrections.LOOSE
+            name = structural.definition_name(group, version, kind.kind)
+            name = name if self._schemas.has(name) else corrections.LOOSE
             for found in self._schemas.reachable(name):
                 wanted[found] = None
             paths |= openapi_paths.of_kind(kind, group, version, name)
@@ -143,13 +143,13 @@ class Openapi:
             review for review in discovery.REVIEWS if (review.group, "v1") == (group, version)
         ]
         for review in reviews:
-            name = schema.definition_name(group, version, review.kind)
+            name = structural.definition_name(group, version, review.kind)
             for found in self._schemas.reachable(name):
                 wanted[found] = None
             paths |= openapi_paths.of_review(review, name)
         schemas = {name: self._component(name) for name in sorted(wanted)} | customs
         for kind_name in [kind.kind for kind in kinds] + [review.kind for review in reviews]:
-            component = schemas.get(schema.definition_name(group, version, kind_name))
+            component = schemas.get(structural.definition_name(group, version, kind_name))
             if component is not None:
                 component["x-kubernetes-group-version-kind"] = [
                     {"group": group, "kind": kind_name, "version": version}
@@ -163,7 +163,7 @@ class Openapi:
 
     def _meta_fields(self) -> JsonObject:
         """The descriptions that `apiVersion` and `kind` have everywhere."""
-        found = self._component(schema.definition_name("", "v1", "ConfigMap"))["properties"]
+        found = self._component(structural.definition_name("", "v1", "ConfigMap"))["properties"]
         return {name: found[name] for name in ("apiVersion", "kind")}
 
     def _component(self, name: str) -> JsonObject:

@@ -7,7 +7,7 @@ the v3 documents of a real server.
 from collections.abc import Mapping
 from functools import lru_cache
 
-from app.domain.objects import schema
+from app.domain.objects.schema import structural
 from app.domain.values.json_tree import JsonObject
 
 _EFFECTS = "NoExecute NoSchedule PreferNoSchedule"
@@ -111,7 +111,7 @@ _SINCE = {("core.v1.Toleration", "operator"): (35, "Equal Exists Gt Lt")}
 
 def add(name: str, component: JsonObject, minor: int) -> None:
     """Write the texts of a definition's fields into its component, in place."""
-    short = schema.short_name(name)
+    short = structural.short_name(name)
     for field, text in ENUMS.get(short, {}).items():
         since, more = _SINCE.get((short, field), (0, text))
         place = component.get("properties", {}).get(field)

@@ -6,8 +6,8 @@ among its bodies. Parity: api.md 4.
 
 from app.api import discovery
 from app.api.discovery import Review
-from app.domain.objects.commands import PatchType
 from app.domain.objects.registry import Kind
+from app.domain.objects.write.commands import PatchType
 from app.domain.values.json_tree import JsonObject
 
 _REF = "#/components/schemas/"

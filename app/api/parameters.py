@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 
 from app.api.messages import Request
 from app.domain.errors import BadRequest, Cause, Invalid
-from app.domain.objects.commands import FieldValidation, PatchType, Propagation, WriteOptions
+from app.domain.objects.write.commands import FieldValidation, PatchType, Propagation, WriteOptions
 from app.domain.values import json_tree
 from app.domain.values.json_tree import JsonObject
 

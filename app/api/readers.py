@@ -11,8 +11,9 @@ from typing import TypeAlias
 
 from app.domain.log import Event, EventType, ObjectKey
 from app.domain.log.projection import Row
-from app.domain.objects import access, registry
-from app.domain.objects.access import Grants, Question
+from app.domain.objects import registry
+from app.domain.objects.access import rules
+from app.domain.objects.access.rules import Grants, Question
 from app.domain.objects.registry import RESOURCE
 from app.service.importing import IMPORTS
 from projections import timeline_kinds
@@ -76,14 +77,14 @@ class Reader:
     def check(self, key: ObjectKey) -> None:
         """Raise Forbidden unless an object may be read."""
         if not self.sees(key):
-            raise access.forbidden(next(_about(key)), self.user)
+            raise rules.forbidden(next(_about(key)), self.user)
 
     def check_all(self, places: Iterable[Place]) -> None:
         """Raise Forbidden unless all objects of these kinds may be read everywhere."""
         for group, resource in places:
             if not self.sees_all((group, resource)):
                 question = Question(verb="list", group=group, resource=resource)
-                raise access.forbidden(question, self.user)
+                raise rules.forbidden(question, self.user)
 
     def sees_event(self, event: Event) -> bool:
         """Whether an event of the log is for this reader."""

@@ -4,7 +4,7 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from app.domain.objects.intake import SEED_MAX
+from app.domain.objects.write.intake import SEED_MAX
 
 
 class Model(BaseModel):

@@ -17,11 +17,14 @@ from app.api.negotiation import Encoding, Form, Shape
 from app.domain.errors import BadRequest
 from app.domain.log import Event
 from app.domain.log.chain import canonical_json
-from app.domain.objects import conversion, printing, registry, secret_values
+from app.domain.objects import registry
 from app.domain.objects.custom import structure
+from app.domain.objects.kinds import secret_values
+from app.domain.objects.kinds.secret_values import SecretCipher
+from app.domain.objects.printing import columns as printing
+from app.domain.objects.printing.tables import Printer
 from app.domain.objects.registry import Kind
-from app.domain.objects.secret_values import SecretCipher
-from app.domain.objects.tables import Printer
+from app.domain.objects.schema import conversion
 from app.domain.values import json_tree
 from app.domain.values.json_tree import JsonObject
 from app.domain.values.timestamps import Instant

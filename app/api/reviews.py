@@ -17,7 +17,7 @@ from app.api.service_tokens import AUDIENCE, ServiceTokens
 from app.domain.errors import BadRequest
 from app.domain.log import Actor
 from app.domain.objects import field_errors
-from app.domain.objects.access import Question
+from app.domain.objects.access.rules import Question
 from app.domain.values import json_tree
 from app.domain.values.json_tree import JsonObject, JsonView
 from app.service.runtime import HistoryRuntime

@@ -19,8 +19,9 @@ from app.api.authentication import PEER, Identity
 from app.api.messages import Request
 from app.domain.errors import Conflict, NotFound, Unauthorized
 from app.domain.log import Actor, ObjectKey
-from app.domain.objects import access, field_errors, registry
-from app.domain.objects.access import AUTHENTICATED
+from app.domain.objects import field_errors, registry
+from app.domain.objects.access import rules
+from app.domain.objects.access.rules import AUTHENTICATED
 from app.domain.objects.reader import ObjectsReader
 from app.domain.values import json_tree, timestamps
 from app.domain.values.json_tree import JsonObject, JsonView
@@ -73,7 +74,7 @@ class ServiceTokens:
             "iss": AUDIENCE,
             "kubernetes.io": private,
             "redra.history": str(runtime.info.id),
-            "sub": access.service_account(account.namespace, account.name),
+            "sub": rules.service_account(account.namespace, account.name),
         }
         asked: JsonObject = {"audiences": audiences, "expirationSeconds": seconds}
         asked["boundObjectRef"] = dict(reference) if reference else None
@@ -163,7 +164,7 @@ class ServiceTokens:
                     if text := json_tree.text(bound, part):
                         extra[f"{_EXTRA}{kind.lower()}-{part}"] = (text,)
         groups = ("system:serviceaccounts", f"system:serviceaccounts:{namespace}", AUTHENTICATED)
-        actor = Actor(user=access.service_account(namespace, name), groups=groups)
+        actor = Actor(user=rules.service_account(namespace, name), groups=groups)
         return Identity(actor=actor, uid=uid, extra=extra)
 
     def _signed(self, claims: JsonObject) -> str:

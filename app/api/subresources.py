@@ -15,8 +15,10 @@ from app.api.service_tokens import ServiceTokens
 from app.api.writes import Writes, with_warnings
 from app.domain.controllers import conditions, registry
 from app.domain.errors import BadRequest, Conflict, TooManyRequests
-from app.domain.objects import eviction, field_errors, rejections, subresources
-from app.domain.objects.commands import (
+from app.domain.objects import field_errors, rejections
+from app.domain.objects.review.attributes import CREATE, Attributes
+from app.domain.objects.write import eviction, subresources
+from app.domain.objects.write.commands import (
     BindPod,
     DeleteObject,
     PatchObject,
@@ -24,7 +26,6 @@ from app.domain.objects.commands import (
     UpdateObject,
     WriteOptions,
 )
-from app.domain.objects.review.attributes import CREATE, Attributes
 from app.domain.values import json_tree, timestamps
 from app.domain.values.json_tree import JsonObject
 

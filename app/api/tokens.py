@@ -12,8 +12,8 @@ from dataclasses import dataclass
 
 from app.domain.errors import InputError
 from app.domain.log import Actor
-from app.domain.objects import access
-from app.domain.objects.access import AUTHENTICATED, Binding
+from app.domain.objects.access import rules as access
+from app.domain.objects.access.rules import AUTHENTICATED, Binding
 from app.domain.values import json_tree
 from app.domain.values.json_tree import JsonObject
 

@@ -18,15 +18,16 @@ from app.api.negotiation import PLAIN
 from app.api.representations import Representations, encode, respond
 from app.domain.errors import BadRequest, NotFound, RedraError
 from app.domain.log import Event, EventType, ObjectKey
-from app.domain.objects import admission, registry, rejections
-from app.domain.objects.commands import (
+from app.domain.objects import registry, rejections
+from app.domain.objects.registry import RESOURCE, Kind
+from app.domain.objects.write import admission
+from app.domain.objects.write.commands import (
     CreateObject,
     DeleteObject,
     PatchObject,
     UpdateObject,
     WriteOptions,
 )
-from app.domain.objects.registry import RESOURCE, Kind
 from app.domain.values import json_tree
 from app.domain.values.json_tree import JsonObject
 from app.service.writing import Outcome

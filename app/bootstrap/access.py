@@ -16,7 +16,7 @@ from app.api import tokens
 from app.api.authentication import ADMIN, ANONYMOUS, Credentials
 from app.api.authorization import Authorization
 from app.domain.errors import InputError, Rejected
-from app.domain.objects import decode
+from app.domain.objects.schema import decode
 from app.settings import Settings
 
 TOKEN_KEY = "service-accounts.key"  # noqa: S105 - the name of a file

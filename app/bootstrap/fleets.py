@@ -28,7 +28,7 @@ from app.bootstrap.stores import open_store
 from app.domain.errors import AlreadyExists, BadRequest, InputError, NotFound
 from app.domain.log import Actor, ObjectKey
 from app.domain.objects import registry
-from app.domain.objects.commands import (
+from app.domain.objects.write.commands import (
     Command,
     CreateObject,
     DeleteObject,

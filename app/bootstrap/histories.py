@@ -16,7 +16,7 @@ from app.domain.errors import InputError
 from app.domain.log import HistoryInfo
 from app.domain.log.projection import Projection
 from app.domain.objects import profile as profiles
-from app.domain.objects import services
+from app.domain.objects.kinds import services
 from app.domain.objects.profile import Profile
 from app.domain.objects.review import targets
 from app.domain.objects.rules import Rules

@@ -13,9 +13,10 @@ from anyio import lowlevel
 from app.domain.errors import InputError
 from app.domain.log import Event, EventType, Head, HistoryInfo, Revision, chain
 from app.domain.log.heads import SignedHead
-from app.domain.objects import intake, secret_values
-from app.domain.objects.schema import Schemas
-from app.domain.objects.secret_values import SecretCipher
+from app.domain.objects.kinds import secret_values
+from app.domain.objects.kinds.secret_values import SecretCipher
+from app.domain.objects.schema.structural import Schemas
+from app.domain.objects.write import intake
 from app.domain.values import timestamps
 from app.domain.values.json_tree import JsonObject
 from app.domain.values.timestamps import Instant

@@ -32,8 +32,9 @@ from app.domain.log import (
     chain,
 )
 from app.domain.log.records import Contradiction, Op, Quality, Record
-from app.domain.objects import intake, secret_values
-from app.domain.objects.secret_values import SecretCipher
+from app.domain.objects.kinds import secret_values
+from app.domain.objects.kinds.secret_values import SecretCipher
+from app.domain.objects.write import intake
 from app.domain.values.json_tree import JsonObject
 from app.domain.values.timestamps import Instant
 from app.ports import EventLog

@@ -24,7 +24,7 @@ from app.domain.controllers.scheduling.pod_claims import ClaimsNotReady
 from app.domain.controllers.scheduling.reconciler import SchedulingReconciler
 from app.domain.controllers.work_queue import AnyQueue
 from app.domain.log import Event, EventType, ObjectKey
-from app.domain.objects import extended_resources
+from app.domain.objects.kinds import extended_resources
 from app.domain.objects.profile import Profile
 from app.domain.objects.reader import ObjectsReader
 from app.domain.values import json_tree

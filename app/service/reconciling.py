@@ -15,12 +15,12 @@ from app.domain.controllers.record import commands_of
 from app.domain.errors import RedraError, Rejected
 from app.domain.log import Actor, Event, Head, LeaseToken, Revision, Stamp
 from app.domain.log.chain import seal
-from app.domain.objects import lifecycle
-from app.domain.objects.commands import Command, CreateObject, ImportObject, verb_of
-from app.domain.objects.lifecycle import Rules
+from app.domain.objects.write import lifecycle
+from app.domain.objects.write.commands import Command, CreateObject, ImportObject, verb_of
+from app.domain.objects.write.lifecycle import Rules
+from app.domain.objects.write.staging import StagedObjects
 from app.domain.values.timestamps import Instant
 from app.ports import UidSource
-from app.service.staging import StagedObjects
 from app.service.writing import Outcome
 
 

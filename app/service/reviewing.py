@@ -15,8 +15,13 @@ import anyio
 
 from app.domain.errors import Rejected, ReviewOutdated
 from app.domain.log import Actor, Stamp
-from app.domain.objects import lifecycle
-from app.domain.objects.commands import (
+from app.domain.objects.review import changes, hooks
+from app.domain.objects.review.attributes import Attributes
+from app.domain.objects.review.changes import Review
+from app.domain.objects.review.hooks import Hook, Verdict, WebhookFailed
+from app.domain.objects.rules import Rules
+from app.domain.objects.write import lifecycle
+from app.domain.objects.write.commands import (
     BindPod,
     Command,
     CreateObject,
@@ -25,14 +30,9 @@ from app.domain.objects.commands import (
     UpdateObject,
     verb_of,
 )
-from app.domain.objects.review import changes, hooks
-from app.domain.objects.review.attributes import Attributes
-from app.domain.objects.review.changes import Review
-from app.domain.objects.review.hooks import Hook, Verdict, WebhookFailed
-from app.domain.objects.rules import Rules
+from app.domain.objects.write.staging import StagedObjects
 from app.domain.values.timestamps import Instant
 from app.ports import UidSource, WebhookCaller
-from app.service.staging import StagedObjects
 from app.service.writing import Outcome
 
 _log = logging.getLogger("redra")

@@ -18,17 +18,17 @@ from app.domain.controllers.plan import Plan, Reads, Reconciler
 from app.domain.controllers.record import commands_of
 from app.domain.errors import ChainBroken, LogError
 from app.domain.log import Actor, Event, Head, HistoryInfo, LeaseToken, Revision
-from app.domain.objects.commands import Command
 from app.domain.objects.review import asking
 from app.domain.objects.review.attributes import Attributes
 from app.domain.objects.rules import Rules
+from app.domain.objects.write.commands import Command
+from app.domain.objects.write.staging import StagedObjects
 from app.domain.values.timestamps import SECOND, Instant
 from app.ports import Clock, EventLog, UidSource, ViewStore, WakeUp, WebhookCaller
 from app.service import snapshots
 from app.service.cluster_clock import ClusterClock
 from app.service.reviewing import Reviewing
 from app.service.signals import Signal
-from app.service.staging import StagedObjects
 from app.service.watches import Subscription, Watches
 from app.service.writing import GroupWriter, Outcome, Request, WriterBounds
 

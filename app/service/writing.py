@@ -44,8 +44,11 @@ from app.domain.log import (
     chain,
 )
 from app.domain.log.chain import seal
-from app.domain.objects import admission, lifecycle, registry
-from app.domain.objects.commands import (
+from app.domain.objects import registry
+from app.domain.objects.reader import ObjectsReader
+from app.domain.objects.rules import Rules
+from app.domain.objects.write import admission, lifecycle, secret_drafts
+from app.domain.objects.write.commands import (
     Command,
     CreateObject,
     ImportObject,
@@ -54,15 +57,12 @@ from app.domain.objects.commands import (
     UpdateObject,
     verb_of,
 )
-from app.domain.objects.decided import Decided
-from app.domain.objects.reader import ObjectsReader
-from app.domain.objects.rules import Rules
+from app.domain.objects.write.decided import Decided
+from app.domain.objects.write.staging import StagedObjects
 from app.domain.values.json_tree import JsonObject
 from app.domain.values.timestamps import Instant
 from app.ports import EventLog, UidSource
-from app.service import secret_drafts
 from app.service.cluster_clock import ClusterClock
-from app.service.staging import StagedObjects
 
 _log = logging.getLogger("redra")
 

@@ -22,7 +22,7 @@ from app.domain.controllers import registry
 from app.domain.controllers.plan import Plan, Reconciler
 from app.domain.errors import Expired, LogUnavailable, Rejected, StaleLease
 from app.domain.log import Event, EventType, LeaseToken, ObjectKey, Revision
-from app.domain.objects.commands import RecordFact
+from app.domain.objects.write.commands import RecordFact
 from app.domain.values.timestamps import SECOND, Instant
 from app.ports import Leases
 from app.service.runtime import HistoryRuntime

@@ -20,8 +20,8 @@ from app.api.limits import ApiLimits
 from app.bootstrap.rules import rules_for
 from app.domain.log import Actor, ObjectKey
 from app.domain.objects import profile as profiles
-from app.domain.objects.commands import CreateObject
 from app.domain.objects.review import targets as review_targets
+from app.domain.objects.write.commands import CreateObject
 from app.service.histories import Histories
 from app.service.runtime import RuntimeBounds, RuntimePorts
 

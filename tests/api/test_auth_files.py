@@ -4,7 +4,7 @@ import pytest
 
 from app.api import tokens
 from app.domain.errors import InputError
-from app.domain.objects.access import Book, Question
+from app.domain.objects.access.rules import Book, Question
 
 PODS = Question(verb="list", resource="pods", namespace="lab")
 

@@ -13,7 +13,7 @@ import yaml
 
 from app.api.authentication import Credentials
 from app.domain.log import Actor, ObjectKey
-from app.domain.objects.commands import CreateObject, RecordDecision, RecordFact
+from app.domain.objects.write.commands import CreateObject, RecordDecision, RecordFact
 from tests.api.serving import claim, pod, serving
 from tests.api.test_authentication import ROLES
 

@@ -13,10 +13,11 @@ import yaml
 
 from app.api import bodies
 from app.domain.log import Actor, ObjectKey
-from app.domain.objects import conversion, registry
-from app.domain.objects.commands import ImportObject
-from app.domain.objects.decode import Bounds
+from app.domain.objects import registry
 from app.domain.objects.profile import Profile
+from app.domain.objects.schema import conversion
+from app.domain.objects.schema.decode import Bounds
+from app.domain.objects.write.commands import ImportObject
 from tests.api.serving import serving
 from tests.shared_data import shared_is_present, shared_path
 from tests.unit.protobuf.wire import encode_message, envelope

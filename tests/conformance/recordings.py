@@ -14,7 +14,8 @@ from app.adapters.history.unpacking import file_source
 from app.adapters.memory import MemoryLog, MemoryStore
 from app.analysis.recordings.fidelity import FidelityReport
 from app.domain.log import Event, Revision
-from app.domain.objects import conversion, registry
+from app.domain.objects import registry
+from app.domain.objects.schema import conversion
 from app.service import importing
 from app.service.importing import ImportOptions
 from projections.objects import ObjectsProjection

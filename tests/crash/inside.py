@@ -31,8 +31,8 @@ from app.domain.controllers import registry
 from app.domain.devices.cel_selectors import CelCompiler
 from app.domain.errors import LogError
 from app.domain.log import Event, HistoryInfo
-from app.domain.objects.commands import Command
 from app.domain.objects.profile import Profile
+from app.domain.objects.write.commands import Command
 from app.domain.values.json_tree import JsonObject
 from app.service.folding import FoldingBounds, Projector
 from app.service.runtime import HistoryRuntime, RuntimeBounds, RuntimePorts

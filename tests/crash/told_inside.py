@@ -8,7 +8,7 @@ import anyio
 from app.domain.controllers import registry
 from app.domain.errors import AlreadyExists, NotFound
 from app.domain.log import Event, ObjectKey
-from app.domain.objects.commands import (
+from app.domain.objects.write.commands import (
     Command,
     CreateObject,
     DeleteObject,

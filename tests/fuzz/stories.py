@@ -16,8 +16,8 @@ from app.domain.errors import Rejected
 from app.domain.log import ObjectKey
 from app.domain.log.chain import event_json
 from app.domain.objects import registry
-from app.domain.objects.commands import CreateObject
 from app.domain.objects.profile import Profile
+from app.domain.objects.write.commands import CreateObject
 from tests.cluster import USER, Cluster
 from tests.conformance.soak_lines import retell
 from tests.fuzz.seeds import all_seeds

@@ -3,11 +3,12 @@
 import base64
 import json
 
-from app.domain.objects import protobuf_fields, registry
+from app.domain.objects import registry
+from app.domain.objects.protobuf import fields
 from app.domain.values.protobuf import SCALARS, SPECIAL
 from tests.unit.protobuf.wire import envelope, sized, tagged, varint
 
-_MESSAGES = protobuf_fields.MESSAGES
+_MESSAGES = fields.MESSAGES
 
 
 def protobuf_body(rng, tree):
@@ -16,7 +17,7 @@ def protobuf_body(rng, tree):
     if not isinstance(api_version, str) or not isinstance(kind, str):
         return None
     group, version = registry.split_api_version(api_version)
-    name = protobuf_fields.message_name(group, version, kind)
+    name = fields.message_name(group, version, kind)
     if name is None:
         return None
     raw = _message(rng, name, tree, 0)

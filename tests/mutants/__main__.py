@@ -67,7 +67,7 @@ AREAS = {
         tests=(f"{UNIT}/controllers",),
     ),
     "writer": Area(
-        sources=("app/service/writing.py", "app/service/staging.py"),
+        sources=("app/service/writing.py", "app/domain/objects/write/staging.py"),
         tests=(f"{UNIT}/service/test_writing.py", "tests/properties/test_writer_laws.py"),
     ),
     "watches": Area(

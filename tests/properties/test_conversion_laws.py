@@ -8,8 +8,9 @@ from hypothesis import strategies as st
 
 from app.domain.errors import Rejected
 from app.domain.log import EventType
-from app.domain.objects import conversion, registry
-from app.domain.objects.commands import PatchType, Propagation
+from app.domain.objects import registry
+from app.domain.objects.schema import conversion
+from app.domain.objects.write.commands import PatchType, Propagation
 from tests.unit.objects.builders import Cluster, claim, cluster, key
 
 NAMES = st.sampled_from(["a", "b", "c"])

@@ -4,9 +4,10 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from app.adapters import schemas
-from app.domain.objects import equality, field_sets
 from app.domain.objects.custom import checking, schema_types, structure
-from app.domain.objects.schema import Node
+from app.domain.objects.schema import equality
+from app.domain.objects.schema.structural import Node
+from app.domain.objects.write import field_sets
 from app.domain.values import json_tree
 
 NAMES = st.sampled_from(["a", "b", "name", "spec", "status"])

@@ -24,7 +24,7 @@ from app.domain.controllers.plan import Decision, Plan
 from app.domain.errors import LogUnavailable, RedraError, StaleLease
 from app.domain.log import Actor, Event, HistoryId, ObjectKey, Revision
 from app.domain.log.chain import check_chain
-from app.domain.objects.commands import (
+from app.domain.objects.write.commands import (
     Command,
     CreateObject,
     DeleteObject,

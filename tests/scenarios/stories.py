@@ -15,9 +15,9 @@ from app.domain.controllers.registry import Options
 from app.domain.controllers.scheduling.delayed_binding import FixedBindDelay
 from app.domain.errors import Rejected, TooManyRequests
 from app.domain.log import Event, ObjectKey
-from app.domain.objects import eviction
-from app.domain.objects.commands import RecordFact
 from app.domain.objects.profile import Profile
+from app.domain.objects.write import eviction
+from app.domain.objects.write.commands import RecordFact
 from app.domain.values import json_tree
 from app.domain.values.json_tree import JsonObject
 from app.domain.values.timestamps import SECOND

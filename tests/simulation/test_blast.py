@@ -11,7 +11,7 @@ from app.analysis.blast.compare import Delete, Put
 from app.analysis.blast.radius import BlastRadius, Fate, PodFate
 from app.domain.errors import AlreadyExists
 from app.domain.log import HistoryInfo, ObjectKey
-from app.domain.objects.commands import UpdateObject
+from app.domain.objects.write.commands import UpdateObject
 from app.domain.values import json_tree
 from app.domain.values.json_tree import JsonObject
 from tests.cluster import DRIVER, USER

@@ -13,7 +13,7 @@ from app.adapters.history.unpacking import ByteSource
 from app.domain.errors import InputError
 from app.domain.log import ObjectKey
 from app.domain.log.records import Op, Record, TimeQuality, comparable_version
-from app.domain.objects import intake
+from app.domain.objects.write import intake
 from app.domain.values import json_tree, timestamps
 from app.domain.values.timestamps import Instant, TimestampError
 

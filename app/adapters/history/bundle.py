@@ -21,8 +21,8 @@ from app.domain.errors import ChainBroken, InputError
 from app.domain.log import Event, EventType, ObjectKey, Revision, Stamp, chain
 from app.domain.log.event import FORMAT_VERSION, GENESIS
 from app.domain.log.heads import SignedHead
-from app.domain.objects import intake
-from app.domain.objects.schema import Schemas
+from app.domain.objects.schema.structural import Schemas
+from app.domain.objects.write import intake
 from app.domain.values import json_tree, timestamps
 from app.domain.values.json_tree import JsonObject
 from app.domain.values.timestamps import Instant, TimestampError

@@ -4,9 +4,9 @@ Parity: history-formats.md 4.3.
 """
 
 from app.domain.log.records import Bound, Effect, Patched, Scaled, Terminating
-from app.domain.objects import schema
-from app.domain.objects.commands import PatchType
-from app.domain.objects.schema import Schemas
+from app.domain.objects.schema import structural
+from app.domain.objects.schema.structural import Schemas
+from app.domain.objects.write.commands import PatchType
 from app.domain.values import json_tree, patches, timestamps
 from app.domain.values.json_tree import JsonObject, JsonView
 from app.domain.values.timestamps import Instant
@@ -92,10 +92,10 @@ def patch(before: JsonObject, effect: Patched, schemas: Schemas | None) -> JsonO
     if isinstance(body, list):
         return patches.apply_operations(before, body)
     if effect.media_type == PatchType.STRATEGIC:
-        kind = schema.find_kind_of(before)
+        kind = structural.find_kind_of(before)
         if kind is None or schemas is None:
             raise patches.PatchError("the fields of its kind are not known")
-        return patches.apply_strategic(before, body, schema.storage_node(schemas, kind))
+        return patches.apply_strategic(before, body, structural.storage_node(schemas, kind))
     merged: JsonObject = patches.apply_merge(before, body)
     return merged
 

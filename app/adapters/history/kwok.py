@@ -15,7 +15,7 @@ from app.adapters.history.unpacking import ByteSource
 from app.domain.errors import InputError
 from app.domain.log import ObjectKey
 from app.domain.log.records import Loss, Op, Patched, Quality, Record, TimeQuality
-from app.domain.objects.commands import PatchType
+from app.domain.objects.write.commands import PatchType
 from app.domain.values import json_tree, timestamps
 from app.domain.values.json_tree import JsonObject
 from app.domain.values.timestamps import Instant

@@ -14,10 +14,12 @@ from app.adapters.history.reading import Notes
 from app.domain.errors import InputError, Rejected
 from app.domain.log import Event, ObjectKey, Revision
 from app.domain.log.records import Loss, Quality, Record, join_losses
-from app.domain.objects import admission, conversion, registry
-from app.domain.objects.commands import FieldValidation, WriteOptions
+from app.domain.objects import registry
 from app.domain.objects.registry import Kind
 from app.domain.objects.rules import Rules
+from app.domain.objects.schema import conversion
+from app.domain.objects.write import admission
+from app.domain.objects.write.commands import FieldValidation, WriteOptions
 from app.domain.values import json_tree
 from app.domain.values.json_tree import JsonObject
 from app.domain.values.timestamps import Instant

@@ -11,9 +11,11 @@ from app.adapters.history import kinds, manifests
 from app.adapters.history.reading import Notes, ReadOptions
 from app.domain.errors import InputError, Rejected
 from app.domain.log.records import CHANGES, Loss, Op, Quality, Record, join_losses
-from app.domain.objects import conversion, intake, registry
+from app.domain.objects import registry
 from app.domain.objects.registry import Kind
-from app.domain.objects.schema import Schemas
+from app.domain.objects.schema import conversion
+from app.domain.objects.schema.structural import Schemas
+from app.domain.objects.write import intake
 from app.domain.values import json_tree
 from app.domain.values.json_tree import JsonObject
 

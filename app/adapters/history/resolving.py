@@ -25,7 +25,7 @@ from app.domain.log.records import (
     TimeQuality,
     join_losses,
 )
-from app.domain.objects.schema import Schemas
+from app.domain.objects.schema.structural import Schemas
 from app.domain.values import json_tree
 from app.domain.values.json_tree import JsonObject
 from app.domain.values.patches import PatchError

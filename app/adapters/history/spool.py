@@ -23,7 +23,7 @@ from app.adapters.history import json_text
 from app.adapters.history.limits import BoundReached, ImportLimits
 from app.domain.log import ObjectKey
 from app.domain.log.records import Record, TimeQuality, comparable_version
-from app.domain.objects import secret_values
+from app.domain.objects.kinds import secret_values
 from app.domain.values.json_tree import JsonObject
 from app.domain.values.timestamps import Instant
 

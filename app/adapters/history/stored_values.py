@@ -11,7 +11,8 @@ from app.adapters.history import json_text
 from app.adapters.history.limits import ImportLimits
 from app.domain.errors import InputError
 from app.domain.log.records import Loss
-from app.domain.objects import protobuf_fields, registry
+from app.domain.objects import registry
+from app.domain.objects.protobuf import fields
 from app.domain.values import protobuf
 from app.domain.values.json_tree import JsonObject
 from app.domain.values.protobuf import ProtobufError
@@ -48,13 +49,11 @@ def _decode_protobuf(value: bytes, place: str) -> Stored:
     try:
         envelope = protobuf.decode_envelope(value)
         group, version = registry.split_api_version(envelope.api_version)
-        name = protobuf_fields.message_name(group, version, envelope.kind)
+        name = fields.message_name(group, version, envelope.kind)
         identity = {"apiVersion": envelope.api_version, "kind": envelope.kind}
         if name is None:
             raw = base64.b64encode(envelope.raw).decode()
             return Stored(tree={**identity, "raw": raw}, losses=(Loss.UNDECODABLE,))
-        return Stored(
-            tree={**identity, **protobuf.decode(protobuf_fields.MESSAGES, name, envelope.raw)}
-        )
+        return Stored(tree={**identity, **protobuf.decode(fields.MESSAGES, name, envelope.raw)})
     except ProtobufError as problem:
         raise InputError(f"the stored value is damaged: {problem}", place=place) from problem

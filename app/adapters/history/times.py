@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from app.domain.objects import intake
+from app.domain.objects.write import intake
 from app.domain.values import json_tree, timestamps
 from app.domain.values.json_tree import JsonView
 from app.domain.values.timestamps import Instant, TimestampError

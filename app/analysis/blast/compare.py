@@ -37,7 +37,7 @@ from app.domain.devices.model import PoolId
 from app.domain.errors import InputError, NotFound, Rejected
 from app.domain.log import EventType, ObjectKey
 from app.domain.objects import registry
-from app.domain.objects.commands import (
+from app.domain.objects.write.commands import (
     CreateObject,
     DeleteObject,
     FieldValidation,

@@ -40,11 +40,11 @@ from app.domain.devices.model import PoolId
 from app.domain.devices.patches import ClassFilter
 from app.domain.log import Actor, Draft, Event, EventType, HistoryInfo, ObjectKey, Revision, Stamp
 from app.domain.log.chain import seal
-from app.domain.objects import lifecycle
-from app.domain.objects.commands import Command
-from app.domain.objects.decided import Decided
 from app.domain.objects.profile import Profile
 from app.domain.objects.rules import Rules
+from app.domain.objects.write import lifecycle
+from app.domain.objects.write.commands import Command
+from app.domain.objects.write.decided import Decided
 from app.domain.values import json_tree
 from app.domain.values.json_tree import JsonObject
 from app.domain.values.timestamps import Instant

@@ -15,7 +15,7 @@ from app.analysis.fleet import devices as fleet_devices
 from app.analysis.fleet.devices import Unit
 from app.domain.errors import InputError
 from app.domain.log import ObjectKey
-from app.domain.objects.commands import Command, CreateObject, DeleteObject, UpdateObject
+from app.domain.objects.write.commands import Command, CreateObject, DeleteObject, UpdateObject
 from app.domain.values import json_tree
 from app.domain.values.json_tree import JsonObject, JsonView
 

@@ -20,7 +20,7 @@ from app.analysis.fleet import generation
 from app.analysis.fleet.generation import Fleet, Pool
 from app.domain.errors import InputError
 from app.domain.log import ObjectKey
-from app.domain.objects.commands import (
+from app.domain.objects.write.commands import (
     Command,
     CreateObject,
     DeleteObject,

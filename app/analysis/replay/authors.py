@@ -19,7 +19,7 @@ from typing import Any
 
 from app.domain.controllers import registry
 from app.domain.log import Event, EventType, ObjectKey
-from app.domain.objects import extended_resources
+from app.domain.objects.kinds import extended_resources
 from app.domain.values import json_tree
 from app.domain.values.json_tree import JsonObject, JsonView
 

@@ -15,7 +15,7 @@ from app.analysis.replay import facts
 from app.analysis.replay.facts import Fact
 from app.analysis.replay.traces import Step, Trace
 from app.domain.log import ObjectKey
-from app.domain.objects.schema import Schemas
+from app.domain.objects.schema.structural import Schemas
 
 
 class Aspect(StrEnum):

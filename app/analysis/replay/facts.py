@@ -14,7 +14,7 @@ from app.analysis.replay.writers import is_announcement
 from app.domain.controllers.scheduling import messages
 from app.domain.log import Event, EventType
 from app.domain.log.chain import canonical_json
-from app.domain.objects.schema import Node, Schemas
+from app.domain.objects.schema.structural import Node, Schemas
 from app.domain.values import json_tree
 from app.domain.values.json_tree import JsonObject, JsonView
 from app.domain.values.names import SUFFIX_ALPHABET, SUFFIX_LENGTH

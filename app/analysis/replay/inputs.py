@@ -12,7 +12,7 @@ from typing import Any, TypeAlias
 
 from app.analysis.replay.authors import UNNAMED
 from app.domain.log import Event, EventType
-from app.domain.objects.commands import (
+from app.domain.objects.write.commands import (
     Command,
     DeleteObject,
     ImportObject,

@@ -15,7 +15,7 @@ from app.analysis.verify.taint_audit import ForbiddenPlacement, TaintAudit
 from app.analysis.views import LiveViews
 from app.domain.log import Event, EventType, ObjectKey
 from app.domain.objects import registry as kinds
-from app.domain.objects.schema import Schemas
+from app.domain.objects.schema.structural import Schemas
 from app.domain.values import json_tree
 from app.domain.values.json_tree import JsonObject
 from app.domain.values.timestamps import Instant

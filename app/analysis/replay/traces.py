@@ -21,7 +21,7 @@ from app.analysis.replay.facts import (
     masked,
 )
 from app.domain.log import Event, EventType, ObjectKey
-from app.domain.objects.schema import Schemas
+from app.domain.objects.schema.structural import Schemas
 from app.domain.values import json_tree
 from app.domain.values.json_tree import JsonObject
 from app.domain.values.timestamps import Instant

@@ -21,9 +21,9 @@ from app.domain.controllers.record import commands_of
 from app.domain.errors import Rejected
 from app.domain.log import Draft, Event, EventType, Revision
 from app.domain.log.chain import canonical_json
-from app.domain.objects import lifecycle
-from app.domain.objects.commands import Command, RecordDecision
 from app.domain.objects.rules import Rules
+from app.domain.objects.write import lifecycle
+from app.domain.objects.write.commands import Command, RecordDecision
 from app.domain.values import json_tree
 
 

@@ -10,7 +10,7 @@ from collections.abc import Callable, Collection, Iterable
 
 from app.domain.controllers.plan import Plan
 from app.domain.log import ObjectKey
-from app.domain.objects.commands import RecordDecision, RecordFact
+from app.domain.objects.write.commands import RecordDecision, RecordFact
 
 BATCH_MAX = 48
 """How many plans one append holds. An append takes as long as the disk does, whatever it holds:

@@ -10,15 +10,17 @@ from collections.abc import Iterable, Mapping
 from app.domain.controllers.resources import EVENT_OBJECTS, is_of
 from app.domain.errors import Rejected
 from app.domain.log import Event, EventType, ObjectKey
-from app.domain.objects import creation, quota, registry
-from app.domain.objects.commands import (
+from app.domain.objects import registry
+from app.domain.objects.quota import limits
+from app.domain.objects.reader import ObjectsReader
+from app.domain.objects.write import creation
+from app.domain.objects.write.commands import (
     Command,
     CreateObject,
     PatchObject,
     PatchType,
     WriteOptions,
 )
-from app.domain.objects.reader import ObjectsReader
 from app.domain.values import json_tree, timestamps
 from app.domain.values.json_tree import JsonObject, JsonView
 from app.domain.values.timestamps import Instant
@@ -165,7 +167,7 @@ def _is_refused(objects: ObjectsReader, command: Command) -> bool:
     assert kind is not None, "Events are served always"
     try:
         creation.check_namespace(objects, kind, command.key)
-        quota.check_create(objects, kind, command.key, command.tree)
+        limits.check_create(objects, kind, command.key, command.tree)
     except Rejected:
         return True
     return False

@@ -12,8 +12,8 @@ from typing import Protocol, TypeAlias, runtime_checkable
 import msgspec
 
 from app.domain.log import DECISION, Event, EventType, Revision
-from app.domain.objects.commands import Command
 from app.domain.objects.reader import ObjectsReader
+from app.domain.objects.write.commands import Command
 from app.domain.values.json_tree import JsonObject
 from app.domain.values.timestamps import Instant
 

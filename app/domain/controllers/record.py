@@ -7,7 +7,7 @@ import hashlib
 
 from app.domain.controllers.plan import Plan
 from app.domain.log.chain import canonical_json
-from app.domain.objects.commands import Command, RecordDecision
+from app.domain.objects.write.commands import Command, RecordDecision
 
 
 def digest(commands: tuple[Command, ...]) -> str:

@@ -7,14 +7,14 @@ from typing import Any, Protocol, TypeAlias
 import msgspec
 
 from app.domain.objects.field_errors import FieldError
+from app.domain.objects.kinds.secret_values import SecretCipher
+from app.domain.objects.kinds.services import ServiceRanges
 from app.domain.objects.profile import Profile
 from app.domain.objects.reader import ObjectsReader
 from app.domain.objects.registry import Kind
 from app.domain.objects.review import targets
 from app.domain.objects.review.targets import Targets
-from app.domain.objects.schema import Schemas
-from app.domain.objects.secret_values import SecretCipher
-from app.domain.objects.services import ServiceRanges
+from app.domain.objects.schema.structural import Schemas
 from app.domain.values.json_tree import JsonObject, JsonView
 from app.domain.values.patches import OPERATIONS_MAX
 from app.domain.values.timestamps import Instant

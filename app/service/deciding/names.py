@@ -14,7 +14,7 @@ from dataclasses import replace
 from typing import Any, TypeAlias
 
 from app.domain.log import Event, EventType, ObjectKey
-from app.domain.objects.commands import Command, CreateObject, PatchObject, UpdateObject
+from app.domain.objects.write.commands import Command, CreateObject, PatchObject, UpdateObject
 from app.domain.values import json_tree
 from app.domain.values.json_tree import JsonObject, JsonView
 from app.ports import UidSource

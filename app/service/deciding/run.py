@@ -20,14 +20,14 @@ from app.domain.controllers.plan import Plan, Reconciler, Views
 from app.domain.controllers.scheduling.reconciler import SchedulingReconciler
 from app.domain.errors import Rejected
 from app.domain.log import Actor, Event, EventType, ObjectKey
-from app.domain.objects.commands import (
+from app.domain.objects.rules import Rules
+from app.domain.objects.write.commands import (
     Command,
     CreateObject,
     DeleteObject,
     ImportObject,
     PatchObject,
 )
-from app.domain.objects.rules import Rules
 from app.domain.values import json_tree, timestamps
 from app.domain.values.json_tree import JsonObject
 from app.domain.values.timestamps import Instant

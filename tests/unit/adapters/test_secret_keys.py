@@ -8,7 +8,7 @@ import pytest
 from app.adapters.secret_keys import SecretKeys
 from app.domain.errors import InputError
 from app.domain.log import HistoryId, HistoryInfo
-from app.domain.objects.secret_values import key_id
+from app.domain.objects.kinds.secret_values import key_id
 from app.domain.values.timestamps import Instant
 
 PLACE, OTHER = b'["a","b","data","c"]', b'["a","b","data","d"]'

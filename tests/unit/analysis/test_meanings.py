@@ -7,7 +7,7 @@ import pytest
 from app.adapters import schemas
 from app.analysis import meanings
 from app.domain.log import ObjectKey
-from app.domain.objects.equality import semantic_equal
+from app.domain.objects.schema.equality import semantic_equal
 from app.domain.values import json_tree
 
 SCHEMAS = schemas.load("1.36")

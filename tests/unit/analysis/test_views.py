@@ -4,7 +4,7 @@ from app.analysis.views import LiveViews
 from app.domain.devices.nodes import Node
 from app.domain.devices.pools import Reading
 from app.domain.log import Actor, ObjectKey
-from app.domain.objects.commands import PatchObject, PatchType
+from app.domain.objects.write.commands import PatchObject, PatchType
 from tests.cluster import DRIVER, Cluster
 
 READING = Reading(partitionable=True)

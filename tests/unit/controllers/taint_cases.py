@@ -14,8 +14,8 @@ from app.bootstrap.rules import rules_for
 from app.domain.controllers.eviction import EvictionReconciler
 from app.domain.controllers.rule_status import RuleStatusReconciler
 from app.domain.log import ObjectKey
-from app.domain.objects.commands import CreateObject, ImportObject
 from app.domain.objects.profile import Profile
+from app.domain.objects.write.commands import CreateObject, ImportObject
 from app.domain.values import json_tree, timestamps
 from app.domain.values.json_tree import JsonObject
 from app.domain.values.timestamps import SECOND, Instant

@@ -10,7 +10,7 @@ from app.domain.controllers.scheduling.device_map import DeviceMap
 from app.domain.controllers.scheduling.extended import ExtendedClaim
 from app.domain.controllers.scheduling.nodes import NodeIndex
 from app.domain.log import ObjectKey
-from app.domain.objects.commands import UpdateObject
+from app.domain.objects.write.commands import UpdateObject
 from app.domain.values.json_tree import JsonObject
 
 POOL = ("gpu.example.com", "n1")

@@ -5,7 +5,7 @@ import pytest
 from app.domain.controllers.batching import COMMANDS_MAX, Batcher
 from app.domain.controllers.plan import Plan
 from app.domain.log import ObjectKey
-from app.domain.objects.commands import DeleteObject
+from app.domain.objects.write.commands import DeleteObject
 
 
 def plan_of(name: str) -> Plan:

@@ -10,8 +10,8 @@ from app.bootstrap.rules import rules_for
 from app.domain.controllers.claims import ClaimsReconciler, claim_sync
 from app.domain.controllers.claims.claim_sync import Act
 from app.domain.log import ObjectKey
-from app.domain.objects.commands import CreateObject, ImportObject
 from app.domain.objects.profile import Profile
+from app.domain.objects.write.commands import CreateObject, ImportObject
 from app.domain.values import json_tree
 from app.domain.values.json_tree import JsonObject
 from app.service.reconciling import Timeline

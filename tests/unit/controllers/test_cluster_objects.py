@@ -5,14 +5,14 @@ import pytest
 from app.domain.controllers import registry
 from app.domain.controllers.registry import Options
 from app.domain.log import ObjectKey
-from app.domain.objects.commands import (
+from app.domain.objects.profile import Profile
+from app.domain.objects.write.commands import (
     CreateObject,
     DeleteObject,
     PatchObject,
     PatchType,
     UpdateObject,
 )
-from app.domain.objects.profile import Profile
 from app.domain.values import json_tree
 from app.domain.values.timestamps import SECOND, Instant
 from tests.cluster import T0, USER, Cluster

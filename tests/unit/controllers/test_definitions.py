@@ -1,7 +1,7 @@
 """Definitions of custom kinds: their end, freed names, and what other controllers do for them."""
 
 from app.domain.log import ObjectKey
-from app.domain.objects.commands import CreateObject, DeleteObject, PatchObject, PatchType
+from app.domain.objects.write.commands import CreateObject, DeleteObject, PatchObject, PatchType
 from tests.api.custom import definition, version, widget
 from tests.cluster import USER, Cluster
 

@@ -4,8 +4,9 @@ import pytest
 
 from app.domain.controllers.registry import Options
 from app.domain.log import ObjectKey
-from app.domain.objects import disruption, eviction
-from app.domain.objects.commands import CreateObject
+from app.domain.objects.kinds import disruption_budgets
+from app.domain.objects.write import eviction
+from app.domain.objects.write.commands import CreateObject
 from app.domain.values import json_tree
 from app.domain.values.json_tree import JsonObject
 from tests.cluster import USER, Cluster
@@ -374,8 +375,8 @@ def test_pods_without_budgets_cost_no_step():
 
 def test_condition_is_replaced_where_it_stands():
     other = {"type": "Other", "status": "True"}
-    status = disruption.told({"disruptionsAllowed": 1, "conditions": [other]}, 0)
-    changed = disruption.told({**status, "disruptionsAllowed": 0}, 1_000_000)
+    status = disruption_budgets.told({"disruptionsAllowed": 1, "conditions": [other]}, 0)
+    changed = disruption_budgets.told({**status, "disruptionsAllowed": 0}, 1_000_000)
     assert [found["type"] for found in changed["conditions"]] == ["Other", "DisruptionAllowed"]
-    assert json_tree.text(disruption.condition_of(changed), "reason") == "InsufficientPods"
-    assert not disruption.is_told({**changed, "disruptionsAllowed": 3})
+    assert json_tree.text(disruption_budgets.condition_of(changed), "reason") == "InsufficientPods"
+    assert not disruption_budgets.is_told({**changed, "disruptionsAllowed": 3})

@@ -8,7 +8,7 @@ from app.domain.controllers import registry
 from app.domain.controllers.registry import Options
 from app.domain.errors import InputError
 from app.domain.log import ObjectKey
-from app.domain.objects.commands import CreateObject
+from app.domain.objects.write.commands import CreateObject
 from app.domain.values.timestamps import SECOND
 from tests.cluster import USER, Cluster, check_decisions
 

@@ -6,7 +6,7 @@ import pytest
 
 from app.domain.controllers.batching import BATCH_MAX
 from app.domain.errors import Rejected
-from app.domain.objects.commands import Command, DeleteObject, Propagation
+from app.domain.objects.write.commands import Command, DeleteObject, Propagation
 from app.domain.values.json_tree import JsonObject
 from tests.cluster import Cluster, claim_spec
 

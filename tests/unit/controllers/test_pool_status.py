@@ -3,8 +3,8 @@
 import pytest
 
 from app.domain.log import ObjectKey
-from app.domain.objects.commands import CreateObject
 from app.domain.objects.profile import Profile
+from app.domain.objects.write.commands import CreateObject
 from tests.cluster import DRIVER, USER, Cluster
 
 GATES = {"DRAResourcePoolStatus": True, "DRADeviceTaintRules": True}

@@ -5,8 +5,8 @@ import pytest
 from app.domain.controllers.registry import Options
 from app.domain.controllers.resources import pod_key
 from app.domain.controllers.scheduling import preemption
-from app.domain.objects.commands import BindPod
 from app.domain.objects.profile import Profile
+from app.domain.objects.write.commands import BindPod
 from app.domain.values import json_tree
 from app.domain.values.json_tree import JsonObject
 from tests.cluster import USER, Cluster, check_decisions

@@ -5,9 +5,10 @@ import pytest
 
 from app.domain.errors import Forbidden
 from app.domain.log import EventType, ObjectKey
-from app.domain.objects import quota_scopes, quota_usage
+from app.domain.objects.quota import scopes as quota_scopes
+from app.domain.objects.quota import usage
+from app.domain.objects.write.staging import StagedObjects
 from app.domain.values import quantity
-from app.service.staging import StagedObjects
 from tests.cluster import Cluster, claim_spec
 from tests.simulation.world import World
 
@@ -47,11 +48,11 @@ def test_every_alternative_counts(spec, expected):
     for request in spec["devices"]["requests"]:
         for asked in [*request.get("firstAvailable", ()), request.get("exactly", {})]:
             asked.setdefault("allocationMode", "ExactCount")
-    counted = quota_usage.of_object("resource.k8s.io", "resourceclaims", {"spec": spec})
+    counted = usage.of_object("resource.k8s.io", "resourceclaims", {"spec": spec})
     found = {
         name: quantity.as_integer(amount)
         for name, amount in counted.items()
-        if not name.startswith(quota_usage.ORDINARY)
+        if not name.startswith(usage.ORDINARY)
     }
     assert found.pop("count/resourceclaims.resource.k8s.io") == 1
     assert found == {f"{name}{DEVICES}": amount for name, amount in expected.items()}
@@ -174,7 +175,7 @@ def test_init_containers_count_by_their_peak_and_sidecars_add_up():
         ],
         "overhead": {"cpu": "250m"},
     }
-    found = quota_usage.effective(spec, "requests")
+    found = usage.effective(spec, "requests")
     assert str(found["cpu"]) == "4250m"
 
 
@@ -239,7 +240,7 @@ def test_running_sums_are_what_counting_anew_gives(seed):
     objects.tally("default", scopes)
     for _ in range(40):
         world.step()
-        anew = quota_usage.Tally()
+        anew = usage.Tally()
         anew.keep_within(scopes, ())
         for group, resource in objects.resources():
             for event in objects.events(group, resource, "default"):
@@ -331,7 +332,7 @@ def test_sums_within_scopes_follow_a_batch_and_forget_the_oldest_sets():
     assert count() == "1"
     staged.restore(mark)
     assert count() == "1"
-    for number in range(quota_usage.SCOPES_MAX + 1):
+    for number in range(usage.SCOPES_MAX + 1):
         other = [{"scopeName": "PriorityClass", "operator": "In", "values": [str(number)]}]
         assert objects.tally("default", other).within(other) is not None
     assert objects.tally("default").within(scopes) is None

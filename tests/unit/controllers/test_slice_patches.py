@@ -5,7 +5,7 @@ from typing import Any
 from app.domain.controllers.record import commands_of
 from app.domain.controllers.slice_patches import PatchWarningReconciler
 from app.domain.log import ObjectKey
-from app.domain.objects.commands import Command, CreateObject
+from app.domain.objects.write.commands import Command, CreateObject
 from app.domain.values.timestamps import Instant
 from app.service.runtime import HistoryRuntime
 from tests.unit.service.builders import ALICE, namespace, running_history

@@ -15,7 +15,7 @@ from app.adapters.secret_keys import SecretKeys
 from app.bootstrap.rules import rules_for
 from app.domain.errors import InputError
 from app.domain.log import Revision, chain
-from app.domain.objects import secret_values
+from app.domain.objects.kinds import secret_values
 from app.domain.objects.profile import Profile
 from app.domain.values.timestamps import Instant
 from app.service import exporting, importing

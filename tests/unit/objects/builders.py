@@ -6,8 +6,12 @@ from typing import Any
 
 from app.adapters import schemas
 from app.domain.log import Actor, Draft, Event, EventType, ObjectKey, Revision, Stamp, chain
-from app.domain.objects import lifecycle, registry
-from app.domain.objects.commands import (
+from app.domain.objects import registry
+from app.domain.objects.profile import Profile
+from app.domain.objects.rules import Rules
+from app.domain.objects.schema.structural import Node, Schemas
+from app.domain.objects.write import lifecycle
+from app.domain.objects.write.commands import (
     Command,
     CreateObject,
     DeleteObject,
@@ -16,10 +20,7 @@ from app.domain.objects.commands import (
     UpdateObject,
     WriteOptions,
 )
-from app.domain.objects.decided import Decided
-from app.domain.objects.profile import Profile
-from app.domain.objects.rules import Rules
-from app.domain.objects.schema import Node, Schemas
+from app.domain.objects.write.decided import Decided
 from app.domain.values import json_tree, timestamps
 from app.domain.values.json_tree import JsonObject
 

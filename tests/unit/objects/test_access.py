@@ -2,9 +2,11 @@
 
 import pytest
 
-from app.domain.objects import access, access_defaults, claim_rights
-from app.domain.objects.access import Binding, Book, Question, Rule
-from app.domain.objects.claim_rights import ClaimRights
+from app.domain.objects.access import defaults
+from app.domain.objects.access import rules as access
+from app.domain.objects.access.rules import Binding, Book, Question, Rule
+from app.domain.objects.kinds import claim_rights
+from app.domain.objects.kinds.claim_rights import ClaimRights
 from tests.unit.objects.builders import Cluster
 
 RBAC = access.RBAC
@@ -107,7 +109,7 @@ def cluster():
 
 
 def decide(cluster, name, question, *groups):
-    book = access.read_book(cluster.world, access_defaults.ROLES)
+    book = access.read_book(cluster.world, defaults.ROLES)
     return book.grants(name, groups).decide(question)
 
 

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from app.domain.errors import BadRequest, Conflict, Invalid, NotFound
-from app.domain.objects import field_sets, managed_fields
-from app.domain.objects.commands import BindPod, PatchType
+from app.domain.objects.write import field_sets, managed_fields
+from app.domain.objects.write.commands import BindPod, PatchType
 from tests.unit.objects import builders
 from tests.unit.objects.builders import Cluster, claim, cluster, key, pod
 

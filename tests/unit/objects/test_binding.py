@@ -7,7 +7,7 @@ import pytest
 
 from app.domain.errors import BadRequest, Conflict, NotFound
 from app.domain.log import ObjectKey, Origin
-from app.domain.objects.commands import BindPod, ImportObject, RecordDecision, RecordFact
+from app.domain.objects.write.commands import BindPod, ImportObject, RecordDecision, RecordFact
 from tests.unit.objects.builders import Cluster, claim, cluster, key, pod
 
 POD = key("pods", "p", "default")

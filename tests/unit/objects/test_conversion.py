@@ -8,8 +8,9 @@ import pytest
 
 from app.adapters import schemas
 from app.domain.errors import BadRequest
-from app.domain.objects import conversion, prune, registry
+from app.domain.objects import registry
 from app.domain.objects.registry import Kind
+from app.domain.objects.schema import conversion, prune
 from tests.shared_data import shared_is_present, shared_path
 
 RESOURCE = "resource.k8s.io"

@@ -6,7 +6,7 @@ import pytest
 
 from app.domain.errors import AlreadyExists, BadRequest, Forbidden, Invalid, NotFound
 from app.domain.log import ObjectKey
-from app.domain.objects.commands import CreateObject, FieldValidation
+from app.domain.objects.write.commands import CreateObject, FieldValidation
 from app.domain.values.names import SUFFIX_ALPHABET
 from tests.unit.objects import builders
 from tests.unit.objects.builders import claim, cluster, key, pod, stamp

@@ -3,8 +3,8 @@
 import pytest
 
 from app.domain.errors import BadRequest, Rejected, TooLarge
-from app.domain.objects import decode
-from app.domain.objects.decode import Bounds
+from app.domain.objects.schema import decode
+from app.domain.objects.schema.decode import Bounds
 
 
 @pytest.mark.parametrize(

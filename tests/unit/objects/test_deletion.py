@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from app.domain.errors import Conflict, Forbidden, NotFound
-from app.domain.objects.commands import BindPod, Propagation, UpdateObject, WriteOptions
+from app.domain.objects.write.commands import BindPod, Propagation, UpdateObject, WriteOptions
 from tests.unit.objects.builders import Cluster, claim, cluster, key, pod
 
 CLAIM = key("resourceclaims", "c", "default")

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from app.domain.objects import equality
+from app.domain.objects.schema import equality
 from tests.unit.objects import builders
 
 

@@ -4,8 +4,8 @@ import pytest
 
 from app.domain.errors import Forbidden, NotFound, Rejected, TooManyRequests
 from app.domain.log import ObjectKey
-from app.domain.objects import eviction
-from app.domain.objects.eviction import Permission
+from app.domain.objects.write import eviction
+from app.domain.objects.write.eviction import Permission
 from app.domain.values.json_tree import JsonObject
 from tests.cluster import Cluster
 

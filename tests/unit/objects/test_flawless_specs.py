@@ -2,8 +2,8 @@
 
 from app.domain.objects.profile import Profile
 from app.domain.objects.rules import ExpressionProblem
-from app.domain.objects.validation import claims
 from app.domain.objects.validation.context import Context
+from app.domain.objects.validation.devices import claims
 
 
 def claim(expression="true", **request):

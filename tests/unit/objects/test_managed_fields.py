@@ -2,11 +2,13 @@
 
 import pytest
 
-from app.domain.objects import admission, managed_fields, registry, schema
-from app.domain.objects.commands import WriteOptions
-from app.domain.objects.managed_fields import KNOWN_BYTES_MAX, Manager
+from app.domain.objects import registry
 from app.domain.objects.profile import Profile
 from app.domain.objects.rules import Rules
+from app.domain.objects.schema import structural
+from app.domain.objects.write import admission, managed_fields
+from app.domain.objects.write.commands import WriteOptions
+from app.domain.objects.write.managed_fields import KNOWN_BYTES_MAX, Manager
 from app.domain.values import json_tree
 from app.domain.values.timestamps import Instant
 from tests.unit.objects.builders import release
@@ -98,7 +100,7 @@ def test_first_entry_is_what_tracking_would_enter(row):
     tree, _ = admission.admit(
         kind, group, version, tree, options=WriteOptions(), rules=rules, now=Instant(0)
     )
-    node = schema.storage_node(rules.schemas, kind)
+    node = structural.storage_node(rules.schemas, kind)
     writer = Manager(
         name="m", operation="Update", api_version=registry.api_version(group, version),
         time="2026-01-01T00:00:00Z", fields={},

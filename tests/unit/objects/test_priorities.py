@@ -7,7 +7,7 @@ import pytest
 from app.bootstrap.rules import rules_for
 from app.domain.errors import Forbidden, Invalid
 from app.domain.log import ObjectKey
-from app.domain.objects import priorities
+from app.domain.objects.kinds import priorities
 from app.domain.objects.profile import Profile
 from app.domain.values import json_tree
 from app.domain.values.json_tree import JsonObject

@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from app.domain.objects import prune
-from app.domain.objects.prune import WrongType
+from app.domain.objects.schema import prune
+from app.domain.objects.schema.prune import WrongType
 from tests.unit.objects import builders
 
 

@@ -17,8 +17,13 @@ import pytest
 
 from app.domain.errors import Rejected
 from app.domain.log import Actor, ObjectKey, Stamp
-from app.domain.objects import conversion, lifecycle, registry, validation
-from app.domain.objects.commands import (
+from app.domain.objects import registry, validation
+from app.domain.objects.profile import Profile
+from app.domain.objects.registry import Kind
+from app.domain.objects.rules import Rules
+from app.domain.objects.schema import conversion
+from app.domain.objects.write import lifecycle
+from app.domain.objects.write.commands import (
     BindPod,
     Command,
     CreateObject,
@@ -31,9 +36,6 @@ from app.domain.objects.commands import (
     UpdateObject,
     WriteOptions,
 )
-from app.domain.objects.profile import Profile
-from app.domain.objects.registry import Kind
-from app.domain.objects.rules import Rules
 from app.domain.values import json_tree, timestamps
 from tests.shared_data import shared_path
 from tests.unit.objects.builders import World, release

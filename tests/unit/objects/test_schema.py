@@ -7,8 +7,9 @@ import pytest
 
 from app.adapters import schemas
 from app.domain.errors import InputError
-from app.domain.objects import profile, prune, registry, schema
-from app.domain.objects.schema import Shape
+from app.domain.objects import profile, registry
+from app.domain.objects.schema import prune, structural
+from app.domain.objects.schema.structural import Shape
 from tests.shared_data import shared_path
 from tests.unit.objects import builders
 
@@ -75,8 +76,8 @@ OUTSIDE = {"apiregistration.v1.APIService": ("apiregistration.k8s.io", "v1", "AP
 
 def test_what_is_always_shown_exists() -> None:
     loaded = builders.release()
-    for short in schema.schema_corrections.ALWAYS:
-        name = schema.definition_name(*OUTSIDE.get(short, ("", "", "")))
+    for short in structural.schema_corrections.ALWAYS:
+        name = structural.definition_name(*OUTSIDE.get(short, ("", "", "")))
         name = name if short in OUTSIDE else f"io.k8s.api.{short}"
         if not loaded.has(name):
             assert short.startswith("resource.v1"), short

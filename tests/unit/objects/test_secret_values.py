@@ -7,8 +7,8 @@ import pytest
 
 from app.domain.log import ObjectKey
 from app.domain.log.chain import canonical_json
-from app.domain.objects import secret_values
-from app.domain.objects.secret_values import DIGEST, ENCRYPTED
+from app.domain.objects.kinds import secret_values
+from app.domain.objects.kinds.secret_values import DIGEST, ENCRYPTED
 from app.domain.values import json_tree
 
 KEY = ObjectKey("", "secrets", "lab", "s")

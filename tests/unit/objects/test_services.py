@@ -7,9 +7,9 @@ import pytest
 
 from app.bootstrap.rules import rules_for
 from app.domain.errors import InputError, Invalid, Rejected
-from app.domain.objects import services
-from app.domain.objects.commands import DeleteObject, PatchType
+from app.domain.objects.kinds import services
 from app.domain.objects.profile import Profile
+from app.domain.objects.write.commands import DeleteObject, PatchType
 from app.domain.values import json_tree
 from app.domain.values.json_tree import JsonObject
 from tests.unit.objects.builders import Cluster, cluster, key

@@ -6,8 +6,8 @@ import pytest
 
 from app.bootstrap.rules import rules_for
 from app.domain.errors import Invalid
-from app.domain.objects.commands import PatchType
 from app.domain.objects.profile import Profile
+from app.domain.objects.write.commands import PatchType
 from tests.unit.objects.builders import Cluster, cluster, key, placed
 from tests.unit.objects.stored_rules import GONE, RIGHT, right
 

@@ -7,10 +7,10 @@ import pytest
 
 from app.domain.errors import BadRequest, Conflict, Invalid, NotFound, TooLarge
 from app.domain.objects import field_errors
-from app.domain.objects.commands import PatchType
 from app.domain.objects.field_errors import FieldError
 from app.domain.objects.registry import Kind
 from app.domain.objects.rules import Rules, ValidationContext
+from app.domain.objects.write.commands import PatchType
 from tests.unit.objects.builders import Cluster, claim, cluster, key, pod, release
 
 PLACE = key("resourceclaims", "c", "default")

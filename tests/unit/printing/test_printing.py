@@ -2,7 +2,9 @@
 
 import pytest
 
-from app.domain.objects import durations, printing, registry
+from app.domain.objects import registry
+from app.domain.objects.printing import columns as printing
+from app.domain.objects.printing import durations
 from app.domain.values import timestamps
 
 NOW = timestamps.parse("2026-01-02T00:00:00Z")

@@ -4,8 +4,8 @@ import json
 import struct
 
 from app.api import bodies
-from app.domain.objects.decode import Bounds
-from app.domain.objects.protobuf_fields import MESSAGES
+from app.domain.objects.protobuf.fields import MESSAGES
+from app.domain.objects.schema.decode import Bounds
 from tests.api.custom import CRDS, WIDGETS, definition, version, widget
 from tests.api.serving import serving
 from tests.unit.protobuf.wire import envelope, sized, tagged, varint

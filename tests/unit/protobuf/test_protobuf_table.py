@@ -4,9 +4,10 @@ import json
 
 import pytest
 
-from app.domain.objects import protobuf_fields, registry
+from app.domain.objects import registry
 from app.domain.objects.profile import Profile
-from app.domain.objects.protobuf_fields import MESSAGES
+from app.domain.objects.protobuf import fields
+from app.domain.objects.protobuf.fields import MESSAGES
 from app.domain.values.protobuf import SCALARS, SPECIAL
 from tests.shared_data import shared_path
 
@@ -70,9 +71,9 @@ def test_protobuf_bodies_of_served_kinds_are_read(kind):
     if kind.kind in NOT_READ:
         pytest.skip("bodies of this kind are read as JSON and YAML only")
     for group, version in kind.group_versions:
-        assert protobuf_fields.message_name(group, version, kind.kind), (group, version)
+        assert fields.message_name(group, version, kind.kind), (group, version)
 
 
 def test_delete_options_of_any_group_are_the_same_message():
-    named = protobuf_fields.message_name("resource.k8s.io", "v1", "DeleteOptions")
+    named = fields.message_name("resource.k8s.io", "v1", "DeleteOptions")
     assert named == "meta.v1.DeleteOptions"

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.domain.objects.protobuf_fields import MESSAGES
+from app.domain.objects.protobuf.fields import MESSAGES
 from app.domain.values import protobuf
 from app.domain.values.protobuf import ProtobufError, parse_table
 from tests.shared_data import shared_path

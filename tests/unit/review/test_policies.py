@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from app.domain.errors import AlreadyExists, Forbidden, Invalid, NotFound, Rejected, TooLarge
-from app.domain.objects.commands import BindPod, PatchType, UpdateObject
+from app.domain.objects.write.commands import BindPod, PatchType, UpdateObject
 from tests.unit.objects.builders import claim, key, pod, stamp
 from tests.unit.review.clusters import binding, config_map, policy, rule, serving
 

@@ -9,9 +9,9 @@ from app.adapters.clock import VirtualClock
 from app.adapters.memory import MemoryLog, MemoryStore, MemoryWakeUp
 from app.adapters.uids import DerivedUids
 from app.domain.log import Actor, ObjectKey
-from app.domain.objects.commands import CreateObject, DeleteObject
 from app.domain.objects.profile import Profile
 from app.domain.objects.rules import Rules
+from app.domain.objects.write.commands import CreateObject, DeleteObject
 from app.domain.values.timestamps import Instant
 from app.ports import EventLog
 from app.service.runtime import HistoryRuntime, RuntimeBounds, RuntimePorts

@@ -11,8 +11,8 @@ from app.bootstrap.rules import rules_for
 from app.domain.controllers.event_expiry import EventExpiryReconciler
 from app.domain.controllers.eviction import EvictionReconciler
 from app.domain.log import Event, EventType, ObjectKey, Revision
-from app.domain.objects.commands import CreateObject, ImportObject
 from app.domain.objects.profile import Profile
+from app.domain.objects.write.commands import CreateObject, ImportObject
 from app.domain.values import timestamps
 from app.domain.values.timestamps import SECOND, Instant
 from app.service.cluster_clock import ClusterClock

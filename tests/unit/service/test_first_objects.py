@@ -1,10 +1,10 @@
 """What a new history has, and what recordings and older histories do not get."""
 
 from app.domain.log import ObjectKey
-from app.domain.objects import cluster_roles
-from app.domain.objects.access import RBAC
-from app.domain.objects.services import ServiceRanges
-from app.service import first_objects
+from app.domain.objects.access import cluster_roles
+from app.domain.objects.access.rules import RBAC
+from app.domain.objects.kinds import first_objects
+from app.domain.objects.kinds.services import ServiceRanges
 from tests.api.serving import serving
 
 

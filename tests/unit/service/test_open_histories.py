@@ -8,7 +8,7 @@ import pytest
 from app.adapters.memory import MemoryStore, MemoryViewStore
 from app.domain.errors import LogUnavailable
 from app.domain.log import Actor, ObjectKey
-from app.domain.objects.commands import CreateObject
+from app.domain.objects.write.commands import CreateObject
 from app.domain.values.timestamps import SECOND, Instant
 from app.service.alarms import Alarms
 from tests.api.serving import CONFIG_MAPS, config_map, serving

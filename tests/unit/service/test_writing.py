@@ -25,7 +25,7 @@ from app.domain.log import (
     Revision,
 )
 from app.domain.log.chain import check_chain
-from app.domain.objects.commands import Command, PatchObject, PatchType, RecordFact
+from app.domain.objects.write.commands import Command, PatchObject, PatchType, RecordFact
 from app.service.runtime import HistoryRuntime
 from app.service.writing import WriterBounds
 from tests.unit.service.builders import ALICE, config_map, deletion, namespace, running_history

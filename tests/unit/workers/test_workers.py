@@ -11,8 +11,8 @@ from app.bootstrap.stores import memory_store
 from app.domain.devices.cel_selectors import CelCompiler
 from app.domain.errors import InputError
 from app.domain.log import Actor, ObjectKey
-from app.domain.objects.commands import CreateObject, PatchObject, PatchType
 from app.domain.objects.profile import Profile
+from app.domain.objects.write.commands import CreateObject, PatchObject, PatchType
 from app.domain.values.json_tree import JsonObject
 from app.service.histories import Histories
 from app.service.runtime import HistoryRuntime, RuntimeBounds

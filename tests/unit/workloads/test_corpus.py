@@ -14,7 +14,7 @@ from app.domain.controllers.workloads import (
 )
 from app.domain.log import ObjectKey
 from app.domain.objects import registry
-from app.domain.objects.commands import CreateObject
+from app.domain.objects.write.commands import CreateObject
 from app.domain.values import json_tree
 from tests.cluster import USER, Cluster
 from tests.shared_data import shared_path

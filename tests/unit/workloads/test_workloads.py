@@ -5,7 +5,7 @@ import itertools
 import pytest
 
 from app.domain.controllers.workloads import jobs
-from app.domain.objects.commands import Propagation
+from app.domain.objects.write.commands import Propagation
 from app.domain.values import json_tree
 from tests.cluster import Cluster, writes
 

@@ -7,10 +7,10 @@ this one says that nothing is passed on.
 from app.domain.controllers.plan import Plan, Reads, Views
 from app.domain.controllers.work_queue import AnyQueue, WorkQueue
 from app.domain.log import Event, EventType, ObjectKey
-from app.domain.objects import api_services
-from app.domain.objects.commands import PatchObject, PatchType
+from app.domain.objects.kinds import api_services
+from app.domain.objects.kinds.services import SERVICES
 from app.domain.objects.reader import ObjectsReader
-from app.domain.objects.services import SERVICES
+from app.domain.objects.write.commands import PatchObject, PatchType
 from app.domain.values import json_tree
 from app.domain.values.json_tree import JsonObject, JsonView
 from app.domain.values.timestamps import Instant

@@ -20,8 +20,8 @@ from enum import StrEnum
 from app.domain.controllers import pods
 from app.domain.controllers.resources import PROTECTION_FINALIZER, claim_key, pod_key
 from app.domain.log import ObjectKey
-from app.domain.objects.commands import Command, DeleteObject, UpdateObject, WriteOptions
 from app.domain.objects.reader import ObjectsReader
+from app.domain.objects.write.commands import Command, DeleteObject, UpdateObject, WriteOptions
 from app.domain.values import json_tree
 from app.domain.values.json_tree import JsonObject, JsonView
 

@@ -21,7 +21,8 @@ from app.domain.controllers.resources import (
     pod_key,
 )
 from app.domain.log import ObjectKey
-from app.domain.objects.commands import (
+from app.domain.objects.reader import ObjectsReader
+from app.domain.objects.write.commands import (
     Command,
     CreateObject,
     PatchObject,
@@ -29,7 +30,6 @@ from app.domain.objects.commands import (
     UpdateObject,
     WriteOptions,
 )
-from app.domain.objects.reader import ObjectsReader
 from app.domain.values import json_tree
 from app.domain.values.json_tree import JsonObject, JsonView
 

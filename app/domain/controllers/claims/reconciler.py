@@ -30,8 +30,8 @@ from app.domain.controllers.resources import (
 )
 from app.domain.controllers.work_queue import AnyQueue, WorkQueue
 from app.domain.log import Event, EventType, Revision
-from app.domain.objects.commands import Command, CreateObject, PatchObject
 from app.domain.objects.reader import ObjectsReader
+from app.domain.objects.write.commands import Command, CreateObject, PatchObject
 from app.domain.values import json_tree
 from app.domain.values.json_tree import JsonObject
 from app.domain.values.timestamps import SECOND, Instant

@@ -7,9 +7,9 @@ change of a cluster role, and applies `rules` with force.
 from app.domain.controllers.plan import Plan, Reads, Views
 from app.domain.controllers.work_queue import AnyQueue, WorkQueue
 from app.domain.log import Event, EventType, ObjectKey
-from app.domain.objects import cluster_roles
-from app.domain.objects.access import RBAC
-from app.domain.objects.commands import PatchObject, PatchType, WriteOptions
+from app.domain.objects.access import cluster_roles
+from app.domain.objects.access.rules import RBAC
+from app.domain.objects.write.commands import PatchObject, PatchType, WriteOptions
 from app.domain.values import json_tree
 from app.domain.values.timestamps import Instant
 

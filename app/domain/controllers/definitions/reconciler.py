@@ -10,9 +10,9 @@ from app.domain.controllers.plan import Plan, Reads, Views
 from app.domain.controllers.resources import DEFINITIONS, is_of
 from app.domain.controllers.work_queue import WorkQueue
 from app.domain.log import Event, EventType, ObjectKey
-from app.domain.objects.commands import Command, DeleteObject, PatchObject, PatchType
 from app.domain.objects.custom import definitions, naming
 from app.domain.objects.reader import ObjectsReader
+from app.domain.objects.write.commands import Command, DeleteObject, PatchObject, PatchType
 from app.domain.values import json_tree
 from app.domain.values.json_tree import JsonObject, JsonView
 from app.domain.values.timestamps import Instant

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from app.domain.controllers.disruption import scale
 from app.domain.controllers.pods import controller_of
-from app.domain.objects import disruption
+from app.domain.objects.kinds import disruption_budgets
 from app.domain.objects.reader import ObjectsReader
 from app.domain.values import json_tree, timestamps
 from app.domain.values.json_tree import JsonObject, JsonView
@@ -44,8 +44,8 @@ def protected(pod: JsonView) -> Protected:
     return Protected(
         name=json_tree.text(pod, "metadata", "name"),
         owner=controller_of(pod),
-        is_ready=disruption.is_ready(pod),
-        is_leaving=disruption.is_leaving(pod),
+        is_ready=disruption_budgets.is_ready(pod),
+        is_leaving=disruption_budgets.is_leaving(pod),
     )
 
 
@@ -71,9 +71,9 @@ def count(
         **({"conditions": before["conditions"]} if before.get("conditions") else {}),
     }
     same = status | ({} if disrupted else {"disruptedPods": before.get("disruptedPods") or {}})
-    is_right = disruption.is_told(status) and same == {"disruptedPods": {}} | dict(before)
+    is_right = disruption_budgets.is_told(status) and same == {"disruptedPods": {}} | dict(before)
     return Count(
-        status=dict(before) if is_right else disruption.told(status, now),
+        status=dict(before) if is_right else disruption_budgets.told(status, now),
         late=late,
         due=due,
         some_unmanaged=some_unmanaged,
@@ -83,11 +83,11 @@ def count(
 def failed(budget: JsonView, problem: str, now: Instant) -> JsonObject:
     """The status that allows nothing because nothing could be counted."""
     before = json_tree.mapping(budget, "status")
-    return disruption.with_condition(
+    return disruption_budgets.with_condition(
         {**before, "disruptionsAllowed": 0},
         now,
         state="False",
-        reason=disruption.SYNC_FAILED,
+        reason=disruption_budgets.SYNC_FAILED,
         message=problem,
         generation=json_tree.integer(budget, "metadata", "generation") or 0,
     )
@@ -110,8 +110,8 @@ def _wanted(
     owners = ((pod.name, pod.owner) for pod in pods)
     total, some_unmanaged = scale.expected(objects, namespace, owners)
     if most is not None:
-        return total, max(0, total - disruption.share(most, total)), some_unmanaged
-    return total, disruption.share(least, total), some_unmanaged
+        return total, max(0, total - disruption_budgets.share(most, total)), some_unmanaged
+    return total, disruption_budgets.share(least, total), some_unmanaged
 
 
 def _announced(

@@ -16,9 +16,9 @@ from app.domain.controllers.pods import FINISHED
 from app.domain.controllers.resources import EVENT_OBJECTS, PODS, is_of, pod_key
 from app.domain.controllers.work_queue import AnyQueue, WorkQueue
 from app.domain.log import Event, EventType, ObjectKey
-from app.domain.objects import disruption
-from app.domain.objects.commands import Command, PatchObject, PatchType, UpdateObject
+from app.domain.objects.kinds import disruption_budgets
 from app.domain.objects.reader import ObjectsReader
+from app.domain.objects.write.commands import Command, PatchObject, PatchType, UpdateObject
 from app.domain.values import json_tree, timestamps
 from app.domain.values.json_tree import JsonObject, JsonView
 from app.domain.values.selectors import LabelSelector
@@ -60,7 +60,7 @@ class DisruptionReconciler:
     """Counts for budgets, and says what became of announced disruptions."""
 
     name = NAME
-    reads: Reads = frozenset({PODS, disruption.BUDGETS, EVENT_OBJECTS})
+    reads: Reads = frozenset({PODS, disruption_budgets.BUDGETS, EVENT_OBJECTS})
 
     def __init__(self) -> None:
         self._queue: WorkQueue[_Key] = WorkQueue()
@@ -78,7 +78,7 @@ class DisruptionReconciler:
             return
         if is_of(event.key, PODS):
             self._fold_pod(event)
-        elif is_of(event.key, disruption.BUDGETS):
+        elif is_of(event.key, disruption_budgets.BUDGETS):
             self._fold_budget(event, views.objects)
         else:
             self._reporter.fold(event)
@@ -126,7 +126,7 @@ class DisruptionReconciler:
         labels = json_tree.labels(pod, "metadata", "labels")
         for name, budget in budgets.items():
             if budget.take_in(pod, labels, is_gone=is_gone):
-                place = (disruption.BUDGETS[1], event.key.namespace, name)
+                place = (disruption_budgets.BUDGETS[1], event.key.namespace, name)
                 self._queue.add(place, event.revision)
 
     def _fold_budget(self, event: Event, objects: ObjectsReader) -> None:
@@ -137,7 +137,7 @@ class DisruptionReconciler:
             if not held:
                 del self._budgets[namespace]
             return
-        selector = disruption.selector_of(event.object)
+        selector = disruption_budgets.selector_of(event.object)
         known = held.get(name)
         if known is None or known.selector != selector:
             budget = held[name] = _Budget(selector)
@@ -147,11 +147,11 @@ class DisruptionReconciler:
                     if pod is not None:
                         labels = json_tree.labels(pod, "metadata", "labels")
                         budget.take_in(pod, labels, is_gone=False)
-        self._queue.add((disruption.BUDGETS[1], namespace, name), event.revision)
+        self._queue.add((disruption_budgets.BUDGETS[1], namespace, name), event.revision)
 
     def _count(self, objects: ObjectsReader, key: _Key, now: Instant) -> tuple[Command, ...]:
         _, namespace, name = key
-        place = ObjectKey(*disruption.BUDGETS, namespace, name)
+        place = ObjectKey(*disruption_budgets.BUDGETS, namespace, name)
         tree = objects.get(place)
         budget = self._budgets.get(namespace, {}).get(name)
         if tree is None or budget is None:
@@ -275,7 +275,7 @@ def _stale_at(pod: JsonView) -> Instant | None:
         return None
     if condition.get("status") != "True" or condition.get("reason") == BY_KUBELET:
         return None
-    if disruption.is_leaving(pod) or json_tree.text(pod, "status", "phase") in FINISHED:
+    if disruption_budgets.is_leaving(pod) or json_tree.text(pod, "status", "phase") in FINISHED:
         return None
     try:
         since = timestamps.parse(json_tree.text(condition, "lastTransitionTime"))

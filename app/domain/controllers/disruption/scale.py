@@ -8,8 +8,9 @@ from collections.abc import Iterable
 
 from app.domain.controllers.pods import controller_of
 from app.domain.log import ObjectKey
-from app.domain.objects import kinds, registry, subresources
+from app.domain.objects import history_kinds, registry
 from app.domain.objects.reader import ObjectsReader
+from app.domain.objects.write import subresources
 from app.domain.values import json_tree
 from app.domain.values.json_tree import JsonObject, JsonView
 
@@ -54,7 +55,7 @@ def _scale(objects: ObjectsReader, namespace: str, owner: JsonView, pod: str) ->
         above = _deployment(objects, namespace, owner)
         if above is not None:
             return json_tree.text(above, "metadata", "uid"), _replicas(above)
-    served = kinds.find_kind(objects, group, version, kind)
+    served = history_kinds.find_kind(objects, group, version, kind)
     if served is None:
         place = registry.api_version(group, version)
         raise ScaleUnknown(f'no matches for kind "{kind}" in version "{place}"')

@@ -8,7 +8,7 @@ event of the log like any other: moments before it show the object for ever.
 from app.domain.controllers.plan import Plan, Reads, Views
 from app.domain.controllers.resources import EVENT_OBJECTS, is_of
 from app.domain.log import Event, EventType, ObjectKey
-from app.domain.objects.commands import Command, DeleteObject
+from app.domain.objects.write.commands import Command, DeleteObject
 from app.domain.values import json_tree
 from app.domain.values.timestamps import SECOND, Instant
 

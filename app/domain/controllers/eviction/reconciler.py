@@ -21,13 +21,13 @@ from app.domain.controllers.quirks import ControllerQuirks
 from app.domain.controllers.resources import EVENT_OBJECTS, PODS, is_of, pod_key
 from app.domain.controllers.work_queue import AnyQueue, WorkQueue
 from app.domain.log import DECISION, Event, EventType, Revision
-from app.domain.objects.commands import (
+from app.domain.objects.reader import ObjectsReader
+from app.domain.objects.write.commands import (
     Command,
     DeleteObject,
     PatchObject,
     PatchType,
 )
-from app.domain.objects.reader import ObjectsReader
 from app.domain.values import json_tree, timestamps
 from app.domain.values.json_tree import JsonObject
 from app.domain.values.timestamps import Instant

@@ -14,8 +14,9 @@ from app.domain.controllers.pacing import Pace
 from app.domain.controllers.plan import Plan, Reads, Views
 from app.domain.controllers.work_queue import AnyQueue, WorkQueue
 from app.domain.log import Event, EventType, ObjectKey, Revision
-from app.domain.objects import kinds, registry
-from app.domain.objects.commands import (
+from app.domain.objects import history_kinds, registry
+from app.domain.objects.reader import ObjectsReader
+from app.domain.objects.write.commands import (
     Command,
     DeleteObject,
     PatchObject,
@@ -23,7 +24,6 @@ from app.domain.objects.commands import (
     Propagation,
     UpdateObject,
 )
-from app.domain.objects.reader import ObjectsReader
 from app.domain.values import json_tree
 from app.domain.values.json_tree import JsonObject, JsonView
 from app.domain.values.timestamps import Instant
@@ -236,7 +236,7 @@ def _is_dangling(objects: ObjectsReader, key: ObjectKey, owner: JsonView) -> boo
     the namespaced owner of a cluster-scoped object is no owner, but nothing goes because of it.
     """
     group, version = registry.split_api_version(json_tree.text(owner, "apiVersion"))
-    kind = kinds.find_kind(objects, group, version, json_tree.text(owner, "kind"))
+    kind = history_kinds.find_kind(objects, group, version, json_tree.text(owner, "kind"))
     if kind is None or (kind.namespaced and not key.namespace):
         return False
     found = objects.by_uid(json_tree.text(owner, "uid"))

@@ -13,9 +13,9 @@ from app.domain.controllers.plan import Plan, Reads, Views
 from app.domain.controllers.resources import NAMESPACES, PODS, is_of
 from app.domain.controllers.work_queue import AnyQueue, WorkQueue
 from app.domain.log import Event, EventType, ObjectKey
-from app.domain.objects import kinds
-from app.domain.objects.commands import Command, DeleteObject, Propagation, UpdateObject
+from app.domain.objects import history_kinds
 from app.domain.objects.reader import ObjectsReader
+from app.domain.objects.write.commands import Command, DeleteObject, Propagation, UpdateObject
 from app.domain.values import json_tree, timestamps
 from app.domain.values.json_tree import JsonObject
 from app.domain.values.timestamps import SECOND, Instant
@@ -114,7 +114,9 @@ class NamespaceReconciler:
 
 def contents(objects: ObjectsReader, namespace: str) -> Iterator[ObjectKey]:
     """Everything in the namespace, in the order in which upstream deletes it."""
-    places = [(kind.group, kind.plural) for kind in kinds.all_kinds(objects) if kind.namespaced]
+    places = [
+        (kind.group, kind.plural) for kind in history_kinds.all_kinds(objects) if kind.namespaced
+    ]
     first = [place for place in _ORDER if place in places]
     for group, resource in (*first, *(place for place in places if place not in _ORDER)):
         yield from objects.keys(group, resource, namespace)
@@ -133,7 +135,7 @@ def _commands(
     if any(is_of(key, PODS) for key in remaining):
         doomed = [key for key in doomed if is_of(key, PODS)]
     for key in doomed[:DELETED_MAX]:
-        kind = kinds.find(objects, key.group, key.resource)
+        kind = history_kinds.find(objects, key.group, key.resource)
         yield DeleteObject(
             key=key,
             version="v1" if kind is None else kind.storage_version,

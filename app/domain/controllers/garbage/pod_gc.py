@@ -19,7 +19,7 @@ from app.domain.controllers.pods import FINISHED
 from app.domain.controllers.resources import NODES, PODS, is_of, pod_key
 from app.domain.controllers.work_queue import AnyQueue, WorkQueue
 from app.domain.log import DECISION, Event, EventType, ObjectKey, Revision
-from app.domain.objects.commands import Command, DeleteObject, PatchObject, PatchType
+from app.domain.objects.write.commands import Command, DeleteObject, PatchObject, PatchType
 from app.domain.values import json_tree, timestamps
 from app.domain.values.json_tree import JsonObject, JsonView
 from app.domain.values.timestamps import SECOND, Instant

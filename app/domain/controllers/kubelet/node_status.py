@@ -6,7 +6,7 @@ A node that somebody made with a Ready condition is left as it is.
 from app.domain.controllers.kubelet.pod_status import KUBELET
 from app.domain.controllers.resources import NODES
 from app.domain.log import ObjectKey
-from app.domain.objects.commands import Command, PatchObject, PatchType
+from app.domain.objects.write.commands import Command, PatchObject, PatchType
 from app.domain.values import json_tree, timestamps
 from app.domain.values.json_tree import JsonObject, JsonView
 from app.domain.values.timestamps import Instant

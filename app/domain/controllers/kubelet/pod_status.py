@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from app.domain.controllers.kubelet import annotations
 from app.domain.controllers.resources import pod_key
-from app.domain.objects.commands import PatchObject, PatchType, WriteOptions
+from app.domain.objects.write.commands import PatchObject, PatchType, WriteOptions
 from app.domain.values import json_tree, timestamps
 from app.domain.values.json_tree import JsonObject, JsonView
 from app.domain.values.timestamps import Instant

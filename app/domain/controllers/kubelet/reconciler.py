@@ -28,8 +28,8 @@ from app.domain.controllers.resources import (
 )
 from app.domain.controllers.work_queue import WorkQueue
 from app.domain.log import Event, EventType, ObjectKey, Revision
-from app.domain.objects.commands import Command, DeleteObject
 from app.domain.objects.reader import ObjectsReader
+from app.domain.objects.write.commands import Command, DeleteObject
 from app.domain.values import json_tree, timestamps
 from app.domain.values.json_tree import JsonObject, JsonView
 from app.domain.values.timestamps import SECOND, Instant, TimestampError

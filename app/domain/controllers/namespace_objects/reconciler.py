@@ -11,8 +11,8 @@ from app.domain.controllers.plan import Plan, Reads, Views
 from app.domain.controllers.resources import NAMESPACES, is_of
 from app.domain.controllers.work_queue import AnyQueue, WorkQueue
 from app.domain.log import Event, EventType, ObjectKey
-from app.domain.objects.commands import Command, CreateObject
 from app.domain.objects.reader import ObjectsReader
+from app.domain.objects.write.commands import Command, CreateObject
 from app.domain.values.json_tree import JsonObject
 from app.domain.values.timestamps import Instant
 

@@ -20,7 +20,7 @@ from app.domain.controllers.plan import DECISIONS, Decision, Plan, Reads, Views
 from app.domain.controllers.resources import EVENT_OBJECTS, NODES, is_of
 from app.domain.controllers.work_queue import WorkQueue
 from app.domain.log import DECISION, Event, EventType, ObjectKey, Revision
-from app.domain.objects.commands import Command, PatchObject, PatchType
+from app.domain.objects.write.commands import Command, PatchObject, PatchType
 from app.domain.values import json_tree, timestamps
 from app.domain.values.json_tree import JsonObject, JsonView
 from app.domain.values.timestamps import SECOND, Instant

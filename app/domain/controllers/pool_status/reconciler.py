@@ -18,8 +18,8 @@ from app.domain.devices.inventory import Inventory
 from app.domain.devices.model import DeviceId, PoolId, Slice
 from app.domain.devices.pools import PoolState, Reading, build
 from app.domain.log import Event, EventType, ObjectKey
-from app.domain.objects.commands import PatchObject, PatchType
 from app.domain.objects.reader import ObjectsReader
+from app.domain.objects.write.commands import PatchObject, PatchType
 from app.domain.values import json_tree, timestamps
 from app.domain.values.json_tree import JsonObject, JsonView
 from app.domain.values.timestamps import Instant

@@ -9,9 +9,9 @@ from app.domain.controllers.plan import Plan, Reads, Views
 from app.domain.controllers.resources import is_of
 from app.domain.controllers.work_queue import AnyQueue, WorkQueue
 from app.domain.log import Event, EventType, ObjectKey
-from app.domain.objects import quota
-from app.domain.objects.commands import PatchObject, PatchType
+from app.domain.objects.quota import limits as quota
 from app.domain.objects.reader import ObjectsReader
+from app.domain.objects.write.commands import PatchObject, PatchType
 from app.domain.values import json_tree
 from app.domain.values.json_tree import JsonObject
 from app.domain.values.timestamps import Instant

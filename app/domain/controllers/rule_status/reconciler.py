@@ -18,7 +18,7 @@ from app.domain.controllers.resources import RULES, is_of
 from app.domain.controllers.rule_status import condition
 from app.domain.controllers.work_queue import AnyQueue, WorkQueue
 from app.domain.log import DECISION, Event, EventType, ObjectKey, Revision
-from app.domain.objects.commands import Command, PatchObject, PatchType, WriteOptions
+from app.domain.objects.write.commands import Command, PatchObject, PatchType, WriteOptions
 from app.domain.values import json_tree, timestamps
 from app.domain.values.json_tree import JsonObject
 from app.domain.values.timestamps import SECOND, Instant, TimestampError

@@ -19,7 +19,7 @@ from app.domain.controllers.scheduling.device_map import DeviceMap
 from app.domain.controllers.scheduling.nodes import BoundPod, NodeIndex
 from app.domain.controllers.scheduling.pod_spec import PodSpec
 from app.domain.log import ObjectKey
-from app.domain.objects.commands import Command, UpdateObject
+from app.domain.objects.write.commands import Command, UpdateObject
 from app.domain.values.json_tree import JsonObject
 
 Place = tuple[str, str]

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from functools import partial
 
 from app.domain.controllers.scheduling.pods_on_nodes import BoundPod
-from app.domain.objects import eviction
 from app.domain.objects.reader import ObjectsReader
+from app.domain.objects.write import eviction
 from app.domain.values import json_tree, selectors
 from app.domain.values.json_tree import JsonView
 from app.domain.values.selectors import LabelSelector, SelectorError

@@ -13,8 +13,8 @@ from app.domain.controllers import pods
 from app.domain.controllers.pods import PodFacts
 from app.domain.controllers.resources import CLAIMS, CLASSES, is_of
 from app.domain.log import ObjectKey
-from app.domain.objects import extended_resources
-from app.domain.objects.extended_resources import IMPLICIT
+from app.domain.objects.kinds import extended_resources
+from app.domain.objects.kinds.extended_resources import IMPLICIT
 from app.domain.objects.reader import ObjectsReader
 from app.domain.values import json_tree, quantity
 from app.domain.values.json_tree import JsonObject, JsonView

@@ -21,8 +21,8 @@ from app.domain.controllers.scheduling.attempt import Attempt, Rules
 from app.domain.controllers.scheduling.pod_spec import PodSpec
 from app.domain.controllers.scheduling.summaries import bounds_of, summary_of
 from app.domain.log import Revision
-from app.domain.objects.commands import Command
 from app.domain.objects.reader import ObjectsReader
+from app.domain.objects.write.commands import Command
 from app.domain.values import json_tree
 from app.domain.values.json_tree import JsonObject, JsonView
 from app.domain.values.timestamps import Instant

@@ -13,8 +13,8 @@ from app.domain.controllers.resources import pod_key
 from app.domain.controllers.scheduling import messages, pod_spec, reports
 from app.domain.controllers.scheduling.preemption import CONDITION_REASON, Preemption
 from app.domain.controllers.scheduling.reports import MANAGER
-from app.domain.objects.commands import Command, DeleteObject, PatchObject, PatchType
 from app.domain.objects.reader import ObjectsReader
+from app.domain.objects.write.commands import Command, DeleteObject, PatchObject, PatchType
 from app.domain.values import json_tree
 from app.domain.values.json_tree import JsonObject, JsonView
 from app.domain.values.timestamps import Instant

@@ -17,7 +17,7 @@ from app.domain.controllers.scheduling.pod_claims import ClaimsNotReady
 from app.domain.controllers.scheduling.pod_spec import PodSpec
 from app.domain.controllers.scheduling.verdicts import Verdicts
 from app.domain.log import Event, ObjectKey
-from app.domain.objects import extended_resources
+from app.domain.objects.kinds import extended_resources
 from app.domain.objects.reader import ObjectsReader
 from app.domain.values import json_tree
 from app.domain.values.timestamps import Instant

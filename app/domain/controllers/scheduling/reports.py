@@ -10,14 +10,14 @@ from app.domain.controllers.event_objects import fresh_key, reference
 from app.domain.controllers.resources import EVENT_OBJECTS, is_of
 from app.domain.controllers.scheduling import messages
 from app.domain.log import Event, EventType, ObjectKey
-from app.domain.objects.commands import (
+from app.domain.objects.reader import ObjectsReader
+from app.domain.objects.write.commands import (
     Command,
     CreateObject,
     PatchObject,
     PatchType,
     WriteOptions,
 )
-from app.domain.objects.reader import ObjectsReader
 from app.domain.values import json_tree, timestamps
 from app.domain.values.json_tree import JsonObject, JsonView
 from app.domain.values.timestamps import Instant

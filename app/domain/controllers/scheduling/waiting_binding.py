@@ -25,7 +25,7 @@ from app.domain.controllers.scheduling.binding import POLL, Readiness
 from app.domain.controllers.scheduling.placements import ASSUMED, RESERVED, Assumed
 from app.domain.controllers.scheduling.pod_claims import ClaimsNotReady, PodClaim
 from app.domain.log import Revision
-from app.domain.objects.commands import Command
+from app.domain.objects.write.commands import Command
 from app.domain.values import json_tree
 from app.domain.values.json_tree import JsonObject, JsonView
 from app.domain.values.timestamps import Instant

@@ -23,7 +23,7 @@ from app.domain.controllers.scheduling.queue import QueuedPod, SchedulingQueue, 
 from app.domain.controllers.scheduling.spreading import NAME as SPREADING
 from app.domain.log import Event, EventType, Revision
 from app.domain.log.chain import canonical_json
-from app.domain.objects.extended_resources import IMPLICIT
+from app.domain.objects.kinds.extended_resources import IMPLICIT
 from app.domain.objects.reader import ObjectsReader
 from app.domain.values import json_tree
 from app.domain.values.timestamps import Instant

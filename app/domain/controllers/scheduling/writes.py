@@ -15,7 +15,8 @@ from app.domain.controllers.scheduling.extended import ExtendedClaim
 from app.domain.controllers.scheduling.pod_claims import PodClaim
 from app.domain.controllers.scheduling.reports import MANAGER
 from app.domain.log import ObjectKey
-from app.domain.objects.commands import (
+from app.domain.objects.reader import ObjectsReader
+from app.domain.objects.write.commands import (
     BindPod,
     Command,
     CreateObject,
@@ -24,7 +25,6 @@ from app.domain.objects.commands import (
     PatchType,
     UpdateObject,
 )
-from app.domain.objects.reader import ObjectsReader
 from app.domain.values import json_tree, timestamps
 from app.domain.values.json_tree import JsonObject, JsonView
 from app.domain.values.timestamps import Instant

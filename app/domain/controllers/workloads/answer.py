@@ -6,8 +6,8 @@ from typing import TypeAlias
 
 from app.domain.controllers.pods import controller_uid
 from app.domain.log import ObjectKey
-from app.domain.objects.commands import Command
 from app.domain.objects.reader import ObjectsReader
+from app.domain.objects.write.commands import Command
 from app.domain.values import json_tree
 from app.domain.values.json_tree import JsonObject
 from app.domain.values.timestamps import Instant

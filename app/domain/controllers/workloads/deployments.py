@@ -12,7 +12,7 @@ from app.domain.controllers.resources import PODS
 from app.domain.controllers.workloads import deployment_status, pods_of, templates
 from app.domain.controllers.workloads.answer import Answer, Report, Situation, Step
 from app.domain.log import ObjectKey
-from app.domain.objects.commands import CreateObject, DeleteObject, UpdateObject
+from app.domain.objects.write.commands import CreateObject, DeleteObject, UpdateObject
 from app.domain.values import json_tree
 from app.domain.values.json_tree import JsonObject, JsonView
 

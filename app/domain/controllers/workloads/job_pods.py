@@ -12,7 +12,7 @@ from app.domain.controllers.resources import PODS
 from app.domain.controllers.workloads import pods_of
 from app.domain.controllers.workloads.answer import Report, Situation, Step
 from app.domain.log import ObjectKey
-from app.domain.objects.commands import PatchObject, PatchType
+from app.domain.objects.write.commands import PatchObject, PatchType
 from app.domain.values import json_tree, timestamps
 from app.domain.values.json_tree import JsonObject, JsonView
 from app.domain.values.timestamps import SECOND, Instant, TimestampError

@@ -10,7 +10,7 @@ from app.domain.controllers.event_objects import MANAGER
 from app.domain.controllers.workloads import failure_policy, job_pods, pods_of
 from app.domain.controllers.workloads.answer import Answer, Report, Situation, Step
 from app.domain.controllers.workloads.job_pods import JobPods
-from app.domain.objects.commands import Command, DeleteObject, Propagation
+from app.domain.objects.write.commands import Command, DeleteObject, Propagation
 from app.domain.values import json_tree, timestamps
 from app.domain.values.json_tree import JsonObject, JsonView
 from app.domain.values.timestamps import SECOND, Instant, TimestampError

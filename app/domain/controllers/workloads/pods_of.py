@@ -10,8 +10,8 @@ from app.domain.controllers.event_objects import MANAGER
 from app.domain.controllers.resources import PODS
 from app.domain.controllers.workloads.answer import Situation
 from app.domain.log import ObjectKey
-from app.domain.objects.commands import CreateObject, DeleteObject, UpdateObject
 from app.domain.objects.reader import ObjectsReader
+from app.domain.objects.write.commands import CreateObject, DeleteObject, UpdateObject
 from app.domain.values import json_tree, names, timestamps
 from app.domain.values.json_tree import JsonObject, JsonView
 from app.domain.values.timestamps import SECOND, Instant, TimestampError

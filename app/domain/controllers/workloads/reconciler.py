@@ -12,9 +12,9 @@ from app.domain.controllers.resources import EVENT_OBJECTS, NODES, is_of
 from app.domain.controllers.work_queue import AnyQueue, WorkQueue
 from app.domain.controllers.workloads.answer import Report, Situation, Step, Workload
 from app.domain.log import Event, EventType, ObjectKey
-from app.domain.objects.commands import Command
 from app.domain.objects.reader import ObjectsReader
 from app.domain.objects.rejections import MODIFIED
+from app.domain.objects.write.commands import Command
 from app.domain.values import json_tree
 from app.domain.values.json_tree import JsonObject, JsonView
 from app.domain.values.timestamps import Instant

@@ -6,7 +6,7 @@ from app.domain.controllers.event_objects import MANAGER
 from app.domain.controllers.workloads import pods_of, templates
 from app.domain.controllers.workloads.answer import Situation
 from app.domain.log import ObjectKey
-from app.domain.objects.commands import Command, CreateObject
+from app.domain.objects.write.commands import Command, CreateObject
 from app.domain.values import json_tree
 from app.domain.values.json_tree import JsonObject, JsonView
 

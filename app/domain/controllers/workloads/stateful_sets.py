@@ -12,7 +12,7 @@ from app.domain.controllers.workloads import pods_of, revisions, templates
 from app.domain.controllers.workloads.answer import Answer, Report, Situation, Step
 from app.domain.controllers.workloads.revisions import Revision
 from app.domain.log import ObjectKey
-from app.domain.objects.commands import CreateObject
+from app.domain.objects.write.commands import CreateObject
 from app.domain.values import json_tree
 from app.domain.values.json_tree import JsonObject, JsonView
 

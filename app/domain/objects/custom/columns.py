@@ -8,8 +8,8 @@ from typing import Any
 import msgspec
 
 from app.domain.objects.custom.versions import CustomVersion
-from app.domain.objects.durations import age_text
-from app.domain.objects.tables import Cells, Printer, TableColumn
+from app.domain.objects.printing.durations import age_text
+from app.domain.objects.printing.tables import Cells, Printer, TableColumn
 from app.domain.values import json_paths, json_tree, timestamps
 from app.domain.values.json_tree import JsonObject, JsonView
 from app.domain.values.timestamps import Instant

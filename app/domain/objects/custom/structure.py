@@ -8,7 +8,7 @@ schemas of apiextensions.k8s.io/v1.
 from collections.abc import Iterator
 from typing import Any
 
-from app.domain.objects.schema_corrections import INT_OR_STRING_REF, META_REF, UNKNOWN_REF
+from app.domain.objects.schema.corrections import INT_OR_STRING_REF, META_REF, UNKNOWN_REF
 from app.domain.values import json_tree
 from app.domain.values.json_tree import JsonObject, JsonView
 

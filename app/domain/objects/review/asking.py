@@ -2,14 +2,15 @@
 
 from app.domain.errors import BadRequest
 from app.domain.log import ObjectKey, Stamp
-from app.domain.objects import admission, registry
-from app.domain.objects.commands import FieldValidation, WriteOptions
+from app.domain.objects import registry
 from app.domain.objects.kind import Kind
 from app.domain.objects.reader import ObjectsReader
 from app.domain.objects.review import policies
 from app.domain.objects.review.attributes import CREATE, DELETE, UPDATE, Attributes
 from app.domain.objects.review.changes import failed
 from app.domain.objects.rules import Rules
+from app.domain.objects.write import admission
+from app.domain.objects.write.commands import FieldValidation, WriteOptions
 from app.domain.values.json_tree import JsonObject
 
 __all__ = ["CREATE", "DELETE", "UPDATE", "ask", "changed", "judged"]

@@ -8,10 +8,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from app.domain.log import Actor, ObjectKey
-from app.domain.objects import conversion, registry, subresources
-from app.domain.objects.commands import Requester, WriteOptions
+from app.domain.objects import registry
 from app.domain.objects.kind import ADMISSION, Kind
 from app.domain.objects.reader import ObjectsReader
+from app.domain.objects.schema import conversion
+from app.domain.objects.write import subresources
+from app.domain.objects.write.commands import Requester, WriteOptions
 from app.domain.values import json_tree
 from app.domain.values.json_tree import JsonObject, JsonView
 

@@ -9,10 +9,11 @@ from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from app.domain.errors import BadRequest, Cause, Rejected, ReviewOutdated
-from app.domain.objects import conversion, registry
+from app.domain.objects import registry
 from app.domain.objects.kind import Kind
 from app.domain.objects.review.attributes import Attributes
 from app.domain.objects.review.matching import GroupVersion
+from app.domain.objects.schema import conversion
 from app.domain.values import json_tree, patches
 from app.domain.values.json_tree import JsonObject, JsonView
 

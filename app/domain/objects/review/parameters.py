@@ -5,10 +5,11 @@ Parity: paramKind and paramRef of admissionregistration.k8s.io/v1.
 
 from app.domain.errors import BadRequest, RedraError
 from app.domain.log import ObjectKey
-from app.domain.objects import conversion, kinds, registry
+from app.domain.objects import history_kinds, registry
 from app.domain.objects.kind import Kind
 from app.domain.objects.reader import ObjectsReader
 from app.domain.objects.review.attributes import Attributes
+from app.domain.objects.schema import conversion
 from app.domain.values import json_tree, selectors
 from app.domain.values.json_tree import JsonObject, JsonView
 
@@ -29,7 +30,7 @@ def of_binding(
         return [None]
     group, version = registry.split_api_version(json_tree.text(wanted, "apiVersion"))
     name = json_tree.text(wanted, "kind")
-    kind = kinds.find_kind(reader, group, version, name)
+    kind = history_kinds.find_kind(reader, group, version, name)
     if kind is None:
         place = f"{group}/{version}, Kind={name}"
         raise Misconfigured(

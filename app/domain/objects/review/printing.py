@@ -3,8 +3,8 @@
 Parity: api.md 6, "Columns"; the printers of the real server.
 """
 
-from app.domain.objects import cells
-from app.domain.objects.tables import Cells, Row
+from app.domain.objects.printing import cells
+from app.domain.objects.printing.tables import Cells, Row
 from app.domain.values import json_tree
 from app.domain.values.json_tree import JsonObject, JsonView
 from app.domain.values.timestamps import Instant

@@ -10,35 +10,37 @@ from collections.abc import Callable, Mapping
 from typing import TypeAlias
 
 from app.domain.log import ObjectKey
-from app.domain.objects.access import RBAC
+from app.domain.objects.access.rules import RBAC
 from app.domain.objects.custom import checking, definition_rules, rule_checking
 from app.domain.objects.field_errors import FieldError
 from app.domain.objects.registry import ADMISSION, Kind
 from app.domain.objects.rules import ValidationContext
 from app.domain.objects.validation import (
     address_ranges,
-    admission_policies,
     api_services,
-    claims,
-    classes,
     core,
     jobs,
     networks,
-    patches,
     policies,
-    pool_requests,
     priority_classes,
     roles,
     services,
     signing_requests,
-    slices,
     stored_data,
-    taint_rules,
     volumes,
-    webhooks,
     workloads,
 )
+from app.domain.objects.validation.admission import policies as admission_policies
+from app.domain.objects.validation.admission import webhooks
 from app.domain.objects.validation.context import Context
+from app.domain.objects.validation.devices import (
+    claims,
+    classes,
+    patches,
+    pool_requests,
+    slices,
+    taint_rules,
+)
 from app.domain.values import json_tree
 from app.domain.values.json_tree import JsonView
 

@@ -6,7 +6,6 @@ stored as it came.
 
 from typing import Any
 
-from app.domain.objects import metadata
 from app.domain.objects.field_errors import (
     FieldError,
     forbidden,
@@ -14,8 +13,10 @@ from app.domain.objects.field_errors import (
     not_supported,
     required,
 )
-from app.domain.objects.validation import ephemeral_containers, pod_placing, pod_specs, shared
+from app.domain.objects.validation import shared
 from app.domain.objects.validation.context import Context
+from app.domain.objects.validation.pods import ephemeral_containers, placing, specs
+from app.domain.objects.write import metadata
 from app.domain.values import json_tree, names
 from app.domain.values.json_tree import JsonView
 
@@ -42,10 +43,10 @@ WHILE_GATED = frozenset({"nodeSelector", "affinity"})
 def create_pod(tree: JsonView, _context: Context) -> list[FieldError]:
     """A new pod."""
     spec = json_tree.mapping(tree, "spec")
-    errors = pod_specs.check_pod(spec, "spec")
+    errors = specs.check_pod(spec, "spec")
     if spec.get("ephemeralContainers"):
         errors.append(forbidden("spec.ephemeralContainers", "cannot be set on create"))
-    return errors + pod_placing.gated(spec, "spec")
+    return errors + placing.gated(spec, "spec")
 
 
 def update_pod(
@@ -58,13 +59,13 @@ def update_pod(
             return ephemeral_containers.update(new, stored)
         if subresource != "resize":
             return []
-        known = pod_specs.check_pod(stored, "spec")
-        return [error for error in pod_specs.check_pod(new, "spec") if error not in known]
+        known = specs.check_pod(stored, "spec")
+        return [error for error in specs.check_pod(new, "spec") if error not in known]
     errors: list[FieldError] = []
     if new != stored:
         # What is stored already is not judged anew.
-        known = pod_specs.check_pod(stored, "spec")
-        errors += [error for error in pod_specs.check_pod(new, "spec") if error not in known]
+        known = specs.check_pod(stored, "spec")
+        errors += [error for error in specs.check_pod(new, "spec") if error not in known]
     is_gated = bool(stored.get("schedulingGates"))
     parts = [_frozen_part(spec, is_gated=is_gated) for spec in (new, stored)]
     if parts[0] != parts[1] or not _is_same_grace(new, stored):

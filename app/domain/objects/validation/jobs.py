@@ -12,8 +12,9 @@ from app.domain.objects.field_errors import (
     not_supported,
     required,
 )
-from app.domain.objects.validation import label_selectors, pod_specs
+from app.domain.objects.validation import label_selectors
 from app.domain.objects.validation.context import Context
+from app.domain.objects.validation.pods import specs
 from app.domain.objects.validation.workloads import UNMATCHED
 from app.domain.values import json_tree
 from app.domain.values.json_tree import JsonObject, JsonView
@@ -117,7 +118,7 @@ def _spec(spec: JsonView, path: str) -> list[FieldError]:
         detail = "when completion mode is Indexed"
         errors.append(required(f"{path}.completions", detail))
     template = json_tree.mapping(spec, "template")
-    errors += pod_specs.check_template(template, f"{path}.template")
+    errors += specs.check_template(template, f"{path}.template")
     if json_tree.text(template, "spec", "restartPolicy") not in _POLICIES:
         detail = 'valid values: "OnFailure", "Never"'
         errors.append(required(f"{path}.template.spec.restartPolicy", detail))

@@ -1,7 +1,7 @@
 """PriorityClass: its value is bounded and never changes."""
 
 from app.domain.objects.field_errors import FieldError, forbidden, immutable, not_supported
-from app.domain.objects.priorities import SYSTEM_PRIORITIES
+from app.domain.objects.kinds.priorities import SYSTEM_PRIORITIES
 from app.domain.objects.validation.context import Context
 from app.domain.values import json_tree
 from app.domain.values.json_tree import JsonView

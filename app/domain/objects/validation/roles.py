@@ -3,7 +3,7 @@
 Parity: the texts are upstream's.
 """
 
-from app.domain.objects.access import RBAC
+from app.domain.objects.access.rules import RBAC
 from app.domain.objects.field_errors import FieldError, invalid, not_supported, required
 from app.domain.objects.validation import label_selectors, shared
 from app.domain.objects.validation.context import Context

@@ -14,7 +14,7 @@ from app.domain.objects.field_errors import (
     not_supported,
     required,
 )
-from app.domain.objects.services import EXTERNAL, HEADLESS
+from app.domain.objects.kinds.services import EXTERNAL, HEADLESS
 from app.domain.objects.validation import ports as port_rules
 from app.domain.objects.validation import shared
 from app.domain.objects.validation.context import Context

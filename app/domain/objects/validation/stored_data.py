@@ -7,7 +7,6 @@ import base64
 import json
 from collections.abc import Mapping
 
-from app.domain.objects import secret_values
 from app.domain.objects.field_errors import (
     FieldError,
     forbidden,
@@ -16,6 +15,7 @@ from app.domain.objects.field_errors import (
     required,
     too_long,
 )
+from app.domain.objects.kinds import secret_values
 from app.domain.objects.validation.context import Context
 from app.domain.values import json_tree, names
 from app.domain.values.json_tree import JsonView

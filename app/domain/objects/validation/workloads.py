@@ -14,8 +14,9 @@ from app.domain.objects.field_errors import (
     not_supported,
     required,
 )
-from app.domain.objects.validation import label_selectors, pod_specs
+from app.domain.objects.validation import label_selectors
 from app.domain.objects.validation.context import Context
+from app.domain.objects.validation.pods import specs
 from app.domain.values import json_tree
 from app.domain.values.json_tree import JsonView
 
@@ -150,7 +151,7 @@ def _selected(spec: JsonView, kind: str) -> list[FieldError]:
             errors.append(invalid("spec.template.metadata.labels", labels or None, UNMATCHED))
     claims = json_tree.objects(spec, "volumeClaimTemplates")
     volumes = [json_tree.text(claim, "metadata", "name") for claim in claims]
-    errors += pod_specs.check_template(template, "spec.template", volumes=volumes)
+    errors += specs.check_template(template, "spec.template", volumes=volumes)
     policy = json_tree.text(template, "spec", "restartPolicy")
     if policy != "Always":
         errors.append(not_supported("spec.template.spec.restartPolicy", policy, ("Always",)))

@@ -5,7 +5,7 @@ import pytest
 from app.analysis.replay.inputs import Input, command_of, merge
 from app.domain.log import Actor, Event, EventType, ObjectKey, Revision, Stamp
 from app.domain.log.chain import canonical_json
-from app.domain.objects.commands import DeleteObject, ImportObject
+from app.domain.objects.write.commands import DeleteObject, ImportObject
 from app.domain.values.timestamps import Instant
 
 POD = ObjectKey("", "pods", "default", "a")

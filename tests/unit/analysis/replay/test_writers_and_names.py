@@ -7,7 +7,7 @@ from app.analysis.replay.inputs import Input
 from app.analysis.replay.writers import DECIDED, Writer, Writers
 from app.domain.log import Actor, Event, EventType, ObjectKey, Revision, Stamp
 from app.domain.log.chain import canonical_json
-from app.domain.objects.commands import CreateObject, PatchObject, PatchType, UpdateObject
+from app.domain.objects.write.commands import CreateObject, PatchObject, PatchType, UpdateObject
 from app.domain.values.timestamps import Instant
 from app.service.deciding.names import RecordedNames
 

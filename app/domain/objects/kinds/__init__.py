@@ -1,0 +1,1 @@
+"""Rules of single kinds, which the writes of those kinds follow."""

@@ -1,0 +1,93 @@
+"""Fields that are stored and that nothing here acts on: who writes one gets a warning.
+
+Only fields that decide in a real cluster where a pod is placed, when it ends or what it gets of a
+device, and those by which others have a say in each write. An update is warned about when it adds
+such a field. Beyond upstream, which acts on them.
+"""
+
+from collections.abc import Mapping, Sequence
+
+from app.domain.objects.registry import ADMISSION, RESOURCE, Kind
+from app.domain.objects.review import targets
+from app.domain.objects.review.targets import Targets
+from app.domain.objects.schema import gates
+from app.domain.values import json_tree
+from app.domain.values.json_tree import JsonView
+
+_POD = ("evictionResponders", "schedulingGroup")
+_VOLUMES = ("ephemeral", "persistentVolumeClaim")
+_ASKED = frozenset((*_POD, "volumes"))
+
+_REASONS: Mapping[str, str] = {
+    "evictionResponders": "evictions ask nobody",
+    "schedulingGroup": "PodGroups are not emulated",
+    "ephemeral": "pods are placed without regard to their volumes",
+    "persistentVolumeClaim": "pods are placed without regard to their volumes",
+    "nodeAllocatableResources": "devices take nothing of their node's resources",
+    "skipNodeOperations": "allocation results get no copy of it",
+    "podPreemptionPolicy": "pods are never resized",
+    "clientConfig": "no setting allows that the webhook is called (REDRA_WEBHOOKS_ALLOWED)",
+    "mutations": "mutating policies are not evaluated",
+}
+
+
+def warnings(
+    kind: Kind, tree: JsonView, old: JsonView | None = None, *, webhooks: Targets = targets.NONE
+) -> tuple[str, ...]:
+    """One warning per field of the tree without effect that `old` does not have.
+
+    `webhooks` are those that are called.
+    """
+    fields = _fields(kind, tree, webhooks)
+    if not fields:
+        return ()
+    known = _fields(kind, old, webhooks) if old is not None else ()
+    return tuple(
+        f"{place}.{name}: the field is stored and has no effect here: {_REASONS[name]}"
+        for place, name in fields
+        if (place, name) not in known
+    )
+
+
+def _fields(kind: Kind, tree: JsonView, webhooks: Targets) -> Sequence[tuple[str, str]]:
+    """Place and name of each field without effect, each once."""
+    path = gates.POD_SPECS.get(kind.kind)
+    if path is not None:
+        spec = json_tree.mapping(tree, *path)
+        # Most pods have none of them.
+        return () if spec.keys().isdisjoint(_ASKED) else _of_pod(spec, ".".join(path))
+    if kind.kind == "ResourceSlice" and kind.group == RESOURCE:
+        return _of_slice(json_tree.mapping(tree, "spec"))
+    if kind.kind == "Node" and "podPreemptionPolicy" in json_tree.mapping(tree, "spec"):
+        return (("spec", "podPreemptionPolicy"),)
+    return _of_reviews(tree, webhooks) if kind.group == ADMISSION else ()
+
+
+def _of_reviews(tree: JsonView, called: Targets) -> Sequence[tuple[str, str]]:
+    """Of webhook configurations and mutating policies."""
+    webhooks = json_tree.objects(tree, "webhooks")
+    if webhooks:
+        return [
+            (f"webhooks[{index}]", "clientConfig")
+            for index, webhook in enumerate(webhooks)
+            if called.find(json_tree.mapping(webhook, "clientConfig")) is None
+        ]
+    return (("spec", "mutations"),) if json_tree.objects(tree, "spec", "mutations") else ()
+
+
+def _of_pod(spec: JsonView, place: str) -> Sequence[tuple[str, str]]:
+    names = [(place, name) for name in _POD if name in spec]
+    if "volumes" not in spec:
+        return names
+    volumes = json_tree.objects(spec, "volumes")
+    return names + [
+        (f"{place}.volumes[]", name) for name in _VOLUMES if any(name in one for one in volumes)
+    ]
+
+
+def _of_slice(spec: JsonView) -> Sequence[tuple[str, str]]:
+    names = [("spec", "skipNodeOperations")] if "skipNodeOperations" in spec else []
+    devices = json_tree.objects(spec, "devices")
+    if any("nodeAllocatableResources" in device for device in devices):
+        names.append(("spec.devices[]", "nodeAllocatableResources"))
+    return names

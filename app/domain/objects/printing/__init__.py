@@ -1,0 +1,1 @@
+"""Tables that `kubectl get` shows: columns and cells of each kind."""

@@ -1,0 +1,1 @@
+"""ResourceQuotas: what an object counts for, and whether one more fits."""

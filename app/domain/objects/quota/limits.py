@@ -1,0 +1,190 @@
+"""ResourceQuota: whether one more object fits, and what a namespace uses.
+
+Upstream trusts numbers in the quota's status; here they are sums over the objects at the moment of
+asking, so two creates at once cannot both take the last device. Readers that keep such sums hand
+them out (`Tallies`), also those of the pods within the scopes of a quota; for others they are made
+anew. Texts are upstream's.
+"""
+
+from collections.abc import Iterable, Mapping
+from typing import Protocol, runtime_checkable
+
+from app.domain.errors import Forbidden
+from app.domain.log import ObjectKey
+from app.domain.objects import history_kinds, rejections
+from app.domain.objects.kinds import extended_resources
+from app.domain.objects.kinds.extended_resources import IMPLICIT
+from app.domain.objects.quota import scopes as quota_scopes
+from app.domain.objects.quota import usage
+from app.domain.objects.quota.usage import CLAIMS, DEVICES_SUFFIX, PODS, REQUESTS, Scopes, Tally
+from app.domain.objects.reader import ObjectsReader
+from app.domain.objects.registry import CORE, RESOURCE, Kind
+from app.domain.values import json_tree, quantity
+from app.domain.values.json_tree import JsonObject, JsonView
+from app.domain.values.quantity import Quantity, QuantityError
+
+QUOTAS = (CORE, "resourcequotas")
+CLASSES = (RESOURCE, "deviceclasses")
+
+Place = tuple[str, str]
+
+
+@runtime_checkable
+class Tallies(Protocol):
+    """A reader that keeps the sums of namespaces which have been asked for."""
+
+    def tally(self, namespace: str, scopes: Scopes | None = None) -> Tally:
+        """The sums of the namespace; shared, not to be changed.
+
+        With scopes it has those of the pods within them too.
+        """
+        ...
+
+
+def check_create(reader: ObjectsReader, kind: Kind, key: ObjectKey, tree: JsonObject) -> None:
+    """Raise Forbidden when a quota of the namespace has no room for the new object."""
+    asked: dict[str, Quantity] | None = None
+    for place in reader.keys(*QUOTAS, key.namespace):
+        found = reader.get(place)
+        if found is None:
+            continue
+        is_pod = (kind.group, kind.plural) == PODS
+        scopes = quota_scopes.of(found)
+        if scopes and not (is_pod and quota_scopes.match(scopes, tree)):
+            continue
+        limits = hard(found)
+        if is_pod and (missing := usage.missing_compute(tree, limits)):
+            text = f"failed quota: {place.name}: must specify {missing}"
+            raise rejections.forbidden(kind, key.name, text)
+        if asked is None:
+            asked = _asked(reader, kind, tree)
+        relevant = {name: asked[name] for name in limits if name in asked and asked[name].nanos}
+        if not relevant:
+            continue
+        present = used(reader, place, found, relevant)
+        over = sorted(
+            name
+            for name, amount in relevant.items()
+            if present[name].nanos + amount.nanos > limits[name].nanos
+        )
+        if over:
+            raise _exceeded(kind, key.name, place.name, over, (relevant, present, limits))
+
+
+def used(
+    reader: ObjectsReader, place: ObjectKey, quota: JsonView, names: Iterable[str]
+) -> dict[str, Quantity]:
+    """What the namespace of a quota uses of each name, as far as the quota counts it."""
+    scopes = quota_scopes.of(quota)
+    if scopes:
+        alone = tally_of(reader, place.namespace, scopes).within(scopes)
+        assert alone is not None, "asked for with these scopes"
+        return {name: alone.amount(name) for name in names}
+    tally = tally_of(reader, place.namespace)
+    aliases = _aliases(reader, names)
+    return {name: tally.amount(name, aliases.get(name, ())) for name in names}
+
+
+def tally_of(reader: ObjectsReader, namespace: str, scopes: Scopes | None = None) -> Tally:
+    """The sums of a namespace, kept by the reader or made now; with scopes, theirs too."""
+    if isinstance(reader, Tallies):
+        return reader.tally(namespace, scopes)
+    made = Tally()
+    if scopes:
+        made.keep_within(scopes, ())
+    for kind in history_kinds.all_kinds(reader):
+        for key in reader.keys(kind.group, kind.plural, namespace):
+            tree = reader.get(key)
+            if tree is not None:
+                made.add(key.group, key.resource, tree)
+    return made
+
+
+def hard(quota: JsonView) -> dict[str, Quantity]:
+    """The limits of a quota that are counted here."""
+    found: dict[str, Quantity] = {}
+    for name, text in json_tree.mapping(quota, "spec", "hard").items():
+        if not places_of(name):
+            continue
+        try:
+            found[name] = quantity.from_json(text)
+        except QuantityError:
+            continue
+    return found
+
+
+def places_of(name: str) -> frozenset[Place]:
+    """Group and plural of the objects that count for a name; empty for what is not counted."""
+    if name.endswith(DEVICES_SUFFIX):
+        return frozenset((CLAIMS,))
+    if name.startswith("count/"):
+        resource, _, group = name.removeprefix("count/").partition(".")
+        return frozenset(((group, resource),))
+    if name in usage.COUNTED_BY_NAME:
+        return frozenset(((CORE, name),))
+    if name in (usage.NODE_PORTS, usage.BALANCERS):
+        return frozenset((usage.SERVICES,))
+    if name == usage.STORAGE or usage.STORAGE_CLASS in name:
+        return frozenset((usage.VOLUME_CLAIMS,))
+    plain = name.removeprefix(REQUESTS)
+    if plain != name and extended_resources.is_extended(plain):
+        return frozenset((PODS, CLAIMS))
+    plain = plain.removeprefix(usage.LIMITS) if plain == name else plain
+    is_huge = plain.startswith(usage.HUGE_PAGES)
+    return frozenset((PODS,)) if plain in usage.COMPUTE or is_huge else frozenset()
+
+
+def _asked(reader: ObjectsReader, kind: Kind, tree: JsonObject) -> dict[str, Quantity]:
+    """What the object counts for, its devices also under the names of extended resources."""
+    asked = usage.of_object(kind.group, kind.plural, tree)
+    if (kind.group, kind.plural) != CLAIMS:
+        return asked
+    alone = Tally()
+    alone.add(kind.group, kind.plural, tree)
+    names: set[str] = set()
+    for name in asked:
+        class_name = name.removeprefix(usage.ORDINARY)
+        if class_name == name:
+            continue
+        names.add(f"{REQUESTS}{IMPLICIT}{class_name}")
+        found = reader.get(ObjectKey(*CLASSES, "", class_name)) or json_tree.EMPTY
+        if extended := json_tree.text(found, "spec", "extendedResourceName"):
+            names.add(f"{REQUESTS}{extended}")
+    aliases = _aliases(reader, names)
+    return asked | {name: alone.amount(name, aliases.get(name, ())) for name in names}
+
+
+def _aliases(reader: ObjectsReader, names: Iterable[str]) -> Mapping[str, list[str]]:
+    """For names of extended resources: the sums of claims that count for them as well."""
+    found: dict[str, list[str]] = {}
+    explicit = set()
+    for name in names:
+        plain = name.removeprefix(REQUESTS)
+        if plain == name or not extended_resources.is_extended(plain):
+            continue
+        if plain.startswith(IMPLICIT):
+            found[name] = [f"{usage.ORDINARY}{plain.removeprefix(IMPLICIT)}"]
+        else:
+            explicit.add(plain)
+    if not explicit:
+        return found
+    for key in reader.keys(*CLASSES):
+        extended = json_tree.text(reader.get(key) or {}, "spec", "extendedResourceName")
+        if extended in explicit:
+            found.setdefault(f"{REQUESTS}{extended}", []).append(f"{usage.ORDINARY}{key.name}")
+    return found
+
+
+_Amounts = tuple[Mapping[str, Quantity], Mapping[str, Quantity], Mapping[str, Quantity]]
+
+
+def _exceeded(kind: Kind, name: str, quota: str, over: list[str], amounts: _Amounts) -> Forbidden:
+    """Upstream's refusal: requested, used and limited, only of the names without room."""
+    requested, present, limited = (
+        ",".join(f"{found}={listed[found]}" for found in over) for listed in amounts
+    )
+    return rejections.forbidden(
+        kind,
+        name,
+        f"exceeded quota: {quota}, requested: {requested}, used: {present}, limited: {limited}",
+    )

@@ -1,0 +1,321 @@
+"""What one object counts for, by the names that ResourceQuotas use, and running sums of it.
+
+Devices are counted by class (`<class>.deviceclass.resource.k8s.io/devices`). A prioritized list
+counts for every class among its alternatives with the largest number asked of that class, so that
+alternatives cannot be used to get around a quota; mode `All` counts as much as a claim can get.
+Devices of ordinary claims count for the extended resource of their class too, under its own and its
+implicit name; a claim that stands for a pod's extended resources does not, because the pod counts.
+Pods count by their effective requests and limits until they have ended. Parity: KEP-4816 (resource
+quota), KEP-5004.
+"""
+
+from collections.abc import Iterable, Mapping
+
+import msgspec
+
+from app.domain.objects.kinds import extended_resources
+from app.domain.objects.quota import scopes as quota_scopes
+from app.domain.objects.registry import CORE, RESOURCE
+from app.domain.values import json_tree, quantity
+from app.domain.values.json_tree import JsonObject, JsonView
+from app.domain.values.quantity import Format, Quantity, QuantityError
+
+CLAIMS = (RESOURCE, "resourceclaims")
+PODS = (CORE, "pods")
+SERVICES = (CORE, "services")
+VOLUME_CLAIMS = (CORE, "persistentvolumeclaims")
+
+DEVICES_SUFFIX = ".deviceclass.resource.k8s.io/devices"
+REQUESTS = "requests."
+LIMITS = "limits."
+HUGE_PAGES = "hugepages-"
+NODE_PORTS = "services.nodeports"
+BALANCERS = "services.loadbalancers"
+STORAGE = "requests.storage"
+STORAGE_CLASS = ".storageclass.storage.k8s.io/"
+"""Between a class and what is counted of it: `requests.storage` or `persistentvolumeclaims`."""
+
+ALL_DEVICES = 32
+"""What mode All may get: the most results that an allocation can have."""
+
+COMPUTE = ("cpu", "memory", "ephemeral-storage")
+COUNTED_BY_NAME = frozenset(
+    {
+        "configmaps",
+        "persistentvolumeclaims",
+        "pods",
+        "replicationcontrollers",
+        "resourcequotas",
+        "secrets",
+        "services",
+    }
+)
+
+ORDINARY = "ordinary:"
+"""Before a class: devices of claims that stand for no pod's extended resources. Never in a quota,
+whose names have no colon."""
+
+_OLD_CLASS = "volume.beta.kubernetes.io/storage-class"
+_ONE = quantity.from_integer(1)
+
+SCOPES_MAX = 64
+"""Sets of scopes for which one namespace keeps sums; beyond it they are begun anew."""
+
+Usage = Mapping[str, Quantity]
+Scopes = list[JsonObject]
+"""What a pod must meet, as `quota_scopes.of` reads it off a quota."""
+
+_encode = msgspec.json.Encoder(order="deterministic").encode
+
+
+def of_object(group: str, resource: str, tree: JsonView) -> dict[str, Quantity]:
+    """What one object counts for."""
+    counted = f"{resource}.{group}" if group else resource
+    found = {f"count/{counted}": _ONE}
+    if (group, resource) == PODS:
+        if json_tree.text(tree, "status", "phase") not in ("Succeeded", "Failed"):
+            found |= _of_pod(json_tree.mapping(tree, "spec"))
+    elif not group and resource in COUNTED_BY_NAME:
+        found[resource] = _ONE
+        if (group, resource) == VOLUME_CLAIMS:
+            found |= _of_volume_claim(tree)
+        elif (group, resource) == SERVICES:
+            found |= _of_service(json_tree.mapping(tree, "spec"))
+    elif (group, resource) == CLAIMS:
+        found |= _of_claim(tree)
+    return found
+
+
+class Tally:
+    """The running sums of one namespace. Each change costs what the object counts for.
+
+    Beside the sums over everything it keeps those of the pods within the scopes that somebody has
+    asked for, each as a tally of its own.
+    """
+
+    def __init__(self) -> None:
+        self._nanos: dict[str, int] = {}
+        self._formats: dict[str, Format] = {}
+        self._within: dict[bytes, tuple[Scopes, Tally]] = {}
+
+    def copy(self) -> "Tally":
+        """Independent sums of the same amounts."""
+        made = Tally()
+        made._nanos = dict(self._nanos)
+        made._formats = dict(self._formats)
+        made._within = {
+            name: (scopes, tally.copy()) for name, (scopes, tally) in self._within.items()
+        }
+        return made
+
+    def within(self, scopes: Scopes) -> "Tally | None":
+        """The sums of the pods within all scopes; None when they are not kept."""
+        found = self._within.get(_name_of(scopes))
+        return found[1] if found is not None else None
+
+    def keep_within(self, scopes: Scopes, pods: Iterable[JsonView]) -> "Tally":
+        """Keep the sums of the pods within all scopes from now on, beginning with these pods."""
+        made = Tally()
+        for pod in pods:
+            if quota_scopes.match(scopes, pod):
+                made.add(*PODS, pod)
+        if len(self._within) >= SCOPES_MAX:
+            self._within.clear()
+        self._within[_name_of(scopes)] = (scopes, made)
+        return made
+
+    def add(self, group: str, resource: str, tree: JsonView) -> None:
+        """Count an object that is there now."""
+        if self._within and (group, resource) == PODS:
+            for scopes, tally in self._within.values():
+                if quota_scopes.match(scopes, tree):
+                    tally.add(group, resource, tree)
+        for name, amount in of_object(group, resource, tree).items():
+            self._nanos[name] = self._nanos.get(name, 0) + amount.nanos
+            self._formats.setdefault(name, amount.format)
+
+    def remove(self, group: str, resource: str, tree: JsonView) -> None:
+        """Count an object no more."""
+        if self._within and (group, resource) == PODS:
+            for scopes, tally in self._within.values():
+                if quota_scopes.match(scopes, tree):
+                    tally.remove(group, resource, tree)
+        for name, amount in of_object(group, resource, tree).items():
+            left = self._nanos.get(name, 0) - amount.nanos
+            if left:
+                self._nanos[name] = left
+            else:
+                self._nanos.pop(name, None)
+                self._formats.pop(name, None)
+
+    def amounts(self) -> Mapping[str, int]:
+        """Every sum that is not zero, in units of 10**-9."""
+        return self._nanos
+
+    def amount(self, name: str, more: Iterable[str] = ()) -> Quantity:
+        """The sum under a name and those that count for it as well."""
+        nanos = self._nanos.get(name, 0) + sum(self._nanos.get(other, 0) for other in more)
+        return quantity.from_nanos(nanos, self._formats.get(name, Format.DECIMAL_SI))
+
+
+def _name_of(scopes: Scopes) -> bytes:
+    return _encode(scopes)
+
+
+def effective(spec: JsonView, field: str) -> dict[str, Quantity]:
+    """What a pod needs in all: `requests` or `limits`.
+
+    Containers and sidecars add up; an init container needs its own plus the sidecars before it, and
+    the larger counts. The pod's own resources replace the sums; the overhead comes on top.
+    """
+    total: dict[str, Quantity] = {}
+    for container in json_tree.objects(spec, "containers"):
+        _add(total, _amounts(container, field))
+    sidecars: dict[str, Quantity] = {}
+    for container in json_tree.objects(spec, "initContainers"):
+        own = _amounts(container, field)
+        if container.get("restartPolicy") == "Always":
+            _add(total, own)
+            _add(sidecars, own)
+            continue
+        needed = dict(sidecars)
+        _add(needed, own)
+        for name, amount in needed.items():
+            if name not in total or quantity.compare(total[name], amount) < 0:
+                total[name] = amount
+    total |= _amounts(spec, field)
+    overhead = amounts(json_tree.mapping(spec, "overhead"))
+    _add(total, {n: a for n, a in overhead.items() if field == "requests" or n in total})
+    return total
+
+
+def _of_pod(spec: JsonView) -> dict[str, Quantity]:
+    found = {"pods": _ONE}
+    for name, amount in effective(spec, "requests").items():
+        if name in COMPUTE or name.startswith(HUGE_PAGES):
+            found[name] = found[f"{REQUESTS}{name}"] = amount
+        elif extended_resources.is_extended(name):
+            found[f"{REQUESTS}{name}"] = amount
+    for name, amount in effective(spec, "limits").items():
+        if name in COMPUTE:
+            found[f"{LIMITS}{name}"] = amount
+    return found
+
+
+def _of_service(spec: JsonView) -> dict[str, Quantity]:
+    """Ports of every node, and balancers; one that wants no node ports counts for those it has."""
+    kind = json_tree.text(spec, "type")
+    ports = json_tree.objects(spec, "ports")
+    if kind == "NodePort":
+        return {NODE_PORTS: quantity.from_integer(len(ports))}
+    if kind != "LoadBalancer":
+        return {}
+    if spec.get("allocateLoadBalancerNodePorts") is False:
+        ports = [port for port in ports if port.get("nodePort")]
+    return {NODE_PORTS: quantity.from_integer(len(ports)), BALANCERS: _ONE}
+
+
+def _of_volume_claim(claim: JsonView) -> dict[str, Quantity]:
+    """The storage that is asked for, in all and of the class."""
+    annotations = json_tree.mapping(claim, "metadata", "annotations")
+    name = json_tree.text(annotations, _OLD_CLASS) or json_tree.text(
+        claim, "spec", "storageClassName"
+    )
+    asked = _amounts(json_tree.mapping(claim, "spec"), "requests").get("storage")
+    found = {f"{name}{STORAGE_CLASS}{VOLUME_CLAIMS[1]}": _ONE} if name else {}
+    if asked is not None:
+        found[STORAGE] = asked
+        if name:
+            found[f"{name}{STORAGE_CLASS}{STORAGE}"] = asked
+    return found
+
+
+def _of_claim(claim: JsonView) -> dict[str, Quantity]:
+    total: dict[str, int] = {}
+    for request in json_tree.objects(claim, "spec", "devices", "requests"):
+        worst: dict[str, int] = {}
+        alternatives = json_tree.objects(request, "firstAvailable")
+        exactly = request.get("exactly")
+        for asked in alternatives or ([exactly] if isinstance(exactly, dict) else []):
+            name = json_tree.text(asked, "deviceClassName")
+            worst[name] = max(worst.get(name, 0), _number(asked))
+        for name, amount in worst.items():
+            total[name] = total.get(name, 0) + amount
+    annotations = json_tree.mapping(claim, "metadata", "annotations")
+    is_of_pod = annotations.get(extended_resources.ANNOTATION) == "true"
+    found = {}
+    for name, count in total.items():
+        found[f"{name}{DEVICES_SUFFIX}"] = quantity.from_integer(count)
+        if not is_of_pod:
+            found[f"{ORDINARY}{name}"] = quantity.from_integer(count)
+    return found
+
+
+def _number(asked: JsonView) -> int:
+    match asked.get("allocationMode"):
+        case "All":
+            return ALL_DEVICES
+        case "ExactCount":
+            return json_tree.integer(asked, "count") or 0
+        case _:
+            return 0
+
+
+def _amounts(holder: JsonView, field: str) -> dict[str, Quantity]:
+    return amounts(json_tree.mapping(holder, "resources", field))
+
+
+def amounts(tree: JsonView) -> dict[str, Quantity]:
+    """A resource list; entries that are no quantities count as nothing."""
+    found = {}
+    for name, value in tree.items():
+        try:
+            found[name] = quantity.from_json(value)
+        except QuantityError:
+            continue
+    return found
+
+
+def _add(total: dict[str, Quantity], more: Mapping[str, Quantity]) -> None:
+    for name, amount in more.items():
+        total[name] = quantity.add(total[name], amount) if name in total else amount
+
+
+def missing_compute(pod: JsonObject, names: Iterable[str]) -> str:
+    """What containers must say when a quota limits it, as upstream lists it; empty for nothing.
+
+    A pod with resources of its own is excused. Parity: the constraint on cpu and memory.
+    """
+    spec = json_tree.mapping(pod, "spec")
+    if json_tree.mapping(spec, "resources", "requests") or json_tree.mapping(
+        spec, "resources", "limits"
+    ):
+        return ""
+    required = sorted({name for name in names if name in _REQUIRED})
+    containers = [
+        *json_tree.objects(spec, "containers"),
+        *json_tree.objects(spec, "initContainers"),
+    ]
+    parts = []
+    for name in required:
+        field, resource = _REQUIRED[name]
+        silent = sorted(
+            {
+                json_tree.text(container, "name")
+                for container in containers
+                if resource not in json_tree.mapping(container, "resources", field)
+            }
+        )
+        if silent:
+            parts.append(f"{name} for: {','.join(silent)}")
+    return "; ".join(parts)
+
+
+_REQUIRED = {
+    "cpu": ("requests", "cpu"),
+    "memory": ("requests", "memory"),
+    "requests.cpu": ("requests", "cpu"),
+    "requests.memory": ("requests", "memory"),
+    "limits.cpu": ("limits", "cpu"),
+    "limits.memory": ("limits", "memory"),
+}

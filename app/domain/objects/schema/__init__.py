@@ -1,0 +1,1 @@
+"""What fields a kind has, and trees in that form: decoding, pruning, defaults, versions."""

@@ -1,0 +1,299 @@
+"""Objects from one served version into another; v1 is the hub.
+
+Parity: objects.md 13, api.md 5 (Events), history-formats.md 17. A version is written as
+in `apiVersion` (`resource.k8s.io/v1beta1`) or, within the kind's own group, alone (`v1beta1`).
+The result shares with the source what both versions spell alike; the source is never changed.
+"""
+
+from collections.abc import Callable
+from typing import Any, TypeAlias
+
+from app.domain.errors import BadRequest
+from app.domain.objects import registry
+from app.domain.objects.registry import EVENTS, RESOURCE, Kind
+from app.domain.objects.schema import autoscaler_versions
+from app.domain.values import json_tree
+from app.domain.values.json_tree import JsonObject, JsonView
+
+_OLD_AUTOSCALING = ("autoscaling", "v1")
+
+Step: TypeAlias = Callable[[JsonView], JsonObject]
+
+
+def convert(tree: JsonView, kind: Kind, from_version: str, to_version: str) -> JsonObject:
+    """The object in another version. Raises BadRequest when there is no way to or from it."""
+    source = _api_version(kind, from_version)
+    target = _api_version(kind, to_version)
+    if source == target:
+        found = dict(tree)
+    else:
+        hub = _to_hub(kind, source)(tree)
+        found = _from_hub(kind, target)(hub)
+    found["apiVersion"] = target
+    found["kind"] = kind.kind
+    return found
+
+
+def check_version(kind: Kind, group: str, version: str) -> None:
+    """Raise BadRequest, in words, for a version in which the kind was never or is no longer served.
+
+    Which of the known versions a release serves is the profile's matter.
+    """
+    if (group, version) in kind.group_versions:
+        return
+    offered = ", ".join(registry.api_version(*pair) for pair in kind.group_versions)
+    name = registry.api_version(group, version)
+    older = (
+        "was never released"
+        if version not in ("v1alpha1", "v1alpha2", "v1alpha3")
+        else ("is an older form that is no longer read")
+    )
+    if kind.group == RESOURCE and version in ("v1alpha1", "v1alpha2"):
+        older = "is the older form with a control plane controller, which is no longer read"
+    raise BadRequest(f"{kind.kind} in {name} {older}; it is served in {offered}")
+
+
+def _api_version(kind: Kind, version: str) -> str:
+    return version if "/" in version else registry.api_version(kind.group, version)
+
+
+def _identity(tree: JsonView) -> JsonObject:
+    return dict(tree)
+
+
+def _to_hub(kind: Kind, source: str) -> Step:
+    group, version = registry.split_api_version(source)
+    if source == kind.storage_api_version:
+        return _identity
+    if kind.group == RESOURCE and kind.kind in _FROM_BETA:
+        if version == "v1beta1":
+            return _FROM_BETA[kind.kind]
+        if version == "v1alpha3" and group == RESOURCE:
+            return lambda tree: _FROM_BETA[kind.kind](_from_alpha(tree, kind))
+    if kind.alias_group and group == kind.alias_group:
+        return _event_from_alias
+    if (group, version) == _OLD_AUTOSCALING:
+        return autoscaler_versions.to_hub
+    if (group, version) in kind.group_versions:
+        return _identity
+    check_version(kind, group, version)
+    raise AssertionError("check_version refuses what is not listed")
+
+
+def _from_hub(kind: Kind, target: str) -> Step:
+    group, version = registry.split_api_version(target)
+    check_version(kind, group, version)
+    if kind.group == RESOURCE and version == "v1beta1" and kind.kind in _TO_BETA:
+        return _TO_BETA[kind.kind]
+    if group == EVENTS:
+        return _event_to_alias
+    if (group, version) == _OLD_AUTOSCALING:
+        return autoscaler_versions.from_hub
+    return _identity
+
+
+# ---- v1beta1
+
+_FLAT = (
+    "deviceClassName",
+    "selectors",
+    "allocationMode",
+    "count",
+    "adminAccess",
+    "tolerations",
+    "capacity",
+)
+
+
+def _changed(tree: JsonView, path: tuple[str, ...], change: Callable[[Any], Any]) -> JsonObject:
+    """A copy of `tree` in which `change` was applied to the value at `path`, if there is one."""
+    found = dict(tree)
+    step, rest = path[0], path[1:]
+    value = found.get(step)
+    if value is None:
+        return found
+    if not rest:
+        found[step] = change(value)
+    elif isinstance(value, dict):
+        found[step] = _changed(value, rest, change)
+    return found
+
+
+def _each(change: Callable[[JsonView], JsonObject]) -> Callable[[Any], Any]:
+    def change_all(items: Any) -> Any:
+        if not isinstance(items, list):
+            return items
+        return [change(item) if isinstance(item, dict) else item for item in items]
+
+    return change_all
+
+
+def _request_from_beta(request: JsonView) -> JsonObject:
+    found = {key: value for key, value in request.items() if key not in _FLAT}
+    exactly = {key: request[key] for key in _FLAT if key in request}
+    # Non-pointers of the old form count as unset when they are zero.
+    for key in ("deviceClassName", "allocationMode", "count"):
+        if not exactly.get(key, True):
+            del exactly[key]
+    if exactly:
+        found["exactly"] = exactly
+    return found
+
+
+def _request_to_beta(request: JsonView) -> JsonObject:
+    found: JsonObject = {key: value for key, value in request.items() if key != "exactly"}
+    found["deviceClassName"] = ""
+    exactly = request.get("exactly")
+    if isinstance(exactly, dict):
+        found |= exactly
+    return found
+
+
+_BASIC = (
+    "attributes",
+    "capacity",
+    "consumesCounters",
+    "nodeName",
+    "nodeSelector",
+    "allNodes",
+    "taints",
+    "bindsToNode",
+    "bindingConditions",
+    "bindingFailureConditions",
+    "allowMultipleAllocations",
+    "nodeAllocatableResourceMappings",
+    "nodeAllocatableResources",
+)
+
+
+def _device_from_beta(device: JsonView) -> JsonObject:
+    found = {key: value for key, value in device.items() if key != "basic"}
+    basic = device.get("basic")
+    if isinstance(basic, dict):
+        found |= basic
+    for key in ("attributes", "capacity"):
+        if found.get(key) == {}:
+            del found[key]
+    return found
+
+
+def _device_to_beta(device: JsonView) -> JsonObject:
+    found = {key: value for key, value in device.items() if key not in _BASIC}
+    found["basic"] = {
+        key: device[key]
+        for key in _BASIC
+        if key in device and not (key in ("attributes", "capacity") and device[key] == {})
+    }
+    return found
+
+
+def _slice_from_beta(tree: JsonView) -> JsonObject:
+    found = _changed(tree, ("spec", "devices"), _each(_device_from_beta))
+    spec = json_tree.mapping(found, "spec")
+    if spec.get("nodeName") == "" or spec.get("allNodes") is False:
+        found["spec"] = {
+            key: value
+            for key, value in spec.items()
+            if not (key == "nodeName" and value == "") and not (key == "allNodes" and not value)
+        }
+    return found
+
+
+def _slice_to_beta(tree: JsonView) -> JsonObject:
+    return _changed(tree, ("spec", "devices"), _each(_device_to_beta))
+
+
+_CLAIM_REQUESTS = ("spec", "devices", "requests")
+_TEMPLATE_REQUESTS = ("spec", "spec", "devices", "requests")
+
+
+def _claim_from_beta(tree: JsonView) -> JsonObject:
+    return _changed(tree, _CLAIM_REQUESTS, _each(_request_from_beta))
+
+
+def _claim_to_beta(tree: JsonView) -> JsonObject:
+    return _changed(tree, _CLAIM_REQUESTS, _each(_request_to_beta))
+
+
+def _template_from_beta(tree: JsonView) -> JsonObject:
+    return _changed(tree, _TEMPLATE_REQUESTS, _each(_request_from_beta))
+
+
+def _template_to_beta(tree: JsonView) -> JsonObject:
+    return _changed(tree, _TEMPLATE_REQUESTS, _each(_request_to_beta))
+
+
+_FROM_BETA: dict[str, Step] = {
+    "DeviceClass": _identity,
+    "ResourceClaim": _claim_from_beta,
+    "ResourceClaimTemplate": _template_from_beta,
+    "ResourceSlice": _slice_from_beta,
+}
+_TO_BETA: dict[str, Step] = {
+    "DeviceClass": _identity,
+    "ResourceClaim": _claim_to_beta,
+    "ResourceClaimTemplate": _template_to_beta,
+    "ResourceSlice": _slice_to_beta,
+}
+
+
+# ---- v1alpha3 of recordings
+
+
+def _from_alpha(tree: JsonView, kind: Kind) -> JsonObject:
+    """v1alpha3 in the spelling of v1beta1: amounts were plain. Classic DRA is refused."""
+    spec = json_tree.mapping(tree, "spec")
+    inner = json_tree.mapping(spec, "spec") if kind.kind == "ResourceClaimTemplate" else spec
+    if "controller" in inner or json_tree.text(tree, "status", "allocation", "controller"):
+        raise BadRequest(
+            f"{kind.kind} in resource.k8s.io/v1alpha3 names a controller: "
+            "allocation by a control plane controller was removed in 1.32 and is not read"
+        )
+    return (
+        _changed(tree, ("spec", "devices"), _each(_device_from_alpha))
+        if (kind.kind == "ResourceSlice")
+        else dict(tree)
+    )
+
+
+def _device_from_alpha(device: JsonView) -> JsonObject:
+    def amounts(capacity: Any) -> Any:
+        if not isinstance(capacity, dict):
+            return capacity
+        return {
+            name: amount if isinstance(amount, dict) else {"value": amount}
+            for name, amount in capacity.items()
+        }
+
+    return _changed(device, ("basic", "capacity"), amounts)
+
+
+# ---- Events
+
+EVENT_NAMES = {
+    "involvedObject": "regarding",
+    "message": "note",
+    "source": "deprecatedSource",
+    "count": "deprecatedCount",
+    "firstTimestamp": "deprecatedFirstTimestamp",
+    "lastTimestamp": "deprecatedLastTimestamp",
+    "reportingComponent": "reportingController",
+}
+"""Names of core Events and of those of events.k8s.io; all other fields are spelt alike."""
+
+_CORE_NAMES = {theirs: ours for ours, theirs in EVENT_NAMES.items()}
+
+
+def _event_to_alias(tree: JsonView) -> JsonObject:
+    found = {EVENT_NAMES.get(key, key): value for key, value in tree.items()}
+    for key in ("reportingController", "reportingInstance"):
+        if found.get(key) == "":
+            del found[key]
+    return found
+
+
+def _event_from_alias(tree: JsonView) -> JsonObject:
+    found = {_CORE_NAMES.get(key, key): value for key, value in tree.items()}
+    found.setdefault("reportingComponent", "")
+    found.setdefault("reportingInstance", "")
+    return found

@@ -1,0 +1,347 @@
+"""A tree as it came, made into the tree that the API keeps.
+
+One pass copies, checks types, drops what the schema does not know (and says so), drops nulls and
+empty collections, fills fields that are always shown, and writes quantities and times in their
+canonical form. Each schema node is compiled once into a function.
+
+Parity: api.md 0 and 5. Messages follow the decoder of the API server: a type that does
+not fit names the innermost struct, the path without indices, and the Go type.
+"""
+
+from collections.abc import Callable, Mapping
+from functools import lru_cache
+from typing import Any, Protocol, TypeAlias
+
+from app.domain.errors import RedraError
+from app.domain.objects.schema import corrections
+from app.domain.objects.schema.structural import Node, Shape, kind_name
+from app.domain.values import quantity, timestamps
+from app.domain.values.json_tree import JsonObject
+
+Cleaner: TypeAlias = Callable[[Any, list[str]], Any]
+"""Takes a value and the list of problems to extend; paths in it are relative to the value."""
+
+
+class WrongType(RedraError):
+    """A value that cannot be decoded into its field. The message is the decoder's.
+
+    `fields` is the path of field names from the root, `struct` the innermost struct.
+    """
+
+    def __init__(self, found: str, expected: str) -> None:
+        super().__init__(found, expected)
+        self.found = found
+        self.expected = expected
+        self.fields: list[str] = []
+        self.struct = ""
+
+    def __str__(self) -> str:
+        if not self.expected:
+            return self.found
+        place = ".".join(self.fields)
+        return (
+            f"json: cannot unmarshal {self.found} into Go struct field "
+            f"{self.struct}.{place} of type {self.expected}"
+        )
+
+
+def clean(node: Node, tree: JsonObject) -> tuple[JsonObject, list[str]]:
+    """The pruned copy of `tree`, and one text per unknown field: `unknown field "spec.x"`.
+
+    Raises WrongType for a value of a type that its field cannot hold.
+    """
+    problems: list[str] = []
+    found: JsonObject = _cleaner(node)(tree, problems)
+    return found, [f'unknown field "{path.lstrip(".")}"' for path in problems]
+
+
+def clean_partial(node: Node, tree: JsonObject) -> tuple[JsonObject, list[str]]:
+    """The same for an applied configuration: nothing is filled in, so that nothing is claimed."""
+    problems: list[str] = []
+    found: JsonObject = _cleaner(node, complete=False)(tree, problems)
+    return found, [f'unknown field "{path.lstrip(".")}"' for path in problems]
+
+
+def clean_value(node: Node, value: Any) -> Any:
+    """The same for a part of an object; unknown fields go without a word."""
+    return _cleaner(node)(value, [])
+
+
+def _cleaner(node: Node, *, complete: bool = True) -> Cleaner:
+    found = node.cleaner if complete else node.partial_cleaner
+    if found is None:
+        compiler = _COLLECTIONS.get(node.shape)
+        if compiler is None:
+            found = _SCALARS[node.shape](node)
+        else:
+            found = compiler(node, complete=complete)
+        if complete:
+            node.cleaner = found
+        else:
+            node.partial_cleaner = found
+    return found
+
+
+def _compile_object(node: Node, *, complete: bool) -> Cleaner:
+    struct = kind_name(node.definition) if node.definition else "object"
+    go_type = node.go_type
+    shown: list[tuple[str, Any, Cleaner | None]] = []
+    keeps_empty = corrections.KEEPS_EMPTY.get(struct, frozenset())
+    table: dict[str, tuple[type | None, Cleaner, bool, bool]] = {}
+
+    def fill() -> None:
+        # On first use, not while compiling, because a type may contain itself.
+        for name, field in node.fields.items():
+            kept = name in node.required or name in keeps_empty
+            drops_empty = field.shape in (Shape.LIST, Shape.MAP) and not kept
+            cleaner = _cleaner(field, complete=complete)
+            table[name] = (_PLAIN.get(field.shape), cleaner, field.omits_zero, drops_empty)
+        for name, zero in node.always.items() if complete else ():
+            if name in node.fields:
+                is_struct = isinstance(zero, dict)
+                shown.append((name, zero, _cleaner(node.fields[name]) if is_struct else None))
+
+    def clean_object(value: Any, problems: list[str]) -> Any:
+        if value.__class__ is not dict:
+            raise WrongType(_name(value), go_type)
+        if not table:
+            fill()
+        found: JsonObject = {}
+        for key, item in value.items():
+            entry = table.get(key)
+            if entry is None:
+                problems.append(f".{key}")
+                continue
+            plain, cleaner, omits_zero, drops_empty = entry
+            if item.__class__ is plain:
+                if item or not omits_zero:
+                    found[key] = item
+                continue
+            if item is None:
+                continue
+            before = len(problems)
+            try:
+                item = cleaner(item, problems)
+            except WrongType as wrong:
+                wrong.fields.insert(0, key)
+                wrong.struct = wrong.struct or struct
+                raise
+            if len(problems) != before:
+                problems[before:] = [f".{key}{path}" for path in problems[before:]]
+            if drops_empty and not item:
+                continue
+            if omits_zero and not item and item.__class__ is not dict:
+                continue
+            found[key] = item
+        for key, zero, struct_cleaner in shown:
+            if key not in found:
+                found[key] = zero if struct_cleaner is None else struct_cleaner(zero, problems)
+        return found
+
+    return clean_object
+
+
+_PLAIN: Mapping[Shape, type] = {Shape.STRING: str, Shape.BOOLEAN: bool, Shape.BYTES: str}
+"""Shapes for which a value of that class is right as it is."""
+
+
+def _compile_map(node: Node, *, complete: bool) -> Cleaner:
+    go_type = node.go_type
+    items = node.items
+    plain = _PLAIN.get(items.shape)
+    zero = _ZERO.get(items.shape)
+
+    def clean_map(value: Any, problems: list[str]) -> Any:
+        if value.__class__ is not dict:
+            raise WrongType(_name(value), go_type)
+        cleaner = _cleaner(items, complete=complete)
+        found: JsonObject = {}
+        for key, item in value.items():
+            if item.__class__ is plain:
+                found[key] = item
+                continue
+            before = len(problems)
+            found[key] = cleaner(zero if item is None else item, problems)
+            if len(problems) != before:
+                problems[before:] = [f".{key}{path}" for path in problems[before:]]
+        return found
+
+    return clean_map
+
+
+def _compile_list(node: Node, *, complete: bool) -> Cleaner:
+    go_type = node.go_type
+    items = node.items
+    plain = _PLAIN.get(items.shape)
+    zero = _ZERO.get(items.shape)
+
+    def clean_list(value: Any, problems: list[str]) -> Any:
+        if value.__class__ is not list:
+            raise WrongType(_name(value), go_type)
+        cleaner = _cleaner(items, complete=complete)
+        found: list[Any] = []
+        for index, item in enumerate(value):
+            if item.__class__ is plain:
+                found.append(item)
+                continue
+            before = len(problems)
+            found.append(cleaner(zero if item is None else item, problems))
+            if len(problems) != before:
+                problems[before:] = [f"[{index}]{path}" for path in problems[before:]]
+        return found
+
+    return clean_list
+
+
+_ZERO: Mapping[Shape, Any] = {
+    Shape.STRING: "",
+    Shape.BYTES: "",
+    Shape.BOOLEAN: False,
+    Shape.INTEGER: 0,
+    Shape.NUMBER: 0,
+    Shape.QUANTITY: "0",
+    Shape.OBJECT: {},
+    Shape.MAP: {},
+    Shape.LIST: [],
+}
+"""What null becomes inside lists and maps."""
+
+
+def _compile_scalar(node: Node) -> Cleaner:
+    go_type = node.go_type
+    expected = bool if node.shape is Shape.BOOLEAN else str
+
+    def clean_scalar(value: Any, problems: list[str]) -> Any:
+        if value.__class__ is not expected:
+            raise WrongType(_name(value), go_type)
+        return value
+
+    return clean_scalar
+
+
+def _compile_integer(node: Node) -> Cleaner:
+    go_type = node.go_type
+    limit = 2**31 if node.format == "int32" else 2**63
+
+    def clean_integer(value: Any, problems: list[str]) -> Any:
+        if value.__class__ is not int:
+            found = f"number {value}" if value.__class__ is float else _name(value)
+            raise WrongType(found, go_type)
+        if not -limit <= value < limit:
+            raise WrongType(f"number {value}", go_type)
+        return value
+
+    return clean_integer
+
+
+def _compile_number(node: Node) -> Cleaner:
+    go_type = node.go_type
+
+    def clean_number(value: Any, problems: list[str]) -> Any:
+        if value.__class__ is not int and value.__class__ is not float:
+            raise WrongType(_name(value), go_type)
+        return value
+
+    return clean_number
+
+
+def _compile_quantity(node: Node) -> Cleaner:
+    def clean_quantity(value: Any, problems: list[str]) -> Any:
+        if value.__class__ is str:
+            return _quantity_text(value)
+        if value.__class__ is int or value.__class__ is float:
+            return _quantity_text(str(value) if isinstance(value, int) else repr(value))
+        raise WrongType(quantity.FORMAT_ERROR, "")
+
+    return clean_quantity
+
+
+@lru_cache(maxsize=65_536)
+def _quantity_text(text: str) -> str:
+    try:
+        return str(quantity.parse(text.strip()))
+    except quantity.QuantityError as problem:
+        raise WrongType(str(problem), "") from problem
+
+
+def _compile_time(node: Node) -> Cleaner:
+    canonical = _seconds_text if node.shape is Shape.TIME else _micro_text
+
+    def clean_time(value: Any, problems: list[str]) -> Any:
+        if value.__class__ is not str:
+            raise WrongType(_name(value), node.go_type)
+        return canonical(value)
+
+    return clean_time
+
+
+@lru_cache(maxsize=4_096)
+def _seconds_text(text: str) -> str:
+    return timestamps.seconds_text(_instant(text))
+
+
+@lru_cache(maxsize=1_024)
+def _micro_text(text: str) -> str:
+    return timestamps.micro_text(_instant(text))
+
+
+def _instant(text: str) -> timestamps.Instant:
+    try:
+        return timestamps.parse(text)
+    except timestamps.TimestampError as problem:
+        detail = f'parsing time "{text}" as "2006-01-02T15:04:05Z07:00": cannot parse it'
+        raise WrongType(detail, "") from problem
+
+
+def _compile_int_or_string(node: Node) -> Cleaner:
+    def clean_int_or_string(value: Any, problems: list[str]) -> Any:
+        if value.__class__ is not str and value.__class__ is not int:
+            raise WrongType(_name(value), "int32")
+        return value
+
+    return clean_int_or_string
+
+
+def _compile_any(node: Node) -> Cleaner:
+    def clean_any(value: Any, problems: list[str]) -> Any:
+        # Not copied: nobody knows what is in there, so nobody changes it.
+        return value
+
+    return clean_any
+
+
+def _name(value: Any) -> str:
+    """What the decoder calls a JSON value."""
+    if isinstance(value, bool):
+        return "bool"
+    if isinstance(value, int | float):
+        return "number"
+    if isinstance(value, str):
+        return "string"
+    if isinstance(value, list):
+        return "array"
+    return "object" if isinstance(value, dict) else "null"
+
+
+class _CompileCollection(Protocol):
+    def __call__(self, node: Node, *, complete: bool) -> Cleaner: ...
+
+
+_COLLECTIONS: Mapping[Shape, _CompileCollection] = {
+    Shape.OBJECT: _compile_object,
+    Shape.MAP: _compile_map,
+    Shape.LIST: _compile_list,
+}
+
+_SCALARS: Mapping[Shape, Callable[[Node], Cleaner]] = {
+    Shape.STRING: _compile_scalar,
+    Shape.BYTES: _compile_scalar,
+    Shape.BOOLEAN: _compile_scalar,
+    Shape.INTEGER: _compile_integer,
+    Shape.NUMBER: _compile_number,
+    Shape.QUANTITY: _compile_quantity,
+    Shape.TIME: _compile_time,
+    Shape.MICRO_TIME: _compile_time,
+    Shape.INT_OR_STRING: _compile_int_or_string,
+    Shape.ANY: _compile_any,
+}

@@ -1,0 +1,381 @@
+"""Structural schemas: what fields a kind has, of what type, and how lists and maps merge.
+
+The tables come from the definitions that Kubernetes publishes per release (handed in as bytes; see
+`app/adapters/schemas.py`). A definition is decoded when somebody first asks for it, so a start
+costs nothing for kinds that nobody uses. Our own extension kind and what the published schemas
+lack stand in `schema_corrections`.
+
+A `Node` describes one place of an object. Nodes form a graph, some with cycles; they are made once
+per release and never change after their fields were filled in.
+"""
+
+from collections.abc import Callable, Iterable, Mapping
+from enum import Enum
+from typing import Any, cast
+from weakref import WeakKeyDictionary
+
+import msgspec
+
+from app.domain.objects import registry
+from app.domain.objects.custom import structure
+from app.domain.objects.protobuf.fields import MESSAGES
+from app.domain.objects.registry import Kind
+from app.domain.objects.schema import corrections
+from app.domain.values.json_tree import JsonObject
+from app.domain.values.protobuf import Field
+
+
+class Shape(Enum):
+    """What a value is in JSON, and which rules its text follows."""
+
+    OBJECT = "object"
+    MAP = "map"
+    LIST = "array"
+    STRING = "string"
+    BYTES = "bytes"
+    INTEGER = "integer"
+    NUMBER = "number"
+    BOOLEAN = "boolean"
+    QUANTITY = "quantity"
+    TIME = "time"
+    MICRO_TIME = "micro time"
+    INT_OR_STRING = "int or string"
+    ANY = "any"
+
+
+_META = "io.k8s.apimachinery.pkg.apis.meta.v1."
+_APIEXTENSIONS = "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1."
+_APIREGISTRATION = "io.k8s.kube-aggregator.pkg.apis.apiregistration.v1."
+
+_SPECIAL = {
+    "io.k8s.apimachinery.pkg.api.resource.Quantity": Shape.QUANTITY,
+    "io.k8s.apimachinery.pkg.util.intstr.IntOrString": Shape.INT_OR_STRING,
+    "io.k8s.apimachinery.pkg.runtime.RawExtension": Shape.ANY,
+    _META + "Time": Shape.TIME,
+    _META + "MicroTime": Shape.MICRO_TIME,
+    _META + "FieldsV1": Shape.ANY,
+    _META + "Patch": Shape.ANY,
+    _APIEXTENSIONS + "JSON": Shape.ANY,
+    _APIEXTENSIONS + "JSONSchemaProps": Shape.ANY,
+    _APIEXTENSIONS + "JSONSchemaPropsOrArray": Shape.ANY,
+    _APIEXTENSIONS + "JSONSchemaPropsOrBool": Shape.ANY,
+    _APIEXTENSIONS + "JSONSchemaPropsOrStringArray": Shape.ANY,
+}
+
+_BY_TYPE = {
+    "object": Shape.OBJECT,
+    "array": Shape.LIST,
+    "string": Shape.STRING,
+    "integer": Shape.INTEGER,
+    "number": Shape.NUMBER,
+    "boolean": Shape.BOOLEAN,
+}
+
+_REF = "#/$defs/"
+_NO_FIELDS: dict[str, "Node"] = {}
+
+
+class Node:
+    """One place of an object.
+
+    `list_type` is atomic, set or map (for LIST), `list_keys` the keys of a map list; `merge_key`
+    and `strategies` belong to strategic merge patches; `is_atomic` marks objects and maps that
+    server-side apply treats as one value; `is_granular` says that it looks into the value;
+    `is_open` objects may have fields that the schema does not name.
+    `omits_zero` tells that the API leaves the field out
+    when it is false, 0 or empty; `always` are fields that it always shows, with their zero value.
+    `fields` is filled for OBJECT, `items` for LIST and MAP. The cleaners are what `prune` compiled
+    from the node; nobody else uses them.
+    """
+
+    __slots__ = (
+        "_fields",
+        "_items",
+        "_raw",
+        "_schemas",
+        "always",
+        "cleaner",
+        "default",
+        "definition",
+        "description",
+        "enum",
+        "format",
+        "is_atomic",
+        "is_granular",
+        "is_open",
+        "list_keys",
+        "list_type",
+        "merge_key",
+        "omits_zero",
+        "partial_cleaner",
+        "required",
+        "shape",
+        "strategies",
+    )
+
+    def __init__(self, schemas: "Schemas", raw: JsonObject, *, omits_zero: bool = False) -> None:
+        definition, body = _resolve(schemas, raw)
+        self._schemas = schemas
+        self._raw = body
+        self._fields: dict[str, Node] | None = None
+        self._items: Node | None = None
+        self.definition = definition
+        self.shape = _shape(definition, body)
+        self.description: str = raw.get("description") or body.get("description") or ""
+        self.format: str = body.get("format") or ""
+        self.list_type: str = raw.get("x-kubernetes-list-type") or (
+            "atomic" if self.shape is Shape.LIST else ""
+        )
+        self.list_keys: tuple[str, ...] = tuple(raw.get("x-kubernetes-list-map-keys") or ())
+        self.merge_key: str = raw.get("x-kubernetes-patch-merge-key") or ""
+        strategies = raw.get("x-kubernetes-patch-strategy") or ""
+        self.strategies = frozenset(strategies.split(",")) - {""}
+        atomic = raw.get("x-kubernetes-map-type") or body.get("x-kubernetes-map-type")
+        self.is_atomic = atomic == "atomic" or self.shape is Shape.ANY
+        self.is_granular = (
+            self.list_type != "atomic"
+            if self.shape is Shape.LIST
+            else self.shape in (Shape.OBJECT, Shape.MAP) and not self.is_atomic
+        )
+        self.is_open = raw.get(structure.PRESERVE) is True or definition == corrections.LOOSE
+        self.required = frozenset(cast(list[str], body.get("required") or ()))
+        self.enum: tuple[Any, ...] = tuple(raw.get("enum") or body.get("enum") or ())
+        self.default: Any = corrections.DEFAULTS.get(definition) or raw.get("default")
+        self.omits_zero = omits_zero
+        self.cleaner: Callable[[Any, list[str]], Any] | None = None
+        self.partial_cleaner: Callable[[Any, list[str]], Any] | None = None
+        self.always: Mapping[str, Any] = corrections.ALWAYS.get(short_name(definition), {})
+
+    @property
+    def fields(self) -> dict[str, "Node"]:
+        """The fields of an object by name; empty for other shapes."""
+        found = self._fields
+        if found is None:
+            found = self._fields = self._expand() if self.shape is Shape.OBJECT else _NO_FIELDS
+        return found
+
+    @property
+    def items(self) -> "Node":
+        """What a list or map holds. Only for these."""
+        found = self._items
+        if found is None:
+            assert self.shape in (Shape.LIST, Shape.MAP), self.shape
+            key = "items" if self.shape is Shape.LIST else "additionalProperties"
+            found = self._items = Node(self._schemas, self._raw.get(key) or {})
+        return found
+
+    @property
+    def go_type(self) -> str:
+        """The type as decoding errors of the API name it: `v1.DeviceClaim`, `[]string`, `int64`."""
+        match self.shape:
+            case Shape.LIST:
+                return f"[]{self.items.go_type}"
+            case Shape.MAP:
+                return f"map[string]{self.items.go_type}"
+            case Shape.INTEGER:
+                return self.format or "int64"
+            case Shape.NUMBER:
+                return "float64"
+            case Shape.BOOLEAN:
+                return "bool"
+            case Shape.BYTES:
+                return "[]uint8"
+            case _ if self.definition:
+                return ".".join(self.definition.split(".")[-2:])
+            case _:
+                return "string"
+
+    def _expand(self) -> dict[str, "Node"]:
+        properties = self._raw.get("properties") or {}
+        omitting = _omitting(short_name(self.definition))
+        keys = _keys_of_definition(self.definition)
+        return {
+            name: Node(self._schemas, _corrected(raw, keys.get(name)), omits_zero=name in omitting)
+            for name, raw in properties.items()
+        }
+
+
+class Schemas:
+    """All definitions of one release.
+
+    `document` is the published file: JSON with `$defs`. Raises ValueError for anything else.
+    `stored` keeps what `storage_node` has found.
+    """
+
+    def __init__(self, document: bytes) -> None:
+        parts = msgspec.json.decode(document, type=dict[str, msgspec.Raw])
+        if "$defs" not in parts:
+            raise ValueError("the schema document has no $defs")
+        published = msgspec.json.decode(parts["$defs"], type=dict[str, msgspec.Raw])
+        self._published: Mapping[str, msgspec.Raw] = published
+        self._decoded: dict[str, JsonObject] = dict(corrections.DEFINITIONS)
+        self._roots: dict[str, Node] = {}
+        self._nodes: dict[tuple[str, str, str], Node | None] = {}
+        self._custom: WeakKeyDictionary[Kind, dict[str, Node]] = WeakKeyDictionary()
+        self.stored: dict[Kind, Node] = {}
+
+    def node(self, kind: Kind, group: str, version: str) -> Node:
+        """The root of a kind in one version; loosely typed when the release does not know it."""
+        if kind.custom is not None:
+            return self._custom_node(kind, version)
+        found = self.find(group, version, kind.kind)
+        return found if found is not None else self.root(corrections.LOOSE)
+
+    def _custom_node(self, kind: Kind, version: str) -> Node:
+        assert kind.custom is not None, "asked for custom kinds only"
+        made = self._custom.setdefault(kind, {})
+        found = made.get(version)
+        if found is None:
+            described = structure.definition(kind.custom.versions[version].schema)
+            found = made[version] = Node(self, described)
+        return found
+
+    def find(self, group: str, version: str, kind: str) -> Node | None:
+        """The root of any published kind, also of those that are only requests."""
+        key = (group, version, kind)
+        if key not in self._nodes:
+            name = definition_name(*key)
+            self._nodes[key] = self.root(name) if self.has(name) else None
+        return self._nodes[key]
+
+    def root(self, definition: str) -> Node:
+        """The node of a definition. Raises KeyError when there is none of that name."""
+        found = self._roots.get(definition)
+        if found is None:
+            self.definition(definition)
+            found = self._roots[definition] = Node(self, {"$ref": _REF + definition})
+        return found
+
+    def has(self, definition: str) -> bool:
+        """True when the release, or we, define it."""
+        return definition in self._published or definition in self._decoded
+
+    def definition(self, name: str) -> JsonObject:
+        """A definition as published (JSON schema with Kubernetes' extensions). Never change it."""
+        found = self._decoded.get(name)
+        if found is None:
+            found = self._decoded[name] = msgspec.json.decode(self._published[name])
+        return found
+
+    def names(self) -> Iterable[str]:
+        """The names of all definitions, sorted."""
+        return sorted(set(self._published) | set(corrections.DEFINITIONS))
+
+    def reachable(self, definition: str) -> list[str]:
+        """The definition and all that it refers to, in the order in which they are met."""
+        met: dict[str, None] = {}
+        pending = [definition]
+        while pending:
+            name = pending.pop()
+            if name in met or not self.has(name):
+                continue
+            met[name] = None
+            pending.extend(reversed(list(_references(self.definition(name)))))
+        return list(met)
+
+
+def definition_name(group: str, version: str, kind: str) -> str:
+    """The name under which a kind is published."""
+    if kind in ("DeleteOptions", "Status", "APIResourceList"):
+        return _META + kind
+    if group == "apiextensions.k8s.io":
+        return _APIEXTENSIONS + kind
+    if group == "apiregistration.k8s.io":
+        return _APIREGISTRATION + kind
+    package = group.partition(".")[0] if group else "core"
+    return f"io.k8s.api.{package}.{version}.{kind}"
+
+
+def short_name(definition: str) -> str:
+    """`core.v1.Pod` for the published name of Pod; `meta.v1.…` for what all kinds share."""
+    return ".".join(definition.split(".")[-3:])
+
+
+def kind_name(definition: str) -> str:
+    """The last part of a definition's name: the Go type without its package."""
+    return definition.rpartition(".")[2]
+
+
+def storage_node(schemas: Schemas, kind: Kind) -> Node:
+    """The root of a kind in its storage version.
+
+    A release that serves only older versions lends the shape of the newest of these.
+    """
+    if kind.custom is not None:
+        return schemas.node(kind, kind.group, kind.storage_version)
+    known = schemas.stored.get(kind)
+    if known is None:
+        found = (schemas.find(*place, kind.kind) for place in kind.group_versions)
+        known = next((node for node in found if node is not None), None)
+        known = schemas.root(corrections.LOOSE) if known is None else known
+        schemas.stored[kind] = known
+    return known
+
+
+def find_kind_of(tree: Mapping[str, Any]) -> Kind | None:
+    """The kind that a tree says it is, whatever its version; None when it is not known."""
+    group, version = registry.split_api_version(str(tree.get("apiVersion", "")))
+    return registry.find_kind(group, version, str(tree.get("kind", "")))
+
+
+def _resolve(schemas: Schemas, raw: JsonObject) -> tuple[str, JsonObject]:
+    ref = raw.get("$ref")
+    if ref is None:
+        return "", raw
+    name = str(ref).removeprefix(_REF)
+    return name, schemas.definition(name)
+
+
+def _shape(definition: str, body: JsonObject) -> Shape:
+    special = _SPECIAL.get(definition)
+    if special is not None:
+        return special
+    kinds = body.get("type")
+    names = [kinds] if isinstance(kinds, str) else [name for name in kinds or () if name != "null"]
+    shape = _BY_TYPE.get(names[0], Shape.ANY) if names else Shape.ANY
+    if shape is Shape.OBJECT and "properties" not in body:
+        inner = body.get("additionalProperties")
+        return Shape.MAP if isinstance(inner, dict) else Shape.ANY
+    if shape is Shape.STRING and body.get("format") == "byte":
+        return Shape.BYTES
+    return shape
+
+
+def _corrected(raw: JsonObject, more: Mapping[str, Any] | None) -> JsonObject:
+    return raw if more is None else raw | dict(more)
+
+
+def _keys_of_definition(definition: str) -> Mapping[str, Mapping[str, Any]]:
+    return corrections.FIELDS.get(short_name(definition), {})
+
+
+def _omitting(name: str) -> frozenset[str]:
+    """Fields that vanish when they are zero, those of merged structs included."""
+    message = MESSAGES.get(name)
+    if message is None:
+        return frozenset()
+    found: set[str] = set()
+    for field in cast(Iterable[Field], message.values()):
+        if field.omits_zero:
+            found.add(field.name)
+        if field.is_inline:
+            found |= _omitting(field.type)
+    return frozenset(found)
+
+
+def pointers(definition: str) -> frozenset[str]:
+    """Fields that the Go type holds by a pointer, so that an empty object lacks them."""
+    message = MESSAGES.get(short_name(definition), {})
+    return frozenset(field.name for field in message.values() if field.is_pointer)
+
+
+def _references(raw: Any) -> Iterable[str]:
+    if isinstance(raw, dict):
+        ref = raw.get("$ref")
+        if isinstance(ref, str):
+            yield ref.removeprefix(_REF)
+        for value in raw.values():
+            yield from _references(value)
+    elif isinstance(raw, list):
+        for value in raw:
+            yield from _references(value)

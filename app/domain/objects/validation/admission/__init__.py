@@ -1,0 +1,1 @@
+"""Validation of admission webhooks and policies."""

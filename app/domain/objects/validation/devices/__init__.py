@@ -1,0 +1,1 @@
+"""Validation of the kinds of resource.k8s.io."""

@@ -1,0 +1,330 @@
+"""ResourceSlice. Parity: objects.md 7."""
+
+from typing import Any
+
+from app.domain.objects.field_errors import (
+    FieldError,
+    duplicate,
+    immutable,
+    invalid,
+    not_supported,
+    required,
+    too_many,
+)
+from app.domain.objects.validation import shared
+from app.domain.objects.validation.context import Context
+from app.domain.objects.validation.devices import device_values, node_resources
+from app.domain.objects.validation.node_selectors import node_selector
+from app.domain.values import json_tree, names
+from app.domain.values.json_tree import JsonView
+
+DEVICES_MAX = 128
+DEVICES_WITH_FEATURES_MAX = 64
+TOGETHER_MAX = 32
+VALUES_MAX = 48
+SETS_MAX = 8
+COUNTERS_MAX = 32
+CONSUMPTIONS_MAX = 2
+TAINTS_MAX = 16
+CONDITIONS_MAX = 4
+ONE_NODE_TEXT = (
+    "exactly one of `nodeName`, `nodeSelector`, `allNodes`, `perDeviceNodeSelection` is required"
+)
+DEVICE_NODE_TEXT = (
+    "exactly one of `nodeName`, `nodeSelector`, or `allNodes` is required when "
+    "`perDeviceNodeSelection` is set to true in the ResourceSlice spec"
+)
+DEVICE_NODE_FORBIDDEN = (
+    "`nodeName`, `nodeSelector` and `allNodes` can only be set if `perDeviceNodeSelection` is set "
+    "to true in the ResourceSlice spec"
+)
+OPERATIONS = ("*", "NodePrepareResources", "NodeUnprepareResources")
+
+
+def create(tree: JsonView, context: Context) -> list[FieldError]:
+    """A new slice."""
+    return _spec(json_tree.mapping(tree, "spec"), None, context)
+
+
+def update(tree: JsonView, old: JsonView, _subresource: str, context: Context) -> list[FieldError]:
+    """A changed slice: driver, pool name and node stay."""
+    spec, stored = json_tree.mapping(tree, "spec"), json_tree.mapping(old, "spec")
+    errors = _spec(spec, stored, context)
+    for path in (("pool", "name"), ("driver",), ("nodeName",)):
+        value = json_tree.get(spec, *path)
+        if value != json_tree.get(stored, *path):
+            errors.append(immutable(".".join(("spec", *path)), value))
+    return errors
+
+
+def _spec(spec: JsonView, stored: JsonView | None, context: Context) -> list[FieldError]:
+    errors = shared.driver_name(spec.get("driver"), "spec.driver")
+    errors += _pool(json_tree.mapping(spec, "pool"))
+    errors += _node_selection(spec)
+    devices, sets = spec.get("devices"), spec.get("sharedCounters")
+    if devices is not None and sets is not None:
+        detail = "only one of `sharedCounters` or `devices` is allowed"
+        errors.append(invalid("spec", "", detail))
+    errors += shared.bounded(
+        sets,
+        "spec.sharedCounters",
+        SETS_MAX,
+        _counter_set,
+        key=lambda item: json_tree.text(item, "name"),
+    )
+    listed = devices if isinstance(devices, list) else []
+    if len(listed) > _devices_max(listed):
+        errors.append(too_many("spec.devices", len(listed), _devices_max(listed)))
+    else:
+        errors += _devices(listed, spec, stored, context)
+    return errors + _operations(spec) + _partition_type(spec)
+
+
+def _pool(pool: JsonView) -> list[FieldError]:
+    errors = shared.pool_name(pool.get("name"), "spec.pool.name")
+    count = json_tree.integer(pool, "resourceSliceCount") or 0
+    if count <= 0:
+        errors.append(invalid("spec.pool.resourceSliceCount", count, "must be greater than zero"))
+    generation = json_tree.integer(pool, "generation") or 0
+    if generation < 0:
+        detail = "must be greater than or equal to zero"
+        errors.append(invalid("spec.pool.generation", generation, detail))
+    return errors
+
+
+def _node_selection(spec: JsonView) -> list[FieldError]:
+    found: list[str] = []
+    errors: list[FieldError] = []
+    name = spec.get("nodeName")
+    if name is not None:
+        if name == "":
+            detail = "must be either unset or set to a non-empty string"
+            errors.append(invalid("spec.nodeName", name, detail))
+        else:
+            found.append("`nodeName`")
+            errors += shared.formatted(name, "spec.nodeName", names.subdomain)
+    if spec.get("nodeSelector") is not None:
+        found.append("`nodeSelector`")
+        errors += node_selector(spec["nodeSelector"], "spec.nodeSelector", one_term=True)
+    for flag in ("allNodes", "perDeviceNodeSelection"):
+        value = spec.get(flag)
+        if value is None:
+            continue
+        if value is True:
+            found.append(f"`{flag}`")
+        else:
+            detail = "must be either unset or set to true"
+            errors.append(invalid(f"spec.{flag}", value, detail))
+    if not found:
+        errors.append(required("spec", ONE_NODE_TEXT))
+    elif len(found) > 1:
+        listed = f"{{{', '.join(found)}}}"
+        errors.append(invalid("spec", listed, f"{ONE_NODE_TEXT}, but multiple fields are set"))
+    return errors
+
+
+def _devices_max(devices: list[Any]) -> int:
+    for device in devices:
+        tree = device if isinstance(device, dict) else {}
+        if tree.get("taints") or tree.get("consumesCounters"):
+            return DEVICES_WITH_FEATURES_MAX
+        attributes = json_tree.mapping(tree, "attributes").values()
+        if any(
+            isinstance(value, dict) and any(name in value for name in device_values.LISTS)
+            for value in attributes
+        ):
+            return DEVICES_WITH_FEATURES_MAX
+    return DEVICES_MAX
+
+
+def _counter_set(item: Any, path: str) -> list[FieldError]:
+    tree = item if isinstance(item, dict) else {}
+    errors = shared.required_name(tree.get("name"), f"{path}.name", names.label)
+    return errors + _counters(json_tree.mapping(tree, "counters"), f"{path}.counters")
+
+
+def _counters(counters: JsonView, path: str) -> list[FieldError]:
+    if not counters:
+        return [required(path)]
+    return shared.bounded_map(
+        counters,
+        path,
+        COUNTERS_MAX,
+        lambda name, at: shared.formatted(name, at, names.label),
+        lambda value, at: device_values.quantity_errors(
+            json_tree.get(value, "value") if isinstance(value, dict) else None, f"{at}.value"
+        ),
+    )
+
+
+def _devices(
+    devices: list[Any], spec: JsonView, stored: JsonView | None, context: Context
+) -> list[FieldError]:
+    before = {
+        json_tree.text(device, "name"): device
+        for device in json_tree.objects(stored or {}, "devices")
+    }
+    errors: list[FieldError] = []
+    seen: set[str] = set()
+    for index, device in enumerate(devices):
+        path = f"spec.devices[{index}]"
+        tree = device if isinstance(device, dict) else {}
+        name = json_tree.text(tree, "name")
+        if name in seen:
+            errors.append(duplicate(path, name))
+        seen.add(name)
+        per_device = json_tree.flag(spec, "perDeviceNodeSelection")
+        errors += _device(tree, before.get(name, {}), path, per_device, context)
+    return errors
+
+
+def _device(
+    tree: JsonView, old: JsonView, path: str, per_device: bool, context: Context
+) -> list[FieldError]:
+    errors = shared.required_name(tree.get("name"), f"{path}.name", names.label)
+    errors += _attributes_and_capacity(tree, old, path, context)
+    taints = tree.get("taints")
+    if taints is None or taints != old.get("taints"):
+        errors += shared.bounded(taints, f"{path}.taints", TAINTS_MAX, shared.taint)
+    errors += shared.bounded(
+        tree.get("consumesCounters"),
+        f"{path}.consumesCounters",
+        CONSUMPTIONS_MAX,
+        _consumption,
+        key=lambda item: json_tree.text(item, "counterSet"),
+    )
+    errors += _device_node_selection(tree, path, per_device)
+    errors += node_resources.check(tree, path)
+    return errors + _binding_conditions(tree, path)
+
+
+def _attributes_and_capacity(
+    tree: JsonView, old: JsonView, path: str, context: Context
+) -> list[FieldError]:
+    attributes = json_tree.mapping(tree, "attributes")
+    capacity = json_tree.mapping(tree, "capacity")
+    count = len(attributes) + len(capacity)
+    errors: list[FieldError] = []
+    if count > TOGETHER_MAX:
+        detail = "the total number of attributes and capacities must not exceed 32"
+        errors.append(invalid(path, count, detail))
+    values = sum(device_values.values_in(value) for value in attributes.values())
+    if values > VALUES_MAX:
+        detail = "the total number of attribute values must not exceed 48"
+        errors.append(invalid(f"{path}.attributes", values, detail))
+    for name in sorted(attributes):
+        place = f"{path}.attributes[{shared.shortened(name)}]"
+        errors += shared.qualified_name(name, f"{path}.attributes")
+        errors += device_values.attribute(attributes[name], place)
+    if capacity and capacity == old.get("capacity"):
+        return errors
+    many = json_tree.flag(tree, "allowMultipleAllocations")
+    for name in sorted(capacity):
+        place = f"{path}.capacity[{shared.shortened(name)}]"
+        errors += shared.qualified_name(name, f"{path}.capacity")
+        errors += device_values.capacity(capacity[name], place, shared_device=many, context=context)
+    return errors
+
+
+def _consumption(item: Any, path: str) -> list[FieldError]:
+    tree = item if isinstance(item, dict) else {}
+    errors = shared.required_name(tree.get("counterSet"), f"{path}.counterSet", names.label)
+    return errors + _counters(json_tree.mapping(tree, "counters"), f"{path}.counters")
+
+
+def _device_node_selection(tree: JsonView, path: str, per_device: bool) -> list[FieldError]:
+    found = [
+        name for name in ("nodeName", "nodeSelector", "allNodes") if tree.get(name) is not None
+    ]
+    if not per_device:
+        return [invalid(path, None, DEVICE_NODE_FORBIDDEN)] if found else []
+    errors: list[FieldError] = []
+    if not found:
+        errors.append(required(path, DEVICE_NODE_TEXT))
+    elif len(found) > 1:
+        listed = f"{{{', '.join(f'`{name}`' for name in found)}}}"
+        errors.append(invalid(path, listed, DEVICE_NODE_TEXT))
+    if "nodeName" in found:
+        errors += shared.formatted(tree["nodeName"], f"{path}.nodeName", names.subdomain)
+    if "nodeSelector" in found:
+        errors += node_selector(tree["nodeSelector"], f"{path}.nodeSelector")
+    if "allNodes" in found and tree["allNodes"] is not True:
+        detail = "must be either unset or set to true"
+        errors.append(invalid(f"{path}.allNodes", tree["allNodes"], detail))
+    return errors
+
+
+def _binding_conditions(tree: JsonView, path: str) -> list[FieldError]:
+    good, bad = tree.get("bindingConditions") or [], tree.get("bindingFailureConditions") or []
+    errors: list[FieldError] = []
+    for name, items in (("bindingConditions", good), ("bindingFailureConditions", bad)):
+        errors += shared.bounded(
+            items,
+            f"{path}.{name}",
+            CONDITIONS_MAX,
+            lambda item, at: shared.formatted(item, at, names.label_name),
+            key=lambda item: item,
+        )
+    for index, name in enumerate(bad):
+        if name in good:
+            detail = "bindingFailureConditions must not overlap with bindingConditions"
+            errors.append(invalid(f"{path}.bindingFailureConditions[{index}]", name, detail))
+    if bad and not good:
+        detail = "bindingConditions are required to use bindingFailureConditions"
+        errors.append(invalid(f"{path}.bindingConditions", None, detail))
+    if good and not bad:
+        detail = "bindingFailureConditions are required to use bindingConditions"
+        errors.append(invalid(f"{path}.bindingFailureConditions", None, detail))
+    return errors
+
+
+def _operations(spec: JsonView) -> list[FieldError]:
+    items = json_tree.texts(spec, "skipNodeOperations")
+    path = "spec.skipNodeOperations"
+    errors = shared.bounded(
+        items,
+        path,
+        len(OPERATIONS),
+        lambda item, at: [] if item in OPERATIONS else [not_supported(at, item, OPERATIONS)],
+        key=lambda item: item,
+    )
+    if "NodePrepareResources" in items and not {"NodeUnprepareResources", "*"} & set(items):
+        detail = (
+            "NodePrepareResources cannot be skipped unless NodeUnprepareResources is also skipped"
+        )
+        errors.append(invalid(path, items, detail))
+    return errors
+
+
+def _partition_type(spec: JsonView) -> list[FieldError]:
+    name = spec.get("partitionTypeAttribute")
+    if name is None:
+        return []
+    path = "spec.partitionTypeAttribute"
+    errors = shared.fully_qualified_name(name, path)
+    if errors:
+        return errors
+    consuming = [
+        (index, device)
+        for index, device in enumerate(json_tree.objects(spec, "devices"))
+        if device.get("consumesCounters")
+    ]
+    if not consuming:
+        detail = "may only be set on a slice which declares devices that consume counters"
+        return [invalid(path, name, detail)]
+    domain, _, identifier = name.partition("/")
+    own = identifier if domain == spec.get("driver") else name
+    for index, device in consuming:
+        attributes = json_tree.mapping(device, "attributes")
+        value = attributes.get(name, attributes.get(own))
+        place = f"spec.devices[{index}].attributes[{name}]"
+        if value is None:
+            detail = (
+                "device consumes counters and `partitionTypeAttribute` names this attribute, so it "
+                "must be set"
+            )
+            errors.append(required(place, detail))
+        elif json_tree.get(value, "string") is None:
+            detail = "must be a string value because `partitionTypeAttribute` names this attribute"
+            errors.append(invalid(place, value, detail))
+    return errors

@@ -1,0 +1,1 @@
+"""Validation of pod specs, also of those inside templates."""

@@ -1,0 +1,209 @@
+"""From the tree that a client sent to the tree that could be stored.
+
+Checks what the tree says it is, prunes it, reports unknown fields, converts it into the storage
+version and fills in the defaults. The result is a fresh tree that the caller owns.
+"""
+
+import dataclasses
+from collections.abc import Sequence
+from functools import lru_cache
+
+from app.domain.errors import BadRequest
+from app.domain.log import ObjectKey
+from app.domain.objects import history_kinds, registry, rejections
+from app.domain.objects.custom import structure
+from app.domain.objects.reader import ObjectsReader
+from app.domain.objects.registry import RESOURCE, Kind
+from app.domain.objects.rules import Rules
+from app.domain.objects.schema import conversion, corrections, defaults, prune
+from app.domain.objects.schema.structural import Node
+from app.domain.objects.write.commands import FieldValidation, WriteOptions
+from app.domain.values import json_tree
+from app.domain.values.json_tree import JsonObject, JsonView
+from app.domain.values.timestamps import Instant
+
+
+def find_kind(reader: ObjectsReader, key: ObjectKey, version: str, rules: Rules) -> Kind:
+    """The kind that a command is about. Raises NotFound when it is not served."""
+    kind = history_kinds.find(reader, key.group, key.resource)
+    if kind is not None and kind.custom is not None and version == kind.storage_version:
+        return kind  # also when it is not served: controllers go on, the API refuses by itself
+    if kind is None or not registry.is_served(kind, key.group, version, rules.profile):
+        raise rejections.unknown_resource()
+    return kind
+
+
+@lru_cache(maxsize=64)
+def as_asked(kind: Kind, group: str) -> Kind:
+    """The kind as messages name it: by the group under which the client asked."""
+    return kind if group == kind.group else dataclasses.replace(kind, group=group)
+
+
+def storage_key(kind: Kind, key: ObjectKey) -> ObjectKey:
+    """The key under which the object stands in the log."""
+    return key if key.group == kind.group else key._replace(group=kind.group)
+
+
+def admit(
+    kind: Kind,
+    group: str,
+    version: str,
+    tree: JsonObject,
+    *,
+    options: WriteOptions,
+    rules: Rules,
+    now: Instant,
+) -> tuple[JsonObject, tuple[str, ...]]:
+    """The stored form of `tree`, which came in `group`/`version`, and warnings for the client.
+
+    Raises BadRequest for a body of another kind or version, for a value that does not fit its
+    field, and in strict mode for unknown or duplicate fields.
+    """
+    expected = registry.api_version(group, version)
+    check_type(kind, expected, tree)
+    cleaned, problems = pruned(kind, group, version, tree, rules)
+    problems = [*problems, *options.decoding_problems]
+    warnings = report(kind, version, problems, options)
+    cleaned["apiVersion"] = expected
+    cleaned["kind"] = kind.kind
+    cleaned.setdefault("metadata", {})
+    if expected != kind.storage_api_version:
+        cleaned = conversion.convert(cleaned, kind, expected, kind.storage_api_version)
+    defaults.apply(kind, cleaned, now=now, from_beta=version == "v1beta1")
+    fill(kind, version, cleaned)
+    return cleaned, warnings
+
+
+def of_status(kind: Kind, api_version: str, tree: JsonObject, stored: JsonView) -> JsonObject:
+    """What of a tree a write of the status has to look at.
+
+    Parts that are the very ones that are stored stay behind: they are as admission left them, and
+    only the status and metadata of the tree are used.
+    """
+    if kind.custom is not None or api_version != kind.storage_api_version:
+        return tree
+    return {
+        key: part
+        for key, part in tree.items()
+        if key in _TAKEN_FOR_STATUS or part is not stored.get(key)
+    }
+
+
+_TAKEN_FOR_STATUS = frozenset(("apiVersion", "kind", "metadata", "status"))
+
+
+def fill(kind: Kind, version: str, tree: JsonObject) -> None:
+    """Fill in the defaults of a custom kind, in place: of the version asked for and of storage."""
+    if kind.custom is None:
+        return
+    for name in dict.fromkeys((version, kind.storage_version)):
+        structure.fill(kind.custom.versions[name].schema, tree)
+
+
+def forget_empty(kind: Kind, tree: JsonObject) -> None:
+    """Store empty lists as the API server does: absent, or null where they always show."""
+    for *parents, name in corrections.STORED_EMPTY.get((kind.group, kind.kind), ()):
+        holder = json_tree.mapping(tree, *parents)
+        if holder.get(name) == [] and isinstance(holder, dict):
+            holder[name] = None
+    if is_slice(kind):
+        for name in _SLICE_LISTS:
+            if tree["spec"].get(name) == []:
+                del tree["spec"][name]
+
+
+def as_owned(kind: Kind, tree: JsonObject) -> JsonObject:
+    """The tree whose fields its writer owns: without lists that are there for validation only."""
+    spec = json_tree.mapping(tree, "spec")
+    if not is_slice(kind) or all(spec.get(name) != [] for name in _SLICE_LISTS):
+        return tree
+    return {**tree, "spec": {key: part for key, part in spec.items() if part != []}}
+
+
+def is_slice(kind: Kind) -> bool:
+    """True for ResourceSlices."""
+    return kind.group == RESOURCE and kind.kind == "ResourceSlice"
+
+
+_SLICE_LISTS = ("devices", "sharedCounters")
+
+
+def pruned(
+    kind: Kind, group: str, version: str, tree: JsonObject, rules: Rules
+) -> tuple[JsonObject, list[str]]:
+    """The pruned copy of a tree in one version. Raises BadRequest for a value of a wrong type."""
+    node = rules.schemas.node(kind, group, version)
+    try:
+        if kind.custom is not None:
+            return clean_custom(kind, version, tree, node)
+        return prune.clean(node, tree)
+    except prune.WrongType as wrong:
+        raise rejections.undecodable(kind, kind.kind, version, str(wrong)) from wrong
+
+
+def clean_custom(
+    kind: Kind, version: str, tree: JsonObject, node: Node, *, is_partial: bool = False
+) -> tuple[JsonObject, list[str]]:
+    """The same for a custom kind: its metadata is that of every kind, the rest as its schema says.
+
+    Raises prune.WrongType for metadata that cannot be read.
+    """
+    assert kind.custom is not None, "asked for custom kinds only"
+    found, unknown = structure.pruned(kind.custom.versions[version].schema, tree)
+    problems = [f'unknown field "{path}"' for path in unknown]
+    if found.get("metadata", {}) is None:
+        del found["metadata"]
+    if "metadata" in found:
+        clean = prune.clean_partial if is_partial else prune.clean
+        try:
+            found["metadata"], more = clean(node.fields["metadata"], found["metadata"])
+        except prune.WrongType as wrong:
+            wrong.fields.insert(0, "metadata")
+            wrong.struct = wrong.struct or kind.kind
+            raise
+        problems += [text.replace('"', '"metadata.', 1) for text in more]
+    return found, problems
+
+
+def report(
+    kind: Kind, version: str, problems: Sequence[str], options: WriteOptions
+) -> tuple[str, ...]:
+    """What to say about unknown and duplicate fields. Raises BadRequest in strict mode."""
+    if not problems or options.field_validation is FieldValidation.IGNORE:
+        return ()
+    if options.field_validation is FieldValidation.STRICT:
+        listed = ", ".join(problems)
+        raise rejections.undecodable(kind, kind.kind, version, f"strict decoding error: {listed}")
+    return tuple(problems)
+
+
+def check_type(kind: Kind, expected: str, tree: JsonObject) -> None:
+    """Raise BadRequest for a tree of another kind or version; absent ones follow the request."""
+    found_version = tree.get("apiVersion") or expected
+    found_kind = tree.get("kind") or kind.kind
+    if found_kind == kind.kind and found_version == expected:
+        return
+    if not isinstance(found_version, str) or not isinstance(found_kind, str):
+        raise BadRequest("apiVersion and kind must be text")
+    group, version = registry.split_api_version(found_version)
+    if found_kind == kind.kind and group == kind.group and version in kind.versions:
+        raise BadRequest(
+            f"the API version in the data ({found_version}) does not match the expected API "
+            f"version ({expected})"
+        )
+    if found_kind == kind.kind and kind.group == RESOURCE:
+        # Beyond upstream, because drivers have been written for what was never released.
+        conversion.check_version(kind, group, version)
+    known = registry.find_kind(group, version, found_kind)
+    if known is None:
+        scheme = "k8s.io/kubernetes/pkg/api/legacyscheme/scheme.go:30"
+        detail = (
+            f'no kind "{found_kind}" is registered for version "{found_version}" in scheme '
+            f'"{scheme}"'
+        )
+    else:
+        package = kind.group.partition(".")[0] or "core"
+        detail = (
+            f"converting ({version}.{found_kind}) to ({package}.{kind.kind}): unknown conversion"
+        )
+    raise rejections.undecodable(kind, found_kind, version, detail)

@@ -1,0 +1,320 @@
+"""Server-side apply: lay a configuration over the object, as far as nobody else owns the fields.
+
+Parity: api.md 9. What the manager applied before and now leaves out is removed, unless
+somebody else owns it too. Fields of others that would change are conflicts; `force` takes them.
+"""
+
+import dataclasses
+
+import msgspec
+from msgspec.structs import replace
+
+from app.domain.errors import BadRequest, Cause, Conflict, Invalid
+from app.domain.log import Stamp
+from app.domain.log.chain import canonical_json
+from app.domain.objects import field_errors, registry, rejections
+from app.domain.objects.kinds import secret_values
+from app.domain.objects.reader import ObjectsReader
+from app.domain.objects.registry import Kind
+from app.domain.objects.rules import Rules
+from app.domain.objects.schema import conversion, defaults, prune, structural
+from app.domain.objects.schema.structural import Node
+from app.domain.objects.write import (
+    admission,
+    creation,
+    field_sets,
+    managed_fields,
+    metadata,
+    patching,
+    typed_patch,
+    updating,
+)
+from app.domain.objects.write.commands import FieldValidation, PatchObject, WriteOptions
+from app.domain.objects.write.decided import Decided
+from app.domain.objects.write.field_sets import FieldSet
+from app.domain.objects.write.managed_fields import Manager
+from app.domain.values import json_tree, timestamps
+from app.domain.values.json_tree import JsonObject
+
+KUBECTL = "kubectl"
+LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
+
+
+def decide_apply(
+    reader: ObjectsReader, command: PatchObject, stamp: Stamp, rules: Rules
+) -> Decided:
+    """The object after the apply, made if it was not there.
+
+    Raises Conflict with one cause per field that another manager owns, Invalid without a manager,
+    BadRequest for a configuration that cannot be read.
+    """
+    kind = admission.find_kind(reader, command.key, command.version, rules)
+    key = admission.storage_key(kind, command.key)
+    if not command.options.field_manager:
+        raise _no_manager()
+    api_version = registry.api_version(command.key.group, command.version)
+    config, warnings = _config(kind, command, rules)
+    updating.check_identity(kind, key, config)
+    node = structural.storage_node(rules.schemas, kind)
+    writer = Manager(
+        name=command.options.field_manager,
+        operation=managed_fields.APPLY,
+        api_version=api_version,
+        subresource=command.subresource,
+        time=timestamps.seconds_text(stamp.time),
+        fields=managed_fields.tracked(
+            field_sets.applied(_owned_part(config, command.subresource, kind), node),
+            command.subresource,
+            has_status=kind.has_status,
+        ),
+    )
+    old = reader.get(key)
+    if old is None:
+        if command.subresource:
+            raise rejections.not_found(kind, key.name)
+        wanted = config["metadata"].get("uid")
+        if wanted:
+            raise rejections.uid_without_object(kind, key.name, wanted)
+        config["metadata"]["name"] = key.name
+        config["metadata"].pop("resourceVersion", None)  # Parity: there is none to compare with.
+        tree = _completed(kind, config, node, command, stamp)
+        return creation.create(
+            reader, kind, key, tree, stamp, rules, command.options,
+            warnings=warnings, group=command.key.group, version=command.version,
+            managers=[writer],
+        )  # fmt: skip
+    patching.check_uid(kind, key, str(config["metadata"].get("uid", "")), old)
+    if rules.secrets is not None and secret_values.is_secret(key):
+        secret_values.recognise(key, config, old, rules.secrets)
+    yielded = _yielded(kind, old, node, command, rules)
+    merged, managers = _merge(
+        kind, old, config, node, writer, yielded=yielded, force=command.options.force
+    )
+    if command.subresource == "status":
+        merged = admission.of_status(kind, api_version, merged, old)
+    tree = _completed(kind, merged, node, command, stamp)
+    _remember(tree, old, command)
+    for name in ("resourceVersion", "uid"):
+        tree["metadata"][name] = config["metadata"].get(name, "")
+    return updating.replace(
+        reader, kind, key, old, tree, stamp, rules, command.options,
+        subresource=command.subresource, warnings=warnings, api_version=api_version,
+        managers=managers,
+    )  # fmt: skip
+
+
+def _no_manager() -> Invalid:
+    error = field_errors.required("fieldManager", "is required for apply patch")
+    return field_errors.rejection("PatchOptions", "meta.k8s.io", "", [error])
+
+
+def _check_type(kind: Kind, expected: str, body: JsonObject) -> None:
+    """Raise BadRequest unless the configuration says itself what it is. Parity: upstream's text."""
+    version, name = body.get("apiVersion"), body.get("kind")
+    if version == expected and name == kind.kind:
+        return
+    given = version if isinstance(version, str) else ""
+    named = name if isinstance(name, str) else ""
+    shown = given if "/" in given or not given else f"/{given}"
+    raise BadRequest(f"invalid object type: {shown or '/'}, Kind={named}")
+
+
+def _config(kind: Kind, command: PatchObject, rules: Rules) -> tuple[JsonObject, tuple[str, ...]]:
+    """The configuration in the storage version, pruned and with nothing filled in."""
+    body = command.body
+    if not isinstance(body, dict):
+        raise BadRequest("an applied configuration must be an object")
+    expected = registry.api_version(command.key.group, command.version)
+    _check_type(kind, expected, body)
+    written = body.get("metadata")
+    named = written if isinstance(written, dict) else {}
+    if not named.get("name"):
+        raise rejections.nameless(command.key.name)
+    if named.get("managedFields") is not None:
+        raise BadRequest("metadata.managedFields must be nil")
+    node = rules.schemas.node(kind, command.key.group, command.version)
+    typed_patch.check(kind, command.key.group, command.version, body, node)
+    try:
+        if kind.custom is not None:
+            config, problems = admission.clean_custom(
+                kind, command.version, body, node, is_partial=True
+            )
+        else:
+            config, problems = prune.clean_partial(node, body)
+    except prune.WrongType as wrong:
+        raise rejections.undecodable(kind, kind.kind, command.version, str(wrong)) from wrong
+    warnings = admission.report(
+        kind, command.version, [*problems, *command.options.decoding_problems], command.options
+    )
+    config.setdefault("metadata", {})
+    if expected != kind.storage_api_version:
+        config = conversion.convert(config, kind, expected, kind.storage_api_version)
+    return config, warnings
+
+
+def _completed(
+    kind: Kind, tree: JsonObject, node: Node, command: PatchObject, stamp: Stamp
+) -> JsonObject:
+    """A fresh tree with everything that is always shown and with the defaults."""
+    found: JsonObject
+    if kind.custom is not None:
+        found = json_tree.copy(tree)
+        found["metadata"] = prune.clean_value(node.fields["metadata"], found.get("metadata", {}))
+        admission.fill(kind, command.version, found)
+    else:
+        found = prune.clean_value(node, tree)
+    found["apiVersion"] = kind.storage_api_version
+    found["kind"] = kind.kind
+    found.setdefault("metadata", {})
+    defaults.apply(kind, found, now=stamp.time, from_beta=command.version == "v1beta1")
+    return found
+
+
+def _merge(
+    kind: Kind,
+    old: JsonObject,
+    config: JsonObject,
+    node: Node,
+    writer: Manager,
+    *,
+    yielded: FieldSet,
+    force: bool,
+) -> tuple[JsonObject, list[Manager]]:
+    """The object under the configuration, and the managers afterwards. Raises Conflict.
+
+    Fields of `yielded` are taken without a conflict.
+    """
+    managers = managed_fields.load(metadata.of(old)) or [
+        _before_first_apply(kind, old, node, writer)
+    ]
+    own = next((row for row in managers if row.is_same_writer(writer)), None)
+    others = [row for row in managers if not row.is_same_writer(writer)]
+    merged = field_sets.merged(old, _owned_part(config, writer.subresource, kind), node)
+    if own is not None:
+        owned = writer.fields
+        for row in others:
+            owned = field_sets.union(owned, row.fields)
+        merged = field_sets.without(merged, own.fields, owned, node)
+    changed, removed = field_sets.changes(old, merged, node)
+    has_status = kind.has_status
+    changed = managed_fields.tracked(changed, writer.subresource, has_status=has_status)
+    removed = managed_fields.tracked(removed, writer.subresource, has_status=has_status)
+    contested = field_sets.difference(changed, yielded)
+    conflicts = [
+        (row, both) for row in others if (both := field_sets.intersection(row.fields, contested))
+    ]
+    if conflicts and not force:
+        raise _conflict(conflicts)
+    kept = [
+        replace(
+            row, fields=field_sets.difference(field_sets.difference(row.fields, changed), removed)
+        )
+        for row in others
+    ]
+    if own is not None and own.fields == writer.fields and not changed and not removed:
+        writer = own
+    return merged, [*kept, writer]
+
+
+def _yielded(
+    kind: Kind, old: JsonObject, node: Node, command: PatchObject, rules: Rules
+) -> FieldSet:
+    """What `kubectl apply` set from the client and kubectl may now take over on the server.
+
+    These are the fields of the annotation that the object still has as they were applied. Only
+    kubectl's own manager gets them; another name opts out. Parity: api.md 15, row 8.
+    """
+    if command.options.field_manager != KUBECTL or command.subresource:
+        return {}
+    text = json_tree.labels(metadata.of(old), "annotations").get(LAST_APPLIED)
+    if not text:
+        return {}
+    try:
+        tree = msgspec.json.decode(text)
+    except msgspec.DecodeError:
+        return {}
+    options = WriteOptions(field_validation=FieldValidation.IGNORE)
+    body: JsonObject | list[JsonObject] = tree if isinstance(tree, dict) else []
+    written = dataclasses.replace(command, body=body, options=options)
+    try:
+        config, _ = _config(kind, written, rules)
+    except BadRequest:
+        return {}
+    applied = _owned_part(config, "", kind)
+    now, _ = field_sets.changes(old, field_sets.merged(old, applied, node), node)
+    return field_sets.difference(field_sets.applied(applied, node), now)
+
+
+def _remember(tree: JsonObject, old: JsonObject, command: PatchObject) -> None:
+    """Keep the annotation of `kubectl apply` up to date, so that it may be used again, in place.
+
+    Only for kubectl's own manager, and only where the annotation is. One that has no room goes.
+    """
+    if command.options.field_manager != KUBECTL or command.subresource:
+        return
+    if LAST_APPLIED not in json_tree.labels(metadata.of(old), "annotations"):
+        return
+    assert isinstance(command.body, dict), "an applied configuration is an object"
+    applied = dict(command.body)
+    written = dict(json_tree.mapping(applied, "metadata"))
+    if json_tree.labels(written, "annotations"):
+        written["annotations"] = dict(written["annotations"])
+        written["annotations"].pop(LAST_APPLIED, None)
+    applied["metadata"] = written
+    annotations = json_tree.labels(tree["metadata"], "annotations")
+    annotations[LAST_APPLIED] = canonical_json(applied).decode() + "\n"
+    if metadata.annotations_size(annotations) > metadata.ANNOTATIONS_MAX:
+        del annotations[LAST_APPLIED]
+    tree["metadata"]["annotations"] = annotations
+
+
+def _owned_part(config: JsonObject, subresource: str, kind: Kind) -> JsonObject:
+    """What of the configuration takes part: the status, or everything but the status."""
+    if subresource == "status":
+        return {"status": config["status"]} if "status" in config else {}
+    return {name: value for name, value in config.items() if not _is_left_out(name, kind)}
+
+
+def _is_left_out(name: str, kind: Kind) -> bool:
+    return name in ("apiVersion", "kind") or (name == "status" and kind.has_status)
+
+
+def _before_first_apply(kind: Kind, old: JsonObject, node: Node, writer: Manager) -> Manager:
+    """The owner of everything that was there before anybody applied."""
+    present, _ = field_sets.changes(field_sets.zero(node), old, node)
+    return replace(
+        writer,
+        name=managed_fields.BEFORE_FIRST_APPLY,
+        operation=managed_fields.UPDATE,
+        subresource="",
+        fields=managed_fields.tracked(present, "", has_status=kind.has_status),
+    )
+
+
+def _conflict(conflicts: list[tuple[Manager, FieldSet]]) -> Conflict:
+    """One cause per field; the message lists the fields by manager."""
+    by_manager = {_manager_text(row): sorted(field_sets.paths(fields)) for row, fields in conflicts}
+    causes = [
+        Cause(reason="FieldManagerConflict", message=f"conflict with {name}", field=path)
+        for name, found in by_manager.items()
+        for path in found
+    ]
+    if len(causes) == 1:
+        message = f"Apply failed with 1 conflict: {causes[0].message}: {causes[0].field}"
+    else:
+        lines = [
+            line
+            for name in sorted(by_manager)
+            for line in (f"conflicts with {name}:", *(f"- {path}" for path in by_manager[name]))
+        ]
+        message = f"Apply failed with {len(causes)} conflicts: " + "\n".join(lines)
+    return Conflict(message, causes=tuple(causes))
+
+
+def _manager_text(manager: Manager) -> str:
+    text = f'"{manager.name}"'
+    if manager.subresource:
+        text += f' with subresource "{manager.subresource}"'
+    if manager.operation == managed_fields.UPDATE:
+        text += f" using {manager.api_version}"
+    return text

@@ -1,0 +1,110 @@
+"""Assigning a pod to a node. Parity: controllers.md 4.6."""
+
+from app.domain.log import Draft, EventType, ObjectKey, Stamp
+from app.domain.objects import rejections
+from app.domain.objects.reader import ObjectsReader
+from app.domain.objects.registry import CORE, Kind
+from app.domain.objects.review import asking
+from app.domain.objects.rules import Rules
+from app.domain.objects.write import admission, metadata
+from app.domain.objects.write.commands import BindPod
+from app.domain.objects.write.decided import Decided
+from app.domain.values import json_tree, timestamps
+from app.domain.values.json_tree import JsonObject, JsonView
+
+TOPOLOGY_LABELS = ("topology.kubernetes.io/region", "topology.kubernetes.io/zone")
+
+
+def decide_binding(reader: ObjectsReader, command: BindPod, stamp: Stamp, rules: Rules) -> Decided:
+    """The pod with its node, condition PodScheduled and the node's topology labels.
+
+    Raises NotFound, or Conflict for a pod that is terminating, assigned, gated or another one.
+    """
+    kind = admission.find_kind(reader, command.key, "v1", rules)
+    old = reader.get(command.key)
+    if old is None:
+        raise rejections.not_found(kind, command.key.name)
+    _check(kind, command, old)
+    warnings = asking.ask(
+        reader, rules, stamp, kind, command.key,
+        operation=asking.CREATE, group=CORE, version="v1", subresource="binding",
+        tree=_binding(command), old=None, options=command.options,
+    )  # fmt: skip
+    node = reader.get(ObjectKey(CORE, "nodes", "", command.node))
+    tree = dict(old)
+    tree["spec"] = {**json_tree.mapping(old, "spec"), "nodeName": command.node}
+    tree["status"] = _status(old, timestamps.seconds_text(stamp.time), rules)
+    tree["metadata"] = _metadata(old, command, node, rules)
+    if command.options.dry_run:
+        return Decided(tree=tree, warnings=warnings)
+    uid = str(metadata.of(old).get("uid", ""))
+    draft = Draft(type=EventType.OBJECT_UPDATED, key=command.key, uid=uid, tree=tree, stamp=stamp)
+    return Decided(drafts=(draft,), tree=tree, warnings=warnings)
+
+
+def _binding(command: BindPod) -> JsonObject:
+    """The Binding that the command stands for."""
+    written: JsonObject = {"name": command.key.name, "namespace": command.key.namespace}
+    for name, value in (
+        ("uid", command.uid),
+        ("labels", command.labels),
+        ("annotations", command.annotations),
+    ):
+        if value:
+            written[name] = value
+    target = {"apiVersion": "v1", "kind": "Node", "name": command.node}
+    return {"apiVersion": "v1", "kind": "Binding", "metadata": written, "target": target}
+
+
+def _check(kind: Kind, command: BindPod, pod: JsonObject) -> None:
+    name = command.key.name
+    uid = metadata.of(pod).get("uid", "")
+    detail = ""
+    if command.uid and command.uid != uid:
+        raise rejections.uid_conflict(kind, command.key, command.uid, uid)
+    if metadata.is_terminating(pod):
+        detail = f"pod {name} is being deleted, cannot be assigned to a host"
+    elif json_tree.text(pod, "spec", "nodeName"):
+        node = json_tree.text(pod, "spec", "nodeName")
+        detail = f'pod {name} is already assigned to node "{node}"'
+    elif json_tree.objects(pod, "spec", "schedulingGates"):
+        detail = f"pod {name} has non-empty .spec.schedulingGates"
+    if detail:
+        raise rejections.subresource_conflict(kind, "binding", name, detail)
+
+
+def _status(pod: JsonView, now: str, rules: Rules) -> JsonObject:
+    status = dict(json_tree.mapping(pod, "status"))
+    if rules.profile.enabled("ClearingNominatedNodeNameAfterBinding"):
+        status.pop("nominatedNodeName", None)
+    scheduled: JsonObject = {
+        "lastProbeTime": None,
+        "lastTransitionTime": now,
+        "status": "True",
+        "type": "PodScheduled",
+    }
+    conditions = json_tree.objects(status, "conditions")
+    places = [place for place, each in enumerate(conditions) if each.get("type") == "PodScheduled"]
+    if places:
+        old = conditions[places[0]]
+        if old.get("status") == "True" and old.get("lastTransitionTime"):
+            scheduled["lastTransitionTime"] = old["lastTransitionTime"]
+        conditions[places[0]] = scheduled
+    else:
+        conditions.append(scheduled)
+    status["conditions"] = conditions
+    return status
+
+
+def _metadata(pod: JsonView, command: BindPod, node: JsonObject | None, rules: Rules) -> JsonObject:
+    """The node's zone and region are added, the pod's own labels win; annotations are replaced."""
+    found = dict(json_tree.mapping(pod, "metadata"))
+    added = dict(command.labels)
+    if node is not None and rules.profile.enabled("PodTopologyLabelsAdmission"):
+        theirs = json_tree.labels(node, "metadata", "labels")
+        added |= {key: theirs[key] for key in TOPOLOGY_LABELS if key in theirs}
+    if added:
+        found["labels"] = added | json_tree.labels(found, "labels")
+    if command.annotations:
+        found["annotations"] = json_tree.labels(found, "annotations") | command.annotations
+    return found

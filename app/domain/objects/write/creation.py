@@ -1,0 +1,305 @@
+"""Creating objects. Parity: api.md 5, controllers.md 5.1."""
+
+from app.domain.errors import BadRequest, Cause
+from app.domain.log import Draft, EventType, ObjectKey, Stamp
+from app.domain.objects import field_errors, registry, rejections
+from app.domain.objects.custom import checking, naming
+from app.domain.objects.kinds import (
+    api_services,
+    ignored_fields,
+    limit_ranges,
+    pods,
+    pool_warnings,
+    priorities,
+    secret_warnings,
+    services,
+    stored_defaults,
+    volume_protection,
+    workloads,
+)
+from app.domain.objects.quota import limits
+from app.domain.objects.reader import ObjectsReader
+from app.domain.objects.registry import CORE, Kind
+from app.domain.objects.review import asking
+from app.domain.objects.rules import Rules
+from app.domain.objects.schema import gates, prune, structural
+from app.domain.objects.write import admission, managed_fields, metadata
+from app.domain.objects.write.commands import CreateObject, WriteOptions
+from app.domain.objects.write.decided import Decided
+from app.domain.objects.write.managed_fields import Manager
+from app.domain.values import json_tree, names, timestamps
+from app.domain.values.json_tree import JsonObject
+
+GENERATE_ATTEMPTS_MAX = 8
+"""How many suffixes are tried before a generateName counts as taken."""
+
+_KEEPS_STATUS = frozenset({"Node"})
+"""Kinds whose status may be given on create: people describe nodes that way."""
+
+_COUNTS_CHANGES_ONLY = frozenset({"CSIDriver"})
+"""Kinds whose generation begins with their first change."""
+
+NOT_READY_TAINT = {"effect": "NoSchedule", "key": "node.kubernetes.io/not-ready"}
+
+
+def decide_create(
+    reader: ObjectsReader, command: CreateObject, stamp: Stamp, rules: Rules
+) -> Decided:
+    """The new object, or Rejected: unknown namespace, broken rules, a name that is taken."""
+    kind = admission.find_kind(reader, command.key, command.version, rules)
+    tree, warnings = admission.admit(
+        kind,
+        command.key.group,
+        command.version,
+        command.tree,
+        options=command.options,
+        rules=rules,
+        now=stamp.time,
+    )
+    key = _check_identity(kind, command.key, tree)
+    return create(
+        reader, kind, key, tree, stamp, rules, command.options,
+        warnings=warnings, group=command.key.group, version=command.version,
+    )  # fmt: skip
+
+
+def create(
+    reader: ObjectsReader,
+    kind: Kind,
+    key: ObjectKey,
+    tree: JsonObject,
+    stamp: Stamp,
+    rules: Rules,
+    options: WriteOptions,
+    *,
+    warnings: tuple[str, ...] = (),
+    group: str,
+    version: str,
+    managers: list[Manager] | None = None,
+) -> Decided:
+    """Create from an admitted tree, which becomes part of the draft.
+
+    Group and version are those asked for; `managers` are set by an apply, which knows its own.
+    """
+    asked_key = key
+    key = _identified(reader, kind, key, tree, stamp)
+    warnings += gates.drop_disabled(kind, tree, None, rules.profile)
+    if managers is not None:
+        managed_fields.put(tree["metadata"], managers)
+    elif rules.tracks_managers:
+        writer = managed_fields.updater(options, stamp, registry.api_version(group, version), "")
+        node = structural.storage_node(rules.schemas, kind)
+        owned = admission.as_owned(kind, tree)
+        managed_fields.begin(tree["metadata"], owned, node, writer, has_status=kind.has_status)
+    if options.review is not None:
+        api_version = registry.api_version(group, version)
+        tree = _changed(kind, asked_key, tree, stamp, rules, options, api_version)
+    _prepare(reader, kind, tree, stamp, rules)
+    volume_protection.protect(kind, tree)
+    errors = metadata.check(kind, tree)
+    errors += rules.validate_create(kind, tree, rules.context(reader, stamp.time))
+    if kind.custom is not None:
+        errors += checking.check(kind.custom.versions[version].schema, tree)
+    if errors:
+        raise field_errors.rejection(kind.kind, kind.group, key.name, errors)
+    admission.forget_empty(kind, tree)
+    warnings += asking.ask(
+        reader, rules, stamp, kind, key,
+        operation=asking.CREATE, group=group, version=version, tree=tree, old=None,
+        options=options,
+    )  # fmt: skip
+    if kind.namespaced:
+        limit_ranges.check(reader, key, tree)
+        limits.check_create(reader, kind, key, tree)
+    present = reader.get(key)
+    if present is not None:
+        ends = metadata.is_terminating(present)
+        raise rejections.already_exists(admission.as_asked(kind, group), key.name, ends=ends)
+    warnings += _warnings(reader, kind, key, tree) + ignored_fields.warnings(
+        kind, tree, webhooks=rules.webhooks
+    )
+    if options.dry_run:
+        return Decided(tree=tree, warnings=warnings, created=True)
+    draft = Draft(type=EventType.OBJECT_CREATED, key=key, uid=stamp.uid, tree=tree, stamp=stamp)
+    return Decided(drafts=(draft,), tree=tree, warnings=warnings, created=True)
+
+
+def _identified(
+    reader: ObjectsReader, kind: Kind, key: ObjectKey, tree: JsonObject, stamp: Stamp
+) -> ObjectKey:
+    """Give a new object the metadata that the server sets, in place; returns its key with a name.
+
+    Raises BadRequest, and what says that its kind or namespace takes nothing new.
+    """
+    written = tree["metadata"]
+    if kind.custom is not None and kind.custom.is_terminating:
+        raise rejections.definition_ends(kind, "create")
+    revision = written.get("resourceVersion", "")
+    if revision.isdecimal() and int(revision):
+        # Parity: what is no number counts as none. Upstream refuses with an unexplained 500.
+        raise BadRequest("resourceVersion should not be set on objects to be created")
+    tree["metadata"] = metadata.initial(
+        written,
+        time=timestamps.seconds_text(stamp.time),
+        uid=stamp.uid,
+        generation=1 if kind.has_generation and kind.kind not in _COUNTS_CHANGES_ONLY else 0,
+    )
+    if not key.name and written.get("generateName"):
+        key = key._replace(name=_generated(reader, key, written["generateName"], stamp.uid))
+        tree["metadata"]["name"] = key.name
+    if kind.namespaced:
+        tree["metadata"]["namespace"] = key.namespace
+        check_namespace(reader, kind, key)
+    else:
+        tree["metadata"].pop("namespace", None)
+    return key
+
+
+def _changed(
+    kind: Kind,
+    key: ObjectKey,
+    tree: JsonObject,
+    stamp: Stamp,
+    rules: Rules,
+    options: WriteOptions,
+    api_version: str,
+) -> JsonObject:
+    """The object as webhooks have changed it, with the metadata that the server has set."""
+    found = asking.changed(
+        rules, stamp, kind, key,
+        operation=asking.CREATE, api_version=api_version, tree=tree, old=None, options=options,
+    )  # fmt: skip
+    given = tree["metadata"]
+    written = metadata.initial(
+        metadata.of(found),
+        time=given["creationTimestamp"],
+        uid=given["uid"],
+        generation=given.get("generation", 0),
+    )
+    kept = ("managedFields", "name", "namespace")
+    written |= {name: given[name] for name in kept if name in given}
+    found["metadata"] = written
+    return found
+
+
+def check_namespace(reader: ObjectsReader, kind: Kind, key: ObjectKey) -> None:
+    """Raise unless the namespace of a new object exists and is not being terminated."""
+    namespace = reader.get(ObjectKey(CORE, "namespaces", "", key.namespace))
+    if namespace is None:
+        raise rejections.not_found(_namespace_kind(), key.namespace)
+    if metadata.is_terminating(namespace):
+        name = key.namespace
+        raise rejections.forbidden(
+            kind,
+            key.name,
+            f"unable to create new content in namespace {name} because it is being terminated",
+            Cause(
+                reason="NamespaceTerminating",
+                message=f"namespace {name} is being terminated",
+                field="metadata.namespace",
+            ),
+        )
+
+
+def _check_identity(kind: Kind, key: ObjectKey, tree: JsonObject) -> ObjectKey:
+    """The key of the new object. Raises BadRequest when tree and request disagree."""
+    written = tree["metadata"]
+    namespace = written.get("namespace", "")
+    if kind.namespaced and namespace and namespace != key.namespace:
+        raise BadRequest(
+            "the namespace of the provided object does not match the namespace sent on the request"
+        )
+    name = written.get("name", "")
+    if key.name and name and name != key.name:
+        raise BadRequest(
+            f"the name of the object ({name}) does not match the name on the URL ({key.name})"
+        )
+    if key.name and not name:
+        written["name"] = key.name
+    stored = admission.storage_key(kind, key)
+    return stored if stored.name or not name else stored._replace(name=name)
+
+
+def _generated(reader: ObjectsReader, key: ObjectKey, base: str, uid: str) -> str:
+    """A free name, or the last one tried: then the create is refused as taken."""
+    name = ""
+    for attempt in range(GENERATE_ATTEMPTS_MAX):
+        name = names.generated(base, uid, attempt)
+        if reader.get(key._replace(name=name)) is None:
+            break
+    return name
+
+
+def _prepare(
+    reader: ObjectsReader, kind: Kind, tree: JsonObject, stamp: Stamp, rules: Rules
+) -> None:
+    """What the strategy of each kind sets on create."""
+    if kind.custom is not None:
+        if kind.has_status and tree.pop("status", None) is not None:
+            admission.fill(kind, kind.storage_version, tree)
+        return
+    if kind.has_status and kind.kind not in _KEEPS_STATUS and "status" in tree:
+        fields = structural.storage_node(rules.schemas, kind).fields
+        tree["status"] = prune.clean_value(fields["status"], {})
+    match (kind.group, kind.kind):
+        case (_, "ResourcePoolStatusRequest"):
+            tree.pop("status", None)
+        case ("", "Pod"):
+            pods.prepare_create(tree, reader, stamp.time)
+        case ("", "Service"):
+            services.prepare_create(tree, reader, rules.services)
+        case ("scheduling.k8s.io", "PriorityClass"):
+            priorities.check_class(tree, reader)
+        case ("", "Namespace"):
+            given = json_tree.texts(tree, "spec", "finalizers")
+            tree["spec"] = {"finalizers": list(dict.fromkeys([*given, "kubernetes"]))}
+            tree["status"] = {"phase": "Active"}
+        case ("", "Node"):
+            taints = json_tree.objects(tree, "spec", "taints")
+            if all(taint.get("key") != NOT_READY_TAINT["key"] for taint in taints):
+                tree["spec"]["taints"] = [*taints, dict(NOT_READY_TAINT)]
+        case ("", "PersistentVolumeClaim"):
+            tree["status"] = {"phase": "Pending"}
+        case ("", "PersistentVolume"):
+            now = timestamps.seconds_text(stamp.time)
+            tree["status"] = {"lastPhaseTransitionTime": now, "phase": "Pending"}
+        case ("apps", "DaemonSet"):
+            workloads.count_template(tree)
+        case ("apiextensions.k8s.io", "CustomResourceDefinition"):
+            tree["status"] = naming.status(reader, tree, stamp.time)
+        case ("apiregistration.k8s.io", "APIService"):
+            api_services.prepare_create(tree, stamp.time)
+        case ("certificates.k8s.io", _):
+            stored_defaults.prepare_signing_request(tree, stamp.actor)
+        case ("batch", "Job"):
+            workloads.prepare_job(tree)
+        case _:
+            pass
+
+
+def _warnings(
+    reader: ObjectsReader, kind: Kind, key: ObjectKey, tree: JsonObject
+) -> tuple[str, ...]:
+    if kind.custom is not None:
+        return ()
+    if kind.kind == "CustomResourceDefinition":
+        return naming.warnings(tree)
+    if kind.kind == "Secret":
+        return secret_warnings.warnings(tree)
+    if kind.kind != "ResourceSlice":
+        return ()
+    driver = json_tree.text(tree, "spec", "driver")
+    found = pool_warnings.of_write(reader, key, tree)
+    if driver != driver.lower():
+        text = (
+            f'spec.driver: driver names should be lowercase; "{driver}" contains uppercase '
+            "characters"
+        )
+        return (text, *found)
+    return found
+
+
+def _namespace_kind() -> Kind:
+    found = registry.find(CORE, "namespaces")
+    assert found is not None
+    return found

@@ -1,0 +1,228 @@
+"""Deleting objects: at once, after a grace period, or when the last finalizer is gone.
+
+Parity: api.md 5, controllers.md 5.2, 5.5 and 6.5. Removing a pod takes two events, the
+first of which announces it; all other kinds go in one.
+"""
+
+import dataclasses
+
+from app.domain.log import Draft, EventType, ObjectKey, Stamp
+from app.domain.objects import rejections
+from app.domain.objects.custom import definitions, naming
+from app.domain.objects.kinds import priorities
+from app.domain.objects.reader import ObjectsReader
+from app.domain.objects.registry import Kind
+from app.domain.objects.review import asking
+from app.domain.objects.rules import Rules
+from app.domain.objects.write import admission, metadata
+from app.domain.objects.write.commands import DeleteObject, Propagation
+from app.domain.objects.write.decided import Decided
+from app.domain.values import json_tree, timestamps
+from app.domain.values.json_tree import JsonObject
+from app.domain.values.timestamps import Instant
+
+ORPHAN = "orphan"
+FOREGROUND = "foregroundDeletion"
+
+_PRESERVED = (
+    "child pods are preserved by default when jobs are deleted; set propagationPolicy=Background "
+    "to remove them or set propagationPolicy=Orphan to suppress this warning",
+)
+
+_IMMORTAL = frozenset({"default", "kube-public", "kube-system"})
+_TERMINAL = frozenset({"Failed", "Succeeded"})
+
+
+def decide_delete(
+    reader: ObjectsReader, command: DeleteObject, stamp: Stamp, rules: Rules
+) -> Decided:
+    """The end of an object, or its beginning. Raises NotFound, Conflict, Forbidden.
+
+    Without drafts the object is terminating already and nothing could be shortened.
+    """
+    kind = admission.find_kind(reader, command.key, command.version, rules)
+    key = admission.storage_key(kind, command.key)
+    old = reader.get(key)
+    if old is None:
+        raise rejections.not_found(admission.as_asked(kind, command.key.group), key.name)
+    _check_preconditions(kind, key, command, old)
+    warnings: tuple[str, ...] = ()
+    if kind.orphans and command.propagation is None:
+        command = dataclasses.replace(command, propagation=_kept_or_orphan(old))
+        warnings = _PRESERVED if kind.qualified_kind == "Job.batch" else ()
+    priorities.check_deletion(key)
+    if kind.qualified_kind == "Namespace":
+        if key.name in _IMMORTAL:
+            raise rejections.forbidden(kind, key.name, "this namespace may not be deleted")
+        trees = _namespace_steps(old, stamp)
+    elif kind.qualified_kind == "Pod":
+        trees = _pod_steps(old, command, stamp)
+    elif kind.qualified_kind == definitions.KIND:
+        trees = _definition_steps(old, command, stamp)
+    else:
+        trees = _steps(old, command, stamp)
+    if not trees:
+        return Decided(tree=old, warnings=warnings)
+    warnings += asking.ask(
+        reader, rules, stamp, kind, key,
+        operation=asking.DELETE, group=command.key.group, version=command.version,
+        tree=None, old=old, options=command.options,
+    )  # fmt: skip
+    if command.options.dry_run:
+        return Decided(tree=trees[-1][1], warnings=warnings)
+    uid = str(metadata.of(old).get("uid", ""))
+    drafts = tuple(
+        Draft(type=type_, key=key, uid=uid, tree=tree, stamp=stamp) for type_, tree in trees
+    )
+    return Decided(drafts=drafts, tree=drafts[-1].tree, warnings=warnings)
+
+
+_Steps = list[tuple[EventType, JsonObject]]
+
+
+def _check_preconditions(
+    kind: Kind, key: ObjectKey, command: DeleteObject, old: JsonObject
+) -> None:
+    found = metadata.of(old)
+    uid = found.get("uid", "")
+    if command.uid and command.uid != uid:
+        raise rejections.precondition(
+            kind,
+            key.name,
+            f"the UID in the precondition ({command.uid}) does not match the UID in record "
+            f"({uid}). The object might have been deleted and then recreated",
+        )
+    version = found.get("resourceVersion", "")
+    if command.resource_version and command.resource_version != version:
+        raise rejections.precondition(
+            kind,
+            key.name,
+            f"the ResourceVersion in the precondition ({command.resource_version}) does not match "
+            f"the ResourceVersion in record ({version}). The object might have been modified",
+        )
+
+
+def _steps(old: JsonObject, command: DeleteObject, stamp: Stamp) -> _Steps:
+    """Any kind without a grace period: gone at once, or terminating while it has finalizers."""
+    before = metadata.of(old)
+    finalizers = _finalizers(before, command.propagation)
+    if not finalizers:
+        last = dict(before)
+        if before.get("finalizers"):
+            last.pop("finalizers")
+        return [(EventType.OBJECT_DELETED, {**old, "metadata": last})]
+    after = dict(before)
+    after["finalizers"] = finalizers
+    _mark_deleting(after, stamp.time, grace_seconds=0)
+    if after == before:
+        return []
+    return [(EventType.OBJECT_UPDATED, {**old, "metadata": after})]
+
+
+def _pod_steps(old: JsonObject, command: DeleteObject, stamp: Stamp) -> _Steps:
+    """A pod: announced with its grace period, then removed when that is 0."""
+    before = metadata.of(old)
+    finalizers = _finalizers(before, command.propagation)
+    after = dict(before)
+    if finalizers:
+        after["finalizers"] = finalizers
+    else:
+        after.pop("finalizers", None)
+    if "deletionTimestamp" not in before:
+        _mark_deleting(after, stamp.time, grace_seconds=_grace_seconds(old, command))
+    elif command.grace_seconds is not None:
+        _shorten(after, max(command.grace_seconds, 0), stamp.time)
+    steps: _Steps = []
+    if after != before:
+        steps.append((EventType.OBJECT_UPDATED, {**old, "metadata": after}))
+    if not finalizers and not after.get("deletionGracePeriodSeconds"):
+        steps.append((EventType.OBJECT_DELETED, {**old, "metadata": dict(after)}))
+    return steps
+
+
+def _namespace_steps(old: JsonObject, stamp: Stamp) -> _Steps:
+    """A namespace terminates until its content and its own finalizers are gone."""
+    before = metadata.of(old)
+    if "deletionTimestamp" not in before:
+        after = {**before, "deletionTimestamp": timestamps.seconds_text(stamp.time)}
+        status = {**json_tree.mapping(old, "status"), "phase": "Terminating"}
+        if json_tree.texts(old, "spec", "finalizers") or before.get("finalizers"):
+            tree = {**old, "metadata": after, "status": status}
+            return [(EventType.OBJECT_UPDATED, tree)]
+    elif json_tree.texts(old, "spec", "finalizers") or before.get("finalizers"):
+        return []
+    return [(EventType.OBJECT_DELETED, {**old, "metadata": dict(before)})]
+
+
+def _definition_steps(old: JsonObject, command: DeleteObject, stamp: Stamp) -> _Steps:
+    """A definition waits until its objects are gone; the `definitions` controller sees to that."""
+    before = metadata.of(old)
+    if "deletionTimestamp" in before:
+        return []
+    finalizers = _finalizers(before, command.propagation)
+    if naming.CLEANUP not in finalizers:
+        finalizers.append(naming.CLEANUP)
+    after = {**before, "finalizers": finalizers}
+    _mark_deleting(after, stamp.time, grace_seconds=0)
+    status = naming.terminating(
+        old,
+        "InstanceDeletionPending",
+        "CustomResourceDefinition marked for deletion; CustomResource deletion will begin soon",
+        stamp.time,
+    )
+    return [(EventType.OBJECT_UPDATED, {**old, "metadata": after, "status": status})]
+
+
+def _grace_seconds(pod: JsonObject, command: DeleteObject) -> int:
+    """How long a pod may take; 0 for one that no kubelet knows or that has finished."""
+    if not json_tree.text(pod, "spec", "nodeName"):
+        return 0
+    if json_tree.text(pod, "status", "phase") in _TERMINAL:
+        return 0
+    wanted = command.grace_seconds
+    if wanted is None:
+        wanted = json_tree.integer(pod, "spec", "terminationGracePeriodSeconds")
+    if wanted is None:
+        return 0
+    return wanted if wanted >= 0 else 1
+
+
+def _mark_deleting(found: JsonObject, now: Instant, *, grace_seconds: int) -> None:
+    """Set the deletion fields of metadata, in place; counts a generation the first time."""
+    if "deletionTimestamp" in found:
+        return
+    due = Instant(now + grace_seconds * timestamps.SECOND)
+    found["deletionTimestamp"] = timestamps.seconds_text(due)
+    found["deletionGracePeriodSeconds"] = grace_seconds
+    if found.get("generation", 0) > 0:
+        found["generation"] += 1
+
+
+def _shorten(found: JsonObject, grace_seconds: int, now: Instant) -> None:
+    """A later delete may make the period shorter, never longer."""
+    current = found.get("deletionGracePeriodSeconds")
+    if current is None or grace_seconds >= current:
+        return
+    due = timestamps.parse(found["deletionTimestamp"])
+    moved = Instant(due + (grace_seconds - current) * timestamps.SECOND)
+    found["deletionTimestamp"] = timestamps.seconds_text(max(moved, now))
+    found["deletionGracePeriodSeconds"] = grace_seconds
+
+
+def _kept_or_orphan(old: JsonObject) -> Propagation | None:
+    """What a delete that says nothing does: what an earlier one said, else it orphans."""
+    finalizers = metadata.finalizers(old)
+    return None if ORPHAN in finalizers or FOREGROUND in finalizers else Propagation.ORPHAN
+
+
+def _finalizers(before: JsonObject, propagation: Propagation | None) -> list[str]:
+    """The finalizers after a delete with this propagation; None leaves them as they are."""
+    present = list(before.get("finalizers", ()))
+    if propagation is None:
+        return present
+    kept = [item for item in present if item not in (ORPHAN, FOREGROUND)]
+    if propagation is Propagation.ORPHAN:
+        return [*kept, ORPHAN]
+    if propagation is Propagation.FOREGROUND:
+        return [*kept, FOREGROUND]
+    return kept

@@ -1,0 +1,197 @@
+"""May this pod be evicted? What disruption budgets say, and what an eviction takes from them.
+
+The numbers are those that the disruption controller keeps in the status of each budget. An eviction
+that a budget allows is first written there, so that the next one finds one disruption less even if
+the controller has not seen the pod go. Parity: api.md 10 (429) and 15.12, upstream's
+eviction subresource.
+"""
+
+from dataclasses import dataclass
+
+from app.domain.errors import Cause, Forbidden, NotFound, Rejected, TooManyRequests
+from app.domain.log import ObjectKey
+from app.domain.objects.kinds import disruption_budgets
+from app.domain.objects.kinds.disruption_budgets import is_leaving, is_ready
+from app.domain.objects.reader import ObjectsReader
+from app.domain.objects.write.commands import UpdateObject
+from app.domain.values import json_tree, timestamps
+from app.domain.values.json_tree import JsonObject, JsonView
+from app.domain.values.timestamps import Instant
+
+DISRUPTED_MAX = 2_000
+"""How many announced disruptions one budget may hold."""
+
+CONFLICTS_MAX = 20
+"""How often an eviction that met another write is judged again."""
+
+_VIOLATION = "Cannot evict pod as it would violate the pod's disruption budget."
+_RETRY_SECONDS = 5
+_UNSEEN_RETRY_SECONDS = 10
+_TERMINAL = ("Succeeded", "Failed")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Permission:
+    """What has to be written before the pod goes, if anything.
+
+    With a `resource_version` the pod may go only as it was judged: not ready, or not yet started.
+    `budget` names the budget that let it go for that reason.
+    """
+
+    write: UpdateObject | None = None
+    resource_version: str = ""
+    budget: str = ""
+
+
+def judge(reader: ObjectsReader, key: ObjectKey, now: Instant) -> Permission:
+    """Say how the pod may be evicted.
+
+    Raises TooManyRequests when a budget forbids it or has not been counted, NotFound without the
+    pod, Forbidden for a budget that nobody keeps up, Rejected for two budgets.
+    """
+    pod = reader.get(key)
+    if pod is None:
+        raise NotFound(f'pods "{key.name}" not found', group="", resource="pods", name=key.name)
+    version = json_tree.text(pod, "metadata", "resourceVersion")
+    phase = json_tree.text(pod, "status", "phase")
+    if phase in _TERMINAL or is_leaving(pod):
+        return Permission()
+    if phase == "Pending":
+        return Permission(resource_version=version)
+    budgets = [
+        (place, budget)
+        for place in reader.keys(*disruption_budgets.BUDGETS, key.namespace)
+        if (budget := reader.get(place)) is not None and _selects(budget, pod)
+    ]
+    if len(budgets) > 1:
+        raise Rejected(
+            "This pod has more than one PodDisruptionBudget, which the eviction subresource does "
+            "not support."
+        )
+    for place, budget in budgets:
+        if not is_ready(pod) and _lets_unready_go(budget):
+            return Permission(resource_version=version, budget=place.name)
+        return Permission(write=_taken(place, budget, key.name, now))
+    return Permission()
+
+
+def changed_meanwhile(name: str) -> TooManyRequests:
+    """The refusal of a pod that may have become ready since its budget was asked."""
+    return _too_many(
+        f"The disruption budget {name} is still being processed by the server.",
+        _UNSEEN_RETRY_SECONDS,
+    )
+
+
+def disruptions_allowed(reader: ObjectsReader, budget: JsonObject) -> int:
+    """How many of its pods a budget lets be disturbed that no controller has counted for."""
+    healthy, needed = _count(reader, budget)
+    return max(0, healthy - needed)
+
+
+def _lets_unready_go(budget: JsonView) -> bool:
+    """Whether pods that are not ready may go without being counted."""
+    if (
+        json_tree.text(budget, "spec", "unhealthyPodEvictionPolicy")
+        == disruption_budgets.ALWAYS_ALLOW
+    ):
+        return True
+    healthy, wanted = _numbers(json_tree.mapping(budget, "status"))
+    return healthy >= wanted > 0
+
+
+def _taken(place: ObjectKey, budget: JsonObject, pod: str, now: Instant) -> UpdateObject:
+    """The budget with one disruption less, and the pod among those that are to go."""
+    status = json_tree.mapping(budget, "status")
+    seen = json_tree.integer(status, "observedGeneration") or 0
+    if seen < (json_tree.integer(budget, "metadata", "generation") or 0):
+        raise changed_meanwhile(place.name)
+    allowed = json_tree.integer(status, "disruptionsAllowed") or 0
+    announced = json_tree.mapping(status, "disruptedPods")
+    if allowed < 0:
+        raise _broken(place.name, "pdb disruptions allowed is negative")
+    if len(announced) > DISRUPTED_MAX:
+        raise _broken(
+            place.name,
+            "DisruptedPods map too big - too many evictions not confirmed by PDB controller",
+        )
+    if allowed == 0:
+        raise _too_many(_reason(place.name, status), _RETRY_SECONDS)
+    after: JsonObject = {
+        **status,
+        "disruptionsAllowed": allowed - 1,
+        "disruptedPods": {**announced, pod: timestamps.seconds_text(now)},
+    }
+    return UpdateObject(
+        key=place,
+        version="v1",
+        tree={**budget, "status": disruption_budgets.told(after, now) if allowed == 1 else after},
+        subresource="status",
+    )
+
+
+def _reason(name: str, status: JsonView) -> str:
+    """Why no disruption is allowed: what failed, or the numbers, or what somebody wrote."""
+    condition = disruption_budgets.condition_of(status)
+    message = json_tree.text(condition, "message")
+    is_told = condition.get("status") == "False" and bool(message)
+    reason = json_tree.text(condition, "reason")
+    place = f"The disruption budget {name} does not allow evicting pods currently"
+    if is_told and reason == disruption_budgets.SYNC_FAILED:
+        return f"{place} because it failed sync: {message}"
+    healthy, wanted = _numbers(status)
+    if healthy <= wanted:
+        return (
+            f"The disruption budget {name} needs {wanted} healthy pods and has {healthy} currently"
+        )
+    return f"{place} ({reason}): {message}" if is_told else place
+
+
+def _numbers(status: JsonView) -> tuple[int, int]:
+    """How many healthy pods the budget has, and how many it needs, as its status says."""
+    healthy = json_tree.integer(status, "currentHealthy") or 0
+    return healthy, json_tree.integer(status, "desiredHealthy") or 0
+
+
+def _too_many(message: str, retry_seconds: int) -> TooManyRequests:
+    cause = Cause(reason="DisruptionBudget", message=message)
+    return TooManyRequests(_VIOLATION, causes=(cause,), retry_after_seconds=retry_seconds)
+
+
+def _broken(name: str, detail: str) -> Forbidden:
+    return Forbidden(
+        f'poddisruptionbudget.policy "{name}" is forbidden: {detail}',
+        group="policy",
+        resource="poddisruptionbudget",
+        name=name,
+    )
+
+
+def _count(reader: ObjectsReader, budget: JsonObject) -> tuple[int, int]:
+    """How many healthy pods the budget has, and how many it needs, counted from the pods."""
+    namespace = json_tree.text(budget, "metadata", "namespace")
+    selected = [
+        found
+        for place in reader.keys("", "pods", namespace)
+        if (found := reader.get(place)) is not None and _selects(budget, found)
+    ]
+    healthy = sum(1 for found in selected if is_ready(found) and not is_leaving(found))
+    return healthy, _needed(budget, len(selected))
+
+
+def _selects(budget: JsonObject, pod: JsonObject) -> bool:
+    """An empty selector selects every pod, an absent one none."""
+    selector = disruption_budgets.selector_of(budget)
+    if selector is None:
+        return False
+    return selector.matches(json_tree.labels(pod, "metadata", "labels"))
+
+
+def _needed(budget: JsonObject, expected: int) -> int:
+    """How many healthy pods the budget wants; percentages are rounded up."""
+    spec = json_tree.mapping(budget, "spec")
+    most = spec.get("maxUnavailable")
+    if most is not None:
+        return max(0, expected - disruption_budgets.share(most, expected))
+    least = spec.get("minAvailable")
+    return disruption_budgets.share(1 if least is None else least, expected)

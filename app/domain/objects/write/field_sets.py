@@ -1,0 +1,405 @@
+"""Sets of fields of an object, as server-side apply knows them.
+
+A set is a tree of path elements: `f:<field>`, `k:{"key":"value"}` for items of keyed lists,
+`v:<json>` for items of sets. A node that is itself a member has the key `.`. This is the form of
+`fieldsV1`, except that there a member without children is an empty object.
+
+Parity: api.md 9. Structure comes from the schema: objects and maps are granular unless
+they are atomic, lists are atomic unless they are keyed or sets.
+"""
+
+from collections.abc import Iterator
+from functools import lru_cache
+from typing import Any, TypeAlias
+
+import msgspec
+
+from app.domain.objects.schema import structural
+from app.domain.objects.schema.equality import semantic_equal
+from app.domain.objects.schema.structural import Node, Shape
+from app.domain.values.json_tree import JsonObject
+
+FieldSet: TypeAlias = dict[str, Any]
+"""Path element to set of what lies below; `.` marks a member."""
+
+MEMBER = "."
+_LEAF: FieldSet = {MEMBER: True}
+
+_encoder = msgspec.json.Encoder(order="sorted")
+
+
+def load(fields: JsonObject) -> FieldSet:
+    """The set that `fieldsV1` writes."""
+    found: FieldSet = {}
+    for element, below in fields.items():
+        if element == MEMBER:
+            found[MEMBER] = True
+        elif isinstance(below, dict):
+            found[element] = load(below) if below else dict(_LEAF)
+    return found
+
+
+def is_written(fields: object) -> bool:
+    """Whether a value is a `fieldsV1`: objects all the way down, with the keys of path elements."""
+    if not isinstance(fields, dict):
+        return False
+    return all(
+        (element == MEMBER or _is_element(element)) and is_written(below)
+        for element, below in fields.items()
+    )
+
+
+def _is_element(element: str) -> bool:
+    kind, text = element[:2], element[2:]
+    if kind not in ("k:", "v:"):
+        return kind == "f:"
+    try:
+        value = msgspec.json.decode(text)
+    except msgspec.DecodeError:
+        return False
+    return kind == "v:" or isinstance(value, dict)
+
+
+def dump(fields: FieldSet) -> JsonObject:
+    """`fieldsV1` of a set."""
+    found: JsonObject = {}
+    for element, below in fields.items():
+        if element == MEMBER:
+            found[MEMBER] = {}
+        else:
+            found[element] = {} if below is _LEAF or below == _LEAF else dump(below)
+    return found
+
+
+def applied(value: JsonObject, node: Node) -> FieldSet:
+    """The fields that an applied configuration owns: leaves, atomic nodes, items, map keys."""
+    return _applied_below(value, node)
+
+
+def everything(value: Any, node: Node | None) -> FieldSet:
+    """A value that was not there before: itself and all below it. Shared: never change it."""
+    if node is None or not node.is_granular:
+        return _LEAF
+    found: FieldSet = {MEMBER: True}
+    if node.shape is Shape.LIST:
+        items = node.items
+        for item in value if value.__class__ is list else ():
+            element = _element(item, node)
+            found[element] = everything(item, items) if element not in found else _LEAF
+    elif value.__class__ is dict:
+        is_map = node.shape is Shape.MAP
+        fields = node.fields
+        for key, item in value.items():
+            child = node.items if is_map else fields.get(key)
+            is_leaf = child is None or not child.is_granular
+            found[f"f:{key}"] = _LEAF if is_leaf else everything(item, child)
+    return found
+
+
+def written_whole(value: Any, node: Node | None) -> JsonObject:
+    """`dump(everything(value, node))`, without making the set first."""
+    if node is None or not node.is_granular:
+        return {}
+    found: JsonObject = {MEMBER: {}}
+    if node.shape is Shape.LIST:
+        items = node.items
+        for item in value if value.__class__ is list else ():
+            element = _element(item, node)
+            found[element] = written_whole(item, items) if element not in found else {}
+    elif value.__class__ is dict:
+        is_map = node.shape is Shape.MAP
+        child: Node | None = node.items if is_map else None
+        fields = node.fields
+        for key, item in value.items():
+            if not is_map:
+                child = fields.get(key)
+            is_leaf = child is None or not child.is_granular
+            found[f"f:{key}"] = {} if is_leaf else written_whole(item, child)
+    return found if len(found) > 1 else {}
+
+
+def written_beyond(zero: Any, value: Any, node: Node | None) -> JsonObject | None:
+    """What `changes(zero, value, node)` says has changed, written; None when nothing has."""
+    if zero is value or zero == value:
+        return None
+    if zero is None and value == []:
+        return {}  # Parity: as in `_compare`.
+    if node is None or not node.is_granular or not (zero or value):
+        return None if semantic_equal(zero, value, node) else {}
+    if (zero and not _fits(zero, node)) or (value and not _fits(value, node)):
+        return {}
+    found: JsonObject = {}
+    if node.shape is Shape.LIST:
+        before = {_element(item, node): item for item in zero or ()}
+        after: JsonObject = {_element(item, node): item for item in value or ()}
+        prefix = ""
+    else:
+        before, after, prefix = zero or {}, value or {}, "f:"
+    is_object = node.shape is Shape.OBJECT
+    for key, item in after.items():
+        child = node.fields.get(key) if is_object else node.items
+        if key not in before:
+            found[prefix + key] = written_whole(item, child)
+            continue
+        below = written_beyond(before[key], item, child)
+        if below is not None:
+            found[prefix + key] = below
+    return found or None
+
+
+def changes(old: Any, new: Any, node: Node | None) -> tuple[FieldSet, FieldSet]:
+    """What was added or changed from `old` to `new`, and what was removed."""
+    changed: FieldSet = {}
+    removed: FieldSet = {}
+    _compare(old, new, node, changed, removed)
+    return changed, removed
+
+
+@lru_cache(maxsize=256)
+def zero(node: Node) -> JsonObject:
+    """What an empty object of this type shows: required fields and structs, without values.
+
+    Shared between callers: never change it.
+    """
+    found: JsonObject = {}
+    structs = node.required - structural.pointers(node.definition)
+    for name, field in node.fields.items():
+        if name in node.always or name in structs:
+            found[name] = zero(field) if field.shape is Shape.OBJECT else node.always.get(name)
+    return found
+
+
+def union(left: FieldSet, right: FieldSet) -> FieldSet:
+    """Members of either."""
+    found = dict(left)
+    for element, below in right.items():
+        if element == MEMBER:
+            found[MEMBER] = True
+        elif element in found:
+            found[element] = union(found[element], below)
+        else:
+            found[element] = below
+    return found
+
+
+def difference(left: FieldSet, right: FieldSet) -> FieldSet:
+    """Members of the left set that are not members of the right one."""
+    found: FieldSet = {}
+    for element, below in left.items():
+        if element == MEMBER:
+            if MEMBER not in right:
+                found[MEMBER] = True
+        elif element not in right:
+            found[element] = below
+        else:
+            rest = difference(below, right[element])
+            if rest:
+                found[element] = rest
+    return found
+
+
+def intersection(left: FieldSet, right: FieldSet) -> FieldSet:
+    """Members of both."""
+    found: FieldSet = {}
+    for element, below in left.items():
+        if element not in right:
+            continue
+        if element == MEMBER:
+            found[MEMBER] = True
+            continue
+        both = intersection(below, right[element])
+        if both:
+            found[element] = both
+    return found
+
+
+def paths(fields: FieldSet, prefix: str = "") -> Iterator[str]:
+    """The members as messages write them: `.spec.taint.effect`, `.list[key="v"]`, `[="v"]`."""
+    for element in sorted(fields):
+        if element == MEMBER:
+            yield prefix
+        else:
+            yield from paths(fields[element], prefix + _path_text(element))
+
+
+def item_text(item: Any, node: Node) -> str:
+    """How messages name an item of a keyed list or of a set, such as `[name="v"]`."""
+    return _path_text(_element(item, node))
+
+
+def merged(live: Any, config: Any, node: Node | None) -> Any:
+    """`config` laid over `live`: granular maps by field, keyed lists by key, sets united.
+
+    Items keep the order of `live`; new ones follow. The result shares with both.
+    """
+    if node is None or not node.is_granular or live is None:
+        return config
+    if isinstance(config, dict) and isinstance(live, dict):
+        found = dict(live)
+        for key, value in config.items():
+            child = _child(node, key)
+            found[key] = merged(live[key], value, child) if key in live else value
+        return found
+    if isinstance(config, list) and isinstance(live, list) and node.shape is Shape.LIST:
+        return _merged_list(live, config, node)
+    return config
+
+
+def without(value: Any, last: FieldSet, owned: FieldSet, node: Node | None) -> Any:
+    """`value` without the fields of `last` that nobody in `owned` has.
+
+    A named field goes with all below it when nobody owns anything there; an item of a list only
+    when it was itself a member. The result shares with `value`.
+    """
+    if isinstance(value, dict):
+        kept = dict(value)
+        for element, below in last.items():
+            name = element[2:]
+            if element == MEMBER or name not in kept:
+                continue
+            if not owned.get(element):
+                del kept[name]
+            else:
+                kept[name] = without(kept[name], below, owned[element], _child(node, name))
+        return kept
+    if isinstance(value, list) and node is not None and node.list_type in ("map", "set"):
+        items = []
+        for item in value:
+            element = _element(item, node)
+            below = last.get(element)
+            theirs = owned.get(element, {})
+            if below is None:
+                items.append(item)
+            elif theirs or MEMBER not in below:
+                items.append(without(item, below, theirs, node.items))
+        return items
+    return value
+
+
+def _applied_below(value: Any, node: Node | None) -> FieldSet:
+    found: FieldSet = {}
+    is_free = node is not None and node.shape is Shape.MAP
+    is_list = isinstance(value, list)
+    for element, item, child in _children(value, node):
+        is_leaf = child is None or not child.is_granular or not _fits(item, child)
+        if is_leaf:
+            found[element] = dict(_LEAF)
+            continue
+        below = _applied_below(item, child)
+        if is_free or is_list or not item:
+            below[MEMBER] = True
+        if below:
+            found[element] = below
+    return found
+
+
+def _fits(value: Any, node: Node) -> bool:
+    """Whether a value can have parts as its schema describes them; custom objects may be wrong."""
+    return isinstance(value, list if node.shape is Shape.LIST else dict)
+
+
+def _compare(old: Any, new: Any, node: Node | None, changed: FieldSet, removed: FieldSet) -> None:
+    """Both values are there. Fields below go into the two sets; a changed leaf is marked."""
+    if old is new or old == new:
+        return
+    if old is None and new == []:
+        changed[MEMBER] = True  # Parity: an empty list is not the null of an absent one.
+        return
+    if node is None or not node.is_granular or not (old or new):
+        if not semantic_equal(old, new, node):
+            changed[MEMBER] = True
+        return
+    if (old and not _fits(old, node)) or (new and not _fits(new, node)):
+        changed[MEMBER] = True
+        return
+    if node.shape is Shape.LIST:
+        before = {_element(item, node): item for item in old or ()}
+        after = {_element(item, node): item for item in new or ()}
+        prefix = ""
+    else:
+        before = old or {}
+        after = new or {}
+        prefix = "f:"
+    is_object = node.shape is Shape.OBJECT
+    for key, item in after.items():
+        if key not in before:
+            child = node.fields.get(key) if is_object else node.items
+            changed[prefix + key] = everything(item, child)
+            continue
+        earlier = before[key]
+        if earlier is item or earlier == item:
+            continue
+        below: FieldSet = {}
+        gone: FieldSet = {}
+        child = node.fields.get(key) if is_object else node.items
+        _compare(earlier, item, child, below, gone)
+        if below:
+            changed[prefix + key] = below
+        if gone:
+            removed[prefix + key] = gone
+    for key, item in before.items():
+        if key not in after and item is not None:
+            child = node.fields.get(key) if is_object else node.items
+            removed[prefix + key] = everything(item, child)
+
+
+def _children(value: Any, node: Node | None) -> Iterator[tuple[str, Any, Node | None]]:
+    """Path element, value and schema of what lies below a granular value."""
+    if node is None or not node.is_granular:
+        return
+    if not _fits(value, node):
+        return
+    if node.shape is Shape.LIST:
+        for item in value:
+            yield _element(item, node), item, node.items
+    elif node.shape is Shape.MAP:
+        items = node.items
+        for key, item in value.items():
+            yield f"f:{key}", item, items
+    else:
+        fields = node.fields
+        for key, item in value.items():
+            yield f"f:{key}", item, fields.get(key)
+
+
+def _child(node: Node | None, key: str) -> Node | None:
+    if node is None:
+        return None
+    return node.items if node.shape is Shape.MAP else node.fields.get(key)
+
+
+def _element(item: Any, node: Node) -> str:
+    if node.list_type == "set":
+        return "v:" + _encoder.encode(item).decode()
+    keys: JsonObject = {}
+    for key in node.list_keys:
+        value = item.get(key) if isinstance(item, dict) else None
+        if value is None:
+            field = node.items.fields.get(key)
+            value = field.default if field is not None else None
+        if value is not None:
+            keys[key] = value
+    return "k:" + _encoder.encode(keys).decode()
+
+
+def _merged_list(live: list[Any], config: list[Any], node: Node) -> list[Any]:
+    wanted = {_element(item, node): item for item in config}
+    found = []
+    for item in live:
+        element = _element(item, node)
+        if element in wanted:
+            found.append(merged(item, wanted.pop(element), node.items))
+        else:
+            found.append(item)
+    return found + list(wanted.values())
+
+
+def _path_text(element: str) -> str:
+    kind, text = element[:2], element[2:]
+    if kind == "f:":
+        return f".{text}"
+    if kind == "v:":
+        return f"[={text}]"
+    keys = msgspec.json.decode(text)
+    listed = ",".join(f"{key}={_encoder.encode(keys[key]).decode()}" for key in sorted(keys))
+    return f"[{listed}]"

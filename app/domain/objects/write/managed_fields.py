@@ -1,0 +1,314 @@
+"""Who set which field: `metadata.managedFields`, kept up to date by every write.
+
+Fields are compared in the storage version; an entry names the version its writer used. Parity:
+api.md 9. An object that came without entries (from an import, or cleared by a client)
+gets none by updates, only by the first apply.
+"""
+
+from collections.abc import Iterable, Mapping
+from functools import lru_cache
+
+import msgspec
+from msgspec.structs import replace
+
+from app.domain.log import Stamp
+from app.domain.log.chain import canonical_json
+from app.domain.objects.registry import EVENTS
+from app.domain.objects.schema.conversion import EVENT_NAMES
+from app.domain.objects.schema.structural import Node
+from app.domain.objects.write import field_sets
+from app.domain.objects.write.commands import WriteOptions
+from app.domain.objects.write.field_sets import FieldSet
+from app.domain.values import timestamps
+from app.domain.values.json_tree import JsonObject, JsonView
+
+SCALE = "scale"
+"""The subresource whose writes are noted without a time. Parity: recorded, 1.36."""
+
+UPDATE = "Update"
+APPLY = "Apply"
+UPDATE_ENTRIES_MAX = 10
+ANCIENT = "ancient-changes"
+BEFORE_FIRST_APPLY = "before-first-apply"
+NAME_MAX = 128
+
+KNOWN_MAX = 2_048
+"""Sets of fields that are kept as read: most objects have one of few."""
+
+KNOWN_BYTES_MAX = 4_096
+"""A longer `fieldsV1` is read each time: those of long lists hardly come twice, and would fill the
+memory with every version of them."""
+
+_UNTRACKED = ("apiVersion", "kind")
+_UNTRACKED_METADATA = (
+    "creationTimestamp",
+    "generation",
+    "managedFields",
+    "name",
+    "namespace",
+    "resourceVersion",
+    "selfLink",
+    "uid",
+)
+
+
+class Manager(msgspec.Struct, frozen=True, kw_only=True, eq=False):
+    """One entry: who, how, through which version and subresource, since when, which fields.
+
+    `written` is a set with its `fieldsV1`, which need not be made again while the entry has that
+    very set. Both are shared: never change them.
+    """
+
+    name: str
+    operation: str
+    api_version: str
+    subresource: str = ""
+    time: str = ""
+    fields: FieldSet
+    written: tuple[FieldSet, JsonObject] | None = None
+
+    def is_same_writer(self, other: "Manager") -> bool:
+        """True when a write of the other goes into this entry."""
+        same = (self.name, self.operation, self.subresource) == (
+            other.name, other.operation, other.subresource,
+        )  # fmt: skip
+        return same and (self.operation == APPLY or self.api_version == other.api_version)
+
+
+def default_name(agent: str) -> str:
+    """The manager of a client that names none: its user agent up to the first slash."""
+    name = "".join(char for char in agent.partition("/")[0] if char.isprintable())
+    return name[:NAME_MAX] or "unknown"
+
+
+def updater(options: WriteOptions, stamp: Stamp, api_version: str, subresource: str) -> Manager:
+    """The entry that a plain write goes into, still without fields."""
+    return Manager(
+        name=options.field_manager or default_name(stamp.actor.agent),
+        operation=UPDATE,
+        api_version=api_version,
+        subresource=subresource,
+        time="" if subresource == SCALE else timestamps.seconds_text(stamp.time),
+        fields={},
+    )
+
+
+def are_readable(entries: object) -> bool:
+    """Whether a client sent at least one entry, and all of them as entries are written."""
+    if not isinstance(entries, list) or not entries:
+        return False
+    return all(
+        isinstance(entry, dict)
+        and entry.get("operation") in (APPLY, UPDATE)
+        and entry.get("fieldsType") == "FieldsV1"
+        and bool(entry.get("apiVersion"))
+        and field_sets.is_written(entry.get("fieldsV1", {}))
+        for entry in entries
+    )
+
+
+def load(metadata: JsonView) -> list[Manager]:
+    """The entries of an object; those without fields are passed over."""
+    return [
+        _loaded(entry)
+        for entry in metadata.get("managedFields") or ()
+        if isinstance(entry, dict) and entry
+    ]
+
+
+def _loaded(entry: JsonObject) -> Manager:
+    written = entry.get("fieldsV1")
+    text = canonical_json(written if isinstance(written, dict) else {})
+    known = _known_fields(text) if len(text) <= KNOWN_BYTES_MAX else _read_fields(text)
+    return Manager(
+        name=entry.get("manager", ""),
+        operation=entry.get("operation", UPDATE),
+        api_version=entry.get("apiVersion", ""),
+        subresource=entry.get("subresource", ""),
+        time=entry.get("time", ""),
+        fields=_spelt(entry, known[0], _FROM_ALIAS),
+        written=known,
+    )
+
+
+def _read_fields(text: bytes) -> tuple[FieldSet, JsonObject]:
+    """The set that a `fieldsV1` writes, and how it is written."""
+    fields = field_sets.load(msgspec.json.decode(text))
+    return fields, field_sets.dump(fields)
+
+
+_known_fields = lru_cache(maxsize=KNOWN_MAX)(_read_fields)
+
+
+def _kept(written: JsonObject) -> JsonObject:
+    """The same `fieldsV1` as the one that is kept: objects alike share it, never change it."""
+    text = canonical_json(written)
+    return _known_fields(text)[1] if len(text) <= KNOWN_BYTES_MAX else written
+
+
+def dump(managers: Iterable[Manager]) -> list[JsonObject]:
+    """The entries as JSON: appliers first, then by time, name, version and subresource."""
+    rows = sorted(
+        (manager for manager in managers if manager.fields),
+        key=lambda row: (
+            row.operation != APPLY, row.time, row.name, row.api_version, row.subresource,
+        ),
+    )  # fmt: skip
+    return [_entry(row) for row in _bounded(rows)]
+
+
+def track(
+    metadata: JsonObject,
+    tree: JsonView,
+    old: JsonView | None,
+    node: Node,
+    writer: Manager,
+    *,
+    has_status: bool,
+) -> None:
+    """Enter an update into the metadata of the new tree, in place.
+
+    Fields that changed move to the writer's entry, fields that went leave all entries. `old` is
+    None for a new object. `writer` carries no fields; its time is used if its entry changes.
+    """
+    managers = load(metadata)
+    if old is not None and not managers:
+        metadata.pop("managedFields", None)
+        return
+    before = old if old is not None else field_sets.zero(node)
+    changed, removed = field_sets.changes(before, tree, node)
+    changed = tracked(changed, writer.subresource, has_status=has_status)
+    if not managers:
+        put(metadata, [replace(writer, fields=changed)])
+        return
+    removed = tracked(removed, writer.subresource, has_status=has_status)
+    if not changed and not removed:
+        return
+    found = []
+    own = writer
+    for manager in managers:
+        if manager.is_same_writer(writer):
+            own = manager
+        else:
+            rest = field_sets.difference(manager.fields, changed)
+            rest = field_sets.difference(rest, removed)
+            same = rest == manager.fields
+            found.append(manager if same else replace(manager, fields=rest))
+    fields = field_sets.union(field_sets.difference(own.fields, removed), changed)
+    if fields != own.fields:
+        own = replace(own, fields=fields, time=writer.time)
+    put(metadata, [*found, own])
+
+
+def begin(
+    metadata: JsonObject, tree: JsonView, node: Node, writer: Manager, *, has_status: bool
+) -> None:
+    """Enter the write that makes an object, in place: `track` for a new object without entries.
+
+    Nobody else owns anything yet, so the entry is written without making sets of fields first.
+    """
+    zero = field_sets.zero(node)
+    found: JsonObject = {}
+    for key, value in tree.items():
+        if key in _UNTRACKED or key == "metadata" or (has_status and key == "status"):
+            continue
+        below = _owned_at(key, value, zero, node)
+        if below is not None:
+            found[f"f:{key}"] = below
+    named = {key: metadata[key] for key in metadata if key not in _UNTRACKED_METADATA}
+    below = _owned_at("metadata", named, zero, node) if named else None
+    if below:
+        below.pop(field_sets.MEMBER, None)
+        found["f:metadata"] = below
+    if not found:
+        metadata.pop("managedFields", None)
+        return
+    entry = _headed(writer)
+    entry["fieldsV1"] = _kept(_spelt(entry, found, _TO_ALIAS))
+    metadata["managedFields"] = [entry]
+
+
+def _owned_at(key: str, value: object, zero: JsonView, node: Node) -> JsonObject | None:
+    """What of a field of a new object its writer owns, written; None for nothing."""
+    child = node.fields.get(key)
+    if key in zero:
+        return field_sets.written_beyond(zero[key], value, child)
+    return field_sets.written_whole(value, child)
+
+
+def put(metadata: JsonObject, managers: Iterable[Manager]) -> None:
+    """Write the entries into metadata, in place; without entries the field is absent."""
+    entries = dump(managers)
+    if entries:
+        metadata["managedFields"] = entries
+    else:
+        metadata.pop("managedFields", None)
+
+
+def tracked(fields: FieldSet, subresource: str, *, has_status: bool) -> FieldSet:
+    """The fields that a write through `subresource` can own."""
+    if subresource == "status":
+        found = {name: below for name, below in fields.items() if name == "f:status"}
+    else:
+        found = {
+            element: below
+            for element, below in fields.items()
+            if element[2:] not in _UNTRACKED
+            and element not in (field_sets.MEMBER, "f:metadata")
+            and not (has_status and element == "f:status")
+        }
+    metadata = {
+        element: below
+        for element, below in fields.get("f:metadata", {}).items()
+        if element != field_sets.MEMBER and element[2:] not in _UNTRACKED_METADATA
+    }
+    if metadata:
+        found["f:metadata"] = metadata
+    return found
+
+
+def _headed(manager: Manager) -> JsonObject:
+    """An entry without its fields."""
+    found: JsonObject = {"manager": manager.name, "operation": manager.operation}
+    if manager.api_version:
+        found["apiVersion"] = manager.api_version
+    if manager.time:
+        found["time"] = manager.time
+    found["fieldsType"] = "FieldsV1"
+    return found
+
+
+def _entry(manager: Manager) -> JsonObject:
+    found = _headed(manager)
+    written = manager.written
+    if written is not None and written[0] is manager.fields:
+        found["fieldsV1"] = written[1]
+    else:
+        found["fieldsV1"] = field_sets.dump(_spelt(found, manager.fields, _TO_ALIAS))
+    if manager.subresource:
+        found["subresource"] = manager.subresource
+    return found
+
+
+_TO_ALIAS = {f"f:{ours}": f"f:{theirs}" for ours, theirs in EVENT_NAMES.items()}
+_FROM_ALIAS = {theirs: ours for ours, theirs in _TO_ALIAS.items()}
+
+
+def _spelt(entry: JsonView, fields: FieldSet, names: Mapping[str, str]) -> FieldSet:
+    """Entries of events.k8s.io spell some fields of Events in their own way."""
+    if entry.get("apiVersion") != f"{EVENTS}/v1":
+        return fields
+    return {names.get(element, element): below for element, below in fields.items()}
+
+
+def _bounded(rows: list[Manager]) -> list[Manager]:
+    """The rows with the oldest updates merged into one when there are too many."""
+    updates = [row for row in rows if row.operation != APPLY]
+    if len(updates) <= UPDATE_ENTRIES_MAX:
+        return rows
+    appliers = [row for row in rows if row.operation == APPLY]
+    surplus = len(updates) - UPDATE_ENTRIES_MAX + 1
+    ancient = replace(updates[0], name=ANCIENT)
+    for row in updates[1:surplus]:
+        ancient = replace(row, name=ANCIENT, fields=field_sets.union(ancient.fields, row.fields))
+    return [*appliers, ancient, *updates[surplus:]]

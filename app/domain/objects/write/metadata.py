@@ -1,0 +1,211 @@
+"""Metadata of objects: what the server sets, what a change keeps, and the checks of its fields.
+
+Parity: api.md 5, controllers.md 6.5. Trees are in the storage version.
+"""
+
+from app.domain.objects import field_errors
+from app.domain.objects.field_errors import FieldError
+from app.domain.objects.registry import Kind
+from app.domain.objects.write import managed_fields
+from app.domain.values import json_tree, names
+from app.domain.values.json_tree import JsonObject, JsonView
+
+ANNOTATIONS_MAX = 256 * 1024
+"""Bytes of all annotation keys and values of an object."""
+
+_SERVER_FIELDS = (
+    "creationTimestamp",
+    "deletionGracePeriodSeconds",
+    "deletionTimestamp",
+    "generation",
+    "resourceVersion",
+    "selfLink",
+    "uid",
+)
+"""Fields that a client cannot set: dropped on create, kept from the old object on update."""
+
+_FOREIGN_FINALIZERS = frozenset({"foregroundDeletion", "orphan", "kubernetes"})
+"""Finalizers that may be written without a domain."""
+
+
+def of(tree: JsonView) -> JsonObject:
+    """The metadata of a tree, or an empty object."""
+    found = tree.get("metadata")
+    return found if isinstance(found, dict) else {}
+
+
+def initial(metadata: JsonView, *, time: str, uid: str, generation: int) -> JsonObject:
+    """The metadata of a new object; generation 0 is left out.
+
+    Parity: of kinds that count no generation the client's is kept.
+    """
+    generation = generation or written_generation(metadata)
+    found = {key: value for key, value in metadata.items() if key not in _SERVER_FIELDS}
+    found.pop("managedFields", None)
+    found["creationTimestamp"] = time
+    found["uid"] = uid
+    if generation:
+        found["generation"] = generation
+    return found
+
+
+def written_generation(metadata: JsonView) -> int:
+    """The generation that a client wrote; 0 for none."""
+    return json_tree.integer(metadata, "generation") or 0
+
+
+def changed(metadata: JsonView, old: JsonView) -> JsonObject:
+    """The metadata of a changed object: the client's fields, the server's of before.
+
+    Absent managedFields are kept, and so are those for which the client sends something unreadable;
+    an emptied list (`[{}]`) is taken as the wish to clear them.
+    """
+    found = {key: value for key, value in metadata.items() if key not in _SERVER_FIELDS}
+    for key in _SERVER_FIELDS:
+        if key in old:
+            found[key] = old[key]
+    fields = found.pop("managedFields", None)
+    before = old.get("managedFields")
+    if fields not in (before, [{}]) and not managed_fields.are_readable(fields):
+        fields = before
+    if fields and fields != [{}]:
+        found["managedFields"] = fields
+    return found
+
+
+def finalizers(tree: JsonView) -> list[str]:
+    """The finalizers of an object."""
+    return json_tree.texts(of(tree), "finalizers")
+
+
+def is_terminating(tree: JsonView) -> bool:
+    """True when the object has a deletionTimestamp."""
+    return "deletionTimestamp" in of(tree)
+
+
+def check(kind: Kind, tree: JsonView) -> list[FieldError]:
+    """Errors of the metadata of any object: name, labels, annotations, owners, finalizers."""
+    metadata = of(tree)
+    found = _check_name(kind, metadata)
+    if not kind.namespaced and metadata.get("namespace"):
+        found.append(field_errors.forbidden("metadata.namespace", "not allowed on this type"))
+    for key, value in metadata.get("labels", {}).items():
+        found += [_invalid("metadata.labels", key, text) for text in names.label_name(key)]
+        found += [_invalid("metadata.labels", value, text) for text in names.label_value(value)]
+    annotations = metadata.get("annotations")
+    if annotations:
+        found += _check_annotations(annotations)
+    if "ownerReferences" in metadata:
+        found += _check_owners(metadata["ownerReferences"])
+    for index, finalizer in enumerate(metadata.get("finalizers", ())):
+        found += check_finalizer(f"metadata.finalizers[{index}]", finalizer)
+    return found
+
+
+def check_change(metadata: JsonView, old: JsonView) -> list[FieldError]:
+    """Errors of a change: no new finalizers once the object is being deleted."""
+    if "deletionTimestamp" not in old:
+        return []
+    before = old.get("finalizers", ())
+    added = [item for item in metadata.get("finalizers", ()) if item not in before]
+    if not added:
+        return []
+    listed = ", ".join(f'"{item}"' for item in added)
+    return [
+        field_errors.forbidden(
+            "metadata.finalizers",
+            "no new finalizers can be added if the object is being deleted, found new finalizers "
+            f"[]string{{{listed}}}",
+        )
+    ]
+
+
+def check_kept(metadata: JsonView, old: JsonView) -> list[FieldError]:
+    """Errors of a change that deletes the object by the way, or says otherwise how it ends.
+
+    Parity: another time of creation, and of a deletion that has begun, is passed over.
+    """
+    found = []
+    time, seconds = metadata.get("deletionTimestamp"), metadata.get("deletionGracePeriodSeconds")
+    if time is not None and "deletionTimestamp" not in old:
+        found.append(field_errors.immutable("metadata.deletionTimestamp", time))
+    if seconds is not None and seconds != old.get("deletionGracePeriodSeconds"):
+        found.append(field_errors.immutable("metadata.deletionGracePeriodSeconds", seconds))
+    return found
+
+
+def annotations_size(annotations: JsonView) -> int:
+    """The bytes that the bound of annotations counts."""
+    return sum(len(key.encode()) + len(value.encode()) for key, value in annotations.items())
+
+
+def _check_name(kind: Kind, metadata: JsonView) -> list[FieldError]:
+    check_format = _FORMATS.get(kind.name_format, names.subdomain)
+    base = metadata.get("generateName", "")
+    name = metadata.get("name", "")
+    found = []
+    if base:
+        # The base alone need not end in a letter or digit: a suffix follows.
+        probe = base[:-1] + "a" if base.endswith("-") else base
+        found += [_invalid("metadata.generateName", base, text) for text in check_format(probe)]
+    if not name:
+        if not base:
+            found.append(field_errors.required("metadata.name", "name or generateName is required"))
+        return found
+    return found + [_invalid("metadata.name", name, text) for text in check_format(name)]
+
+
+_FORMATS = {"address": names.address, "label": names.label, "path": names.path_segment}
+"""The check of each format of names but the usual one."""
+
+
+def _check_annotations(annotations: JsonView) -> list[FieldError]:
+    found = []
+    for key in annotations:
+        found += [
+            _invalid("metadata.annotations", key, text) for text in names.label_name(key.lower())
+        ]
+    if annotations_size(annotations) > ANNOTATIONS_MAX:
+        found.append(field_errors.too_long("metadata.annotations", ANNOTATIONS_MAX))
+    return found
+
+
+def _check_owners(owners: list[JsonObject]) -> list[FieldError]:
+    found = []
+    controller = ""
+    path = "metadata.ownerReferences"  # Parity: without the index.
+    for owner in owners:
+        if not owner.get("apiVersion"):
+            found.append(_invalid(f"{path}.apiVersion", "", "version must not be empty"))
+        for field in ("kind", "name", "uid"):
+            if not owner.get(field):
+                found.append(_invalid(f"{path}.{field}", "", "must not be empty"))
+        if (owner.get("apiVersion"), owner.get("kind")) == ("v1", "Event"):
+            detail = "/v1, Kind=Event is disallowed from being an owner"
+            found.append(_invalid(path, owner, detail))
+        if owner.get("controller"):
+            if controller:
+                detail = (
+                    "Only one reference can have Controller set to true. Found "
+                    f'"true" in references for {controller} and {_owner_name(owner)}'
+                )
+                found.append(_invalid("metadata.ownerReferences", owners, detail))
+            controller = _owner_name(owner)
+    return found
+
+
+def _owner_name(owner: JsonView) -> str:
+    return f"{owner.get('kind', '')}/{owner.get('name', '')}"
+
+
+def check_finalizer(path: str, finalizer: str) -> list[FieldError]:
+    """Errors of the name of one finalizer."""
+    found = [_invalid(path, finalizer, text) for text in names.label_name(finalizer)]
+    if not found and "/" not in finalizer and finalizer not in _FOREIGN_FINALIZERS:
+        detail = "name is neither a standard finalizer name nor is it fully qualified"
+        found.append(_invalid(path, finalizer, detail))
+    return found
+
+
+def _invalid(path: str, value: object, detail: str) -> FieldError:
+    return field_errors.invalid(path, value, detail)

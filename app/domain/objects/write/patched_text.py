@@ -1,0 +1,56 @@
+"""A patched object as the API server prints it when it cannot read it."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from app.domain.objects.protobuf.fields import MESSAGES
+from app.domain.objects.schema.structural import Node, Shape, short_name
+from app.domain.values.json_tree import JsonObject
+
+Touched = Mapping[str, Any]
+"""Where a patch reaches: a tree of keys, empty below the last one."""
+
+
+def reached(patch: Any) -> Touched:
+    """Where a merge patch reaches: its objects, down to what is not one."""
+    if not isinstance(patch, Mapping):
+        return {}
+    return {key: reached(value) for key, value in patch.items()}
+
+
+def reached_by(paths: list[list[str]]) -> Touched:
+    """Where the operations of a JSON patch reach."""
+    found: dict[str, Any] = {}
+    for path in paths:
+        place = found
+        for part in path:
+            place = place.setdefault(part, {})
+    return found
+
+
+def ordered(value: Any, node: Node | None, touched: Touched | None) -> Any:
+    """A patched object in the order of its text: sorted where the patch was, else as its type.
+
+    Parity: a JSON or merge patch decodes only what it reaches, and leaves the rest as written.
+    """
+    if isinstance(value, list):
+        items = node.items if node is not None and node.shape is Shape.LIST else None
+        below = touched or {}
+        return [ordered(item, items, below.get(str(at))) for at, item in enumerate(value)]
+    if not isinstance(value, Mapping):
+        return value
+    is_map = node is not None and node.shape is Shape.MAP
+    names = sorted(value) if touched is not None else _in_type_order(value, node)
+    found: JsonObject = {}
+    for name in names:
+        child = None if node is None else node.items if is_map else node.fields.get(name)
+        found[name] = ordered(value[name], child, None if touched is None else touched.get(name))
+    return found
+
+
+def _in_type_order(value: Mapping[str, Any], node: Node | None) -> list[str]:
+    message = MESSAGES.get(short_name(node.definition)) if node is not None else None
+    if message is None:
+        return sorted(value)
+    places = {field.name: number for number, field in message.items()}
+    return sorted(value, key=lambda name: (places.get(name, 0), name))

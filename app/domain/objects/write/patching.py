@@ -1,0 +1,163 @@
+"""Patches: what one makes of an object, and what is said of one that cannot be applied.
+
+Server-side apply is `apply`; how the patched object takes the place of the old one is `updating`.
+Parity: api.md 8.
+"""
+
+import re
+
+import msgspec
+
+from app.domain.errors import BadRequest, Invalid, TooLarge
+from app.domain.log import ObjectKey, Stamp
+from app.domain.objects import field_errors, registry, rejections
+from app.domain.objects.reader import ObjectsReader
+from app.domain.objects.registry import Kind
+from app.domain.objects.rules import Rules
+from app.domain.objects.schema import conversion
+from app.domain.objects.schema.structural import Node
+from app.domain.objects.write import admission, metadata, patched_text, subresources, updating
+from app.domain.objects.write.commands import PatchObject, PatchType
+from app.domain.objects.write.decided import Decided
+from app.domain.values import go_text, json_tree, patches
+from app.domain.values.json_tree import JsonObject
+
+APPLY_ERROR = "the server rejected our request due to an error in our request"
+
+
+def decide_patch(
+    reader: ObjectsReader, command: PatchObject, stamp: Stamp, rules: Rules
+) -> Decided:
+    """The patched object. Raises NotFound, Conflict, Invalid, BadRequest, TooLarge."""
+    kind = admission.find_kind(reader, command.key, command.version, rules)
+    key = admission.storage_key(kind, command.key)
+    old = reader.get(key)
+    if old is None:
+        raise rejections.not_found(admission.as_asked(kind, command.key.group), key.name)
+    requested = registry.api_version(command.key.group, command.version)
+    if command.subresource == subresources.SCALE:
+        shown = subresources.scale_of(kind, old)
+        scaled = _apply(kind, shown, command, rules)
+        tree = subresources.with_scale(kind, old, updating.clean_scale(kind, scaled, rules))
+        return updating.replace(
+            reader, kind, key, old, tree, stamp, rules, command.options,
+            api_version=kind.storage_api_version, scaled=requested,
+        )  # fmt: skip
+    shown = conversion.convert(old, kind, kind.storage_api_version, requested)
+    patched = _apply(kind, shown, command, rules)
+    if command.subresource == "status":
+        patched = admission.of_status(kind, requested, patched, old)
+    tree, warnings = _admit_patched(kind, command, patched, stamp, rules)
+    updating.check_identity(kind, key, tree)
+    check_uid(kind, key, str(tree["metadata"].get("uid", "")), old)
+    return updating.replace(
+        reader, kind, key, old, tree, stamp, rules, command.options,
+        subresource=command.subresource, warnings=warnings, api_version=requested,
+    )  # fmt: skip
+
+
+def _admit_patched(
+    kind: Kind, command: PatchObject, patched: JsonObject, stamp: Stamp, rules: Rules
+) -> tuple[JsonObject, tuple[str, ...]]:
+    """Admission of what a patch has made.
+
+    Parity: what cannot be read is Invalid in the field `patch`, and its value is the patched object
+    (of a strategic merge patch: the patch). Custom objects are read in another way.
+    """
+    try:
+        return admission.admit(
+            kind,
+            command.key.group,
+            command.version,
+            patched,
+            options=command.options,
+            rules=rules,
+            now=stamp.time,
+        )
+    except BadRequest as problem:
+        if kind.custom is not None or not problem.undecodable:
+            raise
+        node = rules.schemas.node(kind, command.key.group, command.version)
+        raise _unreadable(command, patched, node, problem.undecodable) from problem
+
+
+def _unreadable(command: PatchObject, patched: JsonObject, node: Node, detail: str) -> Invalid:
+    """The refusal of a patch after which the object cannot be read, as Go prints both."""
+    body = command.body
+    if command.type is PatchType.STRATEGIC:
+        shown, detail = go_text.plain(body), _restoring(detail)
+    else:
+        if isinstance(body, list):
+            paths = [json_tree.text(operation, "path").split("/")[1:] for operation in body]
+            touched = patched_text.reached_by(paths)
+        else:
+            touched = patched_text.reached(body)
+        shown = msgspec.json.encode(patched_text.ordered(patched, node, touched)).decode()
+    error = field_errors.invalid("patch", shown, detail)
+    return field_errors.rejection("", "", "", [error])
+
+
+def _restoring(detail: str) -> str:
+    """What is said of a value of a wrong type in a strategic merge patch, which is never JSON."""
+    match = _WRONG_TYPE.fullmatch(detail)
+    if match is None:
+        return detail
+    kind, go_type = _GO_KINDS.get(match[1], match[1]), match[2]
+    if go_type.startswith("[]"):
+        return f"cannot restore slice from {kind}"
+    if go_type.startswith("map["):
+        return f"cannot restore map from {kind}"
+    return f"cannot restore struct from: {kind}" if "." in go_type else detail
+
+
+_WRONG_TYPE = re.compile(
+    r"json: cannot unmarshal (\w+)(?: \S+)? into Go struct field \S+ of type (.+)"
+)
+_GO_KINDS = {"array": "slice", "number": "int64", "object": "map"}
+
+
+def check_uid(kind: Kind, key: ObjectKey, written: str, old: JsonObject) -> None:
+    """Raise Invalid for a patch or an applied configuration that gives the object another uid.
+
+    Parity: twice among the causes, because the strategy and the registry ask alike.
+    """
+    if written and written != metadata.of(old).get("uid"):
+        errors = [field_errors.immutable("metadata.uid", written)] * 2
+        raise field_errors.rejection(kind.kind, kind.group, key.name, errors)
+
+
+def _apply(kind: Kind, shown: JsonObject, command: PatchObject, rules: Rules) -> JsonObject:
+    body = command.body
+    try:
+        match command.type:
+            case PatchType.JSON:
+                return _apply_operations(shown, body, rules)
+            case PatchType.MERGE:
+                if not isinstance(body, dict):
+                    raise BadRequest("a merge patch must be an object")
+                merged: JsonObject = patches.apply_merge(shown, body)
+                return merged
+            case PatchType.STRATEGIC:
+                if not isinstance(body, dict):
+                    raise BadRequest("a strategic merge patch must be an object")
+                node = rules.schemas.node(kind, command.key.group, command.version)
+                return patches.apply_strategic(shown, body, node)
+            case PatchType.APPLY:
+                raise AssertionError("apply is decided elsewhere")
+    except patches.PatchError as problem:
+        if command.type is PatchType.JSON:
+            raise Invalid(APPLY_ERROR, is_generic=True) from problem
+        raise BadRequest(str(problem)) from problem
+
+
+def _apply_operations(
+    shown: JsonObject, body: JsonObject | list[JsonObject], rules: Rules
+) -> JsonObject:
+    if not isinstance(body, list):
+        raise BadRequest("a JSON patch must be a list of operations")
+    if len(body) > rules.patch_operations_max:
+        raise TooLarge(
+            f"The allowed maximum operations in a JSON patch is {rules.patch_operations_max}, "
+            f"got {len(body)}"
+        )
+    return patches.apply_operations(shown, body)

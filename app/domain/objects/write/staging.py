@@ -1,0 +1,141 @@
+"""The objects as they will be: what is committed, and upon it what has been decided since.
+
+A batch of commands is decided one after another before any of it is stored, so each must see what
+those before it do. What one command has staged can be taken back without the others.
+"""
+
+from collections.abc import Iterable
+from typing import cast
+
+from app.domain.log import Event, EventType, ObjectKey, Revision
+from app.domain.objects.kinds import secret_values
+from app.domain.objects.kinds.secret_values import SecretCipher
+from app.domain.objects.quota import limits
+from app.domain.objects.quota.usage import Scopes, Tally
+from app.domain.objects.reader import ObjectsReader
+from app.domain.values.json_tree import JsonObject
+
+_UNTOUCHED = object()
+
+
+class StagedObjects:
+    """The objects at the head plus what the batch being decided has changed so far.
+
+    With a cipher, Secrets are shown with their values: writes are decided about what they mean.
+    """
+
+    def __init__(self, base: ObjectsReader, secrets: SecretCipher | None = None) -> None:
+        self._base = base
+        self._secrets = secrets
+        self._events: dict[ObjectKey, Event | None] = {}
+        self._by_place: dict[tuple[str, str], set[ObjectKey]] = {}
+        self._uids: dict[str, ObjectKey] = {}
+        self._undo: list[tuple[ObjectKey, object]] = []
+        self._tallies: dict[str, tuple[int, Tally]] = {}
+        self._revision = base.revision
+
+    @property
+    def revision(self) -> Revision:
+        """The revision of the last staged event."""
+        return self._revision
+
+    def stage(self, events: Iterable[Event]) -> None:
+        """Show these events from now on."""
+        for event in events:
+            self._revision = event.revision
+            if not event.is_about_object:
+                continue
+            key = event.key
+            gone = event.type is EventType.OBJECT_DELETED
+            self._undo.append((key, self._events.get(key, _UNTOUCHED)))
+            self._events[key] = None if gone else event
+            self._by_place.setdefault((key.group, key.resource), set()).add(key)
+            if event.uid and not gone:
+                self._uids[event.uid] = key
+
+    def mark(self) -> tuple[int, Revision]:
+        """A point to return to."""
+        return len(self._undo), self._revision
+
+    def restore(self, mark: tuple[int, Revision]) -> None:
+        """Forget what was staged after the mark."""
+        length, self._revision = mark
+        self._tallies = {
+            namespace: held for namespace, held in self._tallies.items() if held[0] <= length
+        }
+        while len(self._undo) > length:
+            key, event = self._undo.pop()
+            if event is _UNTOUCHED:
+                del self._events[key]
+            else:
+                self._events[key] = cast("Event | None", event)
+
+    def get(self, key: ObjectKey) -> JsonObject | None:
+        """The object as the batch has left it."""
+        if key in self._events:
+            event = self._events[key]
+            tree = None if event is None else event.object
+        else:
+            tree = self._base.get(key)
+        if self._secrets is None or key.resource != "secrets" or tree is None or key.group:
+            return tree
+        return secret_values.revealed(key, tree, self._secrets)
+
+    def event(self, key: ObjectKey) -> Event | None:
+        """Its last event."""
+        if key in self._events:
+            return self._events[key]
+        return self._base.event(key)
+
+    def keys(self, group: str, resource: str, namespace: str | None = None) -> Iterable[ObjectKey]:
+        """Keys of a resource, sorted."""
+        places = self._by_place.get((group, resource))
+        if not places:
+            return self._base.keys(group, resource, namespace)
+        touched = {
+            key
+            for key in places
+            if key in self._events and (namespace is None or key.namespace == namespace)
+        }
+        if not touched:
+            return self._base.keys(group, resource, namespace)
+        found = set(self._base.keys(group, resource, namespace)) - touched
+        return sorted(found | {key for key in touched if self._events[key] is not None})
+
+    def tally(self, namespace: str, scopes: Scopes | None = None) -> Tally:
+        """What the objects of a namespace count for in quotas, as the batch has left them.
+
+        Kept with the length of the undo list that it covers, so that each staged event is counted
+        once however often somebody asks. Scopes that are new to it are asked of the base.
+        """
+        held = self._tallies.get(namespace)
+        if held is None or (scopes and held[1].within(scopes) is None):
+            held = 0, limits.tally_of(self._base, namespace, scopes).copy()
+        covered, tally = held
+        before: dict[ObjectKey, object] = {}
+        for key, previous in self._undo[covered:]:
+            if key.namespace == namespace:
+                before.setdefault(key, previous)
+        for key, previous in before.items():
+            if previous is _UNTOUCHED:
+                previous = self._base.event(key)
+            for event, count in ((previous, tally.remove), (self._events[key], tally.add)):
+                if isinstance(event, Event):
+                    count(key.group, key.resource, event.object)
+        self._tallies[namespace] = (len(self._undo), tally)
+        return tally
+
+    def dependents(self, owner_uid: str) -> Iterable[ObjectKey]:
+        """Keys of objects with that owner, sorted; staged objects are looked at one by one."""
+        found = {key for key in self._base.dependents(owner_uid) if key not in self._events}
+        for key, event in self._events.items():
+            owners = [] if event is None else event.object["metadata"].get("ownerReferences") or []
+            if any(owner.get("uid") == owner_uid for owner in owners):
+                found.add(key)
+        return sorted(found)
+
+    def by_uid(self, uid: str) -> ObjectKey | None:
+        """The key of the object with that uid."""
+        key = self._uids.get(uid) or self._base.by_uid(uid)
+        event = None if key is None else self.event(key)
+        return key if event is not None and event.uid == uid else None

@@ -1,0 +1,179 @@
+"""Which part of an object each subresource writes, and the Scale view of workloads.
+
+Parity: controllers.md 6.2, api.md 5. `/status` writes the status and nothing else; writes
+of the main resource leave the status alone.
+"""
+
+from app.domain.errors import BadRequest
+from app.domain.objects import field_errors
+from app.domain.objects.custom.versions import Scale
+from app.domain.objects.registry import Kind
+from app.domain.objects.write import managed_fields, metadata
+from app.domain.values import json_tree
+from app.domain.values.json_tree import JsonObject, JsonView
+
+SCALE = managed_fields.SCALE
+
+REPLICAS_MAX = 2**31 - 1
+"""Replicas are numbers of 32 bits."""
+
+_SPEC_FIELDS = {
+    "ephemeralcontainers": ("ephemeralContainers",),
+}
+"""Subresources of pods that write whole fields of the spec."""
+
+
+_METADATA = ("annotations", "finalizers", "labels", "ownerReferences")
+_BESIDE_STATUS = {
+    "Deployment": ("annotations", "finalizers", "ownerReferences"),
+    "Pod": ("annotations", "finalizers", "labels"),
+}
+"""Metadata that a write of the status changes too, where it is not all of it."""
+
+_STATUS_ALONE = frozenset(
+    {
+        ("admissionregistration.k8s.io", "ValidatingAdmissionPolicy"),
+        ("apiextensions.k8s.io", "CustomResourceDefinition"),
+        ("apiregistration.k8s.io", "APIService"),
+        ("networking.k8s.io", "ServiceCIDR"),
+        ("resource.k8s.io", "DeviceTaintRule"),
+        ("resource.k8s.io", "ResourceClaim"),
+        ("resource.k8s.io", "ResourcePoolStatusRequest"),
+        ("storage.k8s.io", "VolumeAttachment"),
+    }
+)
+"""Kinds whose status is written without any metadata. Parity: their strategies reset it."""
+
+
+def exists(kind: Kind, subresource: str) -> bool:
+    """True for the main resource and for subresources that can be written as an object."""
+    return not subresource or subresource in kind.subresources
+
+
+def merged(kind: Kind, old: JsonObject, tree: JsonObject, subresource: str) -> JsonObject:
+    """A new object of both: what `subresource` owns from `tree`, all else from `old`.
+
+    Shares its parts with both; the top level is fresh.
+    """
+    if subresource == "status":
+        found = dict(old)
+        _take(found, "status", tree)
+        if kind.custom is None and (kind.group, kind.kind) not in _STATUS_ALONE:
+            found["metadata"] = dict(metadata.of(old))
+            for name in _BESIDE_STATUS.get(kind.kind, _METADATA):
+                _take(found["metadata"], name, metadata.of(tree))
+        return found
+    if subresource == "approval":
+        found = dict(old)
+        found["status"] = dict(old.get("status", {}))
+        _take(found["status"], "conditions", tree.get("status", {}))
+        return found
+    if subresource == "finalize":
+        found = dict(tree)
+        _take(found, "status", old)
+        return found
+    if subresource in _SPEC_FIELDS:
+        found = dict(old)
+        spec = dict(old.get("spec", {}))
+        for name in _SPEC_FIELDS[subresource]:
+            _take(spec, name, tree.get("spec", {}))
+        found["spec"] = spec
+        return found
+    if subresource == "resize":
+        return {**old, "spec": _resized(old.get("spec", {}), tree.get("spec", {}))}
+    found = dict(tree)
+    if kind.has_status:
+        _take(found, "status", old)
+    return found
+
+
+def _resized(old: JsonObject, wanted: JsonView) -> JsonObject:
+    """The spec of a pod with the resources that its containers of the same names are to have."""
+    found = dict(old)
+    for field in ("containers", "initContainers"):
+        resources = {
+            json_tree.text(item, "name"): item for item in json_tree.objects(wanted, field)
+        }
+        if field not in old:
+            continue
+        found[field] = items = []
+        for item in json_tree.objects(old, field):
+            resized = dict(item)
+            if (named := resources.get(json_tree.text(item, "name"))) is not None:
+                _take(resized, "resources", named)
+                _take(resized, "resizePolicy", named)
+            items.append(resized)
+    return found
+
+
+def scale_of(kind: Kind, tree: JsonView) -> JsonObject:
+    """The Scale object of a workload, or of a custom object that tells where its parts are."""
+    written = json_tree.mapping(tree, "metadata")
+    kept = ("creationTimestamp", "name", "namespace", "resourceVersion", "uid")
+    places = _scale(kind)
+    status: JsonObject = {"replicas": json_tree.integer(tree, *places.status_replicas) or 0}
+    plain = (kind.group, kind.kind) == ("", "ReplicationController")
+    labels = json_tree.labels(tree, "spec", "selector", *(() if plain else ("matchLabels",)))
+    if places.selector:
+        text = json_tree.text(tree, *places.selector)
+        status |= {"selector": text} if text else {}
+    elif labels and kind.custom is None:
+        status["selector"] = ",".join(f"{key}={labels[key]}" for key in sorted(labels))
+    replicas = json_tree.integer(tree, *places.spec_replicas)
+    return {
+        "kind": "Scale",
+        "apiVersion": "autoscaling/v1",
+        "metadata": {key: written[key] for key in kept if key in written},
+        "spec": {"replicas": replicas} if replicas else {},
+        "status": status,
+    }
+
+
+def with_scale(kind: Kind, old: JsonObject, scale: JsonView) -> JsonObject:
+    """The workload with the number of replicas that a Scale asks for.
+
+    Raises BadRequest for no number at all, or one that is not in 0 to REPLICAS_MAX.
+    """
+    if SCALE not in kind.subresources:
+        raise BadRequest(f"{kind.kind} has no scale")
+    replicas = json_tree.get(scale, "spec", "replicas")
+    replicas = 0 if replicas is None else replicas
+    if not isinstance(replicas, int) or isinstance(replicas, bool):
+        raise BadRequest("spec.replicas of a Scale must be a number of at least 0")
+    if replicas < 0:
+        error = field_errors.invalid(
+            "spec.replicas", replicas, "must be greater than or equal to 0"
+        )
+        name = json_tree.text(old, "metadata", "name")
+        raise field_errors.rejection("Scale", "autoscaling", name, [error])
+    if replicas > REPLICAS_MAX:
+        raise BadRequest(f"spec.replicas of a Scale must be at most {REPLICAS_MAX}")
+    found = json_tree.copy(old)
+    place = found
+    *above, last = _scale(kind).spec_replicas
+    for step in above:
+        if not isinstance(place.get(step), dict):
+            place[step] = {}
+        place = place[step]
+    place[last] = replicas
+    wanted = json_tree.mapping(scale, "metadata")
+    for key in ("resourceVersion", "uid"):
+        if wanted.get(key):
+            metadata.of(found)[key] = wanted[key]
+    result: JsonObject = found
+    return result
+
+
+_OF_WORKLOADS = Scale(spec_replicas=("spec", "replicas"), status_replicas=("status", "replicas"))
+
+
+def _scale(kind: Kind) -> Scale:
+    versions = kind.custom.versions.values() if kind.custom is not None else ()
+    return next((row.scale for row in versions if row.scale is not None), _OF_WORKLOADS)
+
+
+def _take(found: JsonObject, key: str, source: JsonView) -> None:
+    if key in source:
+        found[key] = source[key]
+    else:
+        found.pop(key, None)

@@ -1,0 +1,100 @@
+"""Whether an applied configuration fits its schema: server-side apply knows no unknown fields.
+
+Other writes drop what the schema does not have; an apply would then claim what is not there, so it
+is refused, and so are lists that hold the same key twice or an item without any. Parity: the typed
+converter of the API server, whose words these are; it answers 500, redra 400.
+"""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from app.domain.errors import BadRequest
+from app.domain.objects.registry import Kind
+from app.domain.objects.schema.corrections import UNKNOWN
+from app.domain.objects.schema.structural import Node, Shape
+from app.domain.objects.write import field_sets
+from app.domain.values import go_text, json_tree
+from app.domain.values.json_tree import JsonObject
+
+ERRORS_MAX = 50
+
+
+def check(kind: Kind, group: str, version: str, config: JsonObject, node: Node) -> None:
+    """Raise BadRequest naming every field that is not declared or holds no such value.
+
+    Parity: the object is named as the configuration names it.
+    """
+    found = []
+    for text in _errors(config, node, ""):
+        found.append(text)
+        if len(found) >= ERRORS_MAX:
+            break
+    if not found:
+        return
+    told = found[0] if len(found) == 1 else "errors:\n  " + "\n  ".join(found)
+    namespace, name = (json_tree.text(config, "metadata", field) for field in ("namespace", "name"))
+    raise BadRequest(
+        f"failed to create typed patch object ({namespace}/{name}; "
+        f"{group}/{version}, Kind={kind.kind}): {told}"
+    )
+
+
+def _errors(value: Any, node: Node, path: str) -> Iterator[str]:
+    if isinstance(value, dict) and node.shape is Shape.OBJECT:
+        fields = node.fields
+        for name, item in value.items():
+            child = fields.get(name)
+            if child is not None:
+                yield from _errors(item, child, f"{path}.{name}")
+            elif not node.is_open:
+                yield f"{path}.{name}: field not declared in schema"
+    elif isinstance(value, dict) and node.shape is Shape.MAP:
+        for name, item in value.items():
+            yield from _errors(item, node.items, f"{path}.{name}")
+    elif isinstance(value, list) and node.shape is Shape.LIST:
+        yield from _list_errors(value, node, path)
+    elif value is not None and node.shape in _EXPECTED and node.definition != UNKNOWN:
+        types, name = _EXPECTED[node.shape]
+        if not isinstance(value, types) or (isinstance(value, bool) and bool not in types):
+            shown = f"&value.valueUnstructured{{Value:{go_text.syntax(value)}}}"
+            yield f"{path}: expected {name}, got {shown}"
+
+
+_EXPECTED: Mapping[Shape, tuple[tuple[type, ...], str]] = {
+    Shape.BOOLEAN: ((bool,), "boolean"),
+    Shape.BYTES: ((str,), "string"),
+    Shape.INTEGER: ((int, float), "numeric (int or float)"),
+    Shape.LIST: ((list,), "list"),
+    Shape.MAP: ((dict,), "map"),
+    Shape.NUMBER: ((int, float), "numeric (int or float)"),
+    Shape.OBJECT: ((dict,), "map"),
+    Shape.STRING: ((str,), "string"),
+}
+
+
+def _list_errors(value: list[Any], node: Node, path: str) -> Iterator[str]:
+    seen: set[str] = set()
+    for index, item in enumerate(value):
+        place = f"{path}[{index}]"
+        if node.list_type == "map" and isinstance(item, dict) and not _has_key(item, node):
+            keys = " ".join(f'"{key}"' for key in node.list_keys)
+            yield (
+                f"{path}: element {index}: associative list with keys has an element that omits "
+                f"all key fields [{keys}] (and doesn't have default values for any key fields)"
+            )
+            continue
+        if node.is_granular:
+            place = f"{path}{field_sets.item_text(item, node)}"
+            if place in seen:
+                yield f"{path}: duplicate entries for key {place[len(path) :]}"
+            seen.add(place)
+        yield from _errors(item, node.items, place)
+
+
+def _has_key(item: JsonObject, node: Node) -> bool:
+    """Whether an item of a keyed list can be told from others: one key is enough."""
+    return any(
+        item.get(key) is not None
+        or ((field := node.items.fields.get(key)) is not None and field.default is not None)
+        for key in node.list_keys
+    )
