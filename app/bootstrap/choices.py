@@ -8,7 +8,7 @@ from pydantic import ValidationError
 
 from app.domain.controllers import registry
 from app.domain.controllers.garbage.pod_gc import TERMINATED_MAX
-from app.domain.controllers.scheduling import binding
+from app.domain.controllers.scheduling.plugins.dynamic_resources import binding_conditions
 from app.domain.errors import InputError
 from app.domain.objects.profile import Profile
 from app.domain.values.json_tree import JsonObject
@@ -68,7 +68,7 @@ def history_settings(chosen: Settings) -> JsonObject:
         controllers["off"] = sorted(set(off))
     if chosen.bind_delay_millis:
         controllers["bindDelayMillis"] = chosen.bind_delay_millis
-    if chosen.binding_timeout_seconds != binding.TIMEOUT // SECOND:
+    if chosen.binding_timeout_seconds != binding_conditions.TIMEOUT // SECOND:
         controllers["bindingTimeoutSeconds"] = chosen.binding_timeout_seconds
     if chosen.event_ttl_seconds:
         controllers["eventTtlSeconds"] = chosen.event_ttl_seconds

@@ -32,8 +32,8 @@ from app.analysis.views import LiveViews, features_of
 from app.domain.controllers import pods, registry
 from app.domain.controllers.pods import FINISHED
 from app.domain.controllers.resources import NODES, claim_key
-from app.domain.controllers.scheduling import preemption
-from app.domain.controllers.scheduling.attempt import Rules as SchedulingRules
+from app.domain.controllers.scheduling.framework.attempt import Rules as SchedulingRules
+from app.domain.controllers.scheduling.plugins import default_preemption
 from app.domain.devices.device_selectors import SelectorCompiler
 from app.domain.errors import InputError, NotFound
 from app.domain.log import DECISION, Event, EventType, HistoryInfo, ObjectKey, Revision, doubts
@@ -48,7 +48,7 @@ from app.service import moments, recorded_doubts
 EVENTS_MAX = 50
 """Decisions and changes of one subject that are looked through, newest first."""
 
-BY_PREEMPTION = preemption.CONDITION_REASON
+BY_PREEMPTION = default_preemption.CONDITION_REASON
 
 BY_TAINT = "DeletionByDeviceTaintManager"
 """Reason of the condition on pods that were evicted for a taint of their device."""

@@ -19,8 +19,9 @@ from app.domain.controllers.resources import (
     is_of,
     pod_key,
 )
-from app.domain.controllers.scheduling import pod_claims, quiet
-from app.domain.controllers.scheduling.pod_claims import ClaimsNotReady
+from app.domain.controllers.scheduling.plugins.dynamic_resources import pod_claims
+from app.domain.controllers.scheduling.plugins.dynamic_resources.pod_claims import ClaimsNotReady
+from app.domain.controllers.scheduling.queue import repeated_attempts
 from app.domain.controllers.scheduling.reconciler import SchedulingReconciler
 from app.domain.controllers.work_queue import AnyQueue
 from app.domain.log import Event, EventType, ObjectKey
@@ -208,8 +209,8 @@ class HistoryMeter:
     def _fold_attempt(
         self, event: Event, body: JsonView, outcome: str, objects: ObjectsReader
     ) -> None:
-        if body.get("key") == quiet.KEY:
-            for found in quiet.read(json_tree.mapping(body, "inputs")):
+        if body.get("key") == repeated_attempts.KEY:
+            for found in repeated_attempts.read(json_tree.mapping(body, "inputs")):
                 pod = objects.get(pod_key(found.namespace, found.name))
                 self._count_attempt(_RESULTS.get(found.outcome, "error"), pod)
             return

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from app.domain.controllers.quirks import ControllerQuirks
 from app.domain.controllers.registry import Options
-from app.domain.controllers.scheduling.queue import QUEUE
+from app.domain.controllers.scheduling.queue.waiting_pods import QUEUE
 from app.domain.errors import Rejected
 from app.domain.log import Event
 from app.domain.objects.profile import Profile

@@ -11,7 +11,9 @@ from app.analysis.replay.report import Agreement
 from app.bootstrap import choices, replays, stores
 from app.cli import replaying
 from app.domain.controllers.registry import Options
-from app.domain.controllers.scheduling.delayed_binding import FixedBindDelay
+from app.domain.controllers.scheduling.plugins.dynamic_resources.delayed_binding import (
+    FixedBindDelay,
+)
 from tests.cluster import DRIVER, Cluster
 from tests.conformance import altered_recordings as altered
 from tests.conformance import disordered_logs

@@ -15,7 +15,9 @@ from app.analysis.replay.differences import Aspect
 from app.analysis.verify.compare import Verdict
 from app.bootstrap import choices, replays, stores
 from app.domain.controllers.registry import Options
-from app.domain.controllers.scheduling.delayed_binding import FixedBindDelay
+from app.domain.controllers.scheduling.plugins.dynamic_resources.delayed_binding import (
+    FixedBindDelay,
+)
 from app.domain.objects.profile import Profile
 from tests.cluster import DRIVER, Cluster
 

@@ -12,7 +12,9 @@ from pathlib import Path
 
 from app.domain.controllers import releases
 from app.domain.controllers.registry import Options
-from app.domain.controllers.scheduling.delayed_binding import FixedBindDelay
+from app.domain.controllers.scheduling.plugins.dynamic_resources.delayed_binding import (
+    FixedBindDelay,
+)
 from app.domain.errors import Rejected, TooManyRequests
 from app.domain.log import Event, ObjectKey
 from app.domain.objects.profile import Profile

@@ -9,7 +9,9 @@ import random
 from collections.abc import Callable, Mapping
 
 from app.domain.controllers.registry import Options
-from app.domain.controllers.scheduling.delayed_binding import FixedBindDelay
+from app.domain.controllers.scheduling.plugins.dynamic_resources.delayed_binding import (
+    FixedBindDelay,
+)
 from app.domain.errors import Rejected
 from app.domain.log import Event
 from app.domain.objects.profile import Profile

@@ -13,7 +13,7 @@ from app.analysis.blast.pods import owner_of
 from app.analysis.blast.radius import Prospect, WaitingFate
 from app.analysis.blast.world import World
 from app.domain.controllers.pods import PodFacts
-from app.domain.controllers.scheduling import prospects
+from app.domain.controllers.scheduling.framework import prospects
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -32,7 +32,7 @@ from app.domain.controllers.resources import (
     pod_key,
 )
 from app.domain.controllers.scheduling import SchedulingReconciler
-from app.domain.controllers.scheduling.attempt import Rules as SchedulingRules
+from app.domain.controllers.scheduling.framework.attempt import Rules as SchedulingRules
 from app.domain.devices import patches
 from app.domain.devices.device_selectors import SelectorCompiler
 from app.domain.devices.inventory import Inventory, SliceChange

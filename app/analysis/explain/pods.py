@@ -15,9 +15,10 @@ from app.analysis.explain.trees import NodeReason, merge_nodes, node_reason, sam
 from app.domain.allocation.changes import ReleaseClaim
 from app.domain.allocation.counterfactual import Help
 from app.domain.controllers.plan import Views
-from app.domain.controllers.scheduling import attempt, reasons
-from app.domain.controllers.scheduling.attempt import Rules
-from app.domain.controllers.scheduling.reasons import NodeAnswer
+from app.domain.controllers.scheduling.framework import attempt
+from app.domain.controllers.scheduling.framework.attempt import Rules
+from app.domain.controllers.scheduling.reports import node_answers
+from app.domain.controllers.scheduling.reports.node_answers import NodeAnswer
 from app.domain.errors import NotFound
 from app.domain.values.json_tree import JsonObject
 from app.domain.values.timestamps import Instant
@@ -95,7 +96,7 @@ def waiting(
     refused: dict[Hashable, list[NodeAnswer]] = {}
     followed = 0
     seen: set[Hashable] = set()
-    for answer in reasons.ask_nodes(rules, views, tree, now=now, node=node):
+    for answer in node_answers.ask_nodes(rules, views, tree, now=now, node=node):
         yield
         if answer is None:
             continue

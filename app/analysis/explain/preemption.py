@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from app.analysis.explain.reasons import Reason, listed
 from app.analysis.explain.tallies import nodes_text
 from app.domain.controllers.resources import EVENT_OBJECTS, PODS, pod_key
-from app.domain.controllers.scheduling import preemption
+from app.domain.controllers.scheduling.plugins import default_preemption
 from app.domain.log import Event, EventType
 from app.domain.objects.reader import ObjectsReader
 from app.domain.values import json_tree
@@ -37,7 +37,7 @@ def awaited(objects: ObjectsReader, pod: JsonView) -> list[Reason]:
         tree = objects.get(key)
         if tree is None or json_tree.text(tree, "spec", "nodeName") != node:
             continue
-        if preemption.is_victim(objects, (key.namespace, key.name)):
+        if default_preemption.is_victim(objects, (key.namespace, key.name)):
             until = json_tree.text(tree, "metadata", "deletionTimestamp")
             ending.append(Reason(text=f"{key.namespace}/{key.name} ends by {until}"))
     if not ending:

@@ -21,7 +21,7 @@ from app.analysis.explain.tallies import (
     tally,
 )
 from app.domain.allocation.explanation import Explanation, RequestReason
-from app.domain.controllers.scheduling.reasons import NodeAnswer
+from app.domain.controllers.scheduling.reports.node_answers import NodeAnswer
 from app.domain.values.json_tree import JsonObject
 
 ENTRIES_MAX = 32

@@ -10,8 +10,9 @@ from app.analysis.explain.reasons import Reason, listed
 from app.domain.controllers import pods
 from app.domain.controllers.plan import Views
 from app.domain.controllers.resources import EVENT_OBJECTS, claim_key
-from app.domain.controllers.scheduling import pod_spec, reasons
-from app.domain.controllers.scheduling.attempt import Rules
+from app.domain.controllers.scheduling.framework import pod_spec
+from app.domain.controllers.scheduling.framework.attempt import Rules
+from app.domain.controllers.scheduling.reports import node_answers
 from app.domain.log import Event
 from app.domain.values import json_tree
 from app.domain.values.json_tree import JsonObject
@@ -29,7 +30,7 @@ def cause(views: Views, tree: JsonObject, rules: Rules) -> str:
         if gates:
             names = [json_tree.text(gate, "name") for gate in gates]
             return f"scheduling gates hold it back: {listed(names, len(names))}"
-    return reasons.before_nodes(views, tree, rules)
+    return node_answers.before_nodes(views, tree, rules)
 
 
 def background(views: Views, tree: JsonObject) -> tuple[Reason, ...]:

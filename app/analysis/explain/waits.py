@@ -9,9 +9,15 @@ from collections.abc import Iterator
 from app.analysis.explain.reasons import Reason, listed
 from app.domain.controllers import pods
 from app.domain.controllers.plan import Views
-from app.domain.controllers.scheduling import binding, pod_claims
-from app.domain.controllers.scheduling.binding import Readiness
-from app.domain.controllers.scheduling.pod_claims import ClaimsNotReady, PodClaim
+from app.domain.controllers.scheduling.plugins.dynamic_resources import (
+    binding_conditions,
+    pod_claims,
+)
+from app.domain.controllers.scheduling.plugins.dynamic_resources.binding_conditions import Readiness
+from app.domain.controllers.scheduling.plugins.dynamic_resources.pod_claims import (
+    ClaimsNotReady,
+    PodClaim,
+)
 from app.domain.values import json_tree, timestamps
 from app.domain.values.json_tree import JsonObject, JsonView
 from app.domain.values.timestamps import SECOND, Instant, TimestampError
@@ -40,7 +46,7 @@ def failures(views: Views, tree: JsonObject, now: Instant, timeout: int) -> Iter
     for claim in _claims(views, tree):
         if claim.allocation is None:
             continue
-        look = binding.look(claim.tree, claim.allocation, now, timeout)
+        look = binding_conditions.look(claim.tree, claim.allocation, now, timeout)
         if look.readiness in (Readiness.FAILED, Readiness.TIMED_OUT):
             yield Reason(text=f"{look.text}; the claim is given back before the pod is tried anew")
 
@@ -100,13 +106,13 @@ def _is_held(claim: PodClaim, uid: str) -> bool:
 def _lacking(claim: PodClaim, now: Instant, timeout: int) -> Iterator[Reason]:
     """Result by result, what is not as it has to be."""
     assert claim.allocation is not None, "asked of claims that are held"
-    look = binding.look(claim.tree, claim.allocation, now, timeout)
+    look = binding_conditions.look(claim.tree, claim.allocation, now, timeout)
     if look.readiness is Readiness.READY:
         return
     lines: list[Reason] = []
     for result in json_tree.objects(claim.allocation, "devices", "results"):
         place = "/".join(json_tree.text(result, part) for part in ("driver", "pool", "device"))
-        said = binding.conditions_of(claim.tree, result)
+        said = binding_conditions.conditions_of(claim.tree, result)
         for kind in json_tree.texts(result, "bindingFailureConditions"):
             if said.get(kind, {}).get("status") == "True":
                 lines.append(Reason(text=f"{place}: {_told(kind, said[kind])}, a failure"))
@@ -132,4 +138,4 @@ def _until(allocation: JsonView, timeout: int) -> str:
     except TimestampError:
         return ""
     end = timestamps.seconds_text(Instant(since + timeout))
-    return f", looked at every {binding.POLL // SECOND} s until {end}"
+    return f", looked at every {binding_conditions.POLL // SECOND} s until {end}"

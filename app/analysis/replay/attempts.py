@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from app.analysis.replay import tolerances
 from app.analysis.replay.lags import Made, Waits
 from app.domain.controllers.pacing import Tried
-from app.domain.controllers.scheduling import messages
+from app.domain.controllers.scheduling.reports import messages
 from app.domain.values.timestamps import Instant
 
 

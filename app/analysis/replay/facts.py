@@ -11,7 +11,7 @@ from typing import Any, TypeAlias, assert_never
 
 from app.analysis import meanings
 from app.analysis.replay.writers import is_announcement
-from app.domain.controllers.scheduling import messages
+from app.domain.controllers.scheduling.reports import messages
 from app.domain.log import Event, EventType
 from app.domain.log.chain import canonical_json
 from app.domain.objects.schema.structural import Node, Schemas

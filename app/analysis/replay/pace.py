@@ -17,7 +17,7 @@ from app.analysis.replay.attempts import Placing, PodTries, Try, attempts_of, wa
 from app.analysis.replay.facts import consumers, device_names
 from app.analysis.replay.traces import is_event_object
 from app.domain.controllers.pacing import Tried
-from app.domain.controllers.scheduling.queue import QUEUE
+from app.domain.controllers.scheduling.queue.waiting_pods import QUEUE
 from app.domain.log import Event, EventType
 from app.domain.values import json_tree, timestamps
 from app.domain.values.json_tree import JsonObject, JsonView

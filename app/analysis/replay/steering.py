@@ -11,7 +11,7 @@ from app.analysis.replay.pace import RecordedPace
 from app.analysis.replay.variants import Variant
 from app.domain.controllers.pacing import Tried
 from app.domain.controllers.resources import RESOURCE_GROUP
-from app.domain.controllers.scheduling.queue import QUEUE
+from app.domain.controllers.scheduling.queue.waiting_pods import QUEUE
 from app.domain.log import ObjectKey
 from app.domain.values.timestamps import Instant
 

@@ -42,9 +42,13 @@ from app.domain.controllers.quirks import NO_SWITCH, ControllerQuirks
 from app.domain.controllers.quotas import QuotaReconciler
 from app.domain.controllers.rule_status import RuleStatusReconciler
 from app.domain.controllers.rule_status import reconciler as rule_status
-from app.domain.controllers.scheduling import SchedulingReconciler, binding, tie_breaks
-from app.domain.controllers.scheduling.attempt import BindDelay, Rules, TieBreak
-from app.domain.controllers.scheduling.delayed_binding import FixedBindDelay
+from app.domain.controllers.scheduling import SchedulingReconciler
+from app.domain.controllers.scheduling.framework import tie_breaks
+from app.domain.controllers.scheduling.framework.attempt import BindDelay, Rules, TieBreak
+from app.domain.controllers.scheduling.plugins.dynamic_resources import binding_conditions
+from app.domain.controllers.scheduling.plugins.dynamic_resources.delayed_binding import (
+    FixedBindDelay,
+)
 from app.domain.controllers.slice_patches import PatchWarningReconciler
 from app.domain.controllers.volume_protection import VolumeProtectionReconciler
 from app.domain.controllers.workloads import (
@@ -86,7 +90,7 @@ class Options:
     tie_break: TieBreak | None = None
     pace: Pace | None = None
     bind_delay: BindDelay | None = None
-    binding_timeout: int = binding.TIMEOUT
+    binding_timeout: int = binding_conditions.TIMEOUT
     event_ttl: int | None = None
     terminated_pods_max: int = TERMINATED_MAX
     cluster_objects: bool = False
@@ -334,7 +338,7 @@ def _bind_delay(settings: JsonView) -> BindDelay | None:
 
 def _binding_timeout(settings: JsonView) -> int:
     """`bindingTimeout` of the plug-in's arguments. Parity: controllers.md 3."""
-    default = binding.TIMEOUT // SECOND
+    default = binding_conditions.TIMEOUT // SECOND
     found = _number(
         settings, "bindingTimeoutSeconds", "seconds", BINDING_TIMEOUT_MAX_SECONDS, default
     )

@@ -3,12 +3,14 @@
 import pytest
 
 from app.domain.allocation import AllocatedState
-from app.domain.controllers.scheduling import pod_spec
-from app.domain.controllers.scheduling.assuming import Assumptions
-from app.domain.controllers.scheduling.attempt import Attempt
-from app.domain.controllers.scheduling.device_map import DeviceMap
-from app.domain.controllers.scheduling.extended import ExtendedClaim
-from app.domain.controllers.scheduling.nodes import NodeIndex
+from app.domain.controllers.scheduling.framework import pod_spec
+from app.domain.controllers.scheduling.framework.assuming import Assumptions
+from app.domain.controllers.scheduling.framework.attempt import Attempt
+from app.domain.controllers.scheduling.framework.nodes import NodeIndex
+from app.domain.controllers.scheduling.plugins.dynamic_resources.device_map import DeviceMap
+from app.domain.controllers.scheduling.plugins.dynamic_resources.extended_resources import (
+    ExtendedClaim,
+)
 from app.domain.log import ObjectKey
 from app.domain.objects.write.commands import UpdateObject
 from app.domain.values.json_tree import JsonObject

@@ -6,8 +6,9 @@ node gets 0, the most liked 100, the others in between, cut off to integers.
 
 import pytest
 
-from app.domain.controllers.scheduling import attraction, pod_spec
-from app.domain.controllers.scheduling.nodes import NodeIndex, bound_pod
+from app.domain.controllers.scheduling.framework import pod_spec
+from app.domain.controllers.scheduling.framework.nodes import NodeIndex, bound_pod
+from app.domain.controllers.scheduling.plugins import inter_pod_affinity_score
 from app.domain.values.json_tree import JsonObject
 from tests.cluster import Cluster, check_decisions
 
@@ -60,7 +61,7 @@ def scores(incoming: JsonObject, running: list[JsonObject]) -> list[int]:
         nodes.bind(bound_pod(tree))
     read = pod_spec.read(incoming)
     feasible = [info for name in ("n1", "n2", "n3") if (info := nodes.get(name)) is not None]
-    return attraction.scores(read, nodes, feasible, NAMESPACES.__getitem__)
+    return inter_pod_affinity_score.scores(read, nodes, feasible, NAMESPACES.__getitem__)
 
 
 @pytest.mark.parametrize(
@@ -74,7 +75,7 @@ def scores(incoming: JsonObject, running: list[JsonObject]) -> list[int]:
     ],
 )
 def test_normalised_between_the_least_and_the_most_liked(raw, expected):
-    assert attraction.normalised(raw) == expected
+    assert inter_pod_affinity_score.normalised(raw) == expected
 
 
 def test_nobody_wishes_anything():

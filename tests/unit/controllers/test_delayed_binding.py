@@ -6,7 +6,9 @@ from app.analysis.verify.compare import Verdict
 from app.bootstrap import choices
 from app.domain.controllers import registry
 from app.domain.controllers.registry import Options
-from app.domain.controllers.scheduling.delayed_binding import FixedBindDelay
+from app.domain.controllers.scheduling.plugins.dynamic_resources.delayed_binding import (
+    FixedBindDelay,
+)
 from app.domain.errors import InputError
 from app.domain.values import json_tree
 from tests.cluster import DRIVER, Cluster, check_decisions

@@ -2,7 +2,7 @@
 
 import pytest
 
-from app.domain.controllers.scheduling import extended
+from app.domain.controllers.scheduling.plugins.dynamic_resources import extended_resources
 from app.domain.values import json_tree
 from tests.cluster import Cluster, check_decisions
 
@@ -23,7 +23,7 @@ def pod(*containers, init=()) -> dict[str, object]:
 
 def shape(tree) -> tuple[dict[str, int], list[tuple[str, str]]]:
     """Count by request, and (container, request) of each mapping."""
-    made = extended.claim_for(tree, {GPU: "gpu"})
+    made = extended_resources.claim_for(tree, {GPU: "gpu"})
     counts = {
         request["name"]: request["exactly"]["count"]
         for request in made.tree["spec"]["devices"]["requests"]
@@ -191,7 +191,7 @@ def test_of_two_classes_with_one_name_the_newest_counts():
     made = cluster()
     made.wait(5)
     made.create("resource.k8s.io/v1", "DeviceClass", "a-newer", spec={"extendedResourceName": GPU})
-    found = extended.classes_of(made.line.views.objects, [GPU])
+    found = extended_resources.classes_of(made.line.views.objects, [GPU])
     assert found == {GPU: "a-newer"}
 
 
@@ -200,7 +200,9 @@ def test_claim_left_by_an_earlier_attempt_is_deleted_first():
     made.patch("nodes", "n1", {"spec": {"unschedulable": True}})
     ask(made, "pod", 1)
     tree = made.must("pods", "pod")
-    left = extended.claim_to_create(tree, extended.claim_for(tree, {GPU: "gpu"}), 99)
+    left = extended_resources.claim_to_create(
+        tree, extended_resources.claim_for(tree, {GPU: "gpu"}), 99
+    )
     made.apply(json_tree.copy(left))
     made.patch("nodes", "n1", {"spec": {"unschedulable": False}})
     made.wait(20)
@@ -222,7 +224,11 @@ def test_leftover_stands_in_the_way_of_other_claims_even_where_a_plugin_serves()
         containers=[{"name": "main", "image": "i:1", "resources": requests}],
     )
     tree = made.must("pods", "pod")
-    made.apply(extended.claim_to_create(tree, extended.claim_for(tree, {GPU: "gpu"}), 99))
+    made.apply(
+        extended_resources.claim_to_create(
+            tree, extended_resources.claim_for(tree, {GPU: "gpu"}), 99
+        )
+    )
     made.patch("pods", "pod", {"spec": {"schedulingGates": None}})
     made.settle()
     (said,) = made.messages("pod")

@@ -4,8 +4,8 @@ import pytest
 
 from app.domain.controllers.quirks import ControllerQuirks
 from app.domain.controllers.registry import Options
-from app.domain.controllers.scheduling import images
-from app.domain.controllers.scheduling.images import ImageIndex, Wanted
+from app.domain.controllers.scheduling.plugins import image_locality
+from app.domain.controllers.scheduling.plugins.image_locality import ImageIndex, Wanted
 from app.domain.values.json_tree import JsonObject
 from tests.cluster import Cluster, check_decisions
 
@@ -33,7 +33,7 @@ def of(*names: str) -> Wanted:
     ],
 )
 def test_sum_is_spread_over_the_scores(mebibytes, containers, score):
-    assert images.score(mebibytes * MIB, containers) == score
+    assert image_locality.score(mebibytes * MIB, containers) == score
 
 
 def test_size_counts_by_the_share_of_nodes_that_have_the_image():
@@ -77,7 +77,7 @@ def test_images_that_are_gone_do_not_count():
     ],
 )
 def test_name_without_a_tag_is_the_latest(name, full):
-    assert images.full_name(name) == full
+    assert image_locality.full_name(name) == full
 
 
 @pytest.mark.parametrize(("counts_volumes", "count"), [(True, 3), (False, 2)])
@@ -90,7 +90,7 @@ def test_image_volumes_add_to_the_sum_and_since_1_37_to_its_bound(counts_volumes
             {"name": "e", "emptyDir": {}},
         ],
     }
-    wanted = images.wanted_by({"spec": spec}, counts_volumes=counts_volumes)
+    wanted = image_locality.wanted_by({"spec": spec}, counts_volumes=counts_volumes)
     assert wanted == Wanted(names=("init:latest", "app:1", "data:1"), count=count)
 
 

@@ -2,9 +2,10 @@
 
 import pytest
 
-from app.domain.controllers.scheduling import neighbours, pod_spec
-from app.domain.controllers.scheduling.neighbours import Neighbourhood
-from app.domain.controllers.scheduling.nodes import NodeIndex, bound_pod
+from app.domain.controllers.scheduling.framework import pod_spec
+from app.domain.controllers.scheduling.framework.nodes import NodeIndex, bound_pod
+from app.domain.controllers.scheduling.plugins import inter_pod_affinity
+from app.domain.controllers.scheduling.plugins.inter_pod_affinity import Neighbourhood
 from app.domain.objects.profile import Profile
 from app.domain.values.json_tree import JsonObject
 from tests.cluster import Cluster, check_decisions
@@ -172,7 +173,7 @@ def test_pods_that_keep_others_away_are_nothing_to_pods_they_do_not_mean():
 
     def surveyed(app: str) -> Neighbourhood | None:
         pod = pod_spec.read({"metadata": {"namespace": "default", "labels": {"app": app}}})
-        return neighbours.survey(pod, nodes, lambda _: {})
+        return inter_pod_affinity.survey(pod, nodes, lambda _: {})
 
     assert surveyed("other") is None
     found = surveyed("web")

@@ -5,7 +5,7 @@ import pytest
 from app.analysis.views import LiveViews, features_of
 from app.domain.controllers import registry
 from app.domain.controllers.registry import Options
-from app.domain.controllers.scheduling import quiet
+from app.domain.controllers.scheduling.queue import repeated_attempts
 from app.domain.devices.cel_selectors import CelCompiler
 from app.domain.log import DECISION, Actor, Draft, EventType, Revision, Stamp
 from app.domain.log.chain import seal
@@ -48,7 +48,7 @@ def test_decision_with_odd_inputs_is_folded(name):
         base | {"outcome": outcome, "inputs": inputs} | key
         for outcome in OUTCOMES
         for inputs in NESTED
-        for key in ({}, {"key": quiet.KEY})
+        for key in ({}, {"key": repeated_attempts.KEY})
     )
 
 

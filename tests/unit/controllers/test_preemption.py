@@ -4,7 +4,7 @@ import pytest
 
 from app.domain.controllers.registry import Options
 from app.domain.controllers.resources import pod_key
-from app.domain.controllers.scheduling import preemption
+from app.domain.controllers.scheduling.plugins import default_preemption
 from app.domain.objects.profile import Profile
 from app.domain.objects.write.commands import BindPod
 from app.domain.values import json_tree
@@ -487,7 +487,7 @@ def test_of_equal_nodes_the_first_is_taken():
     ("hopeful", "wanted"), [(1, 1), (99, 99), (100, 100), (1000, 100), (2000, 200)]
 )
 def test_how_many_nodes_are_compared(hopeful, wanted):
-    assert preemption.candidates_wanted(hopeful) == wanted
+    assert default_preemption.candidates_wanted(hopeful) == wanted
 
 
 # Waiting for victims, and nominated pods

@@ -2,8 +2,8 @@
 
 import pytest
 
-from app.domain.controllers.scheduling import pod_spec
-from app.domain.controllers.scheduling.queue import QueuedPod, SchedulingQueue
+from app.domain.controllers.scheduling.framework import pod_spec
+from app.domain.controllers.scheduling.queue.waiting_pods import QueuedPod, SchedulingQueue
 from app.domain.controllers.work_queue import (
     RETRY_FIRST_MICROS,
     RETRY_MAX_MICROS,

@@ -3,7 +3,9 @@
 import pytest
 
 from app.domain.controllers.registry import Options
-from app.domain.controllers.scheduling.delayed_binding import FixedBindDelay
+from app.domain.controllers.scheduling.plugins.dynamic_resources.delayed_binding import (
+    FixedBindDelay,
+)
 from app.domain.objects.profile import Profile
 from app.domain.values import json_tree
 from tests.cluster import Cluster, check_decisions

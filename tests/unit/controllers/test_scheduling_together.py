@@ -5,7 +5,9 @@ import pytest
 from app.domain.controllers.batching import Batcher
 from app.domain.controllers.registry import Options
 from app.domain.controllers.scheduling import SchedulingReconciler
-from app.domain.controllers.scheduling.delayed_binding import FixedBindDelay
+from app.domain.controllers.scheduling.plugins.dynamic_resources.delayed_binding import (
+    FixedBindDelay,
+)
 from app.domain.values import json_tree
 from app.domain.values.json_tree import JsonObject
 from tests.cluster import Cluster, check_decisions

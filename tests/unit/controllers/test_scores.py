@@ -2,9 +2,9 @@
 
 import pytest
 
-from app.domain.controllers.scheduling import pod_spec, scoring
-from app.domain.controllers.scheduling.nodes import NodeIndex, NodeInfo, bound_pod
-from app.domain.controllers.scheduling.pod_spec import PodSpec
+from app.domain.controllers.scheduling.framework import pod_spec, scoring
+from app.domain.controllers.scheduling.framework.nodes import NodeIndex, NodeInfo, bound_pod
+from app.domain.controllers.scheduling.framework.pod_spec import PodSpec
 from app.domain.values.json_tree import JsonObject
 
 GIB = 1024 * 1024 * 1024

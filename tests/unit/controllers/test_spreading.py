@@ -4,8 +4,9 @@ import pytest
 
 from app.domain.controllers.quirks import ControllerQuirks
 from app.domain.controllers.registry import Options
-from app.domain.controllers.scheduling import pod_spec, spreading
-from app.domain.controllers.scheduling.nodes import NodeIndex, bound_pod
+from app.domain.controllers.scheduling.framework import pod_spec
+from app.domain.controllers.scheduling.framework.nodes import NodeIndex, bound_pod
+from app.domain.controllers.scheduling.plugins import pod_topology_spread
 from app.domain.values.json_tree import JsonObject
 from tests.cluster import Cluster, check_decisions
 
@@ -224,7 +225,7 @@ def spread_scores(constraints: list[JsonObject], counts: list[int]) -> list[int]
             index.bind(bound_pod({**tree, "spec": {"containers": [], "nodeName": f"n{number}"}}))
     web(cluster, "web", topologySpreadConstraints=constraints)
     tree = cluster.must("pods", "web")
-    found = spreading.survey(cluster.line.views.objects, pod_spec.read(tree), index, tree)
+    found = pod_topology_spread.survey(cluster.line.views.objects, pod_spec.read(tree), index, tree)
     assert found is not None
     nodes = [info for name in ("n1", "n2", "n3") if (info := index.get(name)) is not None]
     return found.scores(nodes)
@@ -268,7 +269,7 @@ def test_default_constraints_are_three_over_nodes_and_five_over_zones():
         metadata = {"name": f"p{number}", "namespace": "default", "uid": "u"}
         bound = {"metadata": {**metadata, "labels": {"app": "web"}}}
         index.bind(bound_pod({**bound, "spec": {"containers": [], "nodeName": node}}))
-    found = spreading.survey(cluster.line.views.objects, pod_spec.read(tree), index, tree)
+    found = pod_topology_spread.survey(cluster.line.views.objects, pod_spec.read(tree), index, tree)
     assert found is not None
     nodes = [info for node in ("n1", "n2", "n3") if (info := index.get(node)) is not None]
     assert found.scores(nodes) == [46, 53, 100]

@@ -8,18 +8,14 @@ from app.domain.allocation.summary import SummaryBounds
 from app.domain.controllers.event_objects import without_refused
 from app.domain.controllers.pacing import Pace, Tried
 from app.domain.controllers.plan import Decision, Plan
-from app.domain.controllers.scheduling import (
-    messages,
-    placements,
-    pod_spec,
-    preempting,
-    reports,
-    waiting_binding,
-    writes,
-)
-from app.domain.controllers.scheduling.attempt import Attempt, Rules
-from app.domain.controllers.scheduling.pod_spec import PodSpec
-from app.domain.controllers.scheduling.summaries import bounds_of, summary_of
+from app.domain.controllers.scheduling import writes
+from app.domain.controllers.scheduling.framework import pod_spec
+from app.domain.controllers.scheduling.framework.attempt import Attempt, Rules
+from app.domain.controllers.scheduling.framework.pod_spec import PodSpec
+from app.domain.controllers.scheduling.plugins import preemption_writes
+from app.domain.controllers.scheduling.plugins.dynamic_resources import placements, waiting_binding
+from app.domain.controllers.scheduling.reports import events, messages
+from app.domain.controllers.scheduling.reports.summaries import bounds_of, summary_of
 from app.domain.log import Revision
 from app.domain.objects.reader import ObjectsReader
 from app.domain.objects.write.commands import Command
@@ -56,7 +52,7 @@ class Turn(msgspec.Struct, frozen=True, kw_only=True):
 def plan_of(
     rules: Rules,
     objects: ObjectsReader,
-    series: reports.ReportSeries,
+    series: events.ReportSeries,
     turn: Turn,
     result: Attempt,
 ) -> Plan:
@@ -113,7 +109,7 @@ def device_names(allocation: JsonView) -> Iterator[str]:
         yield f"{json_tree.text(found, 'request')}: {place}"
 
 
-def skip_plan(objects: ObjectsReader, series: reports.ReportSeries, turn: Turn) -> Plan:
+def skip_plan(objects: ObjectsReader, series: events.ReportSeries, turn: Turn) -> Plan:
     """The plan for a pod that was found terminating; empty when that was said before."""
     text = messages.skipped(turn.pod.facts.namespace, turn.pod.facts.name)
     command = series.failure(objects, turn.tree, text, turn.now)
@@ -205,20 +201,20 @@ def _success(
         stamps_time=rules.features.binding_conditions,
     )
     if waits:
-        yield reports.waiting(objects, turn.tree, result.node, turn.now)
+        yield events.waiting(objects, turn.tree, result.node, turn.now)
         return
     yield writes.bind(turn.tree, result.node)
-    yield reports.scheduled(objects, turn.tree, result.node, turn.now)
+    yield events.scheduled(objects, turn.tree, result.node, turn.now)
 
 
 def _failure(
-    objects: ObjectsReader, series: reports.ReportSeries, turn: Turn, result: Attempt
+    objects: ObjectsReader, series: events.ReportSeries, turn: Turn, result: Attempt
 ) -> Iterator[Command]:
     if result.deallocate is not None:
         yield writes.deallocate(result.deallocate)
     if result.delete_claim is not None:
         yield from writes.delete_extended(objects, result.delete_claim)
-    yield from preempting.commands(objects, result.preemption, turn.tree, turn.now)
+    yield from preemption_writes.commands(objects, result.preemption, turn.tree, turn.now)
     reason = "Unschedulable" if result.outcome == "Unschedulable" else "SchedulerError"
     chosen = result.preemption.chosen
     nominated = None if result.preemption.keeps_nomination else ""

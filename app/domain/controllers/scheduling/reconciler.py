@@ -21,33 +21,37 @@ from app.domain.controllers.resources import (
     is_of,
     pod_key,
 )
-from app.domain.controllers.scheduling import (
-    delayed_binding,
-    messages,
-    planning,
-    pod_claims,
-    pod_spec,
-    quiet,
-    reports,
-    waiting_binding,
-    waking,
-)
-from app.domain.controllers.scheduling.assuming import Assumptions, bound_as
-from app.domain.controllers.scheduling.attempt import (
+from app.domain.controllers.scheduling import planning
+from app.domain.controllers.scheduling.framework import pod_spec
+from app.domain.controllers.scheduling.framework.assuming import Assumptions, bound_as
+from app.domain.controllers.scheduling.framework.attempt import (
     Attempt,
     Rules,
     SchedulingViews,
     attempt,
 )
-from app.domain.controllers.scheduling.device_map import DeviceMap, MergingViews
-from app.domain.controllers.scheduling.nodes import NodeIndex, bound_pod
-from app.domain.controllers.scheduling.placements import RESERVED
+from app.domain.controllers.scheduling.framework.nodes import NodeIndex, bound_pod
+from app.domain.controllers.scheduling.framework.verdicts import Verdicts
 from app.domain.controllers.scheduling.planning import NAME, Turn
-from app.domain.controllers.scheduling.queue import QueuedPod, SchedulingQueue, Where
-from app.domain.controllers.scheduling.quiet import QuietAttempt
-from app.domain.controllers.scheduling.verdicts import Verdicts
-from app.domain.controllers.scheduling.waiting_binding import BindingWaits, Wait
-from app.domain.controllers.scheduling.waking import Waker, claim_names
+from app.domain.controllers.scheduling.plugins.dynamic_resources import (
+    delayed_binding,
+    pod_claims,
+    waiting_binding,
+)
+from app.domain.controllers.scheduling.plugins.dynamic_resources.device_map import (
+    DeviceMap,
+    MergingViews,
+)
+from app.domain.controllers.scheduling.plugins.dynamic_resources.placements import RESERVED
+from app.domain.controllers.scheduling.plugins.dynamic_resources.waiting_binding import (
+    BindingWaits,
+    Wait,
+)
+from app.domain.controllers.scheduling.queue import hints, repeated_attempts
+from app.domain.controllers.scheduling.queue.hints import Waker, claim_names
+from app.domain.controllers.scheduling.queue.repeated_attempts import QuietAttempt
+from app.domain.controllers.scheduling.queue.waiting_pods import QueuedPod, SchedulingQueue, Where
+from app.domain.controllers.scheduling.reports import events, messages
 from app.domain.log import DECISION, Event, EventType, ObjectKey, Revision
 from app.domain.objects.reader import ObjectsReader
 from app.domain.values import json_tree
@@ -77,7 +81,7 @@ class SchedulingReconciler:
         self._verdicts = Verdicts()
         self._devices = DeviceMap(self.nodes)
         self._waker = Waker(self.queue, self._admit)
-        self._series = reports.ReportSeries()
+        self._series = events.ReportSeries()
         self._bindings = BindingWaits()
         self._assumed = Assumptions(self.nodes, self._devices)
         self.redeciding = self._assumed.staying
@@ -108,7 +112,7 @@ class SchedulingReconciler:
         elif is_of(key, SLICES):
             self._devices.fold_slice(event)
             if event.type is not EventType.OBJECT_DELETED:
-                self._wake(waking.ANY_DEVICE, event, objects)
+                self._wake(hints.ANY_DEVICE, event, objects)
         elif is_of(key, CLASSES):
             self._verdicts.clear()
             serves = self._rules.gates.enabled("DRAExtendedResource")
@@ -133,7 +137,7 @@ class SchedulingReconciler:
             )
         if plan is None or not self._quiet:
             return plan
-        record = quiet.plan_of(
+        record = repeated_attempts.plan_of(
             self._quiet,
             now=now,
             following=self._next_start,
@@ -150,7 +154,7 @@ class SchedulingReconciler:
             self._batcher.refused(plan)
             for part in plan.parts:
                 self._put_back(part)
-        elif plan.key == quiet.KEY:
+        elif plan.key == repeated_attempts.KEY:
             self._put_back(plan)
         elif plan.decision is not None:
             self._settle_refusal(plan, plan.decision, problem, now)
@@ -169,7 +173,7 @@ class SchedulingReconciler:
         found = cast(SchedulingViews, views)
         body = decision.object
         inputs = json_tree.mapping(body, "inputs")
-        if body.get("key") == quiet.KEY:
+        if body.get("key") == repeated_attempts.KEY:
             return self._redecide_quiet(found, body, inputs)
         place = (json_tree.text(body, "namespace"), json_tree.text(body, "name"))
         now = Instant(json_tree.integer(inputs, "now") or decision.stamp.time)
@@ -201,7 +205,7 @@ class SchedulingReconciler:
     ) -> Plan | None:
         now = Instant(json_tree.integer(inputs, "now") or 0)
         again: list[QuietAttempt] = []
-        for found in quiet.read(inputs):
+        for found in repeated_attempts.read(inputs):
             tree = views.objects.get(pod_key(found.namespace, found.name))
             if tree is None:
                 return None
@@ -215,12 +219,12 @@ class SchedulingReconciler:
                 batch=found.assumed,
             )
             with self._assumed.in_force(views.allocated, found.assumed):
-                result = quiet.refusal_of(found) or self._try(views, turn)
+                result = repeated_attempts.refusal_of(found) or self._try(views, turn)
             plan = planning.plan_of(self._rules, views.objects, self._series, turn, result)
             if not plan.is_empty:
                 return plan
-            again.append(quiet.of_attempt(turn, result))
-        return quiet.plan_of(
+            again.append(repeated_attempts.of_attempt(turn, result))
+        return repeated_attempts.plan_of(
             again,
             now=now,
             following=json_tree.integer(inputs, "next") or 0,
@@ -237,9 +241,9 @@ class SchedulingReconciler:
             self._forget(place)
             given_up = self.nodes.nominations.forget(place)
             if self.nodes.release(place) is not None:
-                self._wake(waking.POD_GONE, event, objects)
+                self._wake(hints.POD_GONE, event, objects)
             elif given_up is not None:
-                self._wake(waking.given_up(given_up), event, objects)
+                self._wake(hints.given_up(given_up), event, objects)
             return
         if json_tree.text(tree, "spec", "nodeName"):
             if self.nodes.counts_as(tree):
@@ -248,9 +252,9 @@ class SchedulingReconciler:
             given_up = self.nodes.nominations.forget(place)
             self.nodes.bind(bound := bound_pod(tree))
             if given_up is not None and given_up.node != bound.node:
-                self._wake(waking.given_up(given_up), event, objects)
-            if not waking.POD_CAME.plugins.isdisjoint(self.queue.rejected_by):
-                self._wake(waking.POD_CAME, event, objects)
+                self._wake(hints.given_up(given_up), event, objects)
+            if not hints.POD_CAME.plugins.isdisjoint(self.queue.rejected_by):
+                self._wake(hints.POD_CAME, event, objects)
             return
         if pod_spec.is_ours(tree):
             self._fold_waiting(event, place, tree, objects)
@@ -266,7 +270,7 @@ class SchedulingReconciler:
             return
         given_up = self.nodes.nominations.follow(place, node, lambda: bound_as(pod.spec, node))
         if given_up is not None and not self.nodes.holds(place):
-            self._wake(waking.given_up(given_up), event, objects)
+            self._wake(hints.given_up(given_up), event, objects)
 
     def _fold_waiting(
         self, event: Event, place: Place, tree: JsonObject, objects: ObjectsReader
@@ -289,7 +293,7 @@ class SchedulingReconciler:
             self._waker.note_pod(known)
         if known.where is Where.GATED:
             self._admit(known, objects, event.stamp.time)
-        elif hint := waking.own_hint(place, before, known.spec):
+        elif hint := hints.own_hint(place, before, known.spec):
             self._waker.wake_itself(known, hint, objects, event.stamp.time, event.revision)
 
     def _fold_claim(self, event: Event, objects: ObjectsReader) -> None:
@@ -301,13 +305,13 @@ class SchedulingReconciler:
             return
         freed = change.was_set if is_gone else change.was_freed
         if freed:
-            self._wake(waking.ANY_DEVICE, event, objects)
+            self._wake(hints.ANY_DEVICE, event, objects)
         if has_news:
-            hint = waking.Hint(plugins=waking.ANY_DEVICE.plugins, claim=place)
+            hint = hints.Hint(plugins=hints.ANY_DEVICE.plugins, claim=place)
             self._wake(hint, event, objects)
 
     def _fold_node(self, event: Event, objects: ObjectsReader) -> None:
-        hint = waking.fold_node(self.nodes, event)
+        hint = hints.fold_node(self.nodes, event)
         if hint is not None:
             self._wake(hint, event, objects)
 
@@ -320,7 +324,7 @@ class SchedulingReconciler:
         merging = cast(MergingViews, views)
         if before != after and merging.may_have_remerged(event.revision):
             self.nodes.touch_all()
-            self._wake(waking.ANY_DEVICE, event, views.objects)
+            self._wake(hints.ANY_DEVICE, event, views.objects)
 
     def _fold_decision(self, event: Event, objects: ObjectsReader) -> None:
         body = event.object
@@ -331,7 +335,7 @@ class SchedulingReconciler:
             self._start = following
         now = Instant(json_tree.integer(inputs, "now") or event.stamp.time)
         self._moved.pop(place, None)
-        if body.get("key") == quiet.KEY:
+        if body.get("key") == repeated_attempts.KEY:
             self._fold_quiet(event, inputs, now, objects)
             return
         self._end_binding(place)
@@ -347,7 +351,7 @@ class SchedulingReconciler:
                 self._assumed.hold(place, held.assumed.in_flight(place[0]))
         elif outcome in ("Unschedulable", "Error"):
             plugins = frozenset(json_tree.texts(body, "inputs", "plugins"))
-            self._place_failure(pod, outcome, plugins, now)
+            self.queue.settle_failure(pod, outcome, plugins, now)
             self._waker.replay(pod, objects, Revision(event.stamp.observed), event.stamp.time)
         elif outcome == "Skipped":
             self._forget(place)
@@ -356,10 +360,10 @@ class SchedulingReconciler:
         self, event: Event, inputs: JsonView, now: Instant, objects: ObjectsReader
     ) -> None:
         observed = Revision(event.stamp.observed)
-        for found in quiet.read(inputs):
+        for found in repeated_attempts.read(inputs):
             pod = self.queue.get((found.namespace, found.name))
             if pod is not None and pod.spec.facts.uid == found.uid:
-                self._place_failure(pod, found.outcome, frozenset(found.plugins), now)
+                self.queue.settle_failure(pod, found.outcome, frozenset(found.plugins), now)
                 self._waker.replay(pod, objects, observed, event.stamp.time)
 
     def _next(self, views: SchedulingViews, now: Instant) -> Plan | None:
@@ -421,7 +425,7 @@ class SchedulingReconciler:
         plan = planning.plan_of(self._rules, views.objects, self._series, turn, result)
         if plan.is_empty:
             # Nothing new to say: recorded together with others of its kind.
-            self._quiet.append(quiet.of_attempt(turn, result))
+            self._quiet.append(repeated_attempts.of_attempt(turn, result))
             self._next_start = result.next_start
             return plan
         self._next_start = result.next_start
@@ -461,19 +465,10 @@ class SchedulingReconciler:
         self.queue.activate(pod, now, plan.observed)
 
     def _put_back(self, plan: Plan) -> None:
-        for place in quiet.places_of(plan):
+        for place in repeated_attempts.places_of(plan):
             pod = self.queue.get(place)
             if pod is not None and pod.where is Where.IN_FLIGHT:
                 self.queue.activate(pod, pod.ready_at, pod.cause)
-
-    def _place_failure(
-        self, pod: QueuedPod, outcome: str, plugins: frozenset[str], now: Instant
-    ) -> None:
-        # Parity: a failure that no plug-in is to blame for is retried like an error.
-        if outcome == "Error" or not plugins:
-            self.queue.err(pod, now)
-        else:
-            self.queue.fail(pod, now, plugins)
 
     def _admit(self, pod: QueuedPod, objects: ObjectsReader, now: Instant) -> None:
         """PreEnqueue: scheduling gates, then claims (C11: a refusal leaves no trace)."""
@@ -495,5 +490,5 @@ class SchedulingReconciler:
             self._assumed.let_go(place)
             self.nodes.release(place)
 
-    def _wake(self, hint: waking.Hint, event: Event, objects: ObjectsReader) -> None:
+    def _wake(self, hint: hints.Hint, event: Event, objects: ObjectsReader) -> None:
         self._waker.wake(hint, objects, event.stamp.time, event.revision)

@@ -9,11 +9,14 @@ from collections.abc import Iterator
 
 from app.domain.controllers import conditions, pods
 from app.domain.controllers.resources import PROTECTION_FINALIZER, claim_key, pod_key
-from app.domain.controllers.scheduling import extended, reports
-from app.domain.controllers.scheduling.attempt import Attempt
-from app.domain.controllers.scheduling.extended import ExtendedClaim
-from app.domain.controllers.scheduling.pod_claims import PodClaim
-from app.domain.controllers.scheduling.reports import MANAGER
+from app.domain.controllers.scheduling.framework.attempt import Attempt
+from app.domain.controllers.scheduling.plugins.dynamic_resources import extended_resources
+from app.domain.controllers.scheduling.plugins.dynamic_resources.extended_resources import (
+    ExtendedClaim,
+)
+from app.domain.controllers.scheduling.plugins.dynamic_resources.pod_claims import PodClaim
+from app.domain.controllers.scheduling.reports import events
+from app.domain.controllers.scheduling.reports.events import MANAGER
 from app.domain.log import ObjectKey
 from app.domain.objects.reader import ObjectsReader
 from app.domain.objects.write.commands import (
@@ -154,7 +157,7 @@ def failed_condition(
 
 def report_failure(
     objects: ObjectsReader,
-    series: reports.ReportSeries,
+    series: events.ReportSeries,
     pod: JsonObject,
     reason: str,
     message: str,
@@ -227,10 +230,10 @@ def _make_extended(
     stamps_time: bool,
 ) -> Iterator[Command]:
     """Create the claim for extended resources, allocate it, and name it in the pod's status."""
-    tree = extended.claim_to_create(pod, claim, number)
+    tree = extended_resources.claim_to_create(pod, claim, number)
     key = claim_key(tree["metadata"]["namespace"], tree["metadata"]["name"])
     yield CreateObject(key=key, version="v1", tree=tree, options=MANAGER)
-    made = PodClaim(entry=extended.PSEUDO_NAME, key=key, tree=tree, allocation=None)
+    made = PodClaim(entry=extended_resources.PSEUDO_NAME, key=key, tree=tree, allocation=None)
     yield from _reserve_claim(made, allocation, pod, now, stamps_time=stamps_time)
     status: JsonObject = {
         "extendedResourceClaimStatus": {

@@ -1,0 +1,200 @@
+"""Pods that are placed in this step and not yet in the log.
+
+Later pods of the same step are decided as if the earlier ones had been bound already: their room on
+the node and their devices count, and the claims that they reserve are as they leave them. The same
+holds for claims in flight, when bindings take time. The views are left as they were found; what is
+assumed is put in for the time of a decision and taken out again.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+
+import msgspec
+
+from app.domain.allocation import AllocatedState
+from app.domain.controllers import pods
+from app.domain.controllers.resources import CLAIMS, is_of
+from app.domain.controllers.scheduling.framework.attempt import Attempt
+from app.domain.controllers.scheduling.framework.nodes import BoundPod, NodeIndex
+from app.domain.controllers.scheduling.framework.pod_spec import PodSpec
+from app.domain.controllers.scheduling.plugins.dynamic_resources.device_map import DeviceMap
+from app.domain.log import ObjectKey
+from app.domain.objects.write.commands import Command, UpdateObject
+from app.domain.values.json_tree import JsonObject
+
+Place = tuple[str, str]
+
+
+class Assumption(msgspec.Struct, frozen=True, kw_only=True):
+    """One placed pod with the claims that get an allocation by it, and all claims that it writes
+    as it leaves them.
+    """
+
+    pod: BoundPod
+    claims: tuple[tuple[JsonObject, JsonObject], ...]
+    written: Mapping[ObjectKey, JsonObject]
+
+
+class Assumptions:
+    """What the plans of one step have placed, in order.
+
+    `written` are the claims as the plans that are in force leave them; empty outside `in_force`.
+    """
+
+    def __init__(self, nodes: NodeIndex, devices: DeviceMap) -> None:
+        self._nodes = nodes
+        self._devices = devices
+        self.written: dict[ObjectKey, JsonObject] = {}
+        self._touched: set[ObjectKey] = set()
+        self._held: list[Assumption] = []
+        self._in_flight: dict[Place, list[tuple[JsonObject, JsonObject]]] = {}
+        self._put_in = 0
+        self._into: AllocatedState | None = None
+        self._stays = False
+
+    def __len__(self) -> int:
+        return len(self._held)
+
+    def clear(self) -> None:
+        """Begin a new step."""
+        self.rest()
+        self._held.clear()
+        self._touched.clear()
+
+    def note(self, keys: Iterable[ObjectKey]) -> None:
+        """A plan of this step changes these objects, and how they come out is not assumed."""
+        self._touched.update(keys)
+
+    def allows(self, claims: Iterable[ObjectKey]) -> bool:
+        """Whether it is known, as far as plans of this step change these claims, how they leave
+        them, with room for one more reservation.
+        """
+        written = self.written
+        return all(
+            pods.has_room(written[key]) if key in written else key not in self._touched
+            for key in claims
+        )
+
+    @contextmanager
+    def in_force(self, allocated: AllocatedState, first: int | None = None) -> Iterator[None]:
+        """Everything assumed so far (or the first so many) counts inside, nothing of it outside."""
+        if self._into is None:
+            self._into = allocated
+            for claims in self._in_flight.values():
+                for claim, allocation in claims:
+                    allocated.add_in_flight(claim, allocation)
+        self._count_first(allocated, len(self._held) if first is None else first)
+        try:
+            yield
+        finally:
+            if not self._stays:
+                self.rest()
+
+    @contextmanager
+    def staying(self) -> Iterator[None]:
+        """Inside, what is in force for one decision stays so until the next one wants it otherwise.
+
+        For decisions that are made one after the other while nothing is folded; each would put in
+        again what those before it had.
+        """
+        self._stays = True
+        try:
+            yield
+        finally:
+            self._stays = False
+            self.rest()
+
+    def rest(self) -> None:
+        """Nothing that is assumed counts any more."""
+        allocated = self._into
+        if allocated is None:
+            return
+        self._count_first(allocated, 0)
+        for claims in self._in_flight.values():
+            for claim, _ in claims:
+                allocated.remove_in_flight(claim)
+        self._into = None
+
+    def _count_first(self, allocated: AllocatedState, wanted: int) -> None:
+        """Put in or take out, so that the first `wanted` of what is held count."""
+        wanted = min(wanted, len(self._held))
+        if self._put_in > wanted:
+            for found in reversed(self._held[wanted : self._put_in]):
+                self._nodes.release(found.pod.place)
+                for claim, allocation in found.claims:
+                    allocated.remove_in_flight(claim)
+                    self._devices.touch_pools_of(allocation)
+            self.written.clear()
+            for found in self._held[:wanted]:
+                self.written.update(found.written)
+        for found in self._held[self._put_in : wanted]:
+            self._put(found, allocated)
+        self._put_in = wanted
+
+    def hold(self, place: Place, claims: list[tuple[JsonObject, JsonObject]]) -> None:
+        """A decision is in the log and its claims are still to be written: they are in flight."""
+        if claims:
+            self._in_flight[place] = claims
+            for _, allocation in claims:
+                self._devices.touch_pools_of(allocation)
+
+    def let_go(self, place: Place) -> None:
+        """Its claims are written, or never will be."""
+        for _, allocation in self._in_flight.pop(place, ()):
+            self._devices.touch_pools_of(allocation)
+
+    def add(
+        self,
+        pod: PodSpec,
+        result: Attempt,
+        allocated: AllocatedState,
+        commands: Iterable[Command] = (),
+    ) -> None:
+        """Assume one more pod, and what `commands` write; call it inside `in_force`."""
+        fresh = [claim.tree for claim in result.claims if claim.allocation is None]
+        if result.extended is not None:
+            fresh.append(result.extended.tree)
+        found = Assumption(
+            pod=bound_as(pod, result.node),
+            claims=tuple(zip(fresh, result.allocations, strict=True)),
+            written=_written(commands),
+        )
+        self._held.append(found)
+        self.note(claim.key for claim in result.claims)
+        self._put(found, allocated)
+        self._put_in += 1
+
+    def _put(self, found: Assumption, allocated: AllocatedState) -> None:
+        self._nodes.bind(found.pod)
+        self.written.update(found.written)
+        for claim, allocation in found.claims:
+            allocated.add_in_flight(claim, allocation)
+            # Devices of the network are seen from other nodes than the pod's as well.
+            self._devices.touch_pools_of(allocation)
+
+
+def _written(commands: Iterable[Command]) -> dict[ObjectKey, JsonObject]:
+    """The claims as the last of the commands leaves each, without the version that it will get."""
+    found: dict[ObjectKey, JsonObject] = {}
+    for command in commands:
+        if isinstance(command, UpdateObject) and is_of(command.key, CLAIMS):
+            metadata = dict(command.tree["metadata"])
+            metadata.pop("resourceVersion", None)
+            found[command.key] = {**command.tree, "metadata": metadata}
+    return found
+
+
+def bound_as(pod: PodSpec, node: str) -> BoundPod:
+    """The pod as if it were bound to the node."""
+    return BoundPod(
+        place=(pod.facts.namespace, pod.facts.name),
+        uid=pod.facts.uid,
+        node=node,
+        asked=pod.amounts.asked,
+        scored_cpu=pod.amounts.scored_cpu,
+        scored_memory=pod.amounts.scored_memory,
+        labels=pod.labels,
+        ports=pod.ports,
+        anti_affinity=pod.anti_affinity,
+        priority=pod.priority,
+    )

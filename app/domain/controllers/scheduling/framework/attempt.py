@@ -1,0 +1,413 @@
+"""One attempt to find a node for one pod: filters, devices, scores, post filter. Pure.
+
+The attempt reads the views and the node index as they are and returns what it would do; writing it
+is `writes`. Parity: controllers.md 3.3 to 3.7 and 4.2 to 4.5.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import partial
+from itertools import compress, islice
+
+from app.domain.allocation.allocator import INVALID_POOLS
+from app.domain.allocation.summary import CausesOf
+from app.domain.controllers.quirks import ControllerQuirks
+from app.domain.controllers.scheduling.framework import filters, scoring
+from app.domain.controllers.scheduling.framework.cycle import (
+    CANNOT_ALLOCATE,
+    DEVICES,
+    NOT_AVAILABLE,
+    Aborted,
+    BindDelay,
+    Cycle,
+    Rules,
+    SchedulingViews,
+    TieBreak,
+    begin,
+)
+from app.domain.controllers.scheduling.framework.nodes import NodeIndex, NodeInfo
+from app.domain.controllers.scheduling.framework.pod_spec import PodSpec
+from app.domain.controllers.scheduling.framework.verdicts import FITS, REFUSED, UNKNOWN, Verdicts
+from app.domain.controllers.scheduling.plugins import default_preemption as preemption
+from app.domain.controllers.scheduling.plugins.default_preemption import Preemption
+from app.domain.controllers.scheduling.plugins.dynamic_resources import pod_claims, share_ids
+from app.domain.controllers.scheduling.plugins.dynamic_resources.extended_resources import (
+    ExtendedClaim,
+)
+from app.domain.controllers.scheduling.plugins.dynamic_resources.pod_claims import (
+    ClaimsNotReady,
+    PodClaim,
+)
+from app.domain.controllers.scheduling.reports import messages, node_causes
+from app.domain.log import ObjectKey
+from app.domain.values import json_tree
+from app.domain.values.json_tree import JsonObject
+from app.domain.values.timestamps import Instant
+
+__all__ = [
+    "DEVICES",
+    "NOT_AVAILABLE",
+    "Attempt",
+    "BindDelay",
+    "Rules",
+    "SchedulingViews",
+    "TieBreak",
+    "attempt",
+    "begin",
+    "nodes_to_find",
+]
+
+CONTRADICTORY = filters.Refusal(plugin="NodeAffinity", reasons=("pod affinity terms conflict",))
+
+FEASIBLE_MIN = 100
+"""At least so many feasible nodes are looked for, or all when there are fewer nodes."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Attempt:
+    """What an attempt came to.
+
+    `outcome` is Scheduled, Unschedulable or Error. `allocations` are for the unallocated claims, in
+    order, followed by that of `extended`, the claim for extended resources. `plugins` rejected the
+    pod. `deallocate` is a claim that the post filter frees, `delete_claim` one for extended
+    resources that an earlier attempt left. `preemption` is what came of looking for victims.
+    `next_start` is where the next attempt begins to look.
+    `causes` counts the devices' reasons while the views are as they were.
+    """
+
+    outcome: str
+    claims: tuple[PodClaim, ...] = ()
+    node: str = ""
+    allocations: tuple[JsonObject, ...] = ()
+    extended: ExtendedClaim | None = None
+    delete_claim: ObjectKey | None = None
+    message: str = ""
+    plugins: frozenset[str] = frozenset()
+    deallocate: PodClaim | None = None
+    preemption: Preemption = Preemption()
+    next_start: int = 0
+    looked_at: int = 0
+    feasible: int = 0
+    reasons: Mapping[str, int] = field(default_factory=dict)
+    causes: CausesOf | None = field(default=None, compare=False)
+
+    @property
+    def moves_others(self) -> bool:
+        """True when a failed attempt changes what later ones of the same step would see."""
+        return self.deallocate is not None or self.preemption.chosen is not None
+
+
+@dataclass(slots=True, kw_only=True)
+class _Tally:
+    """What the nodes said."""
+
+    reasons: dict[str, int] = field(default_factory=dict)
+    plugins: set[str] = field(default_factory=set)
+    hopeful: list[NodeInfo] = field(default_factory=list)
+    in_vain: dict[int, Preemption] = field(default_factory=dict)
+    unavailable: set[int] = field(default_factory=set)
+    names_claims: bool = False
+    refusing: list[NodeInfo] = field(default_factory=list)
+
+    def add(self, info: NodeInfo, refusal: filters.Refusal) -> None:
+        for reason in refusal.reasons:
+            self.reasons[reason] = self.reasons.get(reason, 0) + 1
+        self.plugins.add(refusal.plugin)
+        if refusal.resolvable:
+            self.hopeful.append(info)
+
+
+def attempt(
+    rules: Rules,
+    views: SchedulingViews,
+    nodes: NodeIndex,
+    verdicts: Verdicts,
+    pod: PodSpec,
+    *,
+    start: int,
+    now: Instant,
+    nominated: str = "",
+    written: Mapping[ObjectKey, JsonObject] = pod_claims.NOTHING_WRITTEN,
+) -> Attempt:
+    """Find a node for the pod. `start` is the place in the node order to begin at; `written` are
+    claims as plans before this one leave them.
+    """
+    if not len(nodes):
+        return Attempt(outcome="Unschedulable", message=messages.NO_NODES, next_start=start)
+    if pod.only_nodes is not None and not pod.only_nodes:
+        return _prefilter_failure(nodes, pod, CONTRADICTORY, start, rules.quirks)
+    try:
+        claims = pod_claims.resolve(views.objects, pod.facts, written)
+        is_in_flight = views.allocated.is_in_flight
+        pod_claims.check_fresh(views.objects, claims, rules.gates, is_in_flight)
+    except ClaimsNotReady as problem:
+        refusal = filters.Refusal(plugin=DEVICES, reasons=(str(problem),))
+        return _prefilter_failure(nodes, pod, refusal, start, rules.quirks)
+    cycle = begin(rules, views, nodes, verdicts, pod, claims, now)
+    is_hopeless = cycle.kind.hopeless_at == nodes.version and not cycle.depends_on_others
+    if is_hopeless and isinstance(cycle.kind.hopeless, _Tally):
+        return _no_node(cycle, cycle.kind.hopeless, start)
+    if nominated and (info := nodes.get(nominated)) is not None:
+        chosen = _try_nominated(cycle, info)
+        if chosen is not None:
+            return _scheduled(cycle, chosen, start=start, looked_at=1, feasible=1)
+    return _search(cycle, start)
+
+
+def nodes_to_find(count: int) -> int:
+    """After how many feasible nodes the search stops (controllers.md 4.4)."""
+    if count < FEASIBLE_MIN:
+        return count
+    percentage = max(50 - count // 125, 5)
+    return max(count * percentage // 100, FEASIBLE_MIN)
+
+
+def _try_nominated(cycle: Cycle, info: NodeInfo) -> NodeInfo | None:
+    try:
+        return info if cycle.check(info, cycle.verdict(info)) is None else None
+    except Aborted:
+        return None
+
+
+def _search(cycle: Cycle, start: int) -> Attempt:
+    order = cycle.nodes.order()
+    count = len(order)
+    first = start % count
+    named = _named(cycle)
+    try:
+        if named is not None:
+            feasible, looked_at = _walk_one_by_one(cycle, named, start % max(len(named), 1))
+        elif cycle.depends_on_others or not cycle.is_cached:
+            feasible, looked_at = _walk_one_by_one(cycle, order, first)
+        else:
+            feasible, looked_at = _walk_in_runs(cycle, order, first)
+    except Aborted as abort:
+        return Attempt(
+            outcome="Error",
+            claims=cycle.claims,
+            message=messages.filter_error(abort.text),
+            # The node in error counts neither as feasible nor as rejected.
+            next_start=(first + abort.looked_at - 1) % count,
+            looked_at=abort.looked_at,
+        )
+    following = (first + looked_at) % count
+    if not feasible:
+        tally = _tally(cycle, order)
+        if not cycle.depends_on_others and cycle.is_cached and not tally.names_claims:
+            cycle.kind.hopeless_at, cycle.kind.hopeless = cycle.nodes.version, tally
+        return _no_node(cycle, tally, following)
+    if cycle.fails_to_score and len(feasible) > 1:
+        # Parity: controllers.md 10, the plug-in compares the results of the allocator, which are
+        # for the unallocated claims only, with all claims of the pod.
+        return Attempt(
+            outcome="Error",
+            claims=cycle.claims,
+            message=messages.score_error(len(cycle.fresh)),
+            next_start=following,
+            looked_at=looked_at,
+        )
+    chosen = feasible[_choose(cycle, feasible)]
+    return _scheduled(cycle, chosen, start=following, looked_at=looked_at, feasible=len(feasible))
+
+
+def _named(cycle: Cycle) -> list[NodeInfo] | None:
+    """The nodes that the pod's node affinity names: no other is asked, or counted as asked."""
+    names = cycle.pod.only_nodes
+    if names is None:
+        return None
+    found = (cycle.nodes.get(name) for name in sorted(names))
+    return [info for info in found if info is not None]
+
+
+def _walk_one_by_one(cycle: Cycle, order: list[NodeInfo], first: int) -> tuple[list[NodeInfo], int]:
+    """Ask node after node until enough fit; returns them and how many were asked."""
+    wanted = nodes_to_find(len(order))
+    feasible: list[NodeInfo] = []
+    for looked_at, info in enumerate((*order[first:], *order[:first]), start=1):
+        if _fits(cycle, info, looked_at):
+            feasible.append(info)
+            if len(feasible) >= wanted:
+                return feasible, looked_at
+    return feasible, len(order)
+
+
+def _walk_in_runs(cycle: Cycle, order: list[NodeInfo], first: int) -> tuple[list[NodeInfo], int]:
+    """The same, where nothing but a node itself decides about it: known nodes are not asked again.
+
+    Example: with the states F F ? R F and two nodes wanted, the first two are taken without a look
+    at the third; with three wanted the third is asked, and depending on it the fifth is needed.
+    """
+    count = len(order)
+    wanted = nodes_to_find(count)
+    states = cycle.kind.refresh(cycle.nodes)
+    turned = states[first:] + states[:first]
+    found = position = 0
+    while found < wanted:
+        unknown = turned.find(UNKNOWN, position)
+        end = count if unknown < 0 else unknown
+        found += turned.count(FITS, position, end)
+        if found >= wanted or unknown < 0:
+            break
+        place = (first + unknown) % count
+        fits = _fits(cycle, order[place], unknown + 1)
+        turned[unknown] = states[place] = FITS if fits else REFUSED
+        found += fits
+        position = unknown + 1
+    fitting = list(islice(compress(range(count), turned.translate(_FITTING)), wanted))
+    looked_at = fitting[-1] + 1 if len(fitting) >= wanted else count
+    return [order[(first + place) % count] for place in fitting], looked_at
+
+
+_FITTING = bytes(state == FITS for state in range(256))
+"""Makes 1 of the state of a node that fits, 0 of all others."""
+
+
+def _fits(cycle: Cycle, info: NodeInfo, looked_at: int) -> bool:
+    """Ask one node; raises Aborted with the number of nodes asked so far."""
+    try:
+        return cycle.check(info, cycle.verdict(info)) is None
+    except Aborted as abort:
+        raise Aborted(abort.text, looked_at) from abort
+
+
+def _tally(cycle: Cycle, order: list[NodeInfo]) -> _Tally:
+    """What all nodes said; every one of them has been asked."""
+    tally = _Tally()
+    for info in order:
+        verdict = cycle.verdict(info)
+        refusal = cycle.check(info, verdict)
+        assert refusal is not None, "called when no node fits"
+        tally.add(info, refusal)
+        if refusal is CANNOT_ALLOCATE or refusal.reasons == (INVALID_POOLS,):
+            tally.refusing.append(info)
+        if verdict.devices is not None:
+            tally.unavailable.update(verdict.devices.unavailable)
+            tally.names_claims |= verdict.devices.claims is not None
+    return tally
+
+
+def _choose(cycle: Cycle, feasible: list[NodeInfo]) -> int:
+    if len(feasible) == 1:
+        return 0
+    known = cycle.kind.by_node
+    found = [known[info.name] for info in feasible]
+    devices: list[int] = []
+    if cycle.scores_devices:
+        devices = [verdict.devices.score if verdict.devices else 0 for verdict in found]
+    totals = scoring.totals(
+        [verdict.room for verdict in found],
+        [verdict.soft_taints for verdict in found],
+        [verdict.preference for verdict in found] if cycle.pod.preferences else (),
+        devices,
+    )
+    cycle.add_scores(totals, feasible)
+    first = scoring.winner(totals)
+    if cycle.rules.tie_break is None or totals.count(totals[first]) == 1:
+        return first
+    best = [place for place, total in enumerate(totals) if total == totals[first]]
+    names = [feasible[place].name for place in best]
+    wanted = cycle.rules.tie_break(cycle.pod.facts.uid, names)
+    return best[names.index(wanted)] if wanted in names else first
+
+
+def _scheduled(
+    cycle: Cycle, chosen: NodeInfo, *, start: int, looked_at: int, feasible: int
+) -> Attempt:
+    devices = cycle.verdict(chosen).devices
+    extended = None if devices is None else cycle.extended_claim(devices.served)
+    allocations: tuple[JsonObject, ...] = ()
+    if devices is not None and devices.allocation is not None:
+        fresh = cycle.fresh if extended is None else (*cycle.fresh, extended.tree)
+        uids = [json_tree.text(tree, "metadata", "uid") for tree in fresh]
+        ids = share_ids.derived(cycle.pod.facts.uid, uids)
+        allocations = tuple(devices.allocation.allocation_results(ids))
+    if twice := _named_twice(cycle.claims):
+        # Parity: C18, the second entry finds the claim allocated by the first.
+        return Attempt(
+            outcome="Error",
+            claims=cycle.claims,
+            message=messages.prebind_failure(
+                f"claim {twice} got allocated elsewhere in the meantime"
+            ),
+            next_start=start,
+            looked_at=looked_at,
+        )
+    return Attempt(
+        outcome="Scheduled",
+        claims=cycle.claims,
+        node=chosen.name,
+        allocations=allocations,
+        extended=extended,
+        next_start=start,
+        looked_at=looked_at,
+        feasible=feasible,
+    )
+
+
+def _named_twice(claims: tuple[PodClaim, ...]) -> str:
+    """The first unallocated claim that two entries of the pod name."""
+    seen: set[ObjectKey] = set()
+    for claim in claims:
+        if claim.allocation is None and claim.key in seen:
+            return claim.name
+        seen.add(claim.key)
+    return ""
+
+
+def _no_node(cycle: Cycle, tally: _Tally, start: int) -> Attempt:
+    count = len(cycle.nodes)
+    freed = _to_deallocate(cycle, tally)
+    leftover = None if cycle.wanted is None else cycle.wanted.leftover
+    if freed is not None:
+        after = "deallocation of ResourceClaim completed"
+    elif leftover is not None:
+        after = "deletion of ResourceClaim completed"
+    else:
+        has_claims = bool(cycle.claims) or cycle.wanted is not None
+        after = messages.nothing_done(cycle.rules.quirks, has_claims=has_claims)
+    found = preemption.find(cycle, tally.hopeful, start=start, known=tally.in_vain)
+    told = (found.text,) if found.is_alone else (after, found.text)
+    return Attempt(
+        outcome="Unschedulable",
+        claims=cycle.claims,
+        message=messages.unfit(count, messages.counted(tally.reasons), told),
+        plugins=frozenset(tally.plugins),
+        deallocate=freed,
+        delete_claim=leftover if freed is None else None,
+        preemption=found,
+        next_start=start,
+        looked_at=count,
+        reasons=tally.reasons,
+        causes=partial(node_causes.count, cycle, tally.refusing) if tally.refusing else None,
+    )
+
+
+def _to_deallocate(cycle: Cycle, tally: _Tally) -> PodClaim | None:
+    """The unavailable claim with the lowest number that nobody else uses."""
+    uid = cycle.pod.facts.uid
+    for index in sorted(tally.unavailable):
+        claim = cycle.claims[index]
+        reserved = json_tree.objects(claim.tree, "status", "reservedFor")
+        if not reserved or (len(reserved) == 1 and reserved[0].get("uid") == uid):
+            return claim
+    return None
+
+
+def _prefilter_failure(
+    nodes: NodeIndex,
+    pod: PodSpec,
+    refusal: filters.Refusal,
+    start: int,
+    quirks: ControllerQuirks,
+) -> Attempt:
+    count, text = len(nodes), refusal.reasons[0]
+    found = preemption.helpless(count, never=pod.never_preempts)
+    after = messages.nothing_done(quirks, has_claims=False)
+    return Attempt(
+        outcome="Unschedulable",
+        message=messages.unfit(count, text, (after, found.text)),
+        plugins=frozenset((refusal.plugin,)),
+        preemption=found,
+        next_start=start,
+        reasons={text: count},
+    )

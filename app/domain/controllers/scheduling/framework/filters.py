@@ -1,0 +1,154 @@
+"""The framework's filters that decide before devices are looked at, in upstream's order.
+
+A node stops at its first failing filter; only that one's reasons are counted. Whether evicting pods
+could ever help (`resolvable`) decides the pre-emption part of the message. Parity: controllers.md
+4.2 and 4.3. Left out: volumes.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from app.domain.controllers.scheduling.framework.amounts import CPU, PODS
+from app.domain.controllers.scheduling.framework.nodes import NodeInfo
+from app.domain.controllers.scheduling.framework.pod_spec import PodSpec
+from app.domain.values.json_tree import JsonView
+
+HARD_EFFECTS = frozenset({"NoSchedule", "NoExecute"})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Refusal:
+    """Why a node is out for a pod."""
+
+    plugin: str
+    reasons: tuple[str, ...]
+    resolvable: bool = False
+
+
+UNSCHEDULABLE = Refusal(plugin="NodeUnschedulable", reasons=("node(s) were unschedulable",))
+NOT_NAMED = Refusal(
+    plugin="NodeAffinity", reasons=("node(s) didn't satisfy plugin(s) [NodeAffinity]",)
+)
+NAME = Refusal(plugin="NodeName", reasons=("node(s) didn't match the requested node name",))
+TAINTED = Refusal(plugin="TaintToleration", reasons=("node(s) had untolerated taint(s)",))
+AFFINITY = Refusal(
+    plugin="NodeAffinity", reasons=("node(s) didn't match Pod's node affinity/selector",)
+)
+PORTS = Refusal(
+    plugin="NodePorts",
+    reasons=("node(s) didn't have free ports for the requested pod ports",),
+    resolvable=True,
+)
+
+_UNSCHEDULABLE_TAINT = {"key": "node.kubernetes.io/unschedulable", "effect": "NoSchedule"}
+
+
+def check_node(
+    pod: PodSpec, info: NodeInfo, served_by_devices: frozenset[str] = frozenset()
+) -> Refusal | None:
+    """The first reason against the node, None when the framework has none.
+
+    `served_by_devices` are extended resources that devices provide on this node; they are not
+    counted against what the node itself has.
+    """
+    for check in _CHECKS:
+        refusal = check(pod, info)
+        if refusal is not None:
+            return refusal
+    return _check_room(pod, info, served_by_devices)
+
+
+def tolerates(toleration: JsonView, taint: JsonView) -> bool:
+    """True when a pod's toleration fits a node's taint."""
+    effect = toleration.get("effect") or ""
+    if effect and effect != taint.get("effect"):
+        return False
+    key = toleration.get("key") or ""
+    if key and key != taint.get("key"):
+        return False
+    operator = toleration.get("operator") or "Equal"
+    if operator == "Exists":
+        return True
+    return operator == "Equal" and (toleration.get("value") or "") == (taint.get("value") or "")
+
+
+def is_tolerated(pod: PodSpec, taint: JsonView) -> bool:
+    """True when one of the pod's tolerations fits the taint."""
+    return any(tolerates(toleration, taint) for toleration in pod.tolerations)
+
+
+def _check_named(pod: PodSpec, info: NodeInfo) -> Refusal | None:
+    # Parity: an affinity to nodes by name, as DaemonSets set it, is looked at before all filters.
+    is_out = pod.only_nodes is not None and info.name not in pod.only_nodes
+    return NOT_NAMED if is_out else None
+
+
+def _check_unschedulable(pod: PodSpec, info: NodeInfo) -> Refusal | None:
+    if info.is_unschedulable and not is_tolerated(pod, _UNSCHEDULABLE_TAINT):
+        return UNSCHEDULABLE
+    return None
+
+
+def _check_name(pod: PodSpec, info: NodeInfo) -> Refusal | None:
+    return NAME if pod.node_name and pod.node_name != info.name else None
+
+
+def _check_taints(pod: PodSpec, info: NodeInfo) -> Refusal | None:
+    for taint in info.taints:
+        if taint.get("effect") in HARD_EFFECTS and not is_tolerated(pod, taint):
+            return TAINTED
+    return None
+
+
+def _check_affinity(pod: PodSpec, info: NodeInfo) -> Refusal | None:
+    labels = info.labels
+    if any(labels.get(key) != value for key, value in pod.node_selector):
+        return AFFINITY
+    if pod.node_affinity is not None and not pod.node_affinity.matches(info.name, labels):
+        return AFFINITY
+    return None
+
+
+def _check_ports(pod: PodSpec, info: NodeInfo) -> Refusal | None:
+    if not pod.ports:
+        return None
+    taken = [port for bound in info.pods.values() for port in bound.ports]
+    for address, protocol, number in pod.ports:
+        for other, used_protocol, used in taken:
+            anywhere = "0.0.0.0" in (address, other)  # noqa: S104 - upstream's any address
+            if number == used and protocol == used_protocol and (anywhere or address == other):
+                return PORTS
+    return None
+
+
+def _check_room(pod: PodSpec, info: NodeInfo, served_by_devices: frozenset[str]) -> Refusal | None:
+    reasons: list[str] = []
+    resolvable = True
+    if len(info.pods) + 1 > info.has(PODS):
+        reasons.append("Too many pods")
+    for name, amount in _in_order(pod):
+        if amount <= 0 or name in served_by_devices:
+            continue
+        room = info.has(name)
+        if amount > room - info.requested.get(name, 0):
+            reasons.append(f"Insufficient {name}")
+            # Parity: what exceeds the whole node is not cured by evicting others.
+            resolvable = resolvable and amount <= room
+    if not reasons:
+        return None
+    return Refusal(plugin="NodeResourcesFit", reasons=tuple(reasons), resolvable=resolvable)
+
+
+def _in_order(pod: PodSpec) -> list[tuple[str, int]]:
+    first = {CPU: 0, "memory": 1, "ephemeral-storage": 2}
+    return sorted(pod.amounts.asked.items(), key=lambda item: (first.get(item[0], 3), item[0]))
+
+
+_CHECKS: tuple[Callable[[PodSpec, NodeInfo], Refusal | None], ...] = (
+    _check_named,
+    _check_unschedulable,
+    _check_name,
+    _check_taints,
+    _check_affinity,
+    _check_ports,
+)

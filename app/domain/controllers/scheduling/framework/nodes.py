@@ -1,0 +1,301 @@
+"""The nodes with what is left on them, kept up to date pod by pod.
+
+A node's `version` grows with everything that can change whether a pod fits there: the node itself,
+the pods bound to it, and the devices it sees. What was found out about a kind of pod on a node
+stays valid as long as the version is the same, so that equal pods cost a comparison per node.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+
+from app.domain.controllers.scheduling.framework import amounts
+from app.domain.controllers.scheduling.framework.amounts import CPU, MEMORY, PODS
+from app.domain.controllers.scheduling.framework.nominations import Nominations
+from app.domain.controllers.scheduling.framework.pods_on_nodes import (
+    BoundPod,
+    PodPlace,
+    Priorities,
+    bound_pod,
+)
+from app.domain.controllers.scheduling.plugins.image_locality import ImageIndex
+from app.domain.devices.nodes import Node
+from app.domain.values import json_tree
+from app.domain.values.json_tree import JsonObject
+
+DEFAULT_PODS = 110
+"""Room on a node that never reported what it has. Differs from upstream, where such a node takes no
+pod: without a kubelet nobody would ever report."""
+
+UNLIMITED = 1 << 62
+
+_UNREPORTED = {
+    PODS: DEFAULT_PODS,
+    CPU: UNLIMITED,
+    MEMORY: UNLIMITED,
+    "ephemeral-storage": UNLIMITED,
+}
+
+TOUCHED_MAX = 10_000
+"""How many changes of single nodes are remembered one by one."""
+
+ZONE = "topology.kubernetes.io/zone"
+REGION = "topology.kubernetes.io/region"
+
+
+@dataclass(slots=True, kw_only=True, eq=False)
+class NodeInfo:
+    """One node, what it has and what is taken."""
+
+    name: str
+    node: Node
+    uid: str
+    taints: tuple[JsonObject, ...]
+    is_unschedulable: bool
+    allocatable: dict[str, int]
+    is_reported: bool
+    requested: dict[str, int] = field(default_factory=dict)
+    scored_cpu: int = 0
+    scored_memory: int = 0
+    pods: dict[PodPlace, BoundPod] = field(default_factory=dict)
+    version: int = 0
+
+    @property
+    def labels(self) -> Mapping[str, str]:
+        """The node's labels."""
+        return self.node.labels
+
+    def has(self, resource: str) -> int:
+        """How much of a resource the node has in all."""
+        if not self.is_reported:
+            return _UNREPORTED.get(resource, 0)
+        return self.allocatable.get(resource, 0)
+
+    def changed(self, gone: Iterable[BoundPod], come: Iterable[BoundPod]) -> "NodeInfo":
+        """The node as it would be without some of its pods and with others; itself stays."""
+        made = replace(self, requested=dict(self.requested), pods=dict(self.pods))
+        for pod in gone:
+            drop(made, pod)
+        for pod in come:
+            take(made, pod)
+        return made
+
+
+class NodeIndex:
+    """All nodes in the scheduler's order, and the pods bound to each.
+
+    The order goes round the zones in the order in which they appeared, inside a zone in the order
+    of creation. Parity: controllers.md 4.4. Pods bound to a node that is not there (yet) are kept
+    and count as soon as it appears.
+    """
+
+    def __init__(self) -> None:
+        self._nodes: dict[str, NodeInfo] = {}
+        self._zones: dict[str, dict[str, None]] = {}
+        self._order: list[NodeInfo] | None = None
+        self._bound: dict[PodPlace, BoundPod] = {}
+        self._strays: dict[str, dict[PodPlace, BoundPod]] = {}
+        self.keeping_away: dict[PodPlace, BoundPod] = {}
+        self.wishing: dict[PodPlace, BoundPod] = {}
+        self.images = ImageIndex()
+        self.priorities = Priorities()
+        self.nominations = Nominations()
+        self.version = 0
+        self.era = 0
+        self._touched: list[str] = []
+        self._places: dict[str, int] = {}
+
+    def __len__(self) -> int:
+        return len(self._nodes)
+
+    def get(self, name: str) -> NodeInfo | None:
+        """The node of that name."""
+        return self._nodes.get(name)
+
+    def order(self) -> list[NodeInfo]:
+        """All nodes in the order in which they are looked at."""
+        if self._order is None:
+            self._order = list(self._round_robin())
+            self._places = {info.name: place for place, info in enumerate(self._order)}
+        return self._order
+
+    def touched_since(self, cursor: int) -> tuple[list[int], int]:
+        """Places in the order of nodes that changed since the cursor, and the next cursor.
+
+        Holds within one `era`; a new one begins when the order or all nodes change.
+        """
+        self.order()
+        places = [self._places[name] for name in self._touched[cursor:]]
+        return places, len(self._touched)
+
+    def put(self, tree: JsonObject) -> None:
+        """Add a node or take over its new state."""
+        name = json_tree.text(tree, "metadata", "name")
+        old = self._nodes.get(name)
+        info = _read(tree)
+        zone = _zone(info.labels)
+        if old is None:
+            for bound in self._strays.pop(name, {}).values():
+                take(info, bound)
+        else:
+            info.requested, info.pods = old.requested, old.pods
+            info.scored_cpu, info.scored_memory = old.scored_cpu, old.scored_memory
+            info.version = old.version
+            if _zone(old.labels) != zone:
+                self._leave_zone(name, _zone(old.labels))
+        self._nodes[name] = info
+        self.images.put(name, json_tree.objects(tree, "status", "images"))
+        self._zones.setdefault(zone, {}).setdefault(name)
+        self._begin_era()
+        self._touch(info)
+
+    def remove(self, name: str) -> None:
+        """Take a node out; its pods are kept in case it comes back."""
+        info = self._nodes.pop(name, None)
+        if info is None:
+            return
+        self.images.remove(name)
+        self._leave_zone(name, _zone(info.labels))
+        if info.pods:
+            self._strays[name] = dict(info.pods)
+        self._begin_era()
+        self.version += 1
+
+    def counts_as(self, tree: JsonObject) -> bool:
+        """True when the pod is counted already and nothing has changed that is counted."""
+        metadata = tree["metadata"]
+        known = self._bound.get((metadata.get("namespace", ""), metadata["name"]))
+        return (
+            known is not None
+            and known.uid == metadata.get("uid")
+            and known.generation == metadata.get("generation")
+            and known.node == tree["spec"].get("nodeName")
+            and known.labels == (metadata.get("labels") or {})
+            and known.is_deleting == ("deletionTimestamp" in metadata)
+        )
+
+    def bind(self, bound: BoundPod) -> None:
+        """Count a pod on its node, or count it anew when it changed."""
+        known = self._bound.get(bound.place)
+        if known == bound:
+            return
+        if known is not None:
+            self.release(bound.place)
+        self._bound[bound.place] = bound
+        self.priorities.add(bound.priority)
+        if bound.anti_affinity:
+            self.keeping_away[bound.place] = bound
+        if bound.wishes:
+            self.wishing[bound.place] = bound
+        info = self._nodes.get(bound.node)
+        if info is None:
+            self._strays.setdefault(bound.node, {})[bound.place] = bound
+            return
+        take(info, bound)
+        self._touch(info)
+
+    def release(self, place: PodPlace) -> BoundPod | None:
+        """Stop counting a pod; returns it when it was counted."""
+        bound = self._bound.pop(place, None)
+        if bound is None:
+            return None
+        self.keeping_away.pop(place, None)
+        self.wishing.pop(place, None)
+        self.priorities.remove(bound.priority)
+        info = self._nodes.get(bound.node)
+        if info is None:
+            strays = self._strays.get(bound.node, {})
+            strays.pop(place, None)
+            if not strays:
+                self._strays.pop(bound.node, None)
+            return bound
+        drop(info, bound)
+        self._touch(info)
+        return bound
+
+    def holds(self, place: PodPlace) -> bool:
+        """True when the pod takes room somewhere."""
+        return place in self._bound
+
+    def bound_pods(self) -> Iterator[BoundPod]:
+        """Every pod that takes room somewhere."""
+        return iter(self._bound.values())
+
+    def touch(self, name: str) -> None:
+        """Say that the devices which this node sees have changed."""
+        if (info := self._nodes.get(name)) is not None:
+            self._touch(info)
+
+    def touch_all(self) -> None:
+        """Say that something has changed which every node may see."""
+        self.version += 1
+        self._begin_era()
+        for info in self._nodes.values():
+            info.version = self.version
+
+    def _touch(self, info: NodeInfo) -> None:
+        self.version += 1
+        info.version = self.version
+        if len(self._touched) >= TOUCHED_MAX:
+            self._begin_era()
+        self._touched.append(info.name)
+
+    def _begin_era(self) -> None:
+        self.era += 1
+        self._order = None
+        self._touched.clear()
+
+    def _leave_zone(self, name: str, zone: str) -> None:
+        names = self._zones[zone]
+        names.pop(name, None)
+        if not names:
+            del self._zones[zone]
+
+    def _round_robin(self) -> Iterator[NodeInfo]:
+        waiting = [iter(names) for names in self._zones.values()]
+        while waiting:
+            still = []
+            for names in waiting:
+                name = next(names, None)
+                if name is not None:
+                    yield self._nodes[name]
+                    still.append(names)
+            waiting = still
+
+
+def _read(tree: JsonObject) -> NodeInfo:
+    name = json_tree.text(tree, "metadata", "name")
+    allocatable = amounts.of_tree(json_tree.mapping(tree, "status", "allocatable"))
+    return NodeInfo(
+        name=name,
+        node=Node(name=name, labels=json_tree.labels(tree, "metadata", "labels")),
+        uid=json_tree.text(tree, "metadata", "uid"),
+        taints=tuple(json_tree.objects(tree, "spec", "taints")),
+        is_unschedulable=json_tree.flag(tree, "spec", "unschedulable"),
+        allocatable=allocatable,
+        is_reported=bool(allocatable),
+    )
+
+
+def take(info: NodeInfo, bound: BoundPod) -> None:
+    """Count a pod on the node, in place."""
+    info.pods[bound.place] = bound
+    for name, amount in bound.asked.items():
+        info.requested[name] = info.requested.get(name, 0) + amount
+    info.scored_cpu += bound.scored_cpu
+    info.scored_memory += bound.scored_memory
+
+
+def drop(info: NodeInfo, bound: BoundPod) -> None:
+    """Stop counting a pod on the node, in place."""
+    del info.pods[bound.place]
+    for name, amount in bound.asked.items():
+        info.requested[name] -= amount
+    info.scored_cpu -= bound.scored_cpu
+    info.scored_memory -= bound.scored_memory
+
+
+def _zone(labels: Mapping[str, str]) -> str:
+    return f"{labels.get(REGION, '')}:\x00:{labels.get(ZONE, '')}"
+
+
+__all__ = ["CPU", "MEMORY", "PODS", "BoundPod", "NodeIndex", "NodeInfo", "PodPlace", "bound_pod"]

@@ -1,0 +1,277 @@
+"""What the scheduler needs to know of a pod, read once when the pod appears or changes."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import msgspec
+
+from app.domain.controllers import pods
+from app.domain.controllers.pods import PodFacts
+from app.domain.controllers.scheduling.framework import amounts
+from app.domain.controllers.scheduling.framework.amounts import PodAmounts
+from app.domain.log.chain import canonical_json
+from app.domain.values import json_tree, selectors
+from app.domain.values.json_tree import JsonObject, JsonView
+from app.domain.values.selectors import LabelSelector, NodeSelector, SelectorError
+
+DEFAULT_SCHEDULER = "default-scheduler"
+
+HARD_AFFINITY_WEIGHT = 1
+"""What a required affinity of a running pod weighs for others; upstream's hardPodAffinityWeight."""
+
+_NAME_FIELD = "metadata.name"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AffinityTerm:
+    """One term of pod affinity or anti-affinity. `selector` is None when nothing is selected.
+
+    `namespaces` is empty for the pod's own. A namespace selector is kept as a selector of labels.
+    """
+
+    topology_key: str
+    selector: LabelSelector | None
+    namespaces: frozenset[str]
+    namespace_selector: LabelSelector | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wish:
+    """A preferred term with its weight, which is negative for anti-affinity."""
+
+    weight: int
+    term: AffinityTerm
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Preference:
+    """A preferred node selector term with its weight."""
+
+    weight: int
+    selector: NodeSelector
+
+
+class PodSpec(msgspec.Struct, frozen=True, kw_only=True):
+    """One pod, ready for filters and scores.
+
+    `only_nodes` are the nodes that its node affinity names, when every term of it names some.
+    `shape` is equal for pods that no filter or score of the framework can tell apart, claims aside.
+    """
+
+    facts: PodFacts
+    priority: int
+    created: str
+    labels: dict[str, str]
+    node_name: str
+    node_selector: tuple[tuple[str, str], ...]
+    node_affinity: NodeSelector | None
+    only_nodes: frozenset[str] | None
+    preferences: tuple[Preference, ...]
+    tolerations: tuple[JsonObject, ...]
+    amounts: PodAmounts
+    ports: tuple[tuple[str, str, int], ...]
+    affinity: tuple[AffinityTerm, ...]
+    anti_affinity: tuple[AffinityTerm, ...]
+    wishes: tuple[Wish, ...]
+    is_gated: bool
+    never_preempts: bool
+    shape: bytes
+
+
+def read(tree: JsonView, facts: PodFacts | None = None) -> PodSpec:
+    """Read a pod that is waiting for a node."""
+    spec = json_tree.mapping(tree, "spec")
+    affinity = json_tree.mapping(spec, "affinity") if "affinity" in spec else json_tree.EMPTY
+    namespace = json_tree.text(tree, "metadata", "namespace")
+    labels = json_tree.labels(tree, "metadata", "labels")
+    tolerations = tuple(json_tree.objects(spec, "tolerations"))
+    wanted = amounts.of_pod(spec)
+    node_selector = tuple(sorted(json_tree.labels(spec, "nodeSelector").items()))
+    ports = host_ports(spec)
+    shape = canonical_json(
+        [
+            namespace,
+            labels,
+            json_tree.text(spec, "nodeName"),
+            node_selector,
+            affinity,
+            tolerations,
+            [wanted.asked, wanted.scored_cpu, wanted.scored_memory],
+            ports,
+        ]
+    )
+    return PodSpec(
+        facts=facts if facts is not None else pods.facts(tree),
+        priority=json_tree.integer(spec, "priority") or 0,
+        created=json_tree.text(tree, "metadata", "creationTimestamp"),
+        labels=labels,
+        node_name=json_tree.text(spec, "nodeName"),
+        node_selector=node_selector,
+        node_affinity=_required_nodes(affinity) if affinity else None,
+        only_nodes=_named_nodes(affinity) if affinity else None,
+        preferences=_preferences(affinity) if affinity else (),
+        tolerations=tolerations,
+        amounts=wanted,
+        ports=ports,
+        affinity=_terms(affinity, "podAffinity", namespace) if affinity else (),
+        anti_affinity=_terms(affinity, "podAntiAffinity", namespace) if affinity else (),
+        wishes=tuple(_wishes(affinity, namespace)) if affinity else (),
+        is_gated=bool(spec.get("schedulingGates")),
+        never_preempts=spec.get("preemptionPolicy") == "Never",
+        shape=shape,
+    )
+
+
+def read_again(tree: JsonView, before: PodSpec) -> PodSpec:
+    """Read a waiting pod after a change; what cannot have changed is taken over.
+
+    Labels, scheduling gates and tolerations can. While a pod has gates its node selector and
+    affinity can too; they are read when the gates go.
+    """
+    facts = pods.facts(tree)
+    spec = json_tree.mapping(tree, "spec")
+    asked = (
+        json_tree.labels(tree, "metadata", "labels"),
+        bool(spec.get("schedulingGates")),
+        tuple(json_tree.objects(spec, "tolerations")),
+        facts.entries,
+    )
+    known = (before.labels, before.is_gated, before.tolerations, before.facts.entries)
+    return msgspec.structs.replace(before, facts=facts) if asked == known else read(tree, facts)
+
+
+def is_ours(tree: JsonView) -> bool:
+    """True when this scheduler is responsible for the pod."""
+    name = json_tree.text(tree, "spec", "schedulerName")
+    return name in ("", DEFAULT_SCHEDULER)
+
+
+def anti_affinity_of(tree: JsonView) -> tuple[AffinityTerm, ...]:
+    """The required anti-affinity of a pod that runs already; it keeps others away too."""
+    affinity = json_tree.get(tree, "spec", "affinity")
+    if not isinstance(affinity, dict):
+        return ()
+    return _terms(affinity, "podAntiAffinity", json_tree.text(tree, "metadata", "namespace"))
+
+
+def wishes_of(tree: JsonView) -> tuple[Wish, ...]:
+    """What a pod that runs already would like of others: preferred terms and required affinity."""
+    affinity = json_tree.get(tree, "spec", "affinity")
+    if not isinstance(affinity, dict):
+        return ()
+    namespace = json_tree.text(tree, "metadata", "namespace")
+    required = _terms(affinity, "podAffinity", namespace)
+    hard = (Wish(weight=HARD_AFFINITY_WEIGHT, term=term) for term in required)
+    return (*hard, *_wishes(affinity, namespace))
+
+
+def _named_nodes(affinity: JsonView) -> frozenset[str] | None:
+    """The nodes named by every term; None when some term names none. Names may contradict."""
+    found: set[str] = set()
+    terms = json_tree.objects(
+        affinity,
+        "nodeAffinity",
+        "requiredDuringSchedulingIgnoredDuringExecution",
+        "nodeSelectorTerms",
+    )
+    for term in terms:
+        named = [
+            frozenset(json_tree.texts(field, "values"))
+            for field in json_tree.objects(term, "matchFields")
+            if field.get("key") == _NAME_FIELD and field.get("operator") == "In"
+        ]
+        if not named:
+            return None
+        found |= frozenset.intersection(*named)
+    return frozenset(found) if terms else None
+
+
+def _required_nodes(affinity: JsonView) -> NodeSelector | None:
+    required = json_tree.get(
+        affinity, "nodeAffinity", "requiredDuringSchedulingIgnoredDuringExecution"
+    )
+    if not isinstance(required, dict):
+        return None
+    try:
+        return selectors.node_selector_of(required)
+    except SelectorError:
+        return NodeSelector(terms=())
+
+
+def _preferences(affinity: JsonView) -> tuple[Preference, ...]:
+    found: list[Preference] = []
+    for item in json_tree.objects(
+        affinity, "nodeAffinity", "preferredDuringSchedulingIgnoredDuringExecution"
+    ):
+        term = json_tree.mapping(item, "preference")
+        try:
+            selector = selectors.node_selector_of({"nodeSelectorTerms": [term]})
+        except SelectorError:
+            continue
+        found.append(Preference(weight=json_tree.integer(item, "weight") or 0, selector=selector))
+    return tuple(found)
+
+
+def _terms(affinity: JsonView, kind: str, namespace: str) -> tuple[AffinityTerm, ...]:
+    listed = json_tree.objects(affinity, kind, "requiredDuringSchedulingIgnoredDuringExecution")
+    found = (_term(tree, namespace) for tree in listed)
+    return tuple(term for term in found if term is not None)
+
+
+def _wishes(affinity: JsonView, namespace: str) -> Iterator[Wish]:
+    for kind, sign in (("podAffinity", 1), ("podAntiAffinity", -1)):
+        for item in json_tree.objects(
+            affinity, kind, "preferredDuringSchedulingIgnoredDuringExecution"
+        ):
+            term = _term(json_tree.mapping(item, "podAffinityTerm"), namespace)
+            if term is not None:
+                yield Wish(weight=sign * (json_tree.integer(item, "weight") or 0), term=term)
+
+
+def _term(tree: JsonView, namespace: str) -> AffinityTerm | None:
+    """One term; None when its selectors cannot be read.
+
+    Without a selector nothing is selected, with an empty one everything. The selector holds what
+    `matchLabelKeys` ask for since the pod was created.
+    """
+    names = frozenset(json_tree.texts(tree, "namespaces"))
+    labels, namespaces = tree.get("labelSelector"), tree.get("namespaceSelector")
+    try:
+        selector = selectors.label_selector_of(labels) if isinstance(labels, dict) else None
+        of_namespaces = (
+            selectors.label_selector_of(namespaces) if isinstance(namespaces, dict) else None
+        )
+    except SelectorError:
+        return None
+    if not names and of_namespaces is None:
+        names = frozenset((namespace,))
+    return AffinityTerm(
+        topology_key=json_tree.text(tree, "topologyKey"),
+        selector=selector,
+        namespaces=names,
+        namespace_selector=of_namespaces,
+    )
+
+
+def host_ports(spec: JsonView) -> tuple[tuple[str, str, int], ...]:
+    """Address, protocol and number of every port that the pod takes on its node.
+
+    Ports of sidecars count, those of other init containers do not.
+    """
+    found: list[tuple[str, str, int]] = []
+    for container in (*_sidecars(spec), *json_tree.objects(spec, "containers")):
+        if "ports" not in container:
+            continue
+        for port in json_tree.objects(container, "ports"):
+            number = json_tree.integer(port, "hostPort") or 0
+            if number:
+                address = json_tree.text(port, "hostIP") or "0.0.0.0"  # noqa: S104 - upstream's any
+                found.append((address, json_tree.text(port, "protocol") or "TCP", number))
+    return tuple(found)
+
+
+def _sidecars(spec: JsonView) -> list[JsonObject]:
+    if "initContainers" not in spec:
+        return []
+    inits = json_tree.objects(spec, "initContainers")
+    return [container for container in inits if container.get("restartPolicy") == "Always"]

@@ -1,0 +1,78 @@
+"""A pod as far as it takes room on a node, and how the pods of all nodes rank."""
+
+from collections.abc import Mapping
+
+import msgspec
+
+from app.domain.controllers.scheduling.framework import amounts, pod_spec
+from app.domain.controllers.scheduling.framework.amounts import Amounts
+from app.domain.controllers.scheduling.framework.pod_spec import AffinityTerm, Wish
+from app.domain.values import json_tree
+from app.domain.values.json_tree import JsonView
+
+PodPlace = tuple[str, str]
+"""Namespace and name of a pod."""
+
+
+class BoundPod(msgspec.Struct, frozen=True, kw_only=True):
+    """A pod that takes room on a node. `wishes` are what it would like of others."""
+
+    place: PodPlace
+    uid: str
+    node: str
+    asked: Amounts
+    scored_cpu: int
+    scored_memory: int
+    labels: Mapping[str, str]
+    ports: tuple[tuple[str, str, int], ...]
+    anti_affinity: tuple[AffinityTerm, ...]
+    wishes: tuple[Wish, ...] = ()
+    priority: int = 0
+    is_deleting: bool = False
+    generation: int = 0
+
+
+def bound_pod(tree: JsonView) -> BoundPod:
+    """A pod with a node, as far as its room is concerned."""
+    spec = json_tree.mapping(tree, "spec")
+    metadata = json_tree.mapping(tree, "metadata")
+    wanted = amounts.of_pod(spec)
+    return BoundPod(
+        place=(json_tree.text(metadata, "namespace"), json_tree.text(metadata, "name")),
+        uid=json_tree.text(metadata, "uid"),
+        node=json_tree.text(spec, "nodeName"),
+        asked=wanted.asked,
+        scored_cpu=wanted.scored_cpu,
+        scored_memory=wanted.scored_memory,
+        labels=json_tree.labels(metadata, "labels"),
+        ports=pod_spec.host_ports(spec),
+        anti_affinity=pod_spec.anti_affinity_of(tree),
+        wishes=pod_spec.wishes_of(tree),
+        priority=json_tree.integer(spec, "priority") or 0,
+        is_deleting="deletionTimestamp" in metadata,
+        generation=json_tree.integer(metadata, "generation") or 0,
+    )
+
+
+class Priorities:
+    """How many pods on nodes have which priority; the lowest is known without a search."""
+
+    def __init__(self) -> None:
+        self._counts: dict[int, int] = {}
+        self.lowest: int | None = None
+
+    def add(self, priority: int) -> None:
+        """One more pod."""
+        self._counts[priority] = self._counts.get(priority, 0) + 1
+        if self.lowest is None or priority < self.lowest:
+            self.lowest = priority
+
+    def remove(self, priority: int) -> None:
+        """One pod less."""
+        left = self._counts[priority] - 1
+        if left:
+            self._counts[priority] = left
+            return
+        del self._counts[priority]
+        if priority == self.lowest:
+            self.lowest = min(self._counts, default=None)

@@ -1,0 +1,106 @@
+"""Which waiting pods would be placed if they were tried now, one after the other.
+
+The same attempts as the scheduler's, on any views: later pods see the room and devices of those
+before them as taken. Nothing is written and no pod is evicted for another.
+"""
+
+from collections.abc import Iterator, Mapping
+from typing import TypeAlias
+
+from app.domain.controllers.resources import NODES, PODS, SLICES
+from app.domain.controllers.scheduling.framework import pod_spec
+from app.domain.controllers.scheduling.framework.assuming import Assumptions
+from app.domain.controllers.scheduling.framework.attempt import Rules, SchedulingViews, attempt
+from app.domain.controllers.scheduling.framework.nodes import NodeIndex, bound_pod
+from app.domain.controllers.scheduling.framework.pod_spec import PodSpec
+from app.domain.controllers.scheduling.framework.verdicts import Verdicts
+from app.domain.controllers.scheduling.plugins.dynamic_resources import pod_claims
+from app.domain.controllers.scheduling.plugins.dynamic_resources.device_map import DeviceMap
+from app.domain.controllers.scheduling.plugins.dynamic_resources.pod_claims import ClaimsNotReady
+from app.domain.controllers.scheduling.queue import hints
+from app.domain.log import Event, ObjectKey
+from app.domain.objects.kinds import extended_resources
+from app.domain.objects.reader import ObjectsReader
+from app.domain.values import json_tree
+from app.domain.values.timestamps import Instant
+
+PodPlace: TypeAlias = tuple[str, str]
+
+
+def waiting_pods(objects: ObjectsReader) -> list[PodSpec]:
+    """The pods that wait for a node and ask for devices, in the order of the active queue.
+
+    Pods of other schedulers, with scheduling gates, or whose claims cannot be used are left out.
+    """
+    found: list[tuple[int, int, PodSpec]] = []
+    for event in _events(objects, PODS):
+        tree = event.object
+        if json_tree.text(tree, "spec", "nodeName") or not pod_spec.is_ours(tree):
+            continue
+        spec = pod_spec.read(tree)
+        facts = spec.facts
+        asks = facts.entries or any(map(extended_resources.is_extended, spec.amounts.asked))
+        if facts.is_done or facts.is_deleting or spec.is_gated or not asks:
+            continue
+        if pod_claims.are_there(objects, facts):
+            found.append((-spec.priority, event.revision, spec))
+    found.sort(key=lambda item: item[:2])
+    return [spec for _, _, spec in found]
+
+
+def placed(
+    rules: Rules, views: SchedulingViews, pods: list[PodSpec], now: Instant
+) -> Mapping[PodPlace, str]:
+    """The node that each of these pods would get; those that find none are absent.
+
+    A pod whose claim one before it would allocate goes to the same node.
+    """
+    nodes = NodeIndex()
+    devices = DeviceMap(nodes)
+    _survey(views.objects, nodes, devices)
+    verdicts = Verdicts()
+    assumed = Assumptions(nodes, devices)
+    found: dict[PodPlace, str] = {}
+    shared: dict[ObjectKey, str] = {}
+    for pod in pods:
+        place = (pod.facts.namespace, pod.facts.name)
+        keys = list(_claims(views.objects, pod))
+        if taken := next((shared[key] for key in keys if key in shared), ""):
+            found[place] = taken
+            continue
+        with assumed.in_force(views.allocated):
+            result = attempt(rules, views, nodes, verdicts, pod, start=0, now=now)
+            if result.outcome != "Scheduled":
+                continue
+            found[place] = result.node
+            assumed.add(pod, result, views.allocated)
+        shared.update((claim.key, result.node) for claim in result.claims if not claim.allocation)
+    return found
+
+
+def _survey(objects: ObjectsReader, nodes: NodeIndex, devices: DeviceMap) -> None:
+    """Nodes, the pods bound to them, and the slices that they see."""
+    for event in sorted(_events(objects, NODES), key=lambda event: event.revision):
+        hints.fold_node(nodes, event)
+    for event in _events(objects, PODS):
+        tree = event.object
+        is_over = json_tree.text(tree, "status", "phase") in ("Succeeded", "Failed")
+        if json_tree.text(tree, "spec", "nodeName") and not is_over:
+            nodes.bind(bound_pod(tree))
+    for event in _events(objects, SLICES):
+        devices.fold_slice(event)
+
+
+def _events(objects: ObjectsReader, place: tuple[str, str]) -> Iterator[Event]:
+    """The last event of each object of one resource."""
+    for key in list(objects.keys(*place)):
+        if (event := objects.event(key)) is not None:
+            yield event
+
+
+def _claims(objects: ObjectsReader, pod: PodSpec) -> Iterator[ObjectKey]:
+    try:
+        found = pod_claims.resolve(objects, pod.facts)
+    except ClaimsNotReady:
+        return
+    yield from (claim.key for claim in found if claim.allocation is None)

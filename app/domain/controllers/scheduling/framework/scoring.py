@@ -1,0 +1,138 @@
+"""Scores of the framework and the choice among the best. Parity: controllers.md 3.6 and 4.5.
+
+All numbers are integers, as upstream's. A node's total is the sum of weight times normalised score.
+Here are the scores for which a node is enough; those that look at other pods and nodes too are
+`spreading`, `attraction` and `images`.
+"""
+
+from collections.abc import Mapping, Sequence
+
+from app.domain.controllers.scheduling.framework.amounts import CPU, MEMORY
+from app.domain.controllers.scheduling.framework.filters import is_tolerated
+from app.domain.controllers.scheduling.framework.nodes import NodeInfo
+from app.domain.controllers.scheduling.framework.pod_spec import PodSpec
+
+SCORE_MAX = 100
+
+TAINT_WEIGHT = 3
+AFFINITY_WEIGHT = 2
+DEVICES_WEIGHT = 2
+SPREAD_WEIGHT = 2
+ATTRACTION_WEIGHT = 2
+IMAGES_WEIGHT = 1
+
+
+def room_score(pod: PodSpec, info: NodeInfo, *, leaves: bool = False) -> int:
+    """NodeResourcesFit (LeastAllocated) plus NodeResourcesBalancedAllocation, weight 1 each.
+
+    With `leaves` the balance counts that the pod would leave, as before 1.36 (r5), otherwise what
+    the pod changes of it.
+    """
+    return _least_allocated(pod, info) + _balanced(pod, info, leaves=leaves)
+
+
+def soft_taints(pod: PodSpec, info: NodeInfo) -> int:
+    """How many PreferNoSchedule taints the pod does not tolerate."""
+    return sum(
+        taint.get("effect") == "PreferNoSchedule" and not is_tolerated(pod, taint)
+        for taint in info.taints
+    )
+
+
+def preference(pod: PodSpec, info: NodeInfo) -> int:
+    """The sum of the weights of preferred node affinity terms that the node meets."""
+    return sum(
+        term.weight for term in pod.preferences if term.selector.matches(info.name, info.labels)
+    )
+
+
+def totals(
+    room: Sequence[int], taints: Sequence[int], preferences: Sequence[int], devices: Sequence[int]
+) -> list[int]:
+    """The nodes' totals from their raw scores, all in the order of the feasible nodes."""
+    found = list(room)
+    if any(taints):
+        worst = max(taints)
+        for place, count in enumerate(taints):
+            found[place] += TAINT_WEIGHT * (SCORE_MAX - SCORE_MAX * count // worst)
+    _add_normalised(found, preferences, AFFINITY_WEIGHT)
+    _add_normalised(found, devices, DEVICES_WEIGHT)
+    return found
+
+
+def add(found: list[int], scores: Sequence[int], weight: int) -> None:
+    """Add the normalised scores of a plug-in, in place; none are no difference."""
+    for place, score in enumerate(scores):
+        found[place] += weight * score
+
+
+def winner(scores: Sequence[int]) -> int:
+    """The position of the root of upstream's heap over the totals (C17).
+
+    Built bottom-up; a child replaces its parent only when strictly greater, the right child is
+    preferred over the left only when strictly greater. Example: [50, 50, 100, 100] gives 3, because
+    the sift at 1 lifts it there first and the root prefers the left of two equal children.
+    """
+    best = list(range(len(scores)))
+    for place in range(len(best) // 2 - 1, -1, -1):
+        # Only the roots of subtrees matter: what a sift moves below them is never looked at again.
+        child = best[2 * place + 1]
+        right = 2 * place + 2
+        if right < len(best) and scores[best[right]] > scores[child]:
+            child = best[right]
+        if scores[child] > scores[place]:
+            best[place] = child
+    return best[0]
+
+
+def _add_normalised(found: list[int], raw: Sequence[int], weight: int) -> None:
+    best = max(raw, default=0)
+    if best <= 0:
+        return
+    for place, score in enumerate(raw):
+        found[place] += weight * (SCORE_MAX * score // best)
+
+
+def _least_allocated(pod: PodSpec, info: NodeInfo) -> int:
+    total = weights = 0
+    for name, taken, asked in (
+        (CPU, info.scored_cpu, pod.amounts.scored_cpu),
+        (MEMORY, info.scored_memory, pod.amounts.scored_memory),
+    ):
+        room = info.has(name)
+        if room == 0:
+            continue
+        weights += 1
+        wanted = taken + asked
+        if wanted <= room:
+            total += (room - wanted) * SCORE_MAX // room
+    return total // weights if weights else 0
+
+
+def _balanced(pod: PodSpec, info: NodeInfo, *, leaves: bool) -> int:
+    # Parity: pods that ask for nothing are not scored by this plug-in.
+    asked = pod.amounts.asked
+    if not asked.get(CPU) and not asked.get(MEMORY):
+        return 0
+    after = _balance(info, asked)
+    if leaves:
+        return after
+    before = _balance(info, {})
+    # Recorded: 1.36. What counts is how much the pod changes the balance of the node, not the
+    # balance that it leaves: 0..100 around 75, halved towards zero as upstream's integers are.
+    half = SCORE_MAX // 2
+    return half + int((half + after - before) / 2)
+
+
+def _balance(info: NodeInfo, asked: Mapping[str, int]) -> int:
+    """100 when cpu and memory of the node are equally used, less the more they differ."""
+    fractions: list[float] = []
+    for name in (CPU, MEMORY):
+        room = info.has(name)
+        if room:
+            wanted = info.requested.get(name, 0) + asked.get(name, 0)
+            fractions.append(min(wanted / room, 1.0))
+    if len(fractions) < 2:
+        return SCORE_MAX
+    spread = abs(fractions[0] - fractions[1]) / 2
+    return int((1 - spread) * SCORE_MAX)

@@ -1,0 +1,282 @@
+"""Whom to evict so that a pod of higher priority finds a node (DefaultPreemption). Pure.
+
+Asked when no node fits. On each node where evictions may help at all, every pod of lower priority
+is taken away in thought; when the pod fits then, as many as possible are put back, those first that
+a disruption budget protects, then the more important ones. Of the nodes with victims the one that
+costs least is taken. Nothing is written here; `preempting` does that.
+
+Parity: the documentation of pod priority and preemption; controllers.md 4.3 for the texts: devices
+are never freed by it, because a refusal by DynamicResources counts as one that evictions cannot
+cure. Free choices: the search begins at the place in the node order at which the attempt began
+(upstream: at a random one), pods that start together rank in the order of their bindings, of equal
+nodes the first is taken (upstream: any).
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from app.domain.controllers import conditions
+from app.domain.controllers.resources import pod_key
+from app.domain.controllers.scheduling.framework.cycle import Aborted, Cycle
+from app.domain.controllers.scheduling.framework.filters import Refusal
+from app.domain.controllers.scheduling.framework.nodes import NodeInfo, drop, take
+from app.domain.controllers.scheduling.framework.pods_on_nodes import BoundPod, PodPlace
+from app.domain.controllers.scheduling.plugins import disruption_budgets
+from app.domain.controllers.scheduling.plugins.disruption_budgets import Budget
+from app.domain.controllers.scheduling.reports import messages
+from app.domain.objects.reader import ObjectsReader
+from app.domain.values import json_tree, timestamps
+from app.domain.values.json_tree import JsonView
+from app.domain.values.timestamps import Instant, TimestampError
+
+NAME = "DefaultPreemption"
+
+CONDITION_REASON = "PreemptionByScheduler"
+
+CANDIDATES_MIN = 100
+CANDIDATES_PERCENT = 10
+"""How many nodes with victims are compared: a tenth of those where it may help, at least 100."""
+
+_NOBODY = Refusal(plugin=NAME, reasons=(messages.NO_VICTIMS,))
+_PRIORITY_SPAN = 1 << 31
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Candidate:
+    """A node and its victims, the most important first.
+
+    `violations` of them are protected by disruption budgets. `started` is when the first of those
+    with the highest priority began.
+    """
+
+    node: str
+    victims: tuple[BoundPod, ...]
+    violations: int
+    started: Instant
+
+    @property
+    def cost(self) -> tuple[int, int, int, int, int]:
+        """What is compared, in this order; less is better."""
+        return (
+            self.violations,
+            self.victims[0].priority,
+            sum(victim.priority + _PRIORITY_SPAN for victim in self.victims),
+            len(self.victims),
+            -self.started,
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Preemption:
+    """What the post filter came to.
+
+    With `chosen` the pod gets its node, and `displaced` pods lose theirs. `text` goes into the
+    message; `is_alone` when those of the other post filters fall away. `keeps_nomination` when a
+    node that was named before stays. `candidates` is how many nodes were compared.
+    """
+
+    text: str = ""
+    is_alone: bool = False
+    keeps_nomination: bool = False
+    chosen: Candidate | None = None
+    candidates: int = 0
+    displaced: tuple[PodPlace, ...] = ()
+
+
+NEVER = Preemption(text=f"preemption: {messages.NEVER}", keeps_nomination=True)
+WAITS = Preemption(text=f"preemption: {messages.AWAITS_VICTIMS}", keeps_nomination=True)
+
+
+def helpless(count: int, *, never: bool) -> Preemption:
+    """The answer when nothing that a node says can be cured by evictions."""
+    return NEVER if never else _in_vain(count, {messages.NOT_HELPFUL: count})
+
+
+def find(
+    cycle: Cycle, hopeful: Sequence[NodeInfo], *, start: int, known: dict[int, Preemption]
+) -> Preemption:
+    """Whom to evict. `hopeful` are the nodes whose refusal evictions may cure.
+
+    `known` keeps answers in vain by priority, for other pods that meet the same nodes.
+    """
+    pod = cycle.pod
+    if pod.never_preempts:
+        return NEVER
+    if awaits_victims(cycle):
+        return WAITS
+    count = len(cycle.nodes)
+    lowest = cycle.nodes.priorities.lowest
+    if not hopeful or lowest is None or lowest >= pod.priority:
+        return _in_vain(
+            count,
+            {messages.NOT_HELPFUL: count - len(hopeful), messages.NO_VICTIMS: len(hopeful)},
+        )
+    found = known.get(pod.priority)
+    if found is None:
+        found = _search(cycle, hopeful, start)
+        if found.chosen is None:
+            known[pod.priority] = found
+    return found
+
+
+def awaits_victims(cycle: Cycle) -> bool:
+    """True when the pod has a node on which victims of a pre-emption are still terminating.
+
+    A node that no eviction would make fit any more is not waited for.
+    """
+    name = json_tree.text(cycle.tree, "status", "nominatedNodeName")
+    info = cycle.nodes.get(name) if name else None
+    if info is None:
+        return False
+    refusal = cycle.check(info, cycle.verdict(info))
+    if refusal is not None and not refusal.resolvable:
+        return False
+    return any(
+        bound.priority < cycle.pod.priority and is_victim(cycle.views.objects, bound.place)
+        for bound in info.pods.values()
+    )
+
+
+def is_victim(objects: ObjectsReader, place: PodPlace) -> bool:
+    """True for a pod that terminates because of a pre-emption."""
+    tree = objects.get(pod_key(*place))
+    if tree is None or "deletionTimestamp" not in tree["metadata"]:
+        return False
+    return any(
+        found.get("type") == conditions.DISRUPTION
+        and found.get("status") == "True"
+        and found.get("reason") == CONDITION_REASON
+        for found in json_tree.objects(tree, "status", "conditions")
+    )
+
+
+def candidates_wanted(hopeful: int) -> int:
+    """After how many nodes with victims the search may end."""
+    return min(max(hopeful * CANDIDATES_PERCENT // 100, CANDIDATES_MIN), hopeful)
+
+
+def choose(cycle: Cycle, candidates: Sequence[Candidate]) -> Candidate:
+    """The one that costs least; of several the first, or the one that a recording names."""
+    least = min(candidate.cost for candidate in candidates)
+    best = [candidate for candidate in candidates if candidate.cost == least]
+    if len(best) == 1 or cycle.rules.tie_break is None:
+        return best[0]
+    names = [candidate.node for candidate in best]
+    wanted = cycle.rules.tie_break(cycle.pod.facts.uid, names)
+    return best[names.index(wanted)] if wanted in names else best[0]
+
+
+def _search(cycle: Cycle, hopeful: Sequence[NodeInfo], start: int) -> Preemption:
+    count = len(cycle.nodes)
+    reasons = {messages.NOT_HELPFUL: count - len(hopeful)}
+    errors: dict[str, None] = {}
+    candidates: list[Candidate] = []
+    protected = disruption_budgets.read(cycle.views.objects)
+    wanted = candidates_wanted(len(hopeful))
+    first = start % count % len(hopeful)
+    has_harmless = False
+    for info in (*hopeful[first:], *hopeful[:first]):
+        try:
+            answer = _try_node(cycle, info, protected)
+        except Aborted as abort:
+            errors[messages.filter_error(abort.text)] = None
+            continue
+        if isinstance(answer, Refusal):
+            for reason in answer.reasons:
+                reasons[reason] = reasons.get(reason, 0) + 1
+            continue
+        candidates.append(answer)
+        has_harmless |= not answer.violations
+        if has_harmless and len(candidates) >= wanted:
+            break
+    if not candidates:
+        if errors:
+            text = next(iter(errors)) if len(errors) == 1 else f"[{', '.join(errors)}]"
+            return Preemption(text=f"preemption: {text}", is_alone=True, keeps_nomination=True)
+        return _in_vain(count, reasons)
+    chosen = choose(cycle, candidates)
+    text = messages.preempting(chosen.node, len(chosen.victims))
+    return Preemption(
+        text="" if cycle.rules.quirks.r7 else text,
+        is_alone=True,
+        chosen=chosen,
+        candidates=len(candidates),
+        displaced=tuple(_displaced(cycle, chosen.node)),
+    )
+
+
+def _in_vain(nodes: int, reasons: Mapping[str, int]) -> Preemption:
+    told = {reason: count for reason, count in reasons.items() if count}
+    return Preemption(text=messages.preemption(nodes, told))
+
+
+def _displaced(cycle: Cycle, node: str) -> Iterator[PodPlace]:
+    """Nominated pods of lower priority: they may not fit there any more."""
+    for other in cycle.nodes.nominations.on(node):
+        if other.priority < cycle.pod.priority and not cycle.nodes.holds(other.place):
+            yield other.place
+
+
+class _Trial:
+    """A node without some of its pods."""
+
+    def __init__(self, cycle: Cycle, info: NodeInfo, gone: Sequence[BoundPod]) -> None:
+        self._cycle = cycle
+        self._info = info
+        self._gone = {pod.place: pod for pod in gone}
+        self._node = info.changed(gone, ())
+
+    def refusal(self) -> Refusal | None:
+        """What the framework says; nominated pods count as in every attempt."""
+        cycle, gone = self._cycle, tuple(self._gone.values())
+        if rivals := cycle.nominated.get(self._info.name, ()):
+            crowded = self._node.changed((), rivals)
+            refusal = cycle.check_changed(self._info, crowded, gone=gone, come=rivals)
+            if refusal is not None:
+                return refusal
+        return cycle.check_changed(self._info, self._node, gone=gone)
+
+    def reprieve(self, pod: BoundPod) -> bool:
+        """Put the pod back if the other one fits all the same."""
+        del self._gone[pod.place]
+        take(self._node, pod)
+        if self.refusal() is None:
+            return True
+        self._gone[pod.place] = pod
+        drop(self._node, pod)
+        return False
+
+
+def _try_node(cycle: Cycle, info: NodeInfo, protected: Sequence[Budget]) -> Candidate | Refusal:
+    """The victims on one node, or what is against it. Raises Aborted for an allocator's error."""
+    lower = [pod for pod in info.pods.values() if pod.priority < cycle.pod.priority]
+    if not lower:
+        return _NOBODY
+    trial = _Trial(cycle, info, lower)
+    refusal = trial.refusal() or cycle.check_devices(info)
+    if refusal is not None:
+        return refusal
+    started = {pod.place: _started(cycle, pod) for pod in lower}
+    lower.sort(key=lambda pod: (-pod.priority, started[pod.place]))
+    guarded, free = disruption_budgets.split(lower, protected)
+    spared = {pod.place for pod in (*guarded, *free) if trial.reprieve(pod)}
+    victims = tuple(pod for pod in lower if pod.place not in spared)
+    if not victims:
+        # What refused the node is gone without any eviction: nothing is known against it.
+        return _NOBODY
+    highest = victims[0].priority
+    return Candidate(
+        node=info.name,
+        victims=victims,
+        violations=sum(pod.place not in spared for pod in guarded),
+        started=min(started[pod.place] for pod in victims if pod.priority == highest),
+    )
+
+
+def _started(cycle: Cycle, pod: BoundPod) -> Instant:
+    """When the pod began; one that has not begun counts as beginning now."""
+    tree: JsonView = cycle.views.objects.get(pod_key(*pod.place)) or {}
+    try:
+        return timestamps.parse(json_tree.text(tree, "status", "startTime"))
+    except TimestampError:
+        return cycle.now

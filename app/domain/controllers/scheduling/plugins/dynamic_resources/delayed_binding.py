@@ -1,0 +1,174 @@
+"""A binding that takes its time: the decision now, its claims later, the binding after them.
+
+In the real scheduler an attempt ends with a node and devices in memory; the writes follow in the
+background while other pods are tried. Between them the claim is in flight: its devices count as
+used, and a second pod that shares it is told so. With a delay this is imitated:
+
+    decision        writes                                  the log says
+    Assumed         nominated node                          pod, node, allocations, both instants
+    Reserved        finalizer, allocation and reservation   claims are written
+    Scheduled       binding, Event                          the pod has its node
+
+Each row is one append. A process that ends between two rows folds the log and goes on with the
+next; claims that are written and a pod that is not bound are found as they are and used again.
+Parity: controllers.md 3.7, 4.6 and 4.7.
+"""
+
+from dataclasses import replace
+
+from app.domain.controllers.plan import Plan
+from app.domain.controllers.resources import claim_key, pod_key
+from app.domain.controllers.scheduling import writes
+from app.domain.controllers.scheduling.framework.attempt import Attempt, Rules, SchedulingViews
+from app.domain.controllers.scheduling.plugins.dynamic_resources import waiting_binding
+from app.domain.controllers.scheduling.plugins.dynamic_resources.placements import RESERVED, Assumed
+from app.domain.controllers.scheduling.plugins.dynamic_resources.pod_claims import PodClaim
+from app.domain.controllers.scheduling.plugins.dynamic_resources.waiting_binding import (
+    BindingWaits,
+    Place,
+    Wait,
+)
+from app.domain.controllers.scheduling.reports import events, messages
+from app.domain.values import json_tree
+from app.domain.values.json_tree import JsonObject, JsonView
+from app.domain.values.timestamps import Instant
+
+WRITES_CLAIMS = "writesClaims"
+"""The input of a decision by which it is known to be about writing claims."""
+
+REFUSED = "refusedClaim"
+"""The input that says which claim the API has refused, and with which words."""
+
+
+class FixedBindDelay:
+    """Every binding takes equally long: claims are written at half time."""
+
+    def __init__(self, micros: int) -> None:
+        self._micros = micros
+
+    def __call__(self, _pod: str, now: Instant) -> tuple[Instant, Instant]:
+        """When claims are written and when the pod is bound."""
+        return Instant(now + self._micros // 2), Instant(now + self._micros)
+
+
+def write_claims(
+    rules: Rules, views: SchedulingViews, series: events.ReportSeries, held: Wait, now: Instant
+) -> Plan:
+    """Write the claims of a placed pod, or give up at the first that is not as it was.
+
+    Claims before that one are written all the same: they stay allocated, and only their
+    reservations are taken back (controllers.md 3.7). A pod that is gone meanwhile changes nothing
+    here, as upstream; its reservations are taken back at once, because its binding will not be
+    answered.
+    """
+    assumed = held.assumed
+    assert assumed is not None, "called while claims are to be written"
+    extra: JsonObject = {WRITES_CLAIMS: True}
+    if held.refused is not None:
+        extra[REFUSED] = list(held.refused)
+    namespace, name = held.place
+    tree = views.objects.get(pod_key(namespace, name))
+    is_gone = tree is None or json_tree.text(tree, "metadata", "uid") != held.uid
+    if tree is None or is_gone:
+        tree = {"metadata": {"namespace": namespace, "name": name, "uid": held.uid}}
+    claims, problem = _as_chosen(views, namespace, assumed, held.refused)
+    attempt = Attempt(
+        outcome="Scheduled",
+        claims=claims,
+        node=held.node,
+        allocations=assumed.allocations if not problem else _of_fresh(claims, assumed),
+        extended=None if problem or is_gone else assumed.extended,
+    )
+    commands = [
+        *writes.reserve(
+            attempt,
+            tree,
+            now,
+            number=assumed.number,
+            stamps_time=rules.features.binding_conditions,
+        )
+    ]
+    if problem and not is_gone:
+        before = tuple(commands)
+        return waiting_binding.give_up(
+            views, series, held, tree, claims, problem, now, extra, before
+        )
+    outcome = RESERVED
+    if is_gone:
+        outcome = "Skipped"
+        commands += [writes.unreserve(claim, held.uid) for claim in claims]
+    elif waiting_binding.is_needed(rules.features, attempt):
+        outcome = "WaitingForBinding"
+        commands.append(events.waiting(views.objects, tree, held.node, now))
+    written = [{"claim": claim.name, "fresh": claim.allocation is None} for claim in claims]
+    summary: JsonObject = {"node": held.node, "claims": len(claims), "written": written}
+    extra["bindAt"] = assumed.bind_at
+    return waiting_binding.plan(views, held, tuple(commands), outcome, summary, now, extra)
+
+
+def refuse(
+    waits: BindingWaits, place: Place, summary: JsonView, problem: str, now: Instant
+) -> bool:
+    """After a refusal: the act is made again at once, without the claim that was refused.
+
+    False when the refusal names no claim of the pod, or only says that one has moved.
+    """
+    held = waits.get(place)
+    claim = messages.refused_claim(summary, problem)
+    if held is None or claim is None or messages.MOVED in problem:
+        return False
+    _, _, name = json_tree.text(claim, "claim").partition("/")
+    held.refused = (name, messages.claim_error(claim, problem))
+    held.next_look = now
+    waits.begin(held)
+    return True
+
+
+def held_then(waits: BindingWaits, place: Place, inputs: JsonView) -> Wait | None:
+    """The wait that a recorded decision (`inputs`) about writing claims was about."""
+    held = waits.get(place)
+    told = json_tree.texts(inputs, REFUSED)
+    if held is None or not told:
+        return held
+    return replace(held, refused=(told[0], told[1]))
+
+
+def _as_chosen(
+    views: SchedulingViews, namespace: str, assumed: Assumed, refused: tuple[str, str] | None
+) -> tuple[tuple[PodClaim, ...], str]:
+    """The claims up to the first that is not as it was, and what is the matter with that one."""
+    claims: list[PodClaim] = []
+    for name, uid, is_fresh in assumed.claims:
+        if refused is not None and refused[0] == name:
+            return tuple(claims), refused[1]
+        claim, problem = _find(views, namespace, name, uid, is_fresh)
+        if claim is None:
+            return tuple(claims), problem
+        claims.append(claim)
+    return tuple(claims), ""
+
+
+def _of_fresh(claims: tuple[PodClaim, ...], assumed: Assumed) -> tuple[JsonObject, ...]:
+    """The allocations of these claims, the first ones that were chosen."""
+    return assumed.allocations[: sum(claim.allocation is None for claim in claims)]
+
+
+def _find(
+    views: SchedulingViews, namespace: str, name: str, uid: str, is_fresh: bool
+) -> tuple[PodClaim | None, str]:
+    """The claim as it is now, or why it cannot be written."""
+    key = claim_key(namespace, name)
+    tree = views.objects.get(key)
+    if (
+        tree is None
+        or "deletionTimestamp" in tree["metadata"]
+        or json_tree.text(tree, "metadata", "uid") != uid
+    ):
+        return None, f"claim {namespace}/{name} got deleted in the meantime"
+    held = json_tree.get(tree, "status", "allocation")
+    allocation = held if isinstance(held, dict) else None
+    if is_fresh and allocation is not None:
+        return None, f"claim {namespace}/{name} got allocated elsewhere in the meantime"
+    if not is_fresh and allocation is None:
+        return None, f"claim {namespace}/{name} got deallocated elsewhere in the meantime"
+    return PodClaim(entry="", key=key, tree=tree, allocation=allocation), ""

@@ -1,0 +1,103 @@
+"""Which nodes see which pool, and which pools an allocated claim uses.
+
+Only as much as is needed to say whose verdicts are out of date after an event. A pool with a slice
+that is not bound to one node may be seen from anywhere, so a change of it concerns all nodes.
+"""
+
+from collections.abc import Iterable
+from typing import Protocol
+
+import msgspec
+
+from app.domain.controllers.scheduling.framework.nodes import NodeIndex
+from app.domain.log import Event, EventType, Revision
+from app.domain.values import json_tree
+from app.domain.values.json_tree import JsonView
+
+Pool = tuple[str, str]
+Place = tuple[str, str]
+
+
+class MergingViews(Protocol):
+    """Views that know at which revisions a rule or patch changed what slices say.
+
+    Parity: controllers.md 1.7 and 3.9, only such a change is as an update of slices.
+    """
+
+    def may_have_remerged(self, revision: Revision) -> bool: ...
+
+
+class AllocationChange(msgspec.Struct, frozen=True, kw_only=True):
+    """What an event on a claim did to its allocation."""
+
+    was_set: bool
+    is_set: bool
+
+    @property
+    def was_freed(self) -> bool:
+        """True when the allocation went from set to unset."""
+        return self.was_set and not self.is_set
+
+
+class DeviceMap:
+    """Folds slices and claims; touches the nodes concerned."""
+
+    def __init__(self, nodes: NodeIndex) -> None:
+        self._nodes = nodes
+        self._pools: dict[Pool, dict[str, str]] = {}
+        self._slices: dict[str, Pool] = {}
+        self._claims: dict[Place, tuple[str, tuple[Pool, ...]]] = {}
+
+    def fold_slice(self, event: Event) -> None:
+        """A slice came, changed or went."""
+        name = event.key.name
+        before = self._slices.pop(name, None)
+        if before is not None:
+            self._touch((before,))
+            held = self._pools[before]
+            held.pop(name, None)
+            if not held:
+                del self._pools[before]
+        if event.type is EventType.OBJECT_DELETED:
+            return
+        spec = json_tree.mapping(event.object, "spec")
+        pool = (json_tree.text(spec, "driver"), json_tree.text(spec, "pool", "name"))
+        self._slices[name] = pool
+        self._pools.setdefault(pool, {})[name] = json_tree.text(spec, "nodeName")
+        self._touch((pool,))
+
+    def fold_claim(self, event: Event) -> AllocationChange:
+        """A claim came, changed or went."""
+        place = (event.key.namespace, event.key.name)
+        before = self._claims.get(place)
+        tree = event.object
+        allocation = json_tree.get(tree, "status", "allocation")
+        is_set = isinstance(allocation, dict) and event.type is not EventType.OBJECT_DELETED
+        if is_set and before is not None and before[0] == event.uid:
+            return AllocationChange(was_set=True, is_set=True)
+        if before is not None:
+            del self._claims[place]
+            self._touch(before[1])
+        if is_set:
+            pools = tuple(dict.fromkeys(_pools_of(allocation)))
+            self._claims[place] = (event.uid, pools)
+            self._touch(pools)
+        return AllocationChange(was_set=before is not None, is_set=is_set)
+
+    def touch_pools_of(self, allocation: JsonView) -> None:
+        """Its devices are taken or given back: what nodes said of their pools is out of date."""
+        self._touch(dict.fromkeys(_pools_of(allocation)))
+
+    def _touch(self, pools: Iterable[Pool]) -> None:
+        for pool in pools:
+            names = self._pools.get(pool, {}).values()
+            if "" in names:
+                self._nodes.touch_all()
+                return
+            for name in dict.fromkeys(names):
+                self._nodes.touch(name)
+
+
+def _pools_of(allocation: JsonView) -> Iterable[Pool]:
+    for result in json_tree.objects(allocation, "devices", "results"):
+        yield (json_tree.text(result, "driver"), json_tree.text(result, "pool"))

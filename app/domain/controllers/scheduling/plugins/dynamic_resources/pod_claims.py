@@ -1,0 +1,188 @@
+"""The claims of a pod as the DynamicResources plug-in sees them (controllers.md 3.1 to 3.3)."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from app.domain.controllers import pods
+from app.domain.controllers.gates import Gates
+from app.domain.controllers.pods import PodFacts
+from app.domain.controllers.resources import CLASSES, claim_key
+from app.domain.controllers.scheduling.reports import messages
+from app.domain.log import ObjectKey
+from app.domain.objects.reader import ObjectsReader
+from app.domain.values import json_tree, selectors
+from app.domain.values.json_tree import JsonObject, JsonView
+from app.domain.values.selectors import NodeSelector, SelectorError
+
+NOTHING_WRITTEN: Mapping[ObjectKey, JsonObject] = {}
+"""Of who looks at claims as the log has them."""
+
+
+class ClaimsNotReady(Exception):
+    """The claims of the pod cannot be used now; the message is upstream's text."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class PodClaim:
+    """One claim of a pod. `allocation` is None while it has none."""
+
+    entry: str
+    key: ObjectKey
+    tree: JsonObject
+    allocation: JsonView | None
+
+    @property
+    def name(self) -> str:
+        """Namespace and name as texts show them."""
+        return f"{self.key.namespace}/{self.key.name}"
+
+    def node_selector(self) -> NodeSelector | None:
+        """Where the allocated devices can be reached; None means everywhere.
+
+        Raises SelectorError for a selector that cannot be parsed.
+        """
+        found = None if self.allocation is None else self.allocation.get("nodeSelector")
+        return selectors.node_selector_of(found) if isinstance(found, dict) else None
+
+
+def resolve(
+    objects: ObjectsReader,
+    pod: PodFacts,
+    written: Mapping[ObjectKey, JsonObject] = NOTHING_WRITTEN,
+) -> tuple[PodClaim, ...]:
+    """The pod's claims in order; those in `written` are not yet in the log as they stand there.
+
+    Raises ClaimsNotReady for the first that cannot be used.
+    """
+    found: list[PodClaim] = []
+    for entry in pod.entries:
+        named = pods.entry_claim(pod, entry)
+        if named.problem:
+            raise ClaimsNotReady(named.problem)
+        if named.name is None:
+            continue
+        key = claim_key(pod.namespace, named.name)
+        tree = written.get(key) or objects.get(key)
+        if tree is None:
+            text = f'could not find ResourceClaim "{pod.namespace}/{named.name}"'
+            raise ClaimsNotReady(text)
+        if "deletionTimestamp" in tree["metadata"]:
+            raise ClaimsNotReady(f'resourceclaim "{named.name}" is being deleted')
+        if named.needs_owner and (problem := pods.owner_problem(tree, pod)):
+            raise ClaimsNotReady(problem)
+        allocation = json_tree.get(tree, "status", "allocation")
+        found.append(
+            PodClaim(
+                entry=entry.name,
+                key=key,
+                tree=tree,
+                allocation=allocation if isinstance(allocation, dict) else None,
+            )
+        )
+    return tuple(found)
+
+
+def are_there(objects: ObjectsReader, pod: PodFacts) -> bool:
+    """Whether every claim of the pod can be used (controllers.md 3.1 and 3.2)."""
+    try:
+        resolve(objects, pod)
+    except ClaimsNotReady:
+        return False
+    return True
+
+
+def resolve_all(objects: ObjectsReader, pod: PodFacts) -> tuple[PodClaim, ...]:
+    """The pod's claims, the one for its extended resources last. Raises as `resolve` does."""
+    claims = resolve(objects, pod)
+    if not pod.extended_claim:
+        return claims
+    key = claim_key(pod.namespace, pod.extended_claim)
+    tree = objects.get(key)
+    if tree is None:
+        raise ClaimsNotReady(f'could not find ResourceClaim "{key.namespace}/{key.name}"')
+    allocation = json_tree.get(tree, "status", "allocation")
+    held = allocation if isinstance(allocation, dict) else None
+    return (*claims, PodClaim(entry="", key=key, tree=tree, allocation=held))
+
+
+def check_fresh(
+    objects: ObjectsReader,
+    claims: tuple[PodClaim, ...],
+    gates: Gates,
+    is_in_flight: Callable[[JsonView], bool],
+) -> None:
+    """Raise ClaimsNotReady when an unallocated claim asks for something that cannot be given, or
+    another attempt is about to allocate it. Parity: controllers.md 3.3.
+    """
+    for claim in claims:
+        if claim.allocation is not None:
+            continue
+        if is_in_flight(claim.tree):
+            text = f"resource claim {claim.name} {messages.BEING_ALLOCATED}"
+            raise ClaimsNotReady(text)
+        for request in json_tree.objects(claim.tree, "spec", "devices", "requests"):
+            _check_request(objects, claim, request, gates)
+
+
+def rank_score(claims: tuple[PodClaim, ...], allocations: list[JsonObject]) -> int:
+    """The score of a node: eight minus the place of each alternative that was taken, summed up.
+
+    `allocations` are those found on the node, in the order of the unallocated claims. Parity:
+    controllers.md 3.6.
+    """
+    fresh = iter(allocations)
+    total = 0
+    for claim in claims:
+        allocation = claim.allocation if claim.allocation is not None else next(fresh)
+        taken = {
+            json_tree.text(result, "request")
+            for result in json_tree.objects(allocation, "devices", "results")
+        }
+        for request in json_tree.objects(claim.tree, "spec", "devices", "requests"):
+            name = json_tree.text(request, "name")
+            for place, sub in enumerate(json_tree.objects(request, "firstAvailable")):
+                if f"{name}/{json_tree.text(sub, 'name')}" in taken:
+                    total += 8 - place
+    return total
+
+
+def has_alternatives(claims: tuple[PodClaim, ...]) -> bool:
+    """True when some request of some claim is a prioritized list."""
+    return any(
+        request.get("firstAvailable")
+        for claim in claims
+        for request in json_tree.objects(claim.tree, "spec", "devices", "requests")
+    )
+
+
+def reaches(claim: PodClaim, node_name: str, labels: Mapping[str, str]) -> bool:
+    """True when the devices of an allocated claim can be reached from the node."""
+    try:
+        selector = claim.node_selector()
+    except SelectorError:
+        return False
+    return selector is None or selector.matches(node_name, labels)
+
+
+def _check_request(
+    objects: ObjectsReader, claim: PodClaim, request: JsonObject, gates: Gates
+) -> None:
+    name = json_tree.text(request, "name")
+    place = f"resource claim {claim.name}, request {name}"
+    if isinstance(request.get("exactly"), dict):
+        _check_class(objects, name, json_tree.text(request, "exactly", "deviceClassName"))
+        return
+    alternatives = json_tree.objects(request, "firstAvailable")
+    if not alternatives:
+        raise ClaimsNotReady(f"{place}: unknown request type")
+    if not gates.enabled("DRAPrioritizedList"):
+        text = f"{place}: has subrequests, but the DRAPrioritizedList feature is disabled"
+        raise ClaimsNotReady(text)
+    for sub in alternatives:
+        full = f"{name}/{json_tree.text(sub, 'name')}"
+        _check_class(objects, full, json_tree.text(sub, "deviceClassName"))
+
+
+def _check_class(objects: ObjectsReader, request: str, name: str) -> None:
+    if objects.event(ObjectKey(*CLASSES, "", name)) is None:
+        raise ClaimsNotReady(f"request {request}: device class {name} does not exist")

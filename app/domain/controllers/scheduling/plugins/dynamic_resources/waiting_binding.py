@@ -1,0 +1,244 @@
+"""Pods whose devices have to be made ready before the binding, and the looks at them.
+
+A look follows at once and then every five seconds; nothing else wakes it. Parity: controllers.md
+3.8. The wait begins with a decision in the log and ends with the next one about the pod.
+"""
+
+import heapq
+from dataclasses import dataclass
+
+from app.domain.allocation import Features
+from app.domain.controllers import pods
+from app.domain.controllers.event_objects import without_refused
+from app.domain.controllers.plan import Decision, Plan
+from app.domain.controllers.resources import pod_key
+from app.domain.controllers.scheduling import writes
+from app.domain.controllers.scheduling.framework.attempt import Attempt, SchedulingViews
+from app.domain.controllers.scheduling.plugins.dynamic_resources import (
+    binding_conditions,
+    placements,
+    pod_claims,
+)
+from app.domain.controllers.scheduling.plugins.dynamic_resources.binding_conditions import (
+    POLL,
+    Readiness,
+)
+from app.domain.controllers.scheduling.plugins.dynamic_resources.placements import (
+    ASSUMED,
+    RESERVED,
+    Assumed,
+)
+from app.domain.controllers.scheduling.plugins.dynamic_resources.pod_claims import (
+    ClaimsNotReady,
+    PodClaim,
+)
+from app.domain.controllers.scheduling.reports import events, messages
+from app.domain.log import Revision
+from app.domain.objects.write.commands import Command
+from app.domain.values import json_tree
+from app.domain.values.json_tree import JsonObject, JsonView
+from app.domain.values.timestamps import Instant
+
+NAME = "scheduling"
+
+UNDER_WAY = frozenset((ASSUMED, RESERVED, "WaitingForBinding"))
+"""Outcomes after which a pod has a node and no binding yet."""
+
+Place = tuple[str, str]
+
+
+@dataclass(slots=True, kw_only=True)
+class Wait:
+    """One pod that has its devices and no binding yet.
+
+    `assumed` is set while its claims are still to be written, `refused` when that was tried: the
+    name of the claim that could not be written, and why.
+    """
+
+    place: Place
+    uid: str
+    node: str
+    started: Instant
+    next_look: Instant
+    cause: Revision
+    assumed: Assumed | None = None
+    refused: tuple[str, str] | None = None
+
+
+class BindingWaits:
+    """All waits, by the instant of their next look."""
+
+    def __init__(self) -> None:
+        self._waits: dict[Place, Wait] = {}
+        self._heap: list[tuple[Instant, Place]] = []
+
+    def begin(self, held: Wait) -> None:
+        """The pod has its devices; the first look is due at `next_look`."""
+        self._waits[held.place] = held
+        heapq.heappush(self._heap, (held.next_look, held.place))
+
+    def get(self, place: Place) -> Wait | None:
+        """The wait of a pod."""
+        return self._waits.get(place)
+
+    def end(self, place: Place) -> bool:
+        """The pod is bound, refused or gone; True when it was waiting."""
+        return self._waits.pop(place, None) is not None
+
+    def take(self, now: Instant) -> Wait | None:
+        """The next wait to look at; its following look is on the grid of five seconds.
+
+        A scheduler that begins anew has missed looks: it goes on with the grid, so that a restart
+        changes no instant.
+        """
+        while (due := self.due()) is not None and due <= now:
+            _, place = heapq.heappop(self._heap)
+            found = self._waits[place]
+            passed, rest = divmod(now - found.started, POLL)
+            found.next_look = Instant(found.started + (passed + 1) * POLL)
+            heapq.heappush(self._heap, (found.next_look, place))
+            if now - due < POLL or rest == 0:
+                return found
+        return None
+
+    def due(self) -> Instant | None:
+        """When the next look is due."""
+        while self._heap:
+            due, place = self._heap[0]
+            found = self._waits.get(place)
+            if found is not None and found.next_look == due:
+                return due
+            heapq.heappop(self._heap)
+        return None
+
+
+def read(body: JsonView, place: Place, now: Instant, revision: Revision) -> Wait:
+    """The wait that begins with a decision (`body`) about the pod.
+
+    A delayed binding goes on at the instants that its decision names; a look at binding conditions
+    follows at once.
+    """
+    inputs = json_tree.mapping(body, "inputs")
+    outcome = json_tree.text(body, "outcome")
+    assumed = None
+    due = now
+    if outcome == ASSUMED:
+        assumed = placements.read(inputs)
+        due = assumed.bind_at if assumed.claims_at is None else assumed.claims_at
+        assumed = assumed if assumed.claims_at is not None else None
+    elif outcome == RESERVED:
+        due = Instant(json_tree.integer(inputs, "bindAt") or now)
+    return Wait(
+        place=place,
+        uid=json_tree.text(inputs, "uid"),
+        node=json_tree.text(body, "summary", "node"),
+        started=now,
+        next_look=Instant(max(due, now)),
+        cause=revision,
+        assumed=assumed,
+    )
+
+
+def is_needed(features: Features, attempt: Attempt) -> bool:
+    """True when a device of the pod has binding conditions."""
+    if not features.binding_conditions:
+        return False
+    known = [claim.allocation for claim in attempt.claims if claim.allocation is not None]
+    return any(
+        binding_conditions.has_conditions(allocation)
+        for allocation in (*attempt.allocations, *known)
+    )
+
+
+def look(
+    views: SchedulingViews, series: events.ReportSeries, held: Wait, now: Instant, timeout: int
+) -> Plan | None:
+    """Bind the pod when all is ready, give up when it failed, or None: go on waiting."""
+    tree = views.objects.get(pod_key(*held.place))
+    if tree is None or json_tree.text(tree, "metadata", "uid") != held.uid:
+        return None
+    try:
+        claims = pod_claims.resolve_all(views.objects, pods.facts(tree))
+    except ClaimsNotReady as problem:
+        return give_up(views, series, held, tree, (), str(problem), now)
+    for claim in claims:
+        if claim.allocation is None:
+            text = f"claim {claim.name} got deallocated elsewhere in the meantime"
+            return give_up(views, series, held, tree, claims, text, now)
+        found = binding_conditions.look(claim.tree, claim.allocation, now, timeout)
+        if found.readiness is Readiness.WAITING:
+            return None
+        if found.readiness is not Readiness.READY:
+            return give_up(views, series, held, tree, claims, found.text, now)
+    commands = (
+        writes.bind(tree, held.node),
+        events.scheduled(views.objects, tree, held.node, now),
+    )
+    return plan(views, held, commands, "Scheduled", {"node": held.node, "waited": True}, now)
+
+
+def give_up(
+    views: SchedulingViews,
+    series: events.ReportSeries,
+    held: Wait,
+    tree: JsonObject,
+    claims: tuple[PodClaim, ...],
+    text: str,
+    now: Instant,
+    extra: JsonObject | None = None,
+    before: tuple[Command, ...] = (),
+) -> Plan:
+    """Take the reservations back and say why; `extra` is as for `plan`.
+
+    `before` are writes that reserve all `claims` and that come first.
+    """
+    message = messages.prebind_failure(text)
+    own = pods.facts(tree).extended_claim
+    reserved = [claim for claim in claims if before or pods.is_reserved_for(claim.tree, held.uid)]
+    commands = (
+        *before,
+        *(writes.unreserve(claim, held.uid) for claim in reserved if claim.key.name != own),
+        *(
+            command
+            for claim in reserved
+            if claim.key.name == own
+            for command in writes.delete_extended(views.objects, claim.key)
+        ),
+        *writes.report_failure(views.objects, series, tree, "SchedulerError", message, now),
+    )
+    return plan(views, held, commands, "Error", {"message": message}, now, extra)
+
+
+def plan(
+    views: SchedulingViews,
+    held: Wait,
+    commands: tuple[Command, ...],
+    outcome: str,
+    summary: JsonObject,
+    now: Instant,
+    extra: JsonObject | None = None,
+) -> Plan:
+    """The plan of one act of a pod that has its devices; `extra` goes into its inputs."""
+    namespace, name = held.place
+    return Plan(
+        controller=NAME,
+        key=f"pod:{namespace}/{name}",
+        commands=without_refused(views.objects, commands),
+        decision=Decision(
+            controller=NAME,
+            resource="pods",
+            namespace=namespace,
+            name=name,
+            outcome=outcome,
+            inputs={
+                "now": now,
+                "uid": held.uid,
+                "bindingNode": held.node,
+                "plugins": [],
+                **(extra or {}),
+            },
+            summary=summary,
+        ),
+        cause=held.cause,
+        observed=views.objects.revision,
+    )

@@ -1,0 +1,297 @@
+"""PodTopologySpread: pods of one kind spread over topology domains.
+
+Hard constraints (`DoNotSchedule`) refuse nodes, soft ones score them. A pod without constraints of
+its own gets two soft ones when a service, replica set or stateful set selects it: hostname with a
+skew of 3, zone with 5. Parity: the plug-in's counting, its logarithmic weights and its rounding;
+controllers.md 4.2 for the place in the order.
+"""
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from app.domain.controllers import pods
+from app.domain.controllers.scheduling.framework.filters import HARD_EFFECTS, Refusal, is_tolerated
+from app.domain.controllers.scheduling.framework.nodes import ZONE, BoundPod, NodeIndex, NodeInfo
+from app.domain.controllers.scheduling.framework.pod_spec import PodSpec
+from app.domain.log import ObjectKey
+from app.domain.objects.reader import ObjectsReader
+from app.domain.values import json_tree, selectors
+from app.domain.values.json_tree import JsonObject, JsonView
+from app.domain.values.selectors import LabelSelector, Requirement, SelectorError
+
+NAME = "PodTopologySpread"
+HOSTNAME = "kubernetes.io/hostname"
+
+SKEWED = Refusal(
+    plugin=NAME,
+    reasons=("node(s) didn't match pod topology spread constraints",),
+    resolvable=True,
+)
+UNLABELLED = Refusal(
+    plugin=NAME,
+    reasons=("node(s) didn't match pod topology spread constraints (missing required label)",),
+)
+
+_OWNERS = {"ReplicaSet": ("apps", "replicasets"), "StatefulSet": ("apps", "statefulsets")}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Constraint:
+    """One constraint. Without a selector it counts nobody, not even the pod itself.
+
+    `honours_affinity` leaves out nodes that the pod's node affinity excludes, `honours_taints`
+    those with a taint that it does not tolerate.
+    """
+
+    key: str
+    max_skew: int
+    min_domains: int
+    selector: LabelSelector | None
+    honours_affinity: bool = True
+    honours_taints: bool = False
+
+    def selects(self, labels: Mapping[str, str]) -> bool:
+        """Whether a pod with these labels is of the kind that is spread."""
+        return self.selector is not None and self.selector.matches(labels)
+
+
+@dataclass(slots=True, kw_only=True)
+class _Counts:
+    """Matching pods by domain, and the smallest count of all eligible domains."""
+
+    by_domain: dict[str, int] = field(default_factory=dict)
+    smallest: int = 0
+
+    def settle(self, constraint: Constraint) -> None:
+        """Find the smallest count; with too few domains it is 0."""
+        if len(self.by_domain) >= constraint.min_domains:
+            self.smallest = min(self.by_domain.values(), default=0)
+
+
+@dataclass(slots=True, kw_only=True)
+class Spread:
+    """The constraints of one pod and what is counted for the hard ones.
+
+    Without `counts_empty` constraints with an empty selector count no pod (r6).
+    """
+
+    pod: PodSpec
+    nodes: NodeIndex
+    hard: tuple[Constraint, ...]
+    soft: tuple[Constraint, ...]
+    is_default: bool
+    counts_empty: bool = False
+    counts: tuple[_Counts, ...] = ()
+
+    def check_node(self, info: NodeInfo) -> Refusal | None:
+        """Whether putting the pod there would exceed a hard constraint's skew."""
+        for constraint, counts in zip(self.hard, self.counts, strict=True):
+            domain = info.labels.get(constraint.key)
+            if domain is None:
+                return UNLABELLED
+            itself = constraint.selects(self.pod.labels)
+            skew = counts.by_domain.get(domain, 0) + itself - counts.smallest
+            if skew > constraint.max_skew:
+                return SKEWED
+        return None
+
+    def scores(self, feasible: Sequence[NodeInfo]) -> list[int]:
+        """The normalised scores of the feasible nodes; empty when there is nothing to score."""
+        if not self.soft:
+            return []
+        judged = [info for info in feasible if self.is_default or _has_keys(info, self.soft)]
+        raw = self._raw_scores(judged)
+        highest = max(raw.values(), default=0)
+        lowest = min(raw.values(), default=0)
+        found: list[int] = []
+        for info in feasible:
+            if info.name not in raw:
+                found.append(0)
+            elif highest == 0:
+                found.append(100)
+            else:
+                found.append(100 * (highest + lowest - raw[info.name]) // highest)
+        return found
+
+    def _raw_scores(self, judged: Sequence[NodeInfo]) -> dict[str, int]:
+        totals = dict.fromkeys((info.name for info in judged), 0.0)
+        for constraint in self.soft:
+            if constraint.key == HOSTNAME:
+                weight = math.log(len(judged) + 2)
+                counts = {info.name: self._count(info, constraint) for info in judged}
+            else:
+                domains = {info.labels.get(constraint.key, ""): 0 for info in judged}
+                weight = math.log(len(domains) + 2)
+                for info in self._eligible(constraint):
+                    domain = info.labels.get(constraint.key, "")
+                    if domain in domains:
+                        domains[domain] += self._count(info, constraint)
+                counts = {
+                    info.name: domains[info.labels.get(constraint.key, "")] for info in judged
+                }
+            for info in judged:
+                if constraint.key in info.labels:
+                    totals[info.name] += counts[info.name] * weight + (constraint.max_skew - 1)
+        # Parity: rounded half away from zero, as Go does; all totals are positive.
+        return {name: math.floor(total + 0.5) for name, total in totals.items()}
+
+    def _eligible(self, constraint: Constraint) -> Iterable[NodeInfo]:
+        needs_keys = not self.is_default
+        constraints = self.soft if constraint in self.soft else self.hard
+        for info in self.nodes.order():
+            if needs_keys and not _has_keys(info, constraints):
+                continue
+            if self._includes(info, constraint):
+                yield info
+
+    def _count(self, info: NodeInfo, constraint: Constraint) -> int:
+        return self._matching(info.pods.values(), constraint)
+
+    def _matching(self, bound_pods: Iterable[BoundPod], constraint: Constraint) -> int:
+        selector, namespace = constraint.selector, self.pod.facts.namespace
+        if selector is None or not (selector.requirements or self.counts_empty):
+            return 0
+        return sum(
+            bound.place[0] == namespace and not bound.is_deleting and selector.matches(bound.labels)
+            for bound in bound_pods
+        )
+
+    def count_hard(self) -> None:
+        """Count matching pods by domain for each hard constraint."""
+        found: list[_Counts] = []
+        for constraint in self.hard:
+            counts = _Counts()
+            for info in self._eligible(constraint):
+                domain = info.labels[constraint.key]
+                before = counts.by_domain.get(domain, 0)
+                counts.by_domain[domain] = before + self._count(info, constraint)
+            counts.settle(constraint)
+            found.append(counts)
+        self.counts = tuple(found)
+
+    def changed(
+        self, info: NodeInfo, gone: Iterable[BoundPod], come: Iterable[BoundPod]
+    ) -> "Spread":
+        """The same without some pods of a node and with others there, for `check_node` only."""
+        gone, come = tuple(gone), tuple(come)
+        found: list[_Counts] = []
+        for constraint, counts in zip(self.hard, self.counts, strict=True):
+            by = self._matching(come, constraint) - self._matching(gone, constraint)
+            if by and self._is_counted(info, constraint):
+                domain = info.labels[constraint.key]
+                by_domain = {**counts.by_domain, domain: counts.by_domain[domain] + by}
+                counts = _Counts(by_domain=by_domain)
+                counts.settle(constraint)
+            found.append(counts)
+        return replace(self, counts=tuple(found))
+
+    def _is_counted(self, info: NodeInfo, constraint: Constraint) -> bool:
+        """Whether pods of the node count for a hard constraint."""
+        return _has_keys(info, self.hard) and self._includes(info, constraint)
+
+    def _includes(self, info: NodeInfo, constraint: Constraint) -> bool:
+        """The policies of inclusion: by default affinity counts and taints do not."""
+        if constraint.honours_affinity and not _affinity_allows(self.pod, info):
+            return False
+        return not constraint.honours_taints or all(
+            taint.get("effect") not in HARD_EFFECTS or is_tolerated(self.pod, taint)
+            for taint in info.taints
+        )
+
+
+def survey(
+    objects: ObjectsReader,
+    pod: PodSpec,
+    nodes: NodeIndex,
+    tree: JsonView,
+    *,
+    counts_empty: bool = False,
+) -> Spread | None:
+    """The spread constraints of a pod; None when there are none."""
+    listed = json_tree.objects(tree, "spec", "topologySpreadConstraints")
+    if listed:
+        hard = tuple(_read(item, pod) for item in listed if _is_hard(item))
+        soft = tuple(_read(item, pod) for item in listed if not _is_hard(item))
+        made = Spread(
+            pod=pod,
+            nodes=nodes,
+            hard=hard,
+            soft=soft,
+            is_default=False,
+            counts_empty=counts_empty,
+        )
+        made.count_hard()
+        return made
+    selector = _default_selector(objects, pod, tree)
+    if selector is None:
+        return None
+    defaults = tuple(
+        Constraint(key=key, max_skew=skew, min_domains=1, selector=selector)
+        for key, skew in ((HOSTNAME, 3), (ZONE, 5))
+    )
+    return Spread(pod=pod, nodes=nodes, hard=(), soft=defaults, is_default=True)
+
+
+def _is_hard(item: JsonView) -> bool:
+    return json_tree.text(item, "whenUnsatisfiable") in ("", "DoNotSchedule")
+
+
+def _read(item: JsonObject, pod: PodSpec) -> Constraint:
+    return Constraint(
+        key=json_tree.text(item, "topologyKey"),
+        max_skew=json_tree.integer(item, "maxSkew") or 1,
+        min_domains=json_tree.integer(item, "minDomains") or 1,
+        selector=_selector(item, pod),
+        honours_affinity=item.get("nodeAffinityPolicy", "Honor") == "Honor",
+        honours_taints=item.get("nodeTaintsPolicy") == "Honor",
+    )
+
+
+def _selector(item: JsonObject, pod: PodSpec) -> LabelSelector | None:
+    labels = item.get("labelSelector")
+    if not isinstance(labels, dict):
+        return None
+    try:
+        selector = selectors.label_selector_of(labels)
+    except SelectorError:
+        return LabelSelector()
+    # Pods of older logs do not have these keys in their selector.
+    own = tuple(
+        Requirement(key=key, operator="in", values=frozenset((pod.labels[key],)))
+        for key in json_tree.texts(item, "matchLabelKeys")
+        if key in pod.labels
+    )
+    return LabelSelector(requirements=(*selector.requirements, *own))
+
+
+def _default_selector(objects: ObjectsReader, pod: PodSpec, tree: JsonView) -> LabelSelector | None:
+    """Which pods count as of the same kind: those of its services and of its owner."""
+    requirements: list[Requirement] = []
+    namespace = pod.facts.namespace
+    merged: dict[str, str] = {}
+    for key in objects.keys("", "services", namespace):
+        service = objects.get(key)
+        wanted = {} if service is None else json_tree.labels(service, "spec", "selector")
+        if wanted and all(pod.labels.get(name) == value for name, value in wanted.items()):
+            merged |= wanted
+    for name, value in sorted(merged.items()):
+        requirements.append(Requirement(key=name, operator="in", values=frozenset((value,))))
+    owner = pods.controller_of(tree)
+    place = _OWNERS.get(json_tree.text(owner, "kind"))
+    if place is not None:
+        found = objects.get(ObjectKey(*place, namespace, json_tree.text(owner, "name")))
+        if found is not None:
+            selector = selectors.label_selector_of(json_tree.mapping(found, "spec", "selector"))
+            requirements.extend(selector.requirements)
+    return LabelSelector(requirements=tuple(requirements)) if requirements else None
+
+
+def _has_keys(info: NodeInfo, constraints: Sequence[Constraint]) -> bool:
+    return all(constraint.key in info.labels for constraint in constraints)
+
+
+def _affinity_allows(pod: PodSpec, info: NodeInfo) -> bool:
+    if any(info.labels.get(key) != value for key, value in pod.node_selector):
+        return False
+    return pod.node_affinity is None or pod.node_affinity.matches(info.name, info.labels)

@@ -1,0 +1,1 @@
+"""Where pods wait, and which event lets them be tried again."""

@@ -1,0 +1,248 @@
+"""Which event wakes which waiting pod. Parity: controllers.md 3.9, and 4.1 for the framework.
+
+A hint names the plug-ins that registered for an event; only pods that one of them rejected are
+looked at, and pods that wait for one claim are found by its name, so an event costs what it
+concerns. Hints of the recent past are kept, because events that arrive during an attempt are played
+against the pod when it has failed.
+"""
+
+import hashlib
+from collections import deque
+from collections.abc import Callable, Iterator
+
+import msgspec
+
+from app.domain.controllers.pods import PodFacts
+from app.domain.controllers.scheduling.framework import filters
+from app.domain.controllers.scheduling.framework.attempt import DEVICES
+from app.domain.controllers.scheduling.framework.nodes import NodeIndex, NodeInfo
+from app.domain.controllers.scheduling.framework.pod_spec import PodSpec
+from app.domain.controllers.scheduling.framework.pods_on_nodes import BoundPod
+from app.domain.controllers.scheduling.plugins.dynamic_resources import pod_claims
+from app.domain.controllers.scheduling.plugins.inter_pod_affinity import NAME as NEIGHBOURS
+from app.domain.controllers.scheduling.plugins.pod_topology_spread import NAME as SPREADING
+from app.domain.controllers.scheduling.queue.waiting_pods import QueuedPod, SchedulingQueue, Where
+from app.domain.log import Event, EventType, Revision
+from app.domain.log.chain import canonical_json
+from app.domain.objects.kinds.extended_resources import IMPLICIT
+from app.domain.objects.reader import ObjectsReader
+from app.domain.values import json_tree
+from app.domain.values.timestamps import Instant
+
+RECENT_MAX = 10_000
+"""How many hints are kept for pods in flight."""
+
+NODE_PLUGINS = frozenset(
+    {"NodeUnschedulable", "NodeName", "TaintToleration", "NodeAffinity", "NodeResourcesFit"}
+)
+PORTS = "NodePorts"
+POD_GONE_PLUGINS = frozenset({"NodeResourcesFit", PORTS, NEIGHBOURS, SPREADING})
+
+Place = tuple[str, str]
+
+
+class Hint(msgspec.Struct, frozen=True, kw_only=True):
+    """An event as far as waiting pods are concerned.
+
+    `plugins` registered for it. `claim` restricts it to pods that use this claim, `pod` to this pod
+    itself, `resources` to pods that ask for one of these. `node` is set for events on nodes:
+    plug-ins that judge nodes wake a pod only when they let it pass there now. With `up_to` pods of
+    higher priority are left out.
+    """
+
+    plugins: frozenset[str]
+    claim: Place | None = None
+    pod: Place | None = None
+    node: NodeInfo | None = None
+    up_to: int | None = None
+    resources: frozenset[str] = frozenset()
+
+
+ANY_DEVICE = Hint(plugins=frozenset((DEVICES,)))
+POD_GONE = Hint(plugins=POD_GONE_PLUGINS)
+POD_CAME = Hint(plugins=frozenset((NEIGHBOURS, SPREADING)))
+
+
+def given_up(pod: BoundPod) -> Hint:
+    """A pod lost or left the node that it was nominated for.
+
+    Only those that had to leave it room may be helped: pods of equal or lower priority.
+    """
+    return Hint(plugins=POD_GONE_PLUGINS, up_to=pod.priority)
+
+
+def node_hint(info: NodeInfo, *, for_devices: bool, is_new: bool) -> Hint:
+    """A node came, or changed in a way that may matter. Only a new one has other ports to offer."""
+    extra = {NEIGHBOURS, SPREADING}
+    extra |= {DEVICES} if for_devices else set()
+    extra |= {PORTS} if is_new else set()
+    return Hint(plugins=NODE_PLUGINS | extra, node=info)
+
+
+def fold_node(nodes: NodeIndex, event: Event) -> Hint | None:
+    """Follow a node; the hint when it may help pods that wait."""
+    name = event.key.name
+    if event.type is EventType.OBJECT_DELETED:
+        nodes.remove(name)
+        return None
+    before = nodes.get(name)
+    nodes.put(event.object)
+    info = nodes.get(name)
+    assert info is not None, "the node has just been put in"
+    room = before is None or before.allocatable != info.allocatable
+    labels = before is None or before.labels != info.labels
+    taints = before is None or (before.taints, before.is_unschedulable) != (
+        info.taints,
+        info.is_unschedulable,
+    )
+    if not (room or labels or taints):
+        return None
+    return node_hint(info, for_devices=room or labels, is_new=before is None)
+
+
+def own_hint(place: Place, before: PodSpec, after: PodSpec) -> Hint | None:
+    """What a waiting pod's own update may help against; None when no plug-in registered for it."""
+    plugins: set[str] = set()
+    if after.facts.generated != before.facts.generated:
+        plugins.add(DEVICES)
+    if after.labels != before.labels:
+        plugins |= {NEIGHBOURS, SPREADING}
+    if after.tolerations != before.tolerations:
+        plugins |= {"NodeUnschedulable", "TaintToleration"}
+    return Hint(plugins=frozenset(plugins), pod=place) if plugins else None
+
+
+class Waker:
+    """Applies hints to the queue."""
+
+    def __init__(
+        self, queue: SchedulingQueue, admit: Callable[[QueuedPod, ObjectsReader, Instant], None]
+    ) -> None:
+        self._queue = queue
+        self._admit = admit
+        self._users: dict[Place, dict[Place, None]] = {}
+        self._claims: dict[Place, tuple[Place, ...]] = {}
+        self._recent: deque[tuple[Revision, Hint]] = deque(maxlen=RECENT_MAX)
+        self._statuses: dict[Place, bytes] = {}
+        self._served: dict[str, str] = {}
+
+    def note_pod(self, pod: QueuedPod) -> None:
+        """Remember which claims the pod waits for."""
+        place = pod.place
+        self.forget_pod(place)
+        facts = pod.spec.facts
+        # A pod may name one claim in several entries.
+        claims = tuple((facts.namespace, name) for name in dict.fromkeys(claim_names(facts)))
+        if claims:
+            self._claims[place] = claims
+            for claim in claims:
+                self._users.setdefault(claim, {})[place] = None
+
+    def forget_pod(self, place: Place) -> None:
+        """The pod waits no longer."""
+        for claim in self._claims.pop(place, ()):
+            users = self._users[claim]
+            users.pop(place, None)
+            if not users:
+                del self._users[claim]
+
+    def has_news(self, event: Event) -> bool:
+        """True when the claim of this event is new or has another status than before.
+
+        Parity: controllers.md 3.9; what else changes about a claim helps nobody.
+        """
+        place = (event.key.namespace, event.key.name)
+        if event.type is EventType.OBJECT_DELETED:
+            self._statuses.pop(place, None)
+            return False
+        text = canonical_json([event.uid, event.object.get("status") or {}])
+        digest = hashlib.blake2b(text, digest_size=8).digest()
+        if self._statuses.get(place) == digest:
+            return False
+        self._statuses[place] = digest
+        return True
+
+    def class_hints(self, event: Event, *, serves_resources: bool) -> Iterator[Hint]:
+        """A class came or changed: every pod that lacks devices may be helped.
+
+        One that serves an extended resource from now on (`serves_resources` is that gate) helps
+        pods that lack room for it, too. The table of controllers.md 3.9 tells of DynamicResources
+        only; upstream registered NodeResourcesFit for it in 1.35 (kubernetes #134991).
+        """
+        name = event.key.name
+        before = self._served.pop(name, None)
+        if event.type is EventType.OBJECT_DELETED:
+            return
+        yield ANY_DEVICE
+        served = json_tree.text(event.object, "spec", "extendedResourceName")
+        self._served[name] = served
+        if serves_resources and served != before:
+            found = frozenset((served, f"{IMPLICIT}{name}"))
+            yield Hint(plugins=frozenset(("NodeResourcesFit",)), resources=found)
+
+    def wake_itself(
+        self, pod: QueuedPod, hint: Hint, objects: ObjectsReader, now: Instant, cause: Revision
+    ) -> None:
+        """Move a pod that its own update may help."""
+        self._recent.append((cause, hint))
+        self.wake_one(pod, hint, objects, now, cause)
+
+    def wake(self, hint: Hint, objects: ObjectsReader, now: Instant, cause: Revision) -> None:
+        """Move the pods that the event may help."""
+        self._recent.append((cause, hint))
+        if hint.claim is not None:
+            for place in tuple(self._users.get(hint.claim, ())):
+                pod = self._queue.get(place)
+                if pod is not None and pod.where is Where.GATED:
+                    self._admit(pod, objects, now)
+                elif pod is not None:
+                    self.wake_one(pod, hint, objects, now, cause)
+            return
+        places: dict[Place, None] = {}
+        for plugin in sorted(hint.plugins):
+            places.update(self._queue.rejected_by.get(plugin, {}))
+        for place in places:
+            pod = self._queue.get(place)
+            if pod is not None:
+                self.wake_one(pod, hint, objects, now, cause)
+
+    def replay(self, pod: QueuedPod, objects: ObjectsReader, after: Revision, now: Instant) -> None:
+        """Play what happened since revision `after` against a pod that has just failed."""
+        missed: list[tuple[Revision, Hint]] = []
+        for cause, hint in reversed(self._recent):  # as a rule few of many
+            if cause <= after:
+                break
+            missed.append((cause, hint))
+        claims = self._claims.get(pod.place, ())
+        for cause, hint in reversed(missed):
+            concerns = hint.pod in (None, pod.place)
+            if concerns and (hint.claim is None or hint.claim in claims):
+                self.wake_one(pod, hint, objects, now, cause)
+
+    def wake_one(
+        self, pod: QueuedPod, hint: Hint, objects: ObjectsReader, now: Instant, cause: Revision
+    ) -> None:
+        """Move one pod when one of the plug-ins that rejected it says yes."""
+        if pod.where is not Where.UNSCHEDULABLE or not pod.plugins & hint.plugins:
+            return
+        if hint.up_to is not None and pod.spec.priority > hint.up_to:
+            return
+        if any(_says_yes(plugin, pod, hint, objects) for plugin in pod.plugins & hint.plugins):
+            self._queue.activate(pod, now, cause)
+
+
+def claim_names(pod: PodFacts) -> list[str]:
+    """The names of all claims that the pod may use."""
+    names = [entry.claim for entry in pod.entries if entry.claim]
+    return names + [name for _, name in pod.generated if name]
+
+
+def _says_yes(plugin: str, pod: QueuedPod, hint: Hint, objects: ObjectsReader) -> bool:
+    if plugin == DEVICES:
+        return pod_claims.are_there(objects, pod.spec.facts)
+    if hint.resources:
+        return not hint.resources.isdisjoint(pod.spec.amounts.asked)
+    if plugin in NODE_PLUGINS and hint.node is not None:
+        refusal = filters.check_node(pod.spec, hint.node)
+        return refusal is None or refusal.plugin != plugin
+    return True

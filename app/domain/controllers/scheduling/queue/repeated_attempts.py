@@ -1,0 +1,132 @@
+"""Attempts that have nothing new to say, recorded together.
+
+A pod whose condition and Event already tell why it waits writes nothing when it fails again. That
+it was tried is a fact all the same: it decides when it is tried next. One decision per step names
+all such pods, so that a restarted scheduler knows what has been done.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from app.domain.controllers.plan import Decision, Plan
+from app.domain.controllers.scheduling.framework.attempt import Attempt
+from app.domain.controllers.scheduling.planning import NAME, Turn
+from app.domain.log import Revision
+from app.domain.values import json_tree
+from app.domain.values.json_tree import JsonObject, JsonView
+from app.domain.values.timestamps import Instant
+
+OUTCOME = "Unchanged"
+KEY = "quiet"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QuietAttempt:
+    """One attempt that wrote nothing. `assumed` pods of the same step were taken as placed.
+
+    `refused` says why the write of a placement was refused before; then nothing was tried.
+    """
+
+    namespace: str
+    name: str
+    uid: str
+    outcome: str
+    plugins: tuple[str, ...]
+    start: int
+    assumed: int
+    number: int
+    refused: str = ""
+
+
+def refusal_of(found: QuietAttempt) -> Attempt | None:
+    """The result of an attempt whose write was refused before; None for one that was tried."""
+    if not found.refused:
+        return None
+    return Attempt(outcome="Error", message=found.refused, next_start=found.start)
+
+
+def of_attempt(turn: Turn, result: Attempt) -> QuietAttempt:
+    """The record of one attempt."""
+    facts = turn.pod.facts
+    return QuietAttempt(
+        namespace=facts.namespace,
+        name=facts.name,
+        uid=facts.uid,
+        outcome=result.outcome,
+        plugins=tuple(sorted(result.plugins)),
+        start=turn.start,
+        assumed=turn.batch,
+        number=turn.number,
+        refused=result.message if result.outcome == "Error" and not result.looked_at else "",
+    )
+
+
+def plan_of(
+    attempts: list[QuietAttempt], *, now: Instant, following: int, cause: int, observed: Revision
+) -> Plan:
+    """The plan that records them; `following` is where the next attempt begins to look."""
+    groups: dict[tuple[str, tuple[str, ...], str], list[list[object]]] = {}
+    for found in attempts:
+        row = [found.namespace, found.name, found.uid, found.start, found.assumed, found.number]
+        groups.setdefault((found.outcome, found.plugins, found.refused), []).append(row)
+    inputs: JsonObject = {
+        "now": now,
+        "next": following,
+        "attempts": [
+            {"outcome": outcome, "plugins": list(plugins), "pods": rows}
+            | ({"refused": refused} if refused else {})
+            for (outcome, plugins, refused), rows in groups.items()
+        ],
+    }
+    return Plan(
+        controller=NAME,
+        key=KEY,
+        decision=Decision(
+            controller=NAME,
+            resource="pods",
+            namespace="",
+            name="",
+            outcome=OUTCOME,
+            inputs=inputs,
+            summary={"pods": len(attempts)},
+        ),
+        cause=cause,
+        observed=observed,
+    )
+
+
+def read(inputs: JsonView) -> Iterator[QuietAttempt]:
+    """The attempts of a recorded decision; a row that is none is passed over."""
+    for group in json_tree.objects(inputs, "attempts"):
+        rows = group.get("pods")
+        for row in rows if isinstance(rows, list) else ():
+            if not _is_attempt(row):
+                continue
+            namespace, name, uid, start, assumed, number = row
+            yield QuietAttempt(
+                namespace=namespace,
+                name=name,
+                uid=uid,
+                outcome=json_tree.text(group, "outcome"),
+                plugins=tuple(json_tree.texts(group, "plugins")),
+                start=start,
+                assumed=assumed,
+                number=number,
+                refused=json_tree.text(group, "refused"),
+            )
+
+
+_ATTEMPT = [str, str, str, int, int, int]
+
+
+def _is_attempt(row: object) -> bool:
+    return isinstance(row, list) and [type(part) for part in row] == _ATTEMPT
+
+
+def places_of(plan: Plan) -> list[tuple[str, str]]:
+    """The pods that a plan is about."""
+    if plan.decision is None:
+        return []
+    if plan.key == KEY:
+        return [(found.namespace, found.name) for found in read(plan.decision.inputs)]
+    return [(plan.decision.namespace, plan.decision.name)]

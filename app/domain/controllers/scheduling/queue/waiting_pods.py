@@ -1,0 +1,320 @@
+"""Where pods wait for the scheduler.
+
+    place           leaves it
+    gated           when PreEnqueue passes (an event must make it pass)
+    active          popped: higher priority first, then earlier time, then earlier creation
+    backoff         when its time is up; early, when `active` is empty (not after an error)
+    unschedulable   when an event concerns it, or by the flush after five minutes
+    held            popped, and its pace says later: active again at that instant
+    in flight       popped; its decision in the log says where it goes
+
+Parity: controllers.md 4.1. Times are instants in the queue, nothing sleeps. Attempt counters come
+from the decisions in the log, so a restarted process goes on counting.
+"""
+
+import heapq
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import TypeAlias
+
+from app.domain.controllers.pacing import Pace
+from app.domain.controllers.scheduling.framework.pod_spec import PodSpec
+from app.domain.log import Revision
+from app.domain.values.timestamps import SECOND, Instant
+
+BACKOFF_FIRST = 1 * SECOND
+BACKOFF_MAX = 10 * SECOND
+FLUSH_AGE = 300 * SECOND
+FLUSH_ROUND = 30 * SECOND
+
+QUEUE = "scheduling"
+"""The name under which a pace knows the queue; its keys are uids of pods."""
+
+PodPlace = tuple[str, str]
+
+
+class Where(StrEnum):
+    """In which part of the queue a pod is."""
+
+    GATED = "gated"
+    ACTIVE = "active"
+    BACKOFF = "backoff"
+    ERROR_BACKOFF = "error-backoff"
+    UNSCHEDULABLE = "unschedulable"
+    HELD = "held"
+    IN_FLIGHT = "in-flight"
+    BINDING = "binding"
+
+
+_WAITING = frozenset((Where.BACKOFF, Where.ERROR_BACKOFF, Where.UNSCHEDULABLE))
+
+_COUNTED_AS = {
+    Where.ACTIVE: "active",
+    Where.HELD: "active",
+    Where.BACKOFF: "backoff",
+    Where.ERROR_BACKOFF: "backoff",
+    Where.UNSCHEDULABLE: "unschedulable",
+    Where.GATED: "gated",
+}
+
+
+@dataclass(slots=True, kw_only=True, eq=False)
+class QueuedPod:
+    """A pod without a node.
+
+    `since` is the queue timestamp, `plugins` those that rejected the last attempt, `unfit` and
+    `errors` count attempts in a row, `ready_at` is the end of the back-off.
+    """
+
+    spec: PodSpec
+    order: Revision
+    since: Instant
+    where: Where = Where.GATED
+    plugins: frozenset[str] = frozenset()
+    unfit: int = 0
+    errors: int = 0
+    ready_at: Instant = Instant(0)
+    ticket: int = 0
+    cause: Revision = Revision(0)
+    touched: Revision = Revision(0)
+
+    @property
+    def place(self) -> PodPlace:
+        """Namespace and name."""
+        return (self.spec.facts.namespace, self.spec.facts.name)
+
+
+_Wait: TypeAlias = tuple[Instant, tuple[int, ...], int, PodPlace]
+"""When a wait ends, who comes first at that instant, ticket and place of the pod."""
+
+
+@dataclass(slots=True)
+class _Heaps:
+    active: list[tuple[int, Instant, Revision, int, PodPlace]] = field(default_factory=list)
+    backoff: list[_Wait] = field(default_factory=list)
+    early: list[_Wait] = field(default_factory=list)
+    flush: list[_Wait] = field(default_factory=list)
+    held: list[_Wait] = field(default_factory=list)
+
+
+class SchedulingQueue:
+    """Pods by place. Heap entries carry a ticket; one whose ticket is old is passed over."""
+
+    def __init__(self, *, pops_early: bool = True, pace: Pace | None = None) -> None:
+        self._pace = pace
+        self._put_off: list[tuple[PodPlace, int]] = []
+        self._seen = Revision(0)
+        self._pods: dict[PodPlace, QueuedPod] = {}
+        self._heaps = _Heaps()
+        self._pops_early = pops_early
+        self.rejected_by: dict[str, dict[PodPlace, None]] = {}
+
+    def __len__(self) -> int:
+        return len(self._pods)
+
+    def counts(self) -> dict[str, int]:
+        """Pods by the queue they wait in, by upstream's names of these (controllers.md 11.3)."""
+        found = dict.fromkeys(("active", "backoff", "unschedulable", "gated"), 0)
+        for pod in self._pods.values():
+            name = _COUNTED_AS.get(pod.where)
+            if name is not None:
+                found[name] += 1
+        return found
+
+    def get(self, place: PodPlace) -> QueuedPod | None:
+        """The pod, wherever it waits."""
+        return self._pods.get(place)
+
+    def put(self, pod: QueuedPod) -> None:
+        """Take a new pod in; it is gated until it is activated."""
+        self.remove(pod.place)
+        self._pods[pod.place] = pod
+
+    def remove(self, place: PodPlace) -> QueuedPod | None:
+        """Forget a pod."""
+        pod = self._pods.pop(place, None)
+        if pod is not None:
+            self._leave(pod)
+        return pod
+
+    def gate(self, pod: QueuedPod) -> None:
+        """PreEnqueue does not pass."""
+        self._leave(pod)
+        pod.where = Where.GATED
+
+    def activate(self, pod: QueuedPod, now: Instant, cause: Revision) -> None:
+        """Move to the active part, or to back-off while its time is not up."""
+        self._leave(pod)
+        pod.cause = cause
+        if pod.ready_at > now:
+            self._enter_backoff(pod)
+            return
+        self._enter_active(pod)
+
+    def try_now(self, place: PodPlace, now: Instant) -> None:
+        """Make a pod that waits active whatever it waits for; for replays that know an attempt."""
+        pod = self._pods.get(place)
+        if pod is None or pod.where not in _WAITING:
+            return
+        pod.ready_at = min(pod.ready_at, now)
+        self.activate(pod, now, pod.cause)
+
+    def fail(self, pod: QueuedPod, now: Instant, plugins: frozenset[str]) -> None:
+        """An attempt ended without a node because plug-ins rejected the pod."""
+        self._leave(pod)
+        pod.plugins = plugins
+        pod.since = now
+        pod.unfit += 1
+        pod.errors = 0
+        pod.ready_at = _backoff_end(now, pod.unfit)
+        pod.where = Where.UNSCHEDULABLE
+        for plugin in plugins:
+            self.rejected_by.setdefault(plugin, {})[pod.place] = None
+        due = now + FLUSH_AGE
+        due += -due % FLUSH_ROUND
+        heapq.heappush(self._heaps.flush, (Instant(due), (pod.order,), pod.ticket, pod.place))
+
+    def err(self, pod: QueuedPod, now: Instant) -> None:
+        """An attempt ended in an error: retried after the back-off whatever happens."""
+        self._leave(pod)
+        pod.plugins = frozenset()
+        pod.since = now
+        pod.errors += 1
+        pod.ready_at = _backoff_end(now, pod.errors)
+        pod.where = Where.ERROR_BACKOFF
+        heapq.heappush(self._heaps.backoff, _backoff_entry(pod))
+
+    def settle_failure(
+        self, pod: QueuedPod, outcome: str, plugins: frozenset[str], now: Instant
+    ) -> None:
+        """An attempt ended without a node: one that no plug-in is to blame for is an error."""
+        if outcome == "Error" or not plugins:
+            self.err(pod, now)
+        else:
+            self.fail(pod, now, plugins)
+
+    def hold(self, pod: QueuedPod) -> None:
+        """The pod has its devices and waits for their binding conditions."""
+        self._leave(pod)
+        pod.where = Where.BINDING
+
+    def pop(self, now: Instant) -> QueuedPod | None:
+        """The next pod to try; it is in flight from then on."""
+        self._promote(now)
+        heaps = self._heaps
+        while heaps.active:
+            *_, ticket, place = heapq.heappop(heaps.active)
+            pod = self._pods.get(place)
+            if pod is not None and pod.ticket == ticket and not self._hold_back(pod, now):
+                return self._fly(pod)
+        while self._pops_early and heaps.early:
+            *_, ticket, place = heapq.heappop(heaps.early)
+            pod = self._pods.get(place)
+            if pod is not None and pod.ticket == ticket and not self._hold_back(pod, now):
+                return self._fly(pod)
+        return None
+
+    def put_off(self, pod: QueuedPod, until: Instant) -> None:
+        """The pod was tried too early: it is active again at that instant, or by `try_again`."""
+        self._hold(pod, until)
+        self._put_off.append((pod.place, pod.ticket))
+
+    def try_again(self, revision: Revision) -> None:
+        """When something has happened since the last call, pods put off are active again."""
+        if revision == self._seen:
+            return
+        self._seen = revision
+        for place, ticket in self._put_off:
+            pod = self._pods.get(place)
+            if pod is not None and pod.ticket == ticket:
+                self._leave(pod)
+                self._enter_active(pod)
+        self._put_off.clear()
+
+    def due(self) -> Instant | None:
+        """When a back-off or a flush ends next."""
+        heaps = self._heaps
+        nexts = [_next(self._pods, heap) for heap in (heaps.backoff, heaps.flush, heaps.held)]
+        return min((entry[0] for entry in nexts if entry is not None), default=None)
+
+    def waiting(self, plugin: str) -> list[QueuedPod]:
+        """Unschedulable pods that this plug-in rejected, in the order of their failures."""
+        return [self._pods[place] for place in self.rejected_by.get(plugin, ())]
+
+    def _hold_back(self, pod: QueuedPod, now: Instant) -> bool:
+        """Whether the pod has to wait for its pace; then it does."""
+        if self._pace is None:
+            return False
+        due = self._pace.not_before(QUEUE, (pod.spec.facts.uid,), now)
+        if due <= now:
+            return False
+        self._hold(pod, due)
+        return True
+
+    def _hold(self, pod: QueuedPod, until: Instant) -> None:
+        self._leave(pod)
+        pod.where = Where.HELD
+        heapq.heappush(self._heaps.held, (until, (pod.order,), pod.ticket, pod.place))
+
+    def _fly(self, pod: QueuedPod) -> QueuedPod:
+        self._leave(pod)
+        pod.where = Where.IN_FLIGHT
+        return pod
+
+    def _leave(self, pod: QueuedPod) -> None:
+        pod.ticket += 1
+        if pod.where is Where.UNSCHEDULABLE:
+            for plugin in pod.plugins:
+                held = self.rejected_by.get(plugin)
+                if held is not None:
+                    held.pop(pod.place, None)
+                    if not held:
+                        del self.rejected_by[plugin]
+
+    def _enter_active(self, pod: QueuedPod) -> None:
+        pod.where = Where.ACTIVE
+        entry = (-pod.spec.priority, pod.since, pod.order, pod.ticket, pod.place)
+        heapq.heappush(self._heaps.active, entry)
+
+    def _enter_backoff(self, pod: QueuedPod) -> None:
+        pod.where = Where.BACKOFF
+        entry = _backoff_entry(pod)
+        heapq.heappush(self._heaps.backoff, entry)
+        if self._pops_early:
+            heapq.heappush(self._heaps.early, entry)
+
+    def _promote(self, now: Instant) -> None:
+        heaps = self._heaps
+        for heap in (heaps.backoff, heaps.held):
+            while (entry := _next(self._pods, heap)) is not None and entry[0] <= now:
+                heapq.heappop(heap)
+                pod = self._pods[entry[-1]]
+                self._leave(pod)
+                self._enter_active(pod)
+        while (entry := _next(self._pods, heaps.flush)) is not None and entry[0] <= now:
+            heapq.heappop(heaps.flush)
+            self.activate(self._pods[entry[-1]], now, self._pods[entry[-1]].cause)
+
+
+def _next(pods: Mapping[PodPlace, QueuedPod], heap: list[_Wait]) -> _Wait | None:
+    """The first entry whose ticket is valid; others before it are dropped."""
+    while heap:
+        _, _, ticket, place = heap[0]
+        pod = pods.get(place)
+        if pod is not None and pod.ticket == ticket:
+            return heap[0]
+        heapq.heappop(heap)
+    return None
+
+
+def _backoff_end(now: Instant, count: int) -> Instant:
+    # Parity: the end is cut to whole seconds, and the second that it falls into belongs to it.
+    # Example: a first failure at 5.01 s ends at 6.01, cut to 6; the pod is ready at 7.
+    length = min(BACKOFF_FIRST << min(max(count, 1) - 1, 10), BACKOFF_MAX)
+    end = now + length
+    return Instant(end - end % SECOND + SECOND)
+
+
+def _backoff_entry(pod: QueuedPod) -> _Wait:
+    return (pod.ready_at, (-pod.spec.priority, pod.since, pod.order), pod.ticket, pod.place)

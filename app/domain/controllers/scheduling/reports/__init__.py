@@ -1,0 +1,1 @@
+"""What the scheduler says: Events, conditions, summaries of decisions, answers of nodes."""

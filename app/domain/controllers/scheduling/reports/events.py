@@ -1,0 +1,172 @@
+"""Event objects of the scheduler: one per attempt, repeated ones become a series.
+
+Two reports are one event when action, reason and the reference to the pod are equal; the reference
+holds the pod's resourceVersion as the scheduler saw it. The first report creates the object, the
+second patches `series` into it, later ones only count in memory, which nobody can see. Parity:
+controllers.md 4.3 and 11.1.
+"""
+
+from app.domain.controllers.event_objects import fresh_key, reference
+from app.domain.controllers.resources import EVENT_OBJECTS, is_of
+from app.domain.controllers.scheduling.reports import messages
+from app.domain.log import Event, EventType, ObjectKey
+from app.domain.objects.reader import ObjectsReader
+from app.domain.objects.write.commands import (
+    Command,
+    CreateObject,
+    PatchObject,
+    PatchType,
+    WriteOptions,
+)
+from app.domain.values import json_tree, timestamps
+from app.domain.values.json_tree import JsonObject, JsonView
+from app.domain.values.timestamps import Instant
+
+COMPONENT = "default-scheduler"
+INSTANCE = f"{COMPONENT}-redra"
+MANAGER = WriteOptions(field_manager="kube-scheduler")
+
+REMEMBERED_MAX = 16_384
+
+_Fact = tuple[str, str, str]
+
+
+class ReportSeries:
+    """Which failures have been reported, folded from the Event objects."""
+
+    def __init__(self) -> None:
+        self._said: dict[_Fact, tuple[ObjectKey, bool]] = {}
+
+    def fold(self, event: Event) -> None:
+        """Take note of the scheduler's Event objects about failures."""
+        if not is_of(event.key, EVENT_OBJECTS):
+            return
+        tree = event.object
+        if tree.get("reason") != "FailedScheduling" or tree.get("reportingComponent") != COMPONENT:
+            return
+        subject = json_tree.mapping(tree, "involvedObject")
+        fact = (
+            json_tree.text(subject, "uid"),
+            json_tree.text(subject, "resourceVersion"),
+            json_tree.text(tree, "action"),
+        )
+        self._said.pop(fact, None)
+        if event.type is EventType.OBJECT_DELETED:
+            return
+        self._said[fact] = (event.key, tree.get("series") is not None)
+        if len(self._said) > REMEMBERED_MAX:
+            del self._said[next(iter(self._said))]
+
+    def failure(
+        self, objects: ObjectsReader, pod: JsonView, text: str, now: Instant
+    ) -> Command | None:
+        """The command that reports a failed attempt; None when it only counts in memory."""
+        subject = reference(pod, kind="Pod", with_revision=True)
+        fact = (subject["uid"], subject["resourceVersion"], "Scheduling")
+        known = self._said.get(fact)
+        if known is None or objects.event(known[0]) is None:
+            return _create(
+                objects,
+                subject,
+                now,
+                kind="Warning",
+                reason="FailedScheduling",
+                action="Scheduling",
+                note=text,
+            )
+        key, is_series = known
+        if is_series:
+            return None
+        return PatchObject(
+            key=_said_as(key),
+            version="v1",
+            type=PatchType.STRATEGIC,
+            body={"series": {"count": 2, "lastObservedTime": timestamps.micro_text(now)}},
+            options=MANAGER,
+        )
+
+
+def scheduled(objects: ObjectsReader, pod: JsonView, node: str, now: Instant) -> Command:
+    """The report of a bound pod."""
+    subject = reference(pod, kind="Pod", with_revision=True)
+    return _create(
+        objects,
+        subject,
+        now,
+        kind="Normal",
+        reason="Scheduled",
+        action="Binding",
+        note=messages.assigned(subject["namespace"], subject["name"], node),
+    )
+
+
+def waiting(objects: ObjectsReader, pod: JsonView, node: str, now: Instant) -> Command:
+    """The report of a pod whose devices have to be made ready first."""
+    subject = reference(pod, kind="Pod", with_revision=True)
+    return _create(
+        objects,
+        subject,
+        now,
+        kind="Normal",
+        reason="BindingConditionsPending",
+        action="Scheduling",
+        note=f"waiting for binding conditions for device on node {node}",
+    )
+
+
+def preempted(
+    objects: ObjectsReader, victim: JsonView, pod: JsonView, node: str, now: Instant
+) -> Command:
+    """The report of a pod that was evicted to make room for another one (`pod`)."""
+    return _create(
+        objects,
+        reference(victim, kind="Pod", with_revision=True),
+        now,
+        kind="Normal",
+        reason="Preempted",
+        action="Preempting",
+        note=messages.preempted_by(json_tree.text(pod, "metadata", "uid"), node),
+        related=reference(pod, kind="Pod", with_revision=True),
+    )
+
+
+def _create(
+    objects: ObjectsReader,
+    subject: JsonObject,
+    now: Instant,
+    *,
+    kind: str,
+    reason: str,
+    action: str,
+    note: str,
+    related: JsonObject | None = None,
+) -> CreateObject:
+    # Parity: the scheduler speaks events.k8s.io/v1, which its entry in managedFields tells; what is
+    # stored, and read by `ReportSeries`, has the names of core/v1 (controllers.md 11.1).
+    key = fresh_key(objects, subject, now)
+    return CreateObject(
+        key=_said_as(key),
+        version="v1",
+        tree={
+            "kind": "Event",
+            "apiVersion": "events.k8s.io/v1",
+            "metadata": {"name": key.name, "namespace": key.namespace},
+            "regarding": subject,
+            "reason": reason,
+            "note": messages.note(note),
+            "deprecatedSource": {},
+            "deprecatedFirstTimestamp": None,
+            "deprecatedLastTimestamp": None,
+            "type": kind,
+            "eventTime": timestamps.micro_text(now),
+            "action": action,
+            **({} if related is None else {"related": related}),
+            "reportingController": COMPONENT,
+            "reportingInstance": INSTANCE,
+        },
+        options=MANAGER,
+    )
+
+
+def _said_as(key: ObjectKey) -> ObjectKey:
+    return key._replace(group="events.k8s.io")

@@ -1,0 +1,143 @@
+"""What each node says to a pod: the first filter that refuses it, or the allocator's whole answer.
+
+Made when somebody asks, from the views of any revision; the plain attempt stops at what it needs.
+"""
+
+from collections.abc import Generator
+from dataclasses import dataclass, replace
+from typing import cast
+
+from app.domain.allocation import Allocation as Found
+from app.domain.allocation import Allocator, Answer, counterfactual, explanation
+from app.domain.allocation.counterfactual import Help
+from app.domain.allocation.explanation import Explanation
+from app.domain.controllers.plan import Views
+from app.domain.controllers.resources import NODES, PODS
+from app.domain.controllers.scheduling.framework import attempt, pod_spec
+from app.domain.controllers.scheduling.framework.attempt import Rules, SchedulingViews
+from app.domain.controllers.scheduling.framework.nodes import NodeIndex
+from app.domain.controllers.scheduling.framework.verdicts import DeviceVerdict, Verdicts
+from app.domain.controllers.scheduling.plugins.dynamic_resources import pod_claims
+from app.domain.controllers.scheduling.plugins.dynamic_resources.pod_claims import ClaimsNotReady
+from app.domain.controllers.scheduling.reconciler import SchedulingReconciler
+from app.domain.values.json_tree import JsonObject
+from app.domain.values.timestamps import Instant
+
+STEP_MAX = 256
+"""Events folded before others may run."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NodeAnswer:
+    """One node: `text` is upstream's reason, empty when the pod fits there.
+
+    `answer` is the allocator's, None when the node was refused before devices were asked.
+    """
+
+    node: str
+    text: str
+    answer: Answer | None = None
+    allocator: Allocator | None = None
+
+    def looking_for_help(
+        self,
+        *,
+        changes_max: int = counterfactual.CHANGES_MAX,
+        tries_max: int = counterfactual.TRIES_MAX,
+    ) -> Generator[None, None, list[Help]]:
+        """The smallest proven changes with which the claims would fit here; gives way per try."""
+        if self.answer is None or self.allocator is None:
+            return []
+        return (
+            yield from counterfactual.looking(
+                self.allocator, self.answer, changes_max=changes_max, tries_max=tries_max
+            )
+        )
+
+    def quirks(self) -> tuple[str, ...]:
+        """The defects of upstream whose repair alone would change what the node says of devices."""
+        if self.answer is None or self.allocator is None:
+            return ()
+        return explanation.quirks_in(self.allocator, self.answer)
+
+    def explain(self, *, effort_steps: int = explanation.EFFORT_STEPS) -> Explanation | None:
+        """The reasons down to the device, when devices were asked.
+
+        `effort_steps` bound the search for what was tried in vain; 0 leaves that out.
+        """
+        if self.answer is None:
+            return None
+        explained = explanation.explain(self.answer, effort_steps=effort_steps)
+        if self.allocator is None:
+            return explained
+        gone = explanation.disappeared(self.allocator, self.answer)
+        return replace(explained, pools=(*explained.pools, *gone))
+
+
+def _indexing(rules: Rules, views: Views) -> Generator[None, None, NodeIndex]:
+    """The nodes with what is bound to them, as the scheduler sees them at the views' revision."""
+    reconciler = SchedulingReconciler(rules)
+    objects = views.objects
+    found = [objects.event(key) for place in (NODES, PODS) for key in objects.keys(*place)]
+    ordered = sorted((event for event in found if event), key=lambda event: event.revision)
+    for number, event in enumerate(ordered, 1):
+        reconciler.fold(event, views)
+        if number % STEP_MAX == 0:
+            yield
+    return reconciler.nodes
+
+
+def before_nodes(views: Views, tree: JsonObject, rules: Rules) -> str:
+    """Why no node is asked at all (controllers.md 3.1 and 3.3); empty when they are."""
+    try:
+        claims = pod_claims.resolve(views.objects, pod_spec.read(tree).facts)
+        pod_claims.check_fresh(views.objects, claims, rules.gates, lambda _: False)
+    except ClaimsNotReady as problem:
+        return str(problem)
+    return ""
+
+
+def ask_nodes(
+    rules: Rules, views: Views, tree: JsonObject, *, now: Instant, node: str = ""
+) -> Generator[NodeAnswer | None, None, None]:
+    """The answer of each node in the scheduler's order, or of the one named.
+
+    None stands for a step of preparation: whoever asks may let others run.
+    """
+    found = cast(SchedulingViews, views)
+    nodes = yield from _indexing(rules, views)
+    pod = pod_spec.read(tree)
+    claims = pod_claims.resolve(found.objects, pod.facts)
+    cycle = attempt.begin(rules, found, nodes, Verdicts(), pod, claims, now)
+    for info in nodes.order():
+        if node and info.name != node:
+            continue
+        verdict = cycle.verdict(info)
+        if verdict.refusal is not None:
+            yield NodeAnswer(node=info.name, text=", ".join(verdict.refusal.reasons))
+            continue
+        if (refusal := cycle.check_rivals(info)) is not None:
+            kept = ", ".join("/".join(pod.place) for pod in cycle.nominated[info.name])
+            text = f"{', '.join(refusal.reasons)}, because the node is kept for {kept}"
+            yield NodeAnswer(node=info.name, text=text)
+            continue
+        refusal = None if cycle.spread is None else cycle.spread.check_node(info)
+        if refusal is None and cycle.hood is not None:
+            refusal = cycle.hood.check_node(info)
+        if refusal is not None:
+            yield NodeAnswer(node=info.name, text=", ".join(refusal.reasons))
+            continue
+        devices = DeviceVerdict()
+        wanted = cycle.claims_on(info, devices)
+        if devices.refusal is not None:
+            yield NodeAnswer(node=info.name, text=", ".join(devices.refusal.reasons))
+            continue
+        answer = None
+        if cycle.allocator is not None and wanted:
+            answer = cycle.allocator.allocate(info.node, wanted)
+        text = (
+            "" if answer is None or isinstance(answer, Found) else explanation.event_reason(answer)
+        )
+        if not text and not all(cycle.is_available(claim, info) for claim in claims):
+            text = attempt.NOT_AVAILABLE.reasons[0]
+        yield NodeAnswer(node=info.name, text=text, answer=answer, allocator=cycle.allocator)

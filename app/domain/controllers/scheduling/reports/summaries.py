@@ -1,0 +1,81 @@
+"""What a decision of the scheduler says about itself in the log, bounded in size."""
+
+from app.domain.allocation.summary import SummaryBounds
+from app.domain.controllers.scheduling.framework.attempt import Attempt
+from app.domain.controllers.scheduling.plugins import preemption_writes
+from app.domain.controllers.scheduling.plugins.dynamic_resources import extended_resources
+from app.domain.values import json_tree
+from app.domain.values.json_tree import JsonObject, JsonView
+
+CLAIMS_MAX = 8
+DEVICES_MAX = 8
+REASONS_MAX = 16
+
+
+def bounds_of(inputs: JsonView) -> SummaryBounds | None:
+    """The bounds under which a recorded decision counted causes; None when it has none."""
+    match inputs.get("summary"):
+        case [int(bytes_max), int(nodes_max)]:
+            return SummaryBounds(bytes_max=bytes_max, nodes_max=nodes_max)
+        case _:
+            return None
+
+
+def summary_of(attempt: Attempt, bounds: SummaryBounds | None = None) -> JsonObject:
+    """The reasons of an attempt; examples are cut, counts are not.
+
+    Without `bounds` the causes of devices are left out, as in decisions that have none.
+    """
+    if attempt.outcome != "Scheduled":
+        found: JsonObject = {"message": attempt.message[:2048], "lookedAt": attempt.looked_at}
+        reasons = sorted(attempt.reasons.items(), key=lambda item: (-item[1], item[0]))
+        if reasons:
+            found["reasons"] = dict(reasons[:REASONS_MAX])
+            found["reasonsCount"] = len(reasons)
+        if attempt.deallocate is not None:
+            found["deallocated"] = attempt.deallocate.name
+        if attempt.preemption.chosen is not None:
+            found["preemption"] = preemption_writes.summary_of(attempt.preemption)
+        if bounds is not None and attempt.causes is not None:
+            fresh = [claim for claim in attempt.claims if claim.allocation is None]
+            names = [f"{claim.key.namespace}/{claim.key.name}" for claim in fresh]
+            names.append(extended_resources.PSEUDO_NAME)
+            attempt.causes(bounds).write(found, names, bounds.bytes_max)
+        return found
+    drawn = iter(attempt.allocations)
+    claims: list[JsonObject] = []
+    for claim in attempt.claims:
+        allocation = claim.allocation if claim.allocation is not None else next(drawn)
+        results = json_tree.objects(allocation, "devices", "results")
+        devices = [
+            f"{result.get('driver')}/{result.get('pool')}/{result.get('device')}"
+            for result in results[:DEVICES_MAX]
+        ]
+        claims.append(
+            {
+                "claim": claim.name,
+                "fresh": claim.allocation is None,
+                "devices": devices,
+                "devicesCount": len(results),
+            }
+        )
+    if attempt.extended is not None:
+        results = json_tree.objects(next(drawn), "devices", "results")
+        claims.append(
+            {
+                "claim": extended_resources.PSEUDO_NAME,
+                "fresh": True,
+                "devices": [
+                    f"{result.get('driver')}/{result.get('pool')}/{result.get('device')}"
+                    for result in results[:DEVICES_MAX]
+                ],
+                "devicesCount": len(results),
+            }
+        )
+    return {
+        "node": attempt.node,
+        "feasible": attempt.feasible,
+        "lookedAt": attempt.looked_at,
+        "claims": claims[:CLAIMS_MAX],
+        "claimsCount": len(claims),
+    }
