@@ -15,7 +15,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from app.domain.allocation import AllocatedState, Allocation, Allocator, Answer, Bounds, Features
-from app.domain.allocation.explanation import event_reason
+from app.domain.allocation.reasons.explanation import event_reason
 from app.domain.devices import nodes
 from app.domain.devices.cel_selectors import CelCompiler
 from app.domain.devices.inventory import Inventory

@@ -28,7 +28,7 @@ from app.bootstrap.histories import (
 )
 from app.bootstrap.projecting import keep_process, start_each
 from app.bootstrap.stores import Store, find_history, open_store
-from app.domain.allocation.summary import SummaryBounds
+from app.domain.allocation.reasons.summary import SummaryBounds
 from app.domain.devices.cel_selectors import CelCompiler
 from app.domain.errors import HistoryBroken, InputError
 from app.ports import Meter

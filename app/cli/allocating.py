@@ -63,8 +63,9 @@ def allocate(
     an allocation breaks a rule that no known quirk explains.
     """
     from app.domain.allocation import Allocation as Found
-    from app.domain.allocation import Quirks, Variant, checking, explanation
+    from app.domain.allocation import Quirks, Variant, checking
     from app.domain.allocation import scenarios as running
+    from app.domain.allocation.reasons import explanation
     from app.domain.devices.cel_selectors import CelCompiler
 
     broken = 0

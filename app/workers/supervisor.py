@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 
 import anyio
 
-from app.domain.allocation.summary import SummaryBounds
+from app.domain.allocation.reasons.summary import SummaryBounds
 from app.domain.controllers import registry
 from app.domain.controllers.plan import Reconciler
 from app.domain.devices.device_selectors import SelectorCompiler

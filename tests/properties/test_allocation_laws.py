@@ -5,16 +5,8 @@ import json
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from app.domain.allocation import (
-    Allocation,
-    Refusal,
-    Variant,
-    causes,
-    checking,
-    explanation,
-    scenarios,
-    summary,
-)
+from app.domain.allocation import Allocation, Refusal, Variant, checking, scenarios
+from app.domain.allocation.reasons import causes, explanation, summary
 from app.domain.allocation.usage import Usage
 from app.domain.devices import nodes
 from app.domain.devices.cel_selectors import CelCompiler

@@ -12,8 +12,8 @@ from app.analysis.explain import unasked, waits
 from app.analysis.explain.reasons import Reason, listed
 from app.analysis.explain.tallies import nodes_text
 from app.analysis.explain.trees import NodeReason, merge_nodes, node_reason, same_answer
-from app.domain.allocation.changes import ReleaseClaim
-from app.domain.allocation.counterfactual import Help
+from app.domain.allocation.reasons.changes import ReleaseClaim
+from app.domain.allocation.reasons.counterfactual import Help
 from app.domain.controllers.plan import Views
 from app.domain.controllers.scheduling.framework import attempt
 from app.domain.controllers.scheduling.framework.attempt import Rules

@@ -8,8 +8,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 from app.analysis.explain.reasons import NAMES_MAX, Reason, listed
-from app.domain.allocation.causes import Kind
-from app.domain.allocation.explanation import DeviceReason
+from app.domain.allocation.reasons.causes import Kind
+from app.domain.allocation.reasons.explanation import DeviceReason
 from app.domain.values.json_tree import JsonObject
 
 _ALLOCATED_TO = "allocated to "

@@ -20,7 +20,7 @@ from app.analysis.explain.tallies import (
     said_of,
     tally,
 )
-from app.domain.allocation.explanation import Explanation, RequestReason
+from app.domain.allocation.reasons.explanation import Explanation, RequestReason
 from app.domain.controllers.scheduling.reports.node_answers import NodeAnswer
 from app.domain.values.json_tree import JsonObject
 

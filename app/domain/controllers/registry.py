@@ -11,7 +11,7 @@ from dataclasses import dataclass, fields, replace
 
 from app.domain.allocation import Features, Quirks
 from app.domain.allocation.quirks import NOT_SWITCHES
-from app.domain.allocation.summary import SummaryBounds
+from app.domain.allocation.reasons.summary import SummaryBounds
 from app.domain.controllers import releases
 from app.domain.controllers.api_services import ApiServiceReconciler
 from app.domain.controllers.claims import ClaimsReconciler

@@ -1,6 +1,7 @@
 """What would have helped: smallest changes, each proven by allocating."""
 
-from app.domain.allocation import Allocation, counterfactual
+from app.domain.allocation import Allocation
+from app.domain.allocation.reasons import counterfactual
 from tests.worlds.builders import (
     allocator,
     claim,

@@ -2,7 +2,7 @@
 
 import json
 
-from app.domain.allocation import explanation, summary
+from app.domain.allocation.reasons import explanation, summary
 from tests.worlds.builders import (
     allocator,
     claim,

@@ -7,7 +7,7 @@ import msgspec
 import pytest
 
 from app.analysis.verify.compare import Verdict
-from app.domain.allocation.summary import SummaryBounds
+from app.domain.allocation.reasons.summary import SummaryBounds
 from app.domain.controllers.registry import Options
 from app.domain.log import Event
 from tests.cluster import Cluster, check_decisions

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import msgspec
 
-from app.domain.allocation.summary import SummaryBounds
+from app.domain.allocation.reasons.summary import SummaryBounds
 from app.domain.controllers.event_objects import without_refused
 from app.domain.controllers.pacing import Pace, Tried
 from app.domain.controllers.plan import Decision, Plan

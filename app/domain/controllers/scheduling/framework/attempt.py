@@ -10,7 +10,7 @@ from functools import partial
 from itertools import compress, islice
 
 from app.domain.allocation.allocator import INVALID_POOLS
-from app.domain.allocation.summary import CausesOf
+from app.domain.allocation.reasons.summary import CausesOf
 from app.domain.controllers.quirks import ControllerQuirks
 from app.domain.controllers.scheduling.framework import filters, scoring
 from app.domain.controllers.scheduling.framework.cycle import (

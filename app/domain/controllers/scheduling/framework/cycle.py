@@ -19,7 +19,7 @@ from app.domain.allocation import (
 )
 from app.domain.allocation import Allocation as Found
 from app.domain.allocation.allocator import INVALID_POOLS
-from app.domain.allocation.summary import SummaryBounds
+from app.domain.allocation.reasons.summary import SummaryBounds
 from app.domain.controllers.gates import Gates
 from app.domain.controllers.pacing import Pace
 from app.domain.controllers.quirks import ControllerQuirks

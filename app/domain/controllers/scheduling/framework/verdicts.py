@@ -10,7 +10,7 @@ from collections import OrderedDict
 from dataclasses import dataclass, field
 
 from app.domain.allocation import Allocation
-from app.domain.allocation.summary import NodeCauses
+from app.domain.allocation.reasons.summary import NodeCauses
 from app.domain.controllers.scheduling.framework.filters import Refusal
 from app.domain.controllers.scheduling.framework.nodes import NodeIndex
 from app.domain.log import ObjectKey

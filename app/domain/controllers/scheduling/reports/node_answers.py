@@ -8,9 +8,10 @@ from dataclasses import dataclass, replace
 from typing import cast
 
 from app.domain.allocation import Allocation as Found
-from app.domain.allocation import Allocator, Answer, counterfactual, explanation
-from app.domain.allocation.counterfactual import Help
-from app.domain.allocation.explanation import Explanation
+from app.domain.allocation import Allocator, Answer
+from app.domain.allocation.reasons import counterfactual, explanation
+from app.domain.allocation.reasons.counterfactual import Help
+from app.domain.allocation.reasons.explanation import Explanation
 from app.domain.controllers.plan import Views
 from app.domain.controllers.resources import NODES, PODS
 from app.domain.controllers.scheduling.framework import attempt, pod_spec

@@ -8,9 +8,10 @@ the same.
 
 from collections.abc import Sequence
 
-from app.domain.allocation import Allocator, summary
+from app.domain.allocation import Allocator
+from app.domain.allocation.reasons import summary
+from app.domain.allocation.reasons.summary import Summary, SummaryBounds
 from app.domain.allocation.requests import AttemptAborted
-from app.domain.allocation.summary import Summary, SummaryBounds
 from app.domain.controllers.scheduling.framework.cycle import Cycle
 from app.domain.controllers.scheduling.framework.nodes import NodeInfo
 from app.domain.devices.nodes import NodeSelectionError

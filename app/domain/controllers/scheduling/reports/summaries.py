@@ -1,6 +1,6 @@
 """What a decision of the scheduler says about itself in the log, bounded in size."""
 
-from app.domain.allocation.summary import SummaryBounds
+from app.domain.allocation.reasons.summary import SummaryBounds
 from app.domain.controllers.scheduling.framework.attempt import Attempt
 from app.domain.controllers.scheduling.plugins import preemption_writes
 from app.domain.controllers.scheduling.plugins.dynamic_resources import extended_resources

@@ -10,7 +10,6 @@ and the devices before each chosen one say why they were passed over.
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
-from app.domain.allocation import causes, dead_ends
 from app.domain.allocation.allocator import (
     Allocation,
     Allocator,
@@ -20,10 +19,11 @@ from app.domain.allocation.allocator import (
     Scope,
 )
 from app.domain.allocation.case import Case
-from app.domain.allocation.causes import Cause
-from app.domain.allocation.dead_ends import DeadEnd, DeadEnds, Takes
 from app.domain.allocation.problem import Problem, Row
 from app.domain.allocation.quirks import MARKS, NUMBERS
+from app.domain.allocation.reasons import causes, dead_ends
+from app.domain.allocation.reasons.causes import Cause
+from app.domain.allocation.reasons.dead_ends import DeadEnd, DeadEnds, Takes
 from app.domain.allocation.requests import PoolUnusable
 from app.domain.allocation.usage import Usage
 from app.domain.values.json_tree import JsonObject

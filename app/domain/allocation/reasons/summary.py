@@ -10,10 +10,11 @@ import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from app.domain.allocation import causes, eligibility
-from app.domain.allocation.causes import Kind
+from app.domain.allocation import eligibility
 from app.domain.allocation.eligibility import Refusal
 from app.domain.allocation.problem import Problem, Row
+from app.domain.allocation.reasons import causes
+from app.domain.allocation.reasons.causes import Kind
 from app.domain.allocation.usage import Usage
 from app.domain.values.json_tree import JsonObject
 

@@ -9,10 +9,11 @@ changes are tried before pairs, pairs before triples, within a bound of tries.
 from collections.abc import Generator, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from app.domain.allocation import causes
 from app.domain.allocation.allocator import Allocation, Allocator, Answer
-from app.domain.allocation.causes import Kind
-from app.domain.allocation.changes import (
+from app.domain.allocation.problem import Problem, Row
+from app.domain.allocation.reasons import causes
+from app.domain.allocation.reasons.causes import Kind
+from app.domain.allocation.reasons.changes import (
     Change,
     DropConstraint,
     EditRequest,
@@ -23,7 +24,6 @@ from app.domain.allocation.changes import (
     RemoveRule,
     World,
 )
-from app.domain.allocation.problem import Problem, Row
 from app.domain.allocation.requests import AttemptAborted
 from app.domain.allocation.usage import Usage
 from app.domain.devices import taints
