@@ -8,7 +8,8 @@ import pytest
 
 from app.adapters.second_opinion import CelPython
 from app.bootstrap import choices, replays, stores
-from app.domain.cel import calls, equality, program
+from app.domain.cel import program
+from app.domain.cel.evaluation import calls, equality
 from app.domain.cel.program import ProgramCache
 from app.ports import Answer
 from app.service.verifying import Outcome

@@ -7,9 +7,9 @@ estimated cost.
 from dataclasses import dataclass
 
 from app.domain.cel.environment import Environment
-from app.domain.cel.issues import CompileError
 from app.domain.cel.limits import COST_LIMIT, EXPRESSION_BYTES_MAX
 from app.domain.cel.program import ProgramCache, compile_expression
+from app.domain.cel.syntax.issues import CompileError
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

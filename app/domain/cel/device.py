@@ -10,7 +10,13 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Final
 
-from app.domain.cel.values import CelError, DefaultingMap, QuantityValue, Value, register_type
+from app.domain.cel.evaluation.values import (
+    CelError,
+    DefaultingMap,
+    QuantityValue,
+    Value,
+    register_type,
+)
 from app.domain.values import quantity, semver
 from app.domain.values.json_tree import EMPTY, JsonView
 from app.domain.values.quantity import QuantityError

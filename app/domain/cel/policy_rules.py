@@ -11,15 +11,16 @@ from typing import Any, Final
 
 import msgspec
 
-from app.domain.cel import checker, parser, types, validation
-from app.domain.cel.closures import Compiler
+from app.domain.cel.checking import checker, literals, types
+from app.domain.cel.checking.types import Type
 from app.domain.cel.device import DeviceInput
 from app.domain.cel.environment import STORED
-from app.domain.cel.evaluation import COST_EXCEEDED, Code, Evaluation
-from app.domain.cel.issues import CompileError
+from app.domain.cel.evaluation.closures import Compiler
+from app.domain.cel.evaluation.state import COST_EXCEEDED, Code, Evaluation
+from app.domain.cel.evaluation.values import INT_MAX, INT_MIN, CelError, CostExceeded, Value
 from app.domain.cel.limits import COST_LIMIT, DEPTH_MAX
-from app.domain.cel.types import Type
-from app.domain.cel.values import INT_MAX, INT_MIN, CelError, CostExceeded, Value
+from app.domain.cel.syntax import parser
+from app.domain.cel.syntax.issues import CompileError
 
 PROGRAMS_KEPT_MAX: Final = 4_096
 """Compiled expressions that are remembered."""
@@ -128,7 +129,7 @@ def _compiled(expression: str, scope: Scope) -> _Program | str:
     try:
         parsed = parser.parse(expression)
         checked = checker.check(parsed, STORED, names, fields)
-        validation.check_literals(checked)
+        literals.check_literals(checked)
         compiler = Compiler(checked=checked, environment=STORED)
         compiler.declare(*_SLOTS)
         code = compiler.compile(checked.root)

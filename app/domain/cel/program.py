@@ -9,17 +9,20 @@ from typing import Final
 
 import msgspec
 
-from app.domain.cel import checker, estimate, parser, reads, validation
-from app.domain.cel.checker import Checked
-from app.domain.cel.closures import Compiler
+from app.domain.cel.checking import checker, literals
+from app.domain.cel.checking.checker import Checked
+from app.domain.cel.cost import estimate
 from app.domain.cel.device import DeviceInput, DeviceValue
 from app.domain.cel.environment import STORED, Environment
-from app.domain.cel.evaluation import COST_EXCEEDED, Code, Evaluation
-from app.domain.cel.issues import CompileError
+from app.domain.cel.evaluation import reads
+from app.domain.cel.evaluation.closures import Compiler
+from app.domain.cel.evaluation.reads import Read
+from app.domain.cel.evaluation.state import COST_EXCEEDED, Code, Evaluation
+from app.domain.cel.evaluation.values import CelError, CostExceeded, Value
+from app.domain.cel.evaluation.values import type_name as name_of_type
 from app.domain.cel.limits import COST_LIMIT, DEPTH_MAX
-from app.domain.cel.reads import Read
-from app.domain.cel.values import CelError, CostExceeded, Value
-from app.domain.cel.values import type_name as name_of_type
+from app.domain.cel.syntax import parser
+from app.domain.cel.syntax.issues import CompileError
 
 CACHED_PROGRAMS_MAX: Final = 4_096
 """Programs that are remembered by default."""
@@ -158,8 +161,8 @@ def build(expression: str, environment: Environment) -> Program:
     """A new program; see `compile_expression`."""
     try:
         checked = checker.check(parser.parse(expression), environment)
-        validation.check_literals(checked)
-        validation.check_result(checked)
+        literals.check_literals(checked)
+        literals.check_result(checked)
         compiler = Compiler(checked=checked, environment=environment)
         code = compiler.compile(checked.root)
     except RecursionError:

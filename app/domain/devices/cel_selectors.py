@@ -9,8 +9,8 @@ allocator.md 5.1, 11.1.
 from collections.abc import Callable, Sequence
 
 from app.domain import cel
-from app.domain.cel import reads
-from app.domain.cel.reads import Read
+from app.domain.cel.evaluation import reads
+from app.domain.cel.evaluation.reads import Read
 from app.domain.devices.device_selectors import SelectorCompileError, Verdict
 from app.domain.devices.model import Device
 

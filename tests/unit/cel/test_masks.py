@@ -5,7 +5,7 @@ import random
 import pytest
 
 from app.domain import cel
-from app.domain.cel import reads
+from app.domain.cel.evaluation import reads
 
 EXPRESSIONS = [
     "true",

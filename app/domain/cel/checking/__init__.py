@@ -1,0 +1,1 @@
+"""Types: declarations of functions, and the check of an expression."""

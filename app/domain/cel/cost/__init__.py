@@ -1,0 +1,1 @@
+"""What an expression may cost at most, and what an evaluation costs."""

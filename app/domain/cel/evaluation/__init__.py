@@ -1,0 +1,1 @@
+"""From a checked tree to code, and its evaluation."""

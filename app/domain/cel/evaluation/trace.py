@@ -1,0 +1,234 @@
+"""Where an expression went: the value or error of each written part, for people.
+
+A trace evaluates the expression once more with code that notes every part. Parts that are not
+evaluated (after a deciding operand, in the branch not taken) do not appear. Costs are those of the
+plain evaluation.
+"""
+
+from dataclasses import dataclass, field
+
+from app.domain.cel.device import DeviceInput, DeviceValue
+from app.domain.cel.evaluation.closures import Compiler
+from app.domain.cel.evaluation.state import Code, Evaluation
+from app.domain.cel.evaluation.values import (
+    Budget,
+    CelError,
+    CostExceeded,
+    OptionalValue,
+    QuantityValue,
+    Value,
+    key_value,
+    plain_text,
+    type_name,
+)
+from app.domain.cel.limits import COST_LIMIT
+from app.domain.cel.program import Outcome, Program
+from app.domain.cel.syntax.tree import Call, Literal, Node, Select
+from app.domain.values.semver import Semver
+
+_SHOWN_MAX = 200
+_PARTS_SHOWN_MAX = 1000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TraceStep:
+    """One part of the expression: where it stands, and what came of it.
+
+    `line` counts from 1, `column` from 1. `value` is the text of the value, `error` that of the
+    error; exactly one is set. `evaluations` is more than 1 inside a loop; then the first error
+    counts, else the last value.
+    """
+
+    start: int
+    end: int
+    line: int
+    column: int
+    text: str
+    value: str | None
+    error: str | None
+    evaluations: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Trace:
+    """The outcome, the parts in the order in which they were done, and the part that failed.
+
+    `origin` is the smallest part from which the error of the outcome came.
+    """
+
+    outcome: Outcome
+    steps: tuple[TraceStep, ...]
+    origin: TraceStep | None
+
+
+def trace(program: Program, device: DeviceInput, *, cost_limit: int = COST_LIMIT) -> Trace:
+    """The trace of a program on a device."""
+    outcome = program.evaluate(device, cost_limit=cost_limit)
+    value = device.value
+    if value.failure is not None:
+        return Trace(outcome=outcome, steps=(), origin=None)
+    recorder = _Recorder(program)
+    compiler = Compiler(
+        checked=program.checked, environment=program.environment, wrap=recorder.wrap
+    )
+    recorder.compiler = compiler
+    code = compiler.compile(program.checked.root)
+    ctx = Evaluation(value, cost_limit, compiler.slots)
+    found: Value = None
+    try:
+        found = code(ctx)
+    except CostExceeded:
+        found = None
+    steps = [recorder.step(node) for node in recorder.order]
+    origin = recorder.origin_of(found) if isinstance(found, CelError) else None
+    return Trace(
+        outcome=outcome,
+        steps=tuple(steps),
+        origin=None if origin is None else recorder.step(origin),
+    )
+
+
+@dataclass(slots=True)
+class _Note:
+    value: Value
+    count: int
+
+
+@dataclass(slots=True)
+class _Recorder:
+    program: Program
+    compiler: Compiler | None = None
+    notes: dict[int, _Note] = field(default_factory=dict)
+    order: list[Node] = field(default_factory=list)
+    inside: int = 0
+
+    def wrap(self, node: Node, code: Code) -> Code:
+        """Code that also notes what came of a written node that is no plain literal."""
+        if node.id not in self.program.checked.parsed.spans or isinstance(node, Literal):
+            return code
+        prefixes = self._prefixes(node)
+
+        def noted(ctx: Evaluation) -> Value:
+            found = code(ctx)
+            if isinstance(found, CelError):
+                self._note_prefixes(ctx, prefixes)
+            self._note(node, found)
+            return found
+
+        return noted
+
+    def _prefixes(self, node: Node) -> list[tuple[Node, Code]]:
+        """The beginnings of a path, shortest first, each with code of its own."""
+        if self.inside or self.compiler is None:
+            return []
+        self.inside += 1
+        found: list[tuple[Node, Code]] = []
+        for prefix in _path_operands(node):
+            if prefix.id in self.program.checked.parsed.spans:
+                found.append((prefix, self.compiler.path(prefix, start_charged=False)))
+        self.inside -= 1
+        found.reverse()
+        return found
+
+    def _note_prefixes(self, ctx: Evaluation, prefixes: list[tuple[Node, Code]]) -> None:
+        cost, limit = ctx.cost, ctx.limit
+        ctx.limit = cost + limit
+        for prefix, code in prefixes:
+            try:
+                self._note(prefix, code(ctx))
+            except CostExceeded:
+                break
+        ctx.cost, ctx.limit = cost, limit
+
+    def _note(self, node: Node, value: Value) -> None:
+        note = self.notes.get(node.id)
+        if note is None:
+            self.notes[node.id] = _Note(value, 1)
+            self.order.append(node)
+            return
+        note.count += 1
+        if not isinstance(note.value, CelError):
+            note.value = value
+
+    def origin_of(self, error: CelError) -> Node | None:
+        """The first noted node that gave this error."""
+        for node in self.order:
+            value = self.notes[node.id].value
+            if isinstance(value, CelError) and value.message == error.message:
+                return node
+        return None
+
+    def step(self, node: Node) -> TraceStep:
+        """What is noted of a node."""
+        parsed = self.program.checked.parsed
+        start, end = parsed.spans[node.id]
+        line, column = parsed.source.place(start)
+        note = self.notes[node.id]
+        value = note.value
+        is_error = isinstance(value, CelError)
+        return TraceStep(
+            start=start,
+            end=end,
+            line=line,
+            column=column + 1,
+            text=parsed.source.text[start:end],
+            value=None if is_error else shown(value),
+            error=value.message if isinstance(value, CelError) else None,
+            evaluations=note.count,
+        )
+
+
+def _path_operands(node: Node) -> list[Node]:
+    """The nodes to the left of the last step of a path, longest first."""
+    found: list[Node] = []
+    while True:
+        if isinstance(node, Select):
+            node = node.operand
+        elif isinstance(node, Call) and node.target is None and node.function[:1] == "_":
+            if node.function not in ("_[_]", "_[?_]", "_?._"):
+                return found
+            node = node.args[0]
+        else:
+            return found
+        if isinstance(node, Select | Call):
+            found.append(node)
+
+
+def shown(value: Value) -> str:
+    """A value as people read it, cut to a bounded length."""
+    try:
+        text = _shown(value, Budget(_PARTS_SHOWN_MAX))
+    except CostExceeded:
+        text = f"{type_name(value)} of many parts"
+    return text if len(text) <= _SHOWN_MAX else text[: _SHOWN_MAX - 1] + "…"
+
+
+def _shown(value: Value, budget: Budget) -> str:
+    budget.spend(1)
+    match value:
+        case str():
+            return '"' + value[:_SHOWN_MAX].replace("\\", "\\\\").replace('"', '\\"') + '"'
+        case tuple():
+            return "[" + ", ".join(_shown(item, budget) for item in value[:20]) + "]"
+        case dict():
+            pairs = list(value.items())[:20]
+            inner = ", ".join(
+                f"{_shown(key_value(k), budget)}: {_shown(v, budget)}" for k, v in pairs
+            )
+            return "{" + inner + "}"
+        case OptionalValue():
+            return (
+                f"optional({_shown(value.value, budget)})" if value.present else "optional.none()"
+            )
+        case QuantityValue():
+            return f'quantity("{value.quantity}")'
+        case Semver():
+            return f'semver("{value}")'
+        case DeviceValue():
+            return "device"
+        case bytes():
+            return repr(value[:_SHOWN_MAX])
+        case bool() | int() | float() | None:
+            return plain_text(value)
+        case _:
+            return type_name(value)

@@ -1,0 +1,185 @@
+"""The named formats of Kubernetes: `format.dns1123Label().validate(text)`.
+
+`validate` gives none for a text that fits, else the list of what is wrong. Parity: allocator.md
+11.3 for the names, cel.md 5.3 for what costs count.
+"""
+
+import base64
+import binascii
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import date
+from typing import Final
+
+from app.domain.cel.evaluation import conversions
+from app.domain.cel.evaluation.values import NONE, OptionalValue, Value, register_type
+from app.domain.cel.library import network
+
+_LABEL: Final = "[a-z0-9]([-a-z0-9]*[a-z0-9])?"
+_SUBDOMAIN: Final = rf"{_LABEL}(\.{_LABEL})*"
+_LABEL_1035: Final = "[a-z]([-a-z0-9]*[a-z0-9])?"
+_QUALIFIED: Final = "([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]"
+_UUID: Final = "(?i)^[0-9A-F]{8}-?[0-9A-F]{4}-?[0-9A-F]{4}-?[0-9A-F]{4}-?[0-9A-F]{12}$"
+
+
+@dataclass(frozen=True, slots=True)
+class NamedFormat:
+    """A format; `pattern_size` is what the cost of `validate` counts for its pattern."""
+
+    name: str
+    pattern_size: int
+
+
+register_type(NamedFormat, name="kubernetes.NamedFormat", go_type="*cel.Format")
+
+
+def _regex_error(message: str, pattern: str, *examples: str) -> str:
+    shown = " or ".join(f"'{example}'" for example in examples)
+    return f"{message} (e.g. {shown}, regex used for validation is '{pattern}')"
+
+
+def _too_long(limit: int) -> str:
+    return f"must be no more than {limit} characters"
+
+
+_LABEL_MESSAGE: Final = (
+    "a lowercase RFC 1123 label must consist of lower case alphanumeric characters or '-', and"
+    " must start and end with an alphanumeric character"
+)
+_SUBDOMAIN_MESSAGE: Final = (
+    "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or"
+    " '.', and must start and end with an alphanumeric character"
+)
+_LABEL_1035_MESSAGE: Final = (
+    "a DNS-1035 label must consist of lower case alphanumeric characters or '-', start with an"
+    " alphabetic character, and end with an alphanumeric character"
+)
+_QUALIFIED_MESSAGE: Final = (
+    "must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an"
+    " alphanumeric character"
+)
+_LABEL_VALUE_MESSAGE: Final = (
+    "a valid label must be an empty string or consist of alphanumeric characters, '-', '_' or"
+    " '.', and must start and end with an alphanumeric character"
+)
+
+
+def _pattern_check(
+    pattern: str, message: str, limit: int, *examples: str, prefix: bool = False
+) -> Callable[[str], list[str]]:
+    compiled = re.compile(pattern, re.ASCII)
+
+    def check(text: str) -> list[str]:
+        # A prefix may end with a dash, because something will follow it.
+        asked = text[:-1] + "a" if prefix and len(text) > 1 and text.endswith("-") else text
+        found = [] if len(text.encode()) <= limit else [_too_long(limit)]
+        if not compiled.fullmatch(asked):
+            found.append(_regex_error(message, pattern, *examples))
+        return found
+
+    return check
+
+
+def _qualified_name(text: str) -> list[str]:
+    parts = text.split("/")
+    found: list[str] = []
+    name = parts[-1]
+    if len(parts) == 2:
+        if not parts[0]:
+            found.append("prefix part must be non-empty")
+        else:
+            found += [f"prefix part {error}" for error in _CHECKS["dns1123Subdomain"](parts[0])]
+    elif len(parts) > 2:
+        message = _regex_error(
+            "a qualified name " + _QUALIFIED_MESSAGE, _QUALIFIED, "MyName", "my.name", "123-abc"
+        )
+        return [
+            f"{message} with an optional DNS subdomain prefix and '/' (e.g. 'example.com/MyName')"
+        ]
+    if not name:
+        found.append("name part must be non-empty")
+    elif len(name) > 63:
+        found.append(f"name part {_too_long(63)}")
+    if not re.fullmatch(_QUALIFIED, name, re.ASCII):
+        error = _regex_error(_QUALIFIED_MESSAGE, _QUALIFIED, "MyName", "my.name", "123-abc")
+        found.append(f"name part {error}")
+    return found
+
+
+def _uri(text: str) -> list[str]:
+    found = network.url(text)
+    return [] if isinstance(found, network.Url) else [getattr(found, "message", "invalid URI")]
+
+
+def _uuid(text: str) -> list[str]:
+    return [] if re.fullmatch(_UUID, text, re.ASCII) else ["does not match the UUID format"]
+
+
+def _byte(text: str) -> list[str]:
+    try:
+        base64.b64decode(text, validate=True)
+    except (binascii.Error, ValueError):
+        return ["invalid base64"]
+    return []
+
+
+def _date(text: str) -> list[str]:
+    if re.fullmatch(r"\d{4}-\d{2}-\d{2}", text, re.ASCII):
+        try:
+            date.fromisoformat(text)
+        except ValueError:
+            pass
+        else:
+            return []
+    return ["invalid date"]
+
+
+def _datetime(text: str) -> list[str]:
+    return [] if conversions.parse_timestamp(text) is not None else ["invalid datetime"]
+
+
+_CHECKS: Final[dict[str, Callable[[str], list[str]]]] = {
+    "dns1123Label": _pattern_check(_LABEL, _LABEL_MESSAGE, 63, "my-name", "123-abc"),
+    "dns1123LabelPrefix": _pattern_check(
+        _LABEL, _LABEL_MESSAGE, 63, "my-name", "123-abc", prefix=True
+    ),
+    "dns1123Subdomain": _pattern_check(_SUBDOMAIN, _SUBDOMAIN_MESSAGE, 253, "example.com"),
+    "dns1123SubdomainPrefix": _pattern_check(
+        _SUBDOMAIN, _SUBDOMAIN_MESSAGE, 253, "example.com", prefix=True
+    ),
+    "dns1035Label": _pattern_check(_LABEL_1035, _LABEL_1035_MESSAGE, 63, "my-name", "abc-123"),
+    "dns1035LabelPrefix": _pattern_check(
+        _LABEL_1035, _LABEL_1035_MESSAGE, 63, "my-name", "abc-123", prefix=True
+    ),
+    "qualifiedName": _qualified_name,
+    "labelValue": _pattern_check(
+        f"({_QUALIFIED})?", _LABEL_VALUE_MESSAGE, 63, "MyValue", "my_value", "12345"
+    ),
+    "uri": _uri,
+    "uuid": _uuid,
+    "byte": _byte,
+    "date": _date,
+    "datetime": _datetime,
+}
+_PATTERN_SIZES: Final = {
+    **dict.fromkeys(("dns1123Label", "dns1123LabelPrefix"), 30),
+    **dict.fromkeys(("dns1035Label", "dns1035LabelPrefix"), 30),
+    **dict.fromkeys(("dns1123Subdomain", "dns1123SubdomainPrefix", "qualifiedName"), 60),
+    "labelValue": 40,
+    "uuid": len(_UUID),
+}
+
+FORMATS: Final = {name: NamedFormat(name, _PATTERN_SIZES.get(name, 0)) for name in _CHECKS}
+
+
+def named(name: str) -> Value:
+    """`format.named(name)`."""
+    found = FORMATS.get(name)
+    return NONE if found is None else OptionalValue(found)
+
+
+def validate(wanted: NamedFormat, text: str) -> Value:
+    """`format.validate(text)`."""
+    errors = _CHECKS[wanted.name](text)
+    return OptionalValue(tuple(errors)) if errors else NONE
