@@ -22,7 +22,7 @@ from uvicorn.server import ServerState
 from app.adapters import schemas
 from app.adapters.telemetry import Telemetry
 from app.api.application import create_app
-from app.api.connections import ConnectionBounds, connection_class
+from app.api.server.connections import ConnectionBounds, connection_class
 from app.bootstrap import collecting
 from app.bootstrap.choices import settings
 from app.bootstrap.histories import default_history, open_histories

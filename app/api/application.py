@@ -7,13 +7,24 @@ then what a Kubernetes server offers below it.
 from collections.abc import Callable
 from time import perf_counter
 
-from app.api import authorization, discovery, paths, reviews, status
-from app.api.authentication import Authenticator, Credentials, Identity
-from app.api.authorization import Authorization, Authorizer, Gate
-from app.api.health import Health
-from app.api.limits import ApiLimits
-from app.api.lists import ListBounds, Lists
-from app.api.messages import (
+from app.api.access import authorization, reviews
+from app.api.access.authentication import Authenticator, Credentials, Identity
+from app.api.access.authorization import Authorization, Authorizer, Gate
+from app.api.access.reviews import Reviewing
+from app.api.access.service_tokens import ServiceTokens
+from app.api.kubernetes import discovery, paths, status
+from app.api.kubernetes.lists import ListBounds, Lists
+from app.api.kubernetes.objects import Objects
+from app.api.kubernetes.paths import Place
+from app.api.kubernetes.representations import Representations, encode
+from app.api.kubernetes.timelines import Timeline, open_timeline
+from app.api.kubernetes.version import version_document
+from app.api.kubernetes.watching import WatchBounds, Watching
+from app.api.openapi.documents import Openapi
+from app.api.redra.routes import RedraApi
+from app.api.server.health import Health
+from app.api.server.limits import ApiLimits
+from app.api.server.messages import (
     TEXT,
     Answer,
     ClientGone,
@@ -25,17 +36,7 @@ from app.api.messages import (
     send_answer,
     send_stream,
 )
-from app.api.metrics import RequestMeter
-from app.api.objects import Objects
-from app.api.openapi import Openapi
-from app.api.paths import Place
-from app.api.redra import RedraApi
-from app.api.representations import Representations, encode
-from app.api.reviews import Reviewing
-from app.api.service_tokens import ServiceTokens
-from app.api.timelines import Timeline, open_timeline
-from app.api.versions import version_document
-from app.api.watching import WatchBounds, Watching
+from app.api.server.metrics import RequestMeter
 from app.domain.errors import RedraError
 from app.domain.objects import rejections
 from app.domain.objects.custom import definitions

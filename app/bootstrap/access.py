@@ -12,9 +12,9 @@ from pathlib import Path
 from app.adapters import signing_keys
 from app.adapters.certificates import Certificate, CertificateFolder
 from app.adapters.clock import SystemClock
-from app.api import tokens
-from app.api.authentication import ADMIN, ANONYMOUS, Credentials
-from app.api.authorization import Authorization
+from app.api.access import files
+from app.api.access.authentication import ADMIN, ANONYMOUS, Credentials
+from app.api.access.authorization import Authorization
 from app.domain.errors import InputError, Rejected
 from app.domain.objects.schema import decode
 from app.settings import Settings
@@ -159,7 +159,7 @@ def _authorization(settings: Settings, address: Address) -> Authorization:
             tree = decode.as_object(decoded)
         except Rejected as problem:
             raise InputError(str(problem), place=str(settings.policy_file)) from problem
-        policy = tokens.parse_policy(tree, place=str(settings.policy_file)).bindings
+        policy = files.parse_policy(tree, place=str(settings.policy_file)).bindings
     if not mode and policy is None:
         mode = "open" if address.is_loopback else "rbac"
     if mode == "open" and policy is not None:
@@ -171,10 +171,10 @@ def _authorization(settings: Settings, address: Address) -> Authorization:
     return Authorization(is_open=mode == "open", by_roles=mode == "rbac", policy=policy)
 
 
-def _tokens(path: Path | None) -> tokens.Tokens:
+def _tokens(path: Path | None) -> files.Tokens:
     if path is None:
-        return tokens.Tokens(actors={}, uids={})
-    return tokens.parse_tokens(_read(path, "REDRA_TOKENS_FILE").decode(), place=str(path))
+        return files.Tokens(actors={}, uids={})
+    return files.parse_tokens(_read(path, "REDRA_TOKENS_FILE").decode(), place=str(path))
 
 
 def _read(path: Path, place: str) -> bytes:

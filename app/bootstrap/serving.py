@@ -15,8 +15,8 @@ from anyio.abc import TaskGroup
 from app.adapters import schemas
 from app.adapters.telemetry import Telemetry
 from app.api.application import Application, create_app
-from app.api.connections import ConnectionBounds, connection_class
-from app.api.limits import ApiLimits
+from app.api.server.connections import ConnectionBounds, connection_class
+from app.api.server.limits import ApiLimits
 from app.bootstrap import collecting, kubeconfigs
 from app.bootstrap.access import Door, open_door
 from app.bootstrap.explanations import blast_bounds, explain_bounds

@@ -28,8 +28,9 @@
     │   └── HistoryBroken           a history cannot be folded; the others are served
     └── InputError                  a file, an argument or a setting; names place and cure
 
-An error carries fields; the message is made from them. `app/api/status.py` turns `Rejected` into a
-Kubernetes Status, the command line prints `InputError` and `LogError` as one sentence.
+An error carries fields; the message is made from them. `app/api/kubernetes/status.py` turns
+`Rejected` into a Kubernetes Status, the command line prints `InputError` and `LogError` as one
+sentence.
 """
 
 from dataclasses import dataclass

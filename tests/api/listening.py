@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import anyio
 import uvicorn
 
-from app.api.connections import ConnectionBounds, connection_class
+from app.api.server.connections import ConnectionBounds, connection_class
 from app.service.histories import Histories
 from tests.api.serving import running_app
 

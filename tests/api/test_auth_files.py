@@ -2,7 +2,7 @@
 
 import pytest
 
-from app.api import tokens
+from app.api.access import files
 from app.domain.errors import InputError
 from app.domain.objects.access.rules import Book, Question
 
@@ -10,7 +10,7 @@ PODS = Question(verb="list", resource="pods", namespace="lab")
 
 
 def test_token_line_names_user_uid_and_groups():
-    found = tokens.parse_tokens('# staff\nsecret1,ann,7,"a, b"\n\nsecret2,bob,8\n', place="t")
+    found = files.parse_tokens('# staff\nsecret1,ann,7,"a, b"\n\nsecret2,bob,8\n', place="t")
     assert found.actors["secret1"].user == "ann"
     assert found.actors["secret1"].groups == ("a", "b", "system:authenticated")
     assert found.actors["secret2"].groups == ("system:authenticated",)
@@ -30,7 +30,7 @@ def test_token_line_names_user_uid_and_groups():
 )
 def test_mistake_in_a_token_file_is_told_with_its_line(text, place):
     with pytest.raises(InputError) as problem:
-        tokens.parse_tokens(text, place="t")
+        files.parse_tokens(text, place="t")
     assert str(problem.value).startswith(f"{place}: ")
     assert "secret" not in str(problem.value)
 
@@ -42,7 +42,7 @@ def rule(**more):
 
 
 def may(tree, history="default", question=PODS, user="ann"):
-    policy = tokens.parse_policy({"rules": [tree]}, place="p")
+    policy = files.parse_policy({"rules": [tree]}, place="p")
     return Book(policy.bindings(history)).grants(user, ()).decide(question).allowed
 
 
@@ -76,11 +76,11 @@ def test_policy_rule_about_paths_opens_paths():
 )
 def test_mistake_in_a_policy_is_told_with_its_rule(tree):
     with pytest.raises(InputError) as problem:
-        tokens.parse_policy({"rules": [rule(), tree]}, place="p")
+        files.parse_policy({"rules": [rule(), tree]}, place="p")
     assert str(problem.value).startswith("p: rules[1]: ")
 
 
 def test_policy_must_be_rules():
     for tree in ({}, {"rules": {}}, {"rules": [], "more": 1}):
         with pytest.raises(InputError):
-            tokens.parse_policy(tree, place="p")
+            files.parse_policy(tree, place="p")

@@ -2,8 +2,8 @@
 
 import pytest
 
-from app.api.authentication import PEER, Credentials
-from app.api.authorization import Authorization
+from app.api.access.authentication import PEER, Credentials
+from app.api.access.authorization import Authorization
 from app.domain.log import Actor
 from tests.api.serving import CONFIG_MAPS, config_map, serving
 

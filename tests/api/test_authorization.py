@@ -1,6 +1,6 @@
 """What is allowed by roles that are objects, and the reviews that tell it in advance."""
 
-from app.api.authorization import Authorization
+from app.api.access.authorization import Authorization
 from app.domain.objects.access.rules import Binding, Rule
 from tests.api.serving import CLAIMS, CONFIG_MAPS, claim, config_map, serving
 from tests.api.test_authentication import AS_ANN, AS_ROOT, KNOWN, ROLES, grant

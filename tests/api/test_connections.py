@@ -8,8 +8,8 @@ import anyio
 import msgspec
 import pytest
 
-from app.api.connections import ConnectionBounds
-from app.api.limits import ApiLimits
+from app.api.server.connections import ConnectionBounds
+from app.api.server.limits import ApiLimits
 from tests.api.listening import PATIENT, running
 from tests.api.serving import CONFIG_MAPS, config_map
 

@@ -6,7 +6,7 @@ import pytest
 import uvicorn
 from uvicorn.server import ServerState
 
-from app.api.connections import ConnectionBounds, connection_class
+from app.api.server.connections import ConnectionBounds, connection_class
 
 KEEP_ALIVE = 120
 

@@ -8,7 +8,7 @@ import anyio
 import anyio.lowlevel
 import httpx
 
-from app.api.limits import ApiLimits
+from app.api.server.limits import ApiLimits
 from tests.api.listening import running
 from tests.api.serving import CLAIMS, CONFIG_MAPS, claim, config_map
 

@@ -2,7 +2,7 @@
 
 import asyncio
 
-from app.api.connections import JoinedWrites
+from app.api.server.connections import JoinedWrites
 
 HEAD = b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\n"
 

@@ -2,7 +2,7 @@
 
 from dataclasses import fields
 
-from app.api.limits import ApiLimits
+from app.api.server.limits import ApiLimits
 from app.bootstrap import serving
 from app.settings import Settings
 

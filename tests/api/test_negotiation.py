@@ -2,8 +2,8 @@
 
 import pytest
 
-from app.api import negotiation
-from app.api.negotiation import Encoding, Form, Shape
+from app.api.kubernetes import negotiation
+from app.api.kubernetes.negotiation import Encoding, Form, Shape
 from app.domain.errors import NotAcceptable
 
 TABLE = "application/json;as=Table;v=v1;g=meta.k8s.io"

@@ -2,7 +2,7 @@
 
 import pytest
 
-from app.api import openapi_enums
+from app.api.openapi import enums
 from app.domain.objects.profile import Profile
 from tests.api.serving import serving
 from tests.unit.objects.builders import release
@@ -121,7 +121,7 @@ async def test_texts_are_those_of_the_release(version, count):
 
 def test_every_enumeration_is_about_a_field_that_exists():
     schemas = release()
-    for short, fields in openapi_enums.ENUMS.items():
+    for short, fields in enums.ENUMS.items():
         properties = schemas.definition(f"io.k8s.api.{short}")["properties"]
         for field, text in fields.items():
             assert field in properties, (short, field)

@@ -2,8 +2,8 @@
 
 import pytest
 
-from app.api import paths
-from app.api.paths import Place, ResourcePath
+from app.api.kubernetes import paths
+from app.api.kubernetes.paths import Place, ResourcePath
 
 RESOURCES = [
     ("/api/v1", ResourcePath(group="", version="v1")),

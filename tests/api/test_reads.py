@@ -6,7 +6,7 @@ import anyio
 import pytest
 import yaml
 
-from app.api.limits import ApiLimits
+from app.api.server.limits import ApiLimits
 from tests.api.serving import CLAIMS, CONFIG_MAPS, claim, config_map, pod, serving
 
 TABLE = "application/json;as=Table;v=v1;g=meta.k8s.io,application/json"

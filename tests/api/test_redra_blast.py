@@ -4,7 +4,7 @@ import anyio
 import pytest
 
 from app.analysis.blast.compare import BlastBounds
-from app.api.limits import ApiLimits
+from app.api.server.limits import ApiLimits
 from tests.api.serving import serving
 
 PATH = "/redra/v1/histories/default/blast"

@@ -6,9 +6,9 @@ import json
 import pytest
 
 from app.adapters.memory import MemoryStore
-from app.api.authentication import Credentials
-from app.api.authorization import Authorization
-from app.api.service_tokens import AUDIENCE, ServiceTokens
+from app.api.access.authentication import Credentials
+from app.api.access.authorization import Authorization
+from app.api.access.service_tokens import AUDIENCE, ServiceTokens
 from app.domain.log import Actor
 from app.domain.values import timestamps
 from tests.api.serving import CONFIG_MAPS, pod, serving

@@ -5,7 +5,7 @@ import inspect
 import msgspec
 import pytest
 
-from app.api import status
+from app.api.kubernetes import status
 from app.domain import errors
 from app.domain.errors import (
     BadRequest,

@@ -11,7 +11,7 @@ import json
 import pytest
 import yaml
 
-from app.api import bodies
+from app.api.kubernetes import bodies
 from app.domain.log import Actor, ObjectKey
 from app.domain.objects import registry
 from app.domain.objects.profile import Profile

@@ -1,8 +1,8 @@
 """The gauge of running watches."""
 
 from app.adapters.telemetry import Telemetry
-from app.api.messages import Request, Subject
-from app.api.metrics import RequestMeter
+from app.api.server.messages import Request, Subject
+from app.api.server.metrics import RequestMeter
 
 NAME = "apiserver_longrunning_requests"
 

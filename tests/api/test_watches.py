@@ -6,7 +6,7 @@ import json
 import pytest
 
 from app.adapters.memory import MemoryStore
-from app.api.limits import ApiLimits
+from app.api.server.limits import ApiLimits
 from tests.api.serving import CLAIMS, CONFIG_MAPS, claim, config_map, pod, serving
 
 PODS = "/api/v1/namespaces/default/pods"

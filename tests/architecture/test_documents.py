@@ -9,7 +9,7 @@ import pytest
 import typer
 import yaml
 
-from app.api import tokens
+from app.api.access import files
 from app.cli.application import root
 from app.settings import Settings
 
@@ -114,14 +114,14 @@ SECURE = ROOT / "docs" / "how-to" / "secure.md"
 
 def test_policy_of_the_page_is_read() -> None:
     (text,) = [body for body in blocks(SECURE, "yaml") if body.startswith("rules:")]
-    policy = tokens.parse_policy(yaml.safe_load(text), place="policy")
+    policy = files.parse_policy(yaml.safe_load(text), place="policy")
     assert len(policy.bindings("default")) == 2
     assert len(policy.bindings("incident")) == 3
 
 
 def test_tokens_of_the_page_are_read() -> None:
     (text,) = [body for body in blocks(SECURE, "text") if "ann" in body]
-    found = tokens.parse_tokens(text.replace("…", "0123456789abcdef"), place="tokens")
+    found = files.parse_tokens(text.replace("…", "0123456789abcdef"), place="tokens")
     assert found.uids == {"ann": "7", "ci": "8"}
 
 

@@ -368,7 +368,7 @@ async def _pages(rng, histories):
 
 
 def _tables():
-    from app.api.redra_views import ViewTables
+    from app.api.redra.views import ViewTables
 
     return ViewTables(kept_max=1).tables()
 

@@ -20,7 +20,7 @@ from anyio.from_thread import start_blocking_portal
 
 from app.adapters.memory import MemoryStore
 from app.analysis.views import LiveViews
-from app.api.limits import ApiLimits
+from app.api.server.limits import ApiLimits
 from app.domain.log import Revision
 from app.domain.log.chain import check_chain, genesis_of
 from app.domain.objects.profile import Profile

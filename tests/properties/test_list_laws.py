@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from app.adapters.memory import MemoryStore
-from app.api.limits import ApiLimits
+from app.api.server.limits import ApiLimits
 from tests.api.serving import CONFIG_MAPS, config_map, serving
 from tests.properties.plain_lists import Dictionary, Walk, walks
 

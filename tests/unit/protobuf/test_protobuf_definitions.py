@@ -3,7 +3,7 @@
 import json
 import struct
 
-from app.api import bodies
+from app.api.kubernetes import bodies
 from app.domain.objects.protobuf.fields import MESSAGES
 from app.domain.objects.schema.decode import Bounds
 from tests.api.custom import CRDS, WIDGETS, definition, version, widget

@@ -1,0 +1,123 @@
+"""Who asks: client certificates, bearer tokens, or nobody. Parity: api.md 14."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+
+from app.api.server.messages import Request
+from app.domain.errors import Forbidden, Unauthorized
+from app.domain.log import Actor
+from app.domain.objects.access.rules import AUTHENTICATED, MASTERS, UNAUTHENTICATED
+
+ANONYMOUS = Actor(user="system:anonymous", groups=(UNAUTHENTICATED,))
+ADMIN = Actor(user="redra-admin", groups=(MASTERS, AUTHENTICATED))
+PEER = "redra.peer"
+"""Where in the ASGI scope the connection leaves the name and groups of a client certificate."""
+
+_AGENT_MAX = 256
+_REMEMBERED_MAX = 4_096
+_LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1"})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Credentials:
+    """Known tokens and who they are. `anonymous` is None when credentials are required.
+
+    `uids` are the uids of users, by name. With `loopback_only` a request without credentials must
+    name the server by a loopback name and come from no other site: a web page that a browser
+    happens to show may not act as its user. `token_key` signs the tokens of service accounts;
+    without one none are issued.
+    """
+
+    tokens: Mapping[str, Actor] = field(default_factory=dict)
+    uids: Mapping[str, str] = field(default_factory=dict)
+    anonymous: Actor | None = ANONYMOUS
+    loopback_only: bool = False
+    token_key: bytes = field(default=b"", repr=False)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Identity:
+    """Who asks, with what the log does not keep: uid and extras."""
+
+    actor: Actor
+    uid: str = ""
+    extra: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+
+
+class Authenticator:
+    """Names the actor of a request; remembers recent combinations of headers."""
+
+    def __init__(self, credentials: Credentials) -> None:
+        self._credentials = credentials
+        self._remembered: dict[tuple[object, str, str], Identity] = {}
+
+    def identify(self, request: Request) -> Identity:
+        """Who asks. Raises Unauthorized, or Forbidden for another site's request."""
+        peer: tuple[str, tuple[str, ...]] | None = request.scope.get(PEER)
+        authorization = request.header(b"authorization")
+        if peer is None and not authorization and self._credentials.loopback_only:
+            _check_site(request)
+        place = (peer, authorization, request.header(b"user-agent")[:_AGENT_MAX])
+        found = self._remembered.get(place)
+        if found is None:
+            found = self._authenticate(*place)
+            if len(self._remembered) >= _REMEMBERED_MAX:
+                self._remembered.clear()
+            self._remembered[place] = found
+        return found
+
+    def identify_token(self, token: str) -> Identity | None:
+        """Whose token it is; None for an unknown one."""
+        actor = self._credentials.tokens.get(token)
+        if actor is None:
+            return None
+        return Identity(actor=actor, uid=self._credentials.uids.get(actor.user, ""))
+
+    def shown(self, identity: Identity, request: Request) -> Identity:
+        """The same with the program that asks."""
+        agent = request.header(b"user-agent")[:_AGENT_MAX]
+        actor = identity.actor
+        return replace(identity, actor=Actor(user=actor.user, groups=actor.groups, agent=agent))
+
+    def _authenticate(
+        self, peer: tuple[str, tuple[str, ...]] | None, authorization: str, agent: str
+    ) -> Identity:
+        known = self._credentials
+        if peer is not None:
+            user, groups = peer
+            found = Identity(actor=Actor(user=user, groups=(*groups, AUTHENTICATED)))
+        elif authorization:
+            scheme, _, token = authorization.partition(" ")
+            by_token = self.identify_token(token.strip())
+            if scheme.lower() != "bearer" or by_token is None:
+                raise Unauthorized("Unauthorized")
+            found = by_token
+        elif known.anonymous is not None:
+            found = Identity(actor=known.anonymous)
+        else:
+            raise Unauthorized("Unauthorized")
+        actor = found.actor
+        shown = Actor(user=actor.user, groups=actor.groups, agent=agent)
+        return replace(found, actor=shown)
+
+
+def _check_site(request: Request) -> None:
+    """Raise Forbidden unless the request names a loopback host and no other origin."""
+    host = _host_name(request.header(b"host"))
+    origin = request.header(b"origin")
+    is_local = host in _LOOPBACK or host.startswith("127.")
+    if origin and origin.partition("://")[2] != request.header(b"host"):
+        is_local = False
+    if request.header(b"sec-fetch-site") == "cross-site":
+        is_local = False
+    if not is_local:
+        raise Forbidden(
+            "forbidden: requests without credentials are served to this machine only, and not to "
+            "pages of other sites"
+        )
+
+
+def _host_name(host: str) -> str:
+    if host.startswith("["):
+        return host[1:].partition("]")[0]
+    return host.partition(":")[0].lower()

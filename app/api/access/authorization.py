@@ -1,0 +1,307 @@
+"""What they may do: the question that a request asks, and the rules that answer it.
+
+The rules are those of the history that is asked for, as they are now, also for a look at its past.
+So are paths below `/redra/v1/histories/<history>`; other paths outside the Kubernetes API
+(`/redra/v1`, `/metrics`) are judged by the default history's.
+Parity: api.md 10 and 14.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+
+from app.api.access import impersonation
+from app.api.access.authentication import Authenticator, Identity
+from app.api.access.service_tokens import ServiceTokens
+from app.api.kubernetes import calls, paths
+from app.api.kubernetes.paths import Place, ResourcePath
+from app.api.redra.readers import Reader
+from app.api.server.messages import Request
+from app.domain.errors import HistoryBroken, NotFound
+from app.domain.log import Actor, ObjectKey
+from app.domain.objects import history_kinds
+from app.domain.objects.access import defaults, escalation, rules
+from app.domain.objects.access.escalation import GiverRights
+from app.domain.objects.access.rules import Binding, Book, Decision, Grants, Question
+from app.domain.objects.kinds import claim_rights
+from app.domain.objects.kinds.claim_rights import ClaimRights
+from app.domain.objects.registry import RESOURCE
+from app.domain.objects.write.commands import PatchType
+from app.domain.values import selectors
+from app.domain.values.selectors import SelectorError
+from app.service.histories import Histories
+from app.service.runtime import HistoryRuntime
+
+GRANULAR_GATE = "DRAResourceClaimGranularStatusAuthorization"
+
+PolicyOf = Callable[[str], tuple[Binding, ...]]
+"""The bindings of a policy file for the history of that name."""
+
+_REMEMBERED_MAX = 8_192
+_QUESTION_LETTERS_MAX = 1_024
+"""Longer questions are answered and not remembered: clients write them."""
+_NAMED_VERBS = ("list", "watch", "deletecollection")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Authorization:
+    """The rules in force: none (`is_open`: everything is allowed), roles as objects, a policy."""
+
+    is_open: bool = True
+    by_roles: bool = False
+    policy: PolicyOf | None = None
+
+
+@dataclass(slots=True, kw_only=True)
+class _Rights:
+    """The rules of one history, and what was found by them, until a role or binding changes."""
+
+    revision: int = -1
+    signature: tuple[int, ...] = ()
+    book: Book = field(default_factory=lambda: Book(()))
+    grants: dict[tuple[str, tuple[str, ...]], Grants] = field(default_factory=dict)
+    decisions: dict[tuple[str, tuple[str, ...], Question], Decision] = field(default_factory=dict)
+
+
+class Authorizer:
+    """Answers questions by the rules of a history."""
+
+    def __init__(self, setting: Authorization) -> None:
+        self._setting = setting
+        self._rights: dict[int, _Rights] = {}
+        self._open = rules.all_rights("")
+
+    @property
+    def is_open(self) -> bool:
+        """Whether everything is allowed."""
+        return self._setting.is_open
+
+    def grants(self, runtime: HistoryRuntime, actor: Actor) -> Grants:
+        """All that somebody may do in a history."""
+        if self._setting.is_open:
+            return self._open
+        rights = self._current(runtime)
+        place = (actor.user, actor.groups)
+        found = rights.grants.get(place)
+        if found is None:
+            if len(rights.grants) >= _REMEMBERED_MAX:
+                rights.grants.clear()
+            found = rights.grants[place] = rights.book.grants(*place)
+        return found
+
+    def decide(self, runtime: HistoryRuntime, actor: Actor, question: Question) -> Decision:
+        """Whether somebody may do one thing in a history."""
+        if self._setting.is_open:
+            return self._open.decide(question)
+        rights = self._current(runtime)
+        place = (actor.user, actor.groups, question)
+        found = rights.decisions.get(place)
+        if found is None:
+            if question.size > _QUESTION_LETTERS_MAX:
+                return self.grants(runtime, actor).decide(question)
+            if len(rights.decisions) >= _REMEMBERED_MAX:
+                rights.decisions.clear()
+            found = rights.decisions[place] = self.grants(runtime, actor).decide(question)
+        return found
+
+    def check(self, runtime: HistoryRuntime, actor: Actor, question: Question) -> None:
+        """Raise Forbidden unless it is allowed."""
+        decision = self.decide(runtime, actor, question)
+        if not decision.allowed:
+            raise rules.forbidden(question, actor.user, decision.reason)
+
+    def reader(self, runtime: HistoryRuntime, actor: Actor) -> Reader:
+        """What somebody gets to see of a history."""
+        return Reader(
+            user=actor.user,
+            grants=self.grants(runtime, actor),
+            is_unlimited=self.is_unlimited(actor),
+        )
+
+    def is_unlimited(self, actor: Actor) -> bool:
+        """Whether somebody may do everything in every history."""
+        return self._setting.is_open or rules.MASTERS in actor.groups
+
+    def rights(
+        self, runtime: HistoryRuntime, identity: Identity, request: Request, path: ResourcePath
+    ) -> ClaimRights | GiverRights | None:
+        """What the writer of a claim's status, a role or a binding holds; None: it is not asked."""
+        if self._setting.is_open:
+            return None
+        if path.group == rules.RBAC:
+            actor = identity.actor
+            grants = self.grants(runtime, actor)
+            return GiverRights(user=actor.user, groups=actor.groups, grants=grants)
+        if not runtime.rules.profile.enabled(GRANULAR_GATE):
+            return None
+        nodes = identity.extra.get(claim_rights.NODE_NAME, ())
+        return ClaimRights(
+            user=identity.actor.user,
+            node=nodes[0] if len(nodes) == 1 else "",
+            verb=calls.verb_of(request, path),
+            namespace=path.namespace,
+            grants=self.grants(runtime, identity.actor),
+        )
+
+    def _current(self, runtime: HistoryRuntime) -> _Rights:
+        objects = runtime.views.objects
+        rights = self._rights.get(runtime.life)
+        if rights is not None and rights.revision == objects.revision:
+            return rights
+        revision = objects.revision
+        signature = rules.signature(objects) if self._setting.by_roles else ()
+        if rights is None or rights.signature != signature:
+            rights = _Rights(signature=signature, book=self._read(runtime))
+            self._rights[runtime.life] = rights
+        rights.revision = revision
+        return rights
+
+    def _read(self, runtime: HistoryRuntime) -> Book:
+        book = Book(defaults.EVERYBODY)
+        if self._setting.by_roles:
+            book = rules.read_book(runtime.views.objects, defaults.ROLES)
+        if self._setting.policy is not None:
+            book = book.joined(Book(self._setting.policy(runtime.info.name)))
+        return book
+
+
+class Gate:
+    """Lets requests in, or not: who asks, as whom, and whether they may."""
+
+    def __init__(
+        self,
+        histories: Histories,
+        authenticator: Authenticator,
+        authorizer: Authorizer,
+        tokens: ServiceTokens,
+        default_history: str,
+    ) -> None:
+        self._histories = histories
+        self._default = default_history
+        self._tokens = tokens
+        self._authenticator = authenticator
+        self._authorizer = authorizer
+
+    async def admit(self, request: Request, place: Place) -> Identity:
+        """Who asks, as far as it is allowed. Raises Unauthorized, Forbidden, BadRequest."""
+        identity = await self._identify(request, place)
+        wants_other = impersonation.is_wanted(request)
+        if self._authorizer.is_open:
+            if wants_other:
+                impersonation.questions(request)
+                identity = impersonation.impersonated(identity, request)
+            return identity
+        runtime = await self._judging(place)
+        if wants_other:
+            for question in impersonation.questions(request):
+                self._authorizer.check(runtime, identity.actor, question)
+            identity = impersonation.impersonated(identity, request)
+        question = question_of(request, place.path)
+        self._authorizer.check(runtime, identity.actor, question)
+        if _may_create(request, question) and not _exists(runtime, question):
+            self._authorizer.check(runtime, identity.actor, replace(question, verb="create"))
+        return identity
+
+    async def sees_history(self, name: str, actor: Actor) -> bool:
+        """Whether somebody may know that a history is there: may get its page."""
+        if self._authorizer.is_unlimited(actor):
+            return True
+        path = f"/redra/v1/histories/{name}"
+        runtime = await self._judging(Place(history=name, moment="", prefix="", path=path))
+        question = Question(verb="get", path=path)
+        return self._authorizer.decide(runtime, actor, question).allowed
+
+    async def check_may_make(self, actor: Actor) -> None:
+        """Raise Forbidden unless somebody may make histories, by the default history's rules."""
+        if not self._authorizer.is_unlimited(actor):
+            runtime = await self._histories.open(self._default)
+            question = Question(verb="post", path="/redra/v1/histories")
+            self._authorizer.check(runtime, actor, question)
+
+    async def _judging(self, place: Place) -> HistoryRuntime:
+        """The history whose rules count.
+
+        Those of the default history count for one that is not there or cannot be opened, so that
+        nobody else learns of it.
+        """
+        try:
+            return await self._histories.open(place.history)
+        except (NotFound, HistoryBroken):
+            if place.history == self._default:
+                raise
+            return await self._histories.open(self._default)
+
+    async def _identify(self, request: Request, place: Place) -> Identity:
+        """Who asks. Tokens of service accounts are believed in their own history only."""
+        claims = self._tokens.claims_of(request)
+        if claims is None:
+            return self._authenticator.identify(request)
+        runtime = await self._judging(place)
+        return self._authenticator.shown(self._tokens.identify(runtime, claims), request)
+
+
+def question_of(request: Request, path: str) -> Question:
+    """What a request wants to do, as rules see it. Raises MethodNotAllowed.
+
+    A collection of which only one name is selected is judged by that name; the object of a
+    namespace belongs to that namespace.
+    """
+    resource = paths.parse_resource(path)
+    if resource is None or not resource.resource:
+        return Question(verb=request.method.lower(), path=path)
+    verb = calls.verb_of(request, resource)
+    name = resource.name
+    if not name and verb in _NAMED_VERBS:
+        name = _selected_name(request)
+    namespace = resource.namespace
+    if not resource.group and resource.resource == "namespaces" and resource.name:
+        namespace = resource.name
+    return Question(
+        verb=verb,
+        group=resource.group,
+        resource=resource.resource,
+        subresource=resource.subresource,
+        namespace=namespace,
+        name=name,
+    )
+
+
+def is_judged_by_content(request: Request, path: ResourcePath) -> bool:
+    """Whether what is written decides too: the status of a claim, roles and bindings."""
+    if request.method not in ("POST", "PUT", "PATCH"):
+        return False
+    if escalation.is_judged(path.group, path.resource):
+        return True
+    return (path.group, path.resource, path.subresource) == (RESOURCE, "resourceclaims", "status")
+
+
+def _selected_name(request: Request) -> str:
+    text = request.parameter("fieldSelector")
+    if not text:
+        return ""
+    try:
+        selector = selectors.parse_fields(text)
+    except SelectorError:
+        return ""
+    for requirement in selector.requirements:
+        if requirement.field == "metadata.name" and requirement.equal:
+            return requirement.value
+    return ""
+
+
+def _may_create(request: Request, question: Question) -> bool:
+    """Whether it is an apply of a whole object, which makes the object when it is missing."""
+    content_type = request.header(b"content-type")
+    is_apply = content_type.partition(";")[0].strip() in (
+        PatchType.APPLY.value,
+        "application/apply-patch+cbor",
+    )
+    return question.verb == "patch" and is_apply and not question.subresource
+
+
+def _exists(runtime: HistoryRuntime, question: Question) -> bool:
+    kind = history_kinds.find(runtime.views.objects, question.group, question.resource)
+    if kind is None:
+        return False
+    namespace = question.namespace if kind.namespaced else ""
+    key = ObjectKey(kind.group, kind.plural, namespace, question.name)
+    return runtime.views.objects.event(key) is not None

@@ -1,0 +1,96 @@
+"""Acting as somebody else: the Impersonate headers. Parity: api.md 14.
+
+Each thing that is taken on (the user, each group, each extra) needs the verb `impersonate` on it.
+The log keeps both names.
+"""
+
+from collections.abc import Iterator
+from urllib.parse import unquote
+
+from app.api.access.authentication import Identity
+from app.api.server.messages import Request
+from app.domain.errors import BadRequest
+from app.domain.log import Actor
+from app.domain.objects.access import rules
+from app.domain.objects.access.rules import AUTHENTICATED, UNAUTHENTICATED, Question
+
+_USER = b"impersonate-user"
+_GROUP = b"impersonate-group"
+_UID = b"impersonate-uid"
+_EXTRA = b"impersonate-extra-"
+_AUTHENTICATION = "authentication.k8s.io"
+_VALUES_MAX = 64
+
+
+def is_wanted(request: Request) -> bool:
+    """Whether the request has any of the headers."""
+    for name, _ in request.scope["headers"]:  # noqa: SIM110 (each request: a generator costs more)
+        if name.startswith(b"impersonate-"):
+            return True
+    return False
+
+
+def questions(request: Request) -> list[Question]:
+    """What the one who asks must be allowed to do. Raises BadRequest for headers without a user."""
+    found = list(_questions(request))
+    if not request.header(_USER):
+        raise BadRequest(
+            "impersonation of groups, uids or extras needs the header Impersonate-User"
+        )
+    if len(found) > _VALUES_MAX:
+        raise BadRequest(f"more than {_VALUES_MAX} impersonation headers")
+    return found
+
+
+def impersonated(identity: Identity, request: Request) -> Identity:
+    """Who asks from now on; the right to it must have been checked."""
+    user = request.header(_USER)
+    groups = tuple(request.header_list(_GROUP))
+    account = rules.split_service_account(user)
+    if account is not None and not groups:
+        groups = ("system:serviceaccounts", f"system:serviceaccounts:{account[0]}")
+    if user == "system:anonymous":
+        groups = (UNAUTHENTICATED,)
+    elif AUTHENTICATED not in groups and UNAUTHENTICATED not in groups:
+        groups = (*groups, AUTHENTICATED)
+    extra: dict[str, tuple[str, ...]] = {}
+    for key, value in _extras(request):
+        extra[key] = (*extra.get(key, ()), value)
+    actor = Actor(
+        user=user,
+        groups=groups,
+        agent=identity.actor.agent,
+        impersonated_by=identity.actor.user,
+    )
+    return Identity(actor=actor, uid=request.header(_UID), extra=extra)
+
+
+def _questions(request: Request) -> Iterator[Question]:
+    user = request.header(_USER)
+    account = rules.split_service_account(user)
+    if account is not None:
+        namespace, name = account
+        yield Question(
+            verb="impersonate", resource="serviceaccounts", namespace=namespace, name=name
+        )
+    elif user:
+        yield Question(verb="impersonate", resource="users", name=user)
+    for group in request.header_list(_GROUP):
+        yield Question(verb="impersonate", resource="groups", name=group)
+    for uid in request.header_list(_UID):
+        yield Question(verb="impersonate", group=_AUTHENTICATION, resource="uids", name=uid)
+    for key, value in _extras(request):
+        yield Question(
+            verb="impersonate",
+            group=_AUTHENTICATION,
+            resource="userextras",
+            subresource=key,
+            name=value,
+        )
+
+
+def _extras(request: Request) -> Iterator[tuple[str, str]]:
+    for name, value in request.scope["headers"]:
+        if name.startswith(_EXTRA):
+            key = unquote(name.removeprefix(_EXTRA).decode("latin-1")).lower()
+            yield key, value.decode("latin-1")

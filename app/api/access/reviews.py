@@ -1,0 +1,166 @@
+"""Questions about identity and rights: posted, answered by the rules in force, not stored.
+
+Parity: api.md 2, 11, 14.
+"""
+
+from dataclasses import dataclass
+
+from app.api.access.authentication import Authenticator, Identity
+from app.api.access.authorization import Authorizer
+from app.api.access.service_tokens import AUDIENCE, ServiceTokens
+from app.api.kubernetes import bodies
+from app.api.kubernetes.discovery import Review
+from app.api.kubernetes.paths import ResourcePath
+from app.api.kubernetes.representations import encode
+from app.api.server.limits import ApiLimits
+from app.api.server.messages import Answer, Request
+from app.domain.errors import BadRequest
+from app.domain.log import Actor
+from app.domain.objects import field_errors
+from app.domain.objects.access.rules import Question
+from app.domain.values import json_tree
+from app.domain.values.json_tree import JsonObject, JsonView
+from app.service.runtime import HistoryRuntime
+
+_GROUP = "authorization.k8s.io"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reviewing:
+    """What the answers are made from."""
+
+    authenticator: Authenticator
+    authorizer: Authorizer
+    tokens: ServiceTokens
+    limits: ApiLimits
+
+
+async def answer(
+    request: Request,
+    review: Review,
+    path: ResourcePath,
+    identity: Identity,
+    runtime: HistoryRuntime,
+    by: Reviewing,
+) -> Answer:
+    """The review with its status filled in. Raises BadRequest, Invalid."""
+    limits = by.limits
+    text = await request.body(bytes_max=limits.body_bytes_max, seconds_max=limits.body_seconds_max)
+    bounds = limits.body
+    tree: JsonObject = {}
+    if text:
+        decoded = bodies.decode_object(text, bodies.media_type(request), bounds, kind=review.kind)
+        tree = decoded.value
+    if tree.get("kind", review.kind) != review.kind:
+        raise BadRequest(f"the body must be a {review.kind}")
+    tree["kind"], tree["apiVersion"] = review.kind, f"{review.group}/v1"
+    metadata = tree.get("metadata")
+    kept = metadata if isinstance(metadata, dict) else {}
+    tree["metadata"] = kept
+    spec = json_tree.mapping(tree, "spec")
+    match review.kind:
+        case "SelfSubjectReview":
+            tree["status"] = {"userInfo": _user(identity)}
+        case "TokenReview":
+            if not json_tree.text(spec, "token"):
+                raise BadRequest("token is required for TokenReview in authentication")
+            tree["status"] = _token_status(spec, runtime, by)
+        case "SelfSubjectRulesReview":
+            namespace = json_tree.text(spec, "namespace")
+            if not namespace:
+                raise BadRequest("no namespace on request")
+            tree["status"] = _rules(runtime, identity.actor, namespace, by.authorizer)
+        case _:
+            if review.namespaced:
+                _check_namespace(review, path, spec)
+            actor = identity.actor if review.kind.startswith("Self") else _subject(review, spec)
+            question = _question(review, spec)
+            decision = by.authorizer.decide(runtime, actor, question)
+            tree["status"] = {"allowed": decision.allowed}
+            if decision.reason:
+                tree["status"]["reason"] = decision.reason
+    return Answer(encode(tree), status=201)
+
+
+def _question(review: Review, spec: JsonView) -> Question:
+    """What is asked: exactly one of a resource and a path."""
+    resource = spec.get("resourceAttributes")
+    plain = spec.get("nonResourceAttributes")
+    if isinstance(resource, dict) == isinstance(plain, dict):
+        problem = "cannot be specified in combination with resourceAttributes"
+        path, detail = "spec.nonResourceAttributes", problem
+        if plain is None:
+            path, detail = (
+                "spec.resourceAttributes",
+                ("exactly one of nonResourceAttributes or resourceAttributes must be specified"),
+            )
+        error = field_errors.invalid(path, plain, detail)
+        raise field_errors.rejection("", _GROUP, "", [error])
+    if isinstance(plain, dict):
+        return Question(verb=json_tree.text(plain, "verb"), path=json_tree.text(plain, "path"))
+    asked = json_tree.mapping(spec, "resourceAttributes")
+    return Question(
+        verb=json_tree.text(asked, "verb"),
+        group=json_tree.text(asked, "group"),
+        resource=json_tree.text(asked, "resource"),
+        subresource=json_tree.text(asked, "subresource"),
+        namespace=json_tree.text(asked, "namespace"),
+        name=json_tree.text(asked, "name"),
+    )
+
+
+def _subject(review: Review, spec: JsonView) -> Actor:
+    user, groups = json_tree.text(spec, "user"), json_tree.texts(spec, "groups")
+    if not user and not groups:
+        error = field_errors.invalid(
+            "spec.user", "", "at least one of user or group must be specified"
+        )
+        raise field_errors.rejection("", _GROUP, "", [error])
+    return Actor(user=user, groups=tuple(groups))
+
+
+def _check_namespace(review: Review, path: ResourcePath, spec: JsonView) -> None:
+    found = json_tree.text(spec, "resourceAttributes", "namespace")
+    if found != path.namespace:
+        error = field_errors.invalid(
+            "spec.resourceAttributes.namespace",
+            found,
+            "must match metadata.namespace",
+        )
+        raise field_errors.rejection("", _GROUP, "", [error])
+
+
+def _rules(
+    runtime: HistoryRuntime, actor: Actor, namespace: str, authorizer: Authorizer
+) -> JsonObject:
+    rules = [rule.tree() for rule in authorizer.grants(runtime, actor).rules(namespace)]
+    return {
+        "resourceRules": [rule for rule in rules if "resources" in rule],
+        "nonResourceRules": [rule for rule in rules if "nonResourceURLs" in rule],
+        "incomplete": False,
+    }
+
+
+def _token_status(spec: JsonView, runtime: HistoryRuntime, by: Reviewing) -> JsonObject:
+    token, audiences = json_tree.text(spec, "token"), json_tree.texts(spec, "audiences")
+    known = by.authenticator.identify_token(token)
+    if known is not None:
+        # The line of a file says nothing of audiences, so it is for this server.
+        meant = [name for name in audiences or [AUDIENCE] if name == AUDIENCE]
+        found = (known, meant) if meant else None
+    else:
+        found = by.tokens.review(runtime, token, audiences)
+    if found is None:
+        return {"error": "invalid bearer token", "user": {}}
+    identity, meant = found
+    return {"authenticated": True, "user": _user(identity), "audiences": meant}
+
+
+def _user(identity: Identity) -> JsonObject:
+    shown: JsonObject = {"username": identity.actor.user}
+    if identity.uid:
+        shown["uid"] = identity.uid
+    shown["groups"] = list(identity.actor.groups)
+    if identity.extra:
+        shown["extra"] = {key: list(values) for key, values in identity.extra.items()}
+    return shown

@@ -1,0 +1,244 @@
+"""Tokens of service accounts: issued on request, signed, short-lived, good in one history.
+
+A token is a JSON Web Token signed with the key of the data folder, so that it is known after a
+restart and to other processes; no token is stored. One is believed until its time is over, and only
+while its account, and the pod or other object that it is bound to, are there with the uid that they
+had. Parity: TokenRequest of authentication.k8s.io/v1; api.md 11 and 14.
+"""
+
+import base64
+import binascii
+import hashlib
+import hmac
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import msgspec
+
+from app.api.access.authentication import PEER, Identity
+from app.api.server.messages import Request
+from app.domain.errors import Conflict, NotFound, Unauthorized
+from app.domain.log import Actor, ObjectKey
+from app.domain.objects import field_errors, registry
+from app.domain.objects.access import rules
+from app.domain.objects.access.rules import AUTHENTICATED
+from app.domain.objects.reader import ObjectsReader
+from app.domain.values import json_tree, timestamps
+from app.domain.values.json_tree import JsonObject, JsonView
+from app.domain.values.timestamps import SECOND, Instant
+from app.service.runtime import HistoryRuntime
+
+AUDIENCE = "https://kubernetes.default.svc.cluster.local"
+"""Whom tokens are for unless others are named; this server believes no others."""
+
+SECONDS_DEFAULT = 3_600
+SECONDS_MIN = 600
+SECONDS_MAX = 2**32
+_TOKEN_MAX = 8_192
+_GROUP = "authentication.k8s.io"
+_EXTRA = "authentication.kubernetes.io/"
+_BINDABLE = {"Pod": "pods", "Secret": "secrets", "Node": "nodes"}
+_HEADER = {"alg": "HS256", "typ": "JWT"}
+_encode = msgspec.json.Encoder(order="deterministic").encode
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ServiceTokens:
+    """Issues tokens and says whose they are. Without a key nothing is issued nor believed."""
+
+    key: bytes = field(default=b"", repr=False)
+
+    def issue(
+        self, runtime: HistoryRuntime, account: ObjectKey, tree: JsonView, now: Instant
+    ) -> JsonObject:
+        """The answer to a TokenRequest for an account. Raises NotFound, Conflict, Invalid."""
+        reader = runtime.views.objects
+        found = reader.get(account)
+        if found is None:
+            raise _absent("serviceaccounts", account.name)
+        spec = json_tree.mapping(tree, "spec")
+        seconds = _seconds(spec)
+        audiences = json_tree.texts(spec, "audiences") or [AUDIENCE]
+        end = Instant(now + seconds * SECOND)
+        private: JsonObject = {
+            "namespace": account.namespace,
+            "serviceaccount": {"name": account.name, "uid": _uid(found)},
+        }
+        reference = json_tree.mapping(spec, "boundObjectRef")
+        if reference:
+            private |= _bound(reader, account.namespace, reference)
+        claims = {
+            "aud": audiences,
+            "exp": end // SECOND,
+            "iat": now // SECOND,
+            "iss": AUDIENCE,
+            "kubernetes.io": private,
+            "redra.history": str(runtime.info.id),
+            "sub": rules.service_account(account.namespace, account.name),
+        }
+        asked: JsonObject = {"audiences": audiences, "expirationSeconds": seconds}
+        asked["boundObjectRef"] = dict(reference) if reference else None
+        return {
+            "kind": "TokenRequest",
+            "apiVersion": f"{_GROUP}/v1",
+            "metadata": {
+                "name": account.name,
+                "namespace": account.namespace,
+                "creationTimestamp": timestamps.seconds_text(now),
+            },
+            "spec": asked,
+            "status": {
+                "token": self._signed(claims),
+                "expirationTimestamp": timestamps.seconds_text(end),
+            },
+        }
+
+    def claims_of(self, request: Request) -> JsonObject | None:
+        """What a token that our key has signed says; None when the request has none."""
+        if request.scope.get(PEER) is not None:
+            return None
+        authorization = request.header(b"authorization")
+        if not authorization:
+            return None
+        scheme, _, token = authorization.partition(" ")
+        return self.read(token.strip()) if scheme.lower() == "bearer" else None
+
+    def identify(self, runtime: HistoryRuntime, claims: JsonView) -> Identity:
+        """Whose token it is. Raises Unauthorized when it is over, or for another history."""
+        found = self._identity(runtime, claims)
+        if found is None or AUDIENCE not in json_tree.texts(claims, "aud"):
+            raise Unauthorized("Unauthorized")
+        return found
+
+    def review(
+        self, runtime: HistoryRuntime, token: str, audiences: Sequence[str]
+    ) -> tuple[Identity, list[str]] | None:
+        """Whose token it is and for whom of the audiences; None for one that is not believed."""
+        claims = self.read(token)
+        if claims is None:
+            return None
+        wanted = audiences or (AUDIENCE,)
+        meant = [name for name in wanted if name in json_tree.texts(claims, "aud")]
+        found = self._identity(runtime, claims) if meant else None
+        return None if found is None else (found, meant)
+
+    def read(self, token: str) -> JsonObject | None:
+        """The content of a token of ours, whether it is over or not; None for any other."""
+        text, dot, signature = token.rpartition(".")
+        if not self.key or not dot or len(token) > _TOKEN_MAX or not token.isascii():
+            return None
+        if not hmac.compare_digest(self._signature(text), signature):
+            return None
+        try:
+            body = text.partition(".")[2]
+            claims: JsonObject = msgspec.json.decode(base64.urlsafe_b64decode(_padded(body)))
+        except (binascii.Error, msgspec.DecodeError):
+            return None
+        return claims
+
+    def _identity(self, runtime: HistoryRuntime, claims: JsonView) -> Identity | None:
+        reader = runtime.views.objects
+        now = runtime.clock.now()
+        if claims["redra.history"] != str(runtime.info.id):
+            return None
+        if now >= claims["exp"] * SECOND:
+            return None
+        private = json_tree.mapping(claims, "kubernetes.io")
+        namespace = json_tree.text(private, "namespace")
+        account = json_tree.mapping(private, "serviceaccount")
+        name, uid = json_tree.text(account, "name"), json_tree.text(account, "uid")
+        if not _is_there(reader, "serviceaccounts", namespace, account):
+            return None
+        extra: dict[str, tuple[str, ...]] = {}
+        for kind, resource in _BINDABLE.items():
+            bound = json_tree.mapping(private, kind.lower())
+            if not bound:
+                continue
+            # The node of a bound pod is only told; that it is there is not asked.
+            is_asked = kind != "Node" or "pod" not in private
+            place = "" if kind == "Node" else namespace
+            if is_asked and not _is_there(reader, resource, place, bound):
+                return None
+            if kind != "Secret":
+                for part in ("name", "uid"):
+                    if text := json_tree.text(bound, part):
+                        extra[f"{_EXTRA}{kind.lower()}-{part}"] = (text,)
+        groups = ("system:serviceaccounts", f"system:serviceaccounts:{namespace}", AUTHENTICATED)
+        actor = Actor(user=rules.service_account(namespace, name), groups=groups)
+        return Identity(actor=actor, uid=uid, extra=extra)
+
+    def _signed(self, claims: JsonObject) -> str:
+        text = f"{_text(_encode(_HEADER))}.{_text(_encode(claims))}"
+        return f"{text}.{self._signature(text)}"
+
+    def _signature(self, text: str) -> str:
+        return _text(hmac.digest(self.key, text.encode(), hashlib.sha256))
+
+
+def _seconds(spec: JsonView) -> int:
+    """How long the token is to last. Raises Invalid."""
+    asked = json_tree.integer(spec, "expirationSeconds")
+    seconds = SECONDS_DEFAULT if asked is None else asked
+    problem = ""
+    if seconds < SECONDS_MIN:
+        problem = "may not specify a duration less than 10 minutes"
+    elif seconds > SECONDS_MAX:
+        problem = "may not specify a duration larger than 2^32 seconds"
+    if problem:
+        error = field_errors.invalid("spec.expirationSeconds", seconds, problem)
+        raise field_errors.rejection("TokenRequest", _GROUP, "", [error])
+    return seconds
+
+
+def _bound(reader: ObjectsReader, namespace: str, reference: JsonView) -> JsonObject:
+    """The object that the token is to end with. Raises NotFound, Conflict, Invalid."""
+    kind, name = json_tree.text(reference, "kind"), json_tree.text(reference, "name")
+    resource = _BINDABLE.get(kind)
+    if resource is None or json_tree.text(reference, "apiVersion") not in ("", "v1"):
+        problem = "only Pod, Secret and Node of v1 can be bound to"
+        error = field_errors.invalid("spec.boundObjectRef", kind, problem)
+        raise field_errors.rejection("TokenRequest", _GROUP, "", [error])
+    found = reader.get(_key(resource, "" if kind == "Node" else namespace, name))
+    if found is None:
+        raise _absent(resource, name)
+    wanted = json_tree.text(reference, "uid")
+    if wanted and wanted != _uid(found):
+        detail = (
+            f"the UID in the bound object reference ({wanted}) does not match the UID in record. "
+            "The object might have been deleted and then recreated"
+        )
+        text = f'Operation cannot be fulfilled on {resource} "{name}": {detail}'
+        raise Conflict(text, resource=resource, name=name)
+    told: JsonObject = {kind.lower(): {"name": name, "uid": _uid(found)}}
+    node = json_tree.text(found, "spec", "nodeName") if kind == "Pod" else ""
+    if node:
+        told["node"] = {"name": node}
+        of_node = reader.get(_key("nodes", "", node))
+        if of_node is not None:
+            told["node"]["uid"] = _uid(of_node)
+    return told
+
+
+def _is_there(reader: ObjectsReader, resource: str, namespace: str, claimed: JsonView) -> bool:
+    found = reader.get(_key(resource, namespace, json_tree.text(claimed, "name")))
+    return found is not None and _uid(found) == json_tree.text(claimed, "uid")
+
+
+def _key(resource: str, namespace: str, name: str) -> ObjectKey:
+    return ObjectKey(registry.CORE, resource, namespace, name)
+
+
+def _absent(resource: str, name: str) -> NotFound:
+    return NotFound(f'{resource} "{name}" not found', resource=resource, name=name)
+
+
+def _uid(tree: JsonView) -> str:
+    return json_tree.text(tree, "metadata", "uid")
+
+
+def _text(raw: bytes) -> str:
+    return base64.urlsafe_b64encode(raw).rstrip(b"=").decode()
+
+
+def _padded(text: str) -> str:
+    return text + "=" * (-len(text) % 4)

@@ -1,0 +1,1 @@
+"""The Kubernetes API: paths, verbs, representations, lists and watches."""

@@ -1,0 +1,108 @@
+"""Request bodies: JSON, YAML and protobuf, bounded. Parity: api.md 3."""
+
+from typing import Any
+
+from app.api.server.messages import Request
+from app.domain.errors import BadRequest, TooLarge, UnsupportedMediaType
+from app.domain.objects import registry
+from app.domain.objects.protobuf import fields
+from app.domain.objects.schema import decode
+from app.domain.objects.schema.decode import Bounds, Decoded
+from app.domain.objects.write.commands import PatchType
+from app.domain.values import protobuf
+from app.domain.values.json_tree import JsonObject
+from app.domain.values.protobuf import ProtobufError
+
+_JSON_TYPES = frozenset({"", "application/json", "*/*"})
+_YAML_TYPES = frozenset({"application/yaml"})
+_PROTOBUF = "application/vnd.kubernetes.protobuf"
+_PATCHES = {patch.value: patch for patch in PatchType}
+
+
+def media_type(request: Request) -> str:
+    """The Content-Type without its parameters, in lower case."""
+    return request.header(b"content-type").partition(";")[0].strip().lower()
+
+
+def decode_object(
+    text: bytes, content_type: str, bounds: Bounds, *, kind: str = "", is_custom: bool = False
+) -> Decoded:
+    """One object in the form that the content type names; custom ones are not read as protobuf.
+
+    `kind` is what a protobuf body must hold when it does not say so itself. Raises BadRequest,
+    TooLarge, UnsupportedMediaType.
+    """
+    if content_type in _JSON_TYPES and text.strip() == b"null":
+        return Decoded(value={})  # Parity: null leaves the object that is read as it was made.
+    if content_type in _JSON_TYPES:
+        return decode.decode(text, is_yaml=False, bounds=bounds)
+    if content_type in _YAML_TYPES:
+        return decode.decode(text, is_yaml=True, bounds=bounds)
+    if content_type == _PROTOBUF and not is_custom:
+        return Decoded(value=decode_protobuf(text, bounds, kind=kind))
+    raise UnsupportedMediaType(
+        "the body of the request was in an unknown format - accepted media types include: "
+        "application/json, application/yaml" + ("" if is_custom else f", {_PROTOBUF}")
+    )
+
+
+def decode_protobuf(text: bytes, bounds: Bounds, *, kind: str = "") -> JsonObject:
+    """The JSON form of a protobuf body, with apiVersion and kind."""
+    if len(text) > bounds.bytes_max:
+        raise TooLarge(f"the body has {len(text)} bytes; at most {bounds.bytes_max} are accepted")
+    try:
+        envelope = protobuf.decode_envelope(text)
+        group, version = registry.split_api_version(envelope.api_version)
+        name = fields.message_name(group, version, envelope.kind or kind)
+        if name is None:
+            raise BadRequest(
+                f'no kind "{envelope.kind[:64]}" is registered for version '
+                f'"{envelope.api_version[:64]}" as protobuf; send it as JSON'
+            )
+        tree = protobuf.decode(fields.MESSAGES, name, envelope.raw)
+    except ProtobufError as problem:
+        raise BadRequest(f"the body is not a protobuf object: {problem}") from problem
+    tree["apiVersion"], tree["kind"] = envelope.api_version, envelope.kind
+    metadata = tree.get("metadata")
+    if isinstance(metadata, dict) and not metadata.get("name"):
+        metadata.pop("name", None)
+    return tree
+
+
+def patch_type(request: Request, *, is_custom: bool = False) -> PatchType:
+    """Which patch a request sends. Raises UnsupportedMediaType.
+
+    Custom objects have no strategic merge patch.
+    """
+    found = _PATCHES.get(media_type(request))
+    if found is None or (is_custom and found is PatchType.STRATEGIC):
+        if found is None:
+            raise UnsupportedMediaType("415: Unsupported Media Type", is_generic=True)
+        offered = [name for name in _PATCHES if name != PatchType.STRATEGIC.value]
+        listed = ", ".join(offered)
+        raise UnsupportedMediaType(
+            "the body of the request was in an unknown format - accepted media types include: "
+            f"{listed}"
+        )
+    return found
+
+
+def decode_patch(
+    text: bytes, patch: PatchType, bounds: Bounds, *, operations_max: int
+) -> tuple[JsonObject | list[JsonObject], tuple[str, ...]]:
+    """The body of a patch and what was wrong with its keys. Raises BadRequest or TooLarge."""
+    if patch is PatchType.JSON:
+        found = decode.decode_json(text, bounds).value
+        return _operations(found, operations_max), ()
+    decoded = decode.decode(text, is_yaml=patch is PatchType.APPLY, bounds=bounds)
+    return decode.as_object(decoded), decoded.problems
+
+
+def _operations(found: Any, operations_max: int) -> list[JsonObject]:
+    if not isinstance(found, list) or not all(isinstance(item, dict) for item in found):
+        raise BadRequest("a JSON patch must be a list of operations")
+    if len(found) > operations_max:
+        raise TooLarge(
+            f"The allowed maximum operations in a JSON patch is {operations_max}, got {len(found)}"
+        )
+    return found

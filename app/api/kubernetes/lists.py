@@ -1,0 +1,197 @@
+"""Reading collections: one snapshot, page by page.
+
+A page carries a token with the snapshot's revision and the last key; the snapshot itself waits in
+memory for the next page and is rebuilt from the log when it was let go, at any later time.
+Parity: api.md 6.
+"""
+
+import base64
+from bisect import bisect_right
+from collections import OrderedDict
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TypeAlias
+
+import anyio
+import anyio.lowlevel
+import msgspec
+
+from app.analysis.views import LiveViews
+from app.api.kubernetes.parameters import ListOptions
+from app.api.kubernetes.representations import Part, Representations, Target, encode, join_list
+from app.api.kubernetes.selection import Selection
+from app.api.kubernetes.timelines import Timeline
+from app.domain.errors import BadRequest, Expired
+from app.domain.log import Event, ObjectKey
+from app.domain.values.json_tree import JsonObject
+
+_TOKEN_VERSION = "meta.k8s.io/v1"  # noqa: S105 - a format name, no secret
+_PORTION = 500
+
+
+INCONSISTENT = -1
+"""In a token instead of a revision: go on with what there is now."""
+
+_LIST_TOO_OLD = "The resourceVersion for the provided list is too old."
+_TOO_OLD_TO_GO_ON = (
+    "The provided continue parameter is too old to display a consistent list result. You can start "
+    "a new list without the continue parameter, or use the continue token in this response to "
+    "retrieve the remainder of the results. Continuing with the provided token results in an "
+    "inconsistent list - objects that were created, modified, or deleted between the time the "
+    "first chunk was returned and now may show up in the list."
+)
+
+
+_Place: TypeAlias = tuple[int, int, str, str, Selection]
+
+
+class _Token(msgspec.Struct, frozen=True):
+    """What a continue token says: format, snapshot, and the last key that was sent."""
+
+    v: str
+    rv: int
+    after: tuple[str, str]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ListBounds:
+    """`snapshots_max` lists are kept for their next page; older ones are read from the log.
+
+    `page_max` objects are in a page at most. `retained_revisions` imitates compaction for tests of
+    clients (0: everything is offered).
+    """
+
+    snapshots_max: int
+    page_max: int
+    revision_wait_seconds: float
+    retained_revisions: int = 0
+
+
+class Lists:
+    """Answers list requests."""
+
+    def __init__(self, representations: Representations, bounds: ListBounds) -> None:
+        self._representations = representations
+        self._bounds = bounds
+        self._snapshots: OrderedDict[_Place, Sequence[Event]] = OrderedDict()
+
+    async def read(
+        self, timeline: Timeline, target: Target, selection: Selection, options: ListOptions
+    ) -> bytes:
+        """The list as bytes in the target's form. Raises BadRequest, Expired, RevisionTooLarge."""
+        after: ObjectKey | None = None
+        if options.continue_token:
+            if options.resource_version not in ("", "0"):
+                raise BadRequest("specifying resource version is not allowed when using continue")
+            token = _parse_token(options.continue_token)
+            revision = timeline.revision if token.rv == INCONSISTENT else token.rv
+            kind = target.kind
+            after = ObjectKey(kind.group, kind.plural, *token.after)
+        else:
+            revision = await self._revision(timeline, options)
+        self._check_retained(timeline, revision, after)
+        limit = min(options.limit, self._bounds.page_max)
+        snapshot = await self._snapshot(timeline, target, selection, revision)
+        start = 0 if after is None else bisect_right(snapshot, after, key=_key)
+        rest = snapshot[start:] if start else snapshot
+        page, metadata = first_page(rest, revision, selection, limit)
+        if page is not rest:
+            # Whole, whichever page this is: another list may have the same place.
+            self._keep(_place(timeline, target, revision, selection), snapshot)
+        return await self._encode(page, target, timeline, metadata)
+
+    def _check_retained(self, timeline: Timeline, revision: int, after: ObjectKey | None) -> None:
+        """Raise Expired when compaction is imitated and the revision is too old."""
+        kept = self._bounds.retained_revisions
+        if not kept or timeline.past is not None or revision >= timeline.revision - kept:
+            return
+        if after is None:
+            raise Expired(_LIST_TOO_OLD)
+        raise Expired(_TOO_OLD_TO_GO_ON, continue_token=_token(INCONSISTENT, after))
+
+    async def _revision(self, timeline: Timeline, options: ListOptions) -> int:
+        """The revision that a first page shows."""
+        asked = options.revision
+        if asked == 0:
+            return timeline.revision
+        await timeline.wait_for(asked, self._bounds.revision_wait_seconds)
+        exact = options.resource_version_match == "Exact"
+        if exact or (not options.resource_version_match and options.limit):
+            return asked
+        return timeline.revision
+
+    async def _snapshot(
+        self, timeline: Timeline, target: Target, selection: Selection, revision: int
+    ) -> Sequence[Event]:
+        """All that is selected at a revision, sorted by namespace and name."""
+        kept = _place(timeline, target, revision, selection)
+        found = self._snapshots.get(kept)
+        if found is not None:
+            self._snapshots.move_to_end(kept)
+            return found
+        views: LiveViews = timeline.views
+        if revision != timeline.revision:
+            if revision > timeline.revision:
+                raise BadRequest("continue key is not valid: it names a later revision")
+            views = await timeline.at(revision)
+        return tuple(selection.select(views.objects, target.kind))
+
+    def _keep(self, place: _Place, snapshot: Sequence[Event]) -> None:
+        self._snapshots[place] = snapshot
+        self._snapshots.move_to_end(place)
+        while len(self._snapshots) > self._bounds.snapshots_max:
+            self._snapshots.popitem(last=False)
+
+    async def _encode(
+        self, events: Sequence[Event], target: Target, timeline: Timeline, metadata: JsonObject
+    ) -> bytes:
+        """Do what takes long in portions, so that a long list does not hold up everybody else."""
+        made = self._representations
+        now = timeline.now
+        if len(events) <= _PORTION or target.is_plain:
+            return made.list_bytes(events, target, now, metadata=metadata)
+        rows: list[Part] = []
+        for start in range(0, len(events), _PORTION):
+            rows += made.portion(events[start : start + _PORTION], target, now)
+            await anyio.lowlevel.checkpoint()
+        return join_list(rows, target, encode(metadata))
+
+
+def first_page(
+    events: Sequence[Event], revision: int, selection: Selection, limit: int
+) -> tuple[Sequence[Event], JsonObject]:
+    """The first events and the metadata of their list; the very ones given when they fit."""
+    metadata: JsonObject = {"resourceVersion": str(revision)}
+    if not limit or len(events) <= limit:
+        return events, metadata
+    page = events[:limit]
+    metadata["continue"] = _token(revision, page[-1].key)
+    if selection.is_everything:
+        metadata["remainingItemCount"] = len(events) - limit
+    return page, metadata
+
+
+def _place(timeline: Timeline, target: Target, revision: int, selection: Selection) -> _Place:
+    """What a kept snapshot is of: history, revision, group, resource, selection."""
+    kind = target.kind
+    return timeline.runtime.life, revision, kind.group, kind.plural, selection
+
+
+def _key(event: Event) -> ObjectKey:
+    return event.key
+
+
+def _token(revision: int, key: ObjectKey) -> str:
+    token = _Token(v=_TOKEN_VERSION, rv=revision, after=(key.namespace, key.name))
+    return base64.urlsafe_b64encode(msgspec.json.encode(token)).decode().rstrip("=")
+
+
+def _parse_token(text: str) -> _Token:
+    try:
+        raw = base64.urlsafe_b64decode(text + "=" * (-len(text) % 4))
+        token = msgspec.json.decode(raw, type=_Token)
+    except (ValueError, msgspec.DecodeError) as problem:
+        raise BadRequest("continue key is not valid: it cannot be read") from problem
+    if token.v != _TOKEN_VERSION or token.rv < INCONSISTENT:
+        raise BadRequest("continue key is not valid: incorrect encoded start resourceVersion")
+    return token

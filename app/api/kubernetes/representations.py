@@ -1,0 +1,352 @@
+"""Objects as bytes: in the version and form that a client asked for.
+
+The stored bytes are served as they are wherever the storage version is wanted; other versions are
+converted and encoded once and kept for the next reader. Tables and metadata are made per request.
+"""
+
+from collections import OrderedDict
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+import msgspec
+import yaml
+
+from app.api.kubernetes.negotiation import Encoding, Form, Shape
+from app.api.server.messages import Answer
+from app.domain.errors import BadRequest
+from app.domain.log import Event
+from app.domain.log.chain import canonical_json
+from app.domain.objects import registry
+from app.domain.objects.custom import structure
+from app.domain.objects.kinds import secret_values
+from app.domain.objects.kinds.secret_values import SecretCipher
+from app.domain.objects.printing import columns as printing
+from app.domain.objects.printing.tables import Printer
+from app.domain.objects.registry import Kind
+from app.domain.objects.schema import conversion
+from app.domain.values import json_tree
+from app.domain.values.json_tree import JsonObject
+from app.domain.values.timestamps import Instant
+
+encode = msgspec.json.Encoder().encode
+
+_CONVERTED_MAX = 8_192
+_INCLUDES = ("", "Metadata", "Object", "None")
+
+
+class _Metadata(msgspec.Struct):
+    """Only the metadata of a stored object, as the bytes it stands in."""
+
+    metadata: msgspec.Raw = msgspec.Raw(b"{}")
+
+
+_metadata = msgspec.json.Decoder(_Metadata)
+_parts = msgspec.json.Decoder(dict[str, msgspec.Raw])
+
+_Place: TypeAlias = tuple[int, int, str, str, int, bool]
+
+Part: TypeAlias = bytes | memoryview
+"""A piece of an answer; views save copying long lists."""
+
+_TYPE = frozenset(("apiVersion", "kind"))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Target:
+    """What a client sees objects as: the kind in one of its group-versions, and the form.
+
+    `life` is the number of the runtime that shows the events: one revision may be another event in
+    the next. `secrets` reveals the values of Secrets, which the log holds protected.
+    """
+
+    life: int
+    kind: Kind
+    group: str
+    version: str
+    form: Form
+    include: str = "Metadata"
+    secrets: SecretCipher | None = None
+
+    @property
+    def api_version(self) -> str:
+        """`group/version` of the shown objects."""
+        return registry.api_version(self.group, self.version)
+
+    @property
+    def is_plain(self) -> bool:
+        """True when objects are shown as they are stored, whole."""
+        is_stored = self.is_stored_version and self.secrets is None
+        return self.form.shape is Shape.OBJECT and is_stored
+
+    @property
+    def is_stored_version(self) -> bool:
+        """True when objects are stored in the version asked for."""
+        return self.version == self.kind.storage_version and self.group == self.kind.group
+
+    @property
+    def definition(self) -> int:
+        """The revision of a custom kind's definition; 0 for other kinds."""
+        return self.kind.custom.revision if self.kind.custom is not None else 0
+
+    def place(self, event: Event) -> _Place:
+        """All that decides the bytes of the whole object: under it they may be kept."""
+        is_revealed = self.secrets is not None
+        return (
+            self.life, event.revision, self.group, self.version, self.definition, is_revealed
+        )  # fmt: skip
+
+    def serves(self, event: Event) -> bool:
+        """True when the stored bytes can be served as they are.
+
+        Custom objects that are older than their definition may have another version or lack
+        defaults.
+        """
+        if self.kind.custom is None:
+            return self.is_stored_version and self.secrets is None
+        # Bodies are canonical, so the version is what they begin with.
+        begin = b'{"apiVersion":"%s",' % self.api_version.encode()
+        return event.revision >= self.definition and event.body.startswith(begin)
+
+
+def check_include(include: str) -> str:
+    """The includeObject parameter with its default. Raises BadRequest."""
+    if include not in _INCLUDES:
+        raise BadRequest(
+            "Unable to convert to Table as requested: includeObject: Invalid value: "
+            f"\"{include[:64]}\": must be 'Metadata', 'Object', 'None', or empty"
+        )
+    return include or "Metadata"
+
+
+class Representations:
+    """Makes bytes; remembers those that took work."""
+
+    def __init__(self, converted_max: int = _CONVERTED_MAX) -> None:
+        self._converted: OrderedDict[_Place, bytes] = OrderedDict()
+        self._converted_max = converted_max
+
+    def object_bytes(self, event: Event, target: Target) -> bytes:
+        """The whole object in the target's version."""
+        if target.serves(event):
+            return event.body
+        key = target.place(event)
+        found = self._converted.get(key)
+        if found is None:
+            found = (
+                _revealed(event, target).body
+                if target.secrets is not None
+                else encode(_converted(event.object, target))
+            )
+            self._converted[key] = found
+            if len(self._converted) > self._converted_max:
+                self._converted.popitem(last=False)
+        return found
+
+    def tree_in(self, tree: JsonObject, target: Target) -> JsonObject:
+        """A stored tree in the target's version; the given one is not changed."""
+        if target.is_stored_version:
+            return tree
+        return _converted(tree, target)
+
+    def shown_bytes(self, event: Event, target: Target, now: Instant) -> bytes:
+        """One object in the target's form."""
+        match target.form.shape:
+            case Shape.OBJECT:
+                return self.object_bytes(event, target)
+            case Shape.METADATA:
+                return _partial(_revealed(event, target).body, target.form.version)
+            case Shape.TABLE:
+                return self.table([event], target, now, metadata=_table_metadata(event))
+
+    def shown_tree(self, tree: JsonObject, target: Target, now: Instant) -> bytes:
+        """An object that has no event of its own (a dry run, or an answer that is no event)."""
+        if target.form.shape is Shape.OBJECT:
+            return encode(self.tree_in(tree, target))
+        body = encode(tree)
+        if target.form.shape is Shape.METADATA:
+            return _partial(body, target.form.version)
+        row = self._row(body, tree, target, now, printing.printer(target.kind, target.version))
+        version = json_tree.text(tree, "metadata", "resourceVersion")
+        metadata = encode({"resourceVersion": version} if version else {})
+        return join_table([row], target, metadata, with_columns=True)
+
+    def list_bytes(
+        self, events: Sequence[Event], target: Target, now: Instant, *, metadata: JsonObject
+    ) -> bytes:
+        """A list of objects in the target's form."""
+        return join_list(self.portion(events, target, now), target, encode(metadata))
+
+    def portion(self, events: Sequence[Event], target: Target, now: Instant) -> Sequence[Part]:
+        """Items of a list, or rows of a table, to be put together by `join_list`."""
+        match target.form.shape:
+            case Shape.TABLE:
+                return self.rows(events, target, now)
+            case Shape.METADATA:
+                return [
+                    _partial(_revealed(event, target).body, target.form.version) for event in events
+                ]
+            case Shape.OBJECT:
+                bodies = [self.object_bytes(event, target) for event in events]
+                return bodies if target.kind.custom is not None else _items(bodies, target)
+
+    def table(
+        self,
+        events: Sequence[Event],
+        target: Target,
+        now: Instant,
+        *,
+        metadata: bytes,
+        with_columns: bool = True,
+    ) -> bytes:
+        """A Table with one row per object."""
+        return join_table(
+            self.rows(events, target, now), target, metadata, with_columns=with_columns
+        )
+
+    def rows(self, events: Iterable[Event], target: Target, now: Instant) -> list[bytes]:
+        """The rows of a Table."""
+        printer = printing.printer(target.kind, target.version)
+        return [self._event_row(_revealed(event, target), target, now, printer) for event in events]
+
+    def _event_row(self, event: Event, target: Target, now: Instant, printer: Printer) -> bytes:
+        if target.include == "Object" and target.secrets is None and not target.serves(event):
+            shown = self.object_bytes(event, target)
+            cells = encode(printer.cells(event.object, now))
+            return b'{"cells":%s,"object":%s}' % (cells, shown)
+        return self._row(event.body, event.object, target, now, printer)
+
+    def _row(
+        self, body: bytes, tree: JsonObject, target: Target, now: Instant, printer: Printer
+    ) -> bytes:
+        cells = encode(printer.cells(tree, now))
+        if target.include == "Object":
+            if not target.is_stored_version:
+                body = encode(self.tree_in(tree, target))
+            return b'{"cells":%s,"object":%s}' % (cells, body)
+        if target.include == "None":
+            return b'{"cells":%s,"object":null}' % cells
+        return b'{"cells":%s,"object":%s}' % (cells, _partial(body, target.form.version))
+
+
+def _revealed(event: Event, target: Target) -> Event:
+    """The event with the values of its Secret, for those who asked for Secrets."""
+    if target.secrets is None:
+        return event
+    tree = secret_values.revealed(event.key, event.object, target.secrets)
+    return msgspec.structs.replace(event, body=canonical_json(tree), tree=tree)
+
+
+def _converted(tree: JsonObject, target: Target) -> JsonObject:
+    kind = target.kind
+    if kind.custom is not None:
+        _, stored = registry.split_api_version(str(tree.get("apiVersion", "")))
+        versions = kind.custom.versions
+        schema = versions.get(stored, versions[kind.storage_version]).schema
+        return structure.shown(schema, tree, target.api_version)
+    return conversion.convert(tree, kind, kind.storage_api_version, target.api_version)
+
+
+def respond(body: bytes, form: Form, *, status: int = 200) -> Answer:
+    """A response in the form's encoding; `body` is JSON."""
+    if form.encoding is Encoding.YAML:
+        return Answer(_yaml(body), status=status, content_type=b"application/yaml")
+    return Answer(body, status=status)
+
+
+def _partial(body: bytes, version: str) -> bytes:
+    """PartialObjectMetadata around the metadata of a stored object."""
+    return b'{"kind":"PartialObjectMetadata","apiVersion":"meta.k8s.io/%s","metadata":%s}' % (
+        version.encode(),
+        bytes(_metadata.decode(body).metadata),
+    )
+
+
+def _items(bodies: list[bytes], target: Target) -> list[Part]:
+    """The items of a typed list, each without its first brace, so that no item is copied.
+
+    Version and kind are those that the list says. Parity: lists of custom objects are not typed,
+    so their items say both.
+    """
+    kind = target.kind.kind.encode()
+    begin = b'{"apiVersion":"%s","kind":"%s",' % (target.api_version.encode(), kind)
+    return [
+        # Nearly always nothing stands before the kind in the canonical form.
+        memoryview(body)[len(begin) :] if body.startswith(begin) else _without_type(body)[1:]
+        for body in bodies
+    ]
+
+
+def _without_type(body: bytes) -> bytes:
+    parts = _parts.decode(body)
+    return encode({name: part for name, part in parts.items() if name not in _TYPE})
+
+
+def _table_metadata(event: Event) -> bytes:
+    return b'{"resourceVersion":"%d"}' % event.revision
+
+
+def join_list(items: Sequence[Part], target: Target, metadata: bytes) -> bytes:
+    """A list in the target's form around what `portion` has made of its items."""
+    version = target.form.version
+    match target.form.shape:
+        case Shape.TABLE:
+            return join_table(items, target, metadata, with_columns=True)
+        case Shape.METADATA:
+            kind, api_version = "PartialObjectMetadataList", f"meta.k8s.io/{version}"
+        case Shape.OBJECT:
+            kind, api_version = target.kind.list_kind, target.api_version
+    head = b'{"kind":"%s","apiVersion":"%s","metadata":%s,"items":[' % (
+        kind.encode(),
+        api_version.encode(),
+        metadata,
+    )
+    brace = b"{" if target.form.shape is Shape.OBJECT and target.kind.custom is None else b""
+    if not items:
+        return head + b"]}\n"
+    return b"".join((head, brace, (b"," + brace).join(items), b"]}\n"))
+
+
+def join_table(
+    rows: Sequence[Part], target: Target, metadata: bytes, *, with_columns: bool
+) -> bytes:
+    """A Table around its rows; watches send the columns only once."""
+    columns = b"null"
+    if with_columns:
+        printer = printing.printer(target.kind, target.version)
+        columns = encode([column.as_json() for column in printer.columns])
+    return (
+        b'{"kind":"Table","apiVersion":"meta.k8s.io/%s","metadata":%s,'
+        b'"columnDefinitions":%s,"rows":[%s]}'
+        % (target.form.version.encode(), metadata, columns, b",".join(rows))
+    )
+
+
+def _yaml(body: bytes) -> bytes:
+    text = yaml.dump(msgspec.json.decode(body), Dumper=_YamlDumper)
+    return text.encode() if isinstance(text, str) else text
+
+
+class _YamlDumper(yaml.CSafeDumper):
+    """Writes text as the API server does: quoted with two strokes where it would read otherwise."""
+
+
+def _represent_text(dumper: _YamlDumper, text: str) -> yaml.ScalarNode:
+    style = None
+    if "\n" in text:
+        style = "|"
+    elif text in _ONCE_BOOLEAN or _resolved_tag(dumper, text) != _TEXT_TAG:
+        style = '"'
+    return dumper.represent_scalar(_TEXT_TAG, text, style=style)
+
+
+def _resolved_tag(dumper: Any, text: str) -> Any:
+    """The tag that a reader gives to the text when it is not quoted."""
+    return dumper.resolve(yaml.ScalarNode, text, (True, False))
+
+
+_TEXT_TAG = "tag:yaml.org,2002:str"
+_ONCE_BOOLEAN = frozenset({"", "y", "Y", "n", "N"})
+"""Text that YAML 1.1 does not read as text, besides what the resolver knows."""
+
+_YamlDumper.add_representer(str, _represent_text)

@@ -1,0 +1,326 @@
+"""Parts of objects with paths of their own: status, finalize, binding, eviction, log, …"""
+
+from collections.abc import Awaitable, Callable
+from dataclasses import replace
+
+import anyio
+import anyio.lowlevel
+
+from app.api.access.service_tokens import ServiceTokens
+from app.api.kubernetes import calls, negotiation, parameters
+from app.api.kubernetes.calls import Call
+from app.api.kubernetes.representations import Representations, encode, respond
+from app.api.kubernetes.writes import Writes, with_warnings
+from app.api.server.limits import ApiLimits
+from app.api.server.messages import TEXT, Answer
+from app.domain.controllers import conditions, registry
+from app.domain.errors import BadRequest, Conflict, TooManyRequests
+from app.domain.objects import field_errors, rejections
+from app.domain.objects.review.attributes import CREATE, Attributes
+from app.domain.objects.write import eviction, subresources
+from app.domain.objects.write.commands import (
+    BindPod,
+    DeleteObject,
+    PatchObject,
+    PatchType,
+    UpdateObject,
+    WriteOptions,
+)
+from app.domain.values import json_tree, timestamps
+from app.domain.values.json_tree import JsonObject
+
+_CREATED: JsonObject = {
+    "kind": "Status",
+    "apiVersion": "v1",
+    "metadata": {},
+    "status": "Success",
+    "code": 201,
+}
+
+_EVICTED: JsonObject = {
+    "type": "DisruptionTarget",
+    "status": "True",
+    "reason": "EvictionByEvictionAPI",
+    "message": "Eviction API: evicting",
+}
+"""The condition of a pod that somebody evicts."""
+
+
+_STEP = WriteOptions(skips_review=True)
+"""Of the steps of an eviction, which is put before policies as a whole."""
+
+
+class Subresources:
+    """Answers requests below an object."""
+
+    def __init__(
+        self,
+        writes: Writes,
+        representations: Representations,
+        tokens: ServiceTokens,
+        limits: ApiLimits,
+    ) -> None:
+        self._writes = writes
+        self._tokens = tokens
+        self._representations = representations
+        self._limits = limits
+        self._evicting = anyio.Lock()
+
+    async def answer(self, call: Call, verb: str) -> Answer:
+        """The response to a request whose path names a subresource. Raises Rejected."""
+        name = call.path.subresource
+        own = _OWN.get((name, verb))
+        if own is not None:
+            return await own(self, call)
+        if name in ("eviction", "binding", "log", "token"):
+            raise rejections.not_allowed()
+        if verb == "update":
+            return await self._writes.update(call, name)
+        if verb == "patch" and name != "finalize":
+            return await self._writes.patch(call, name)
+        if verb == "get" and name != "finalize":
+            return self._get(call)
+        raise rejections.not_allowed()
+
+    def _get(self, call: Call) -> Answer:
+        form = negotiation.choose(call.request.header(b"accept"))
+        event = call.timeline.views.objects.event(call.key)
+        if event is None:
+            raise calls.object_not_found(call)
+        body = self._representations.shown_bytes(event, call.target(form), call.timeline.now)
+        return respond(body, form)
+
+    async def _bind(self, call: Call) -> Answer:
+        """POST of a Binding. Parity: controllers.md 4.6."""
+        tree, _ = await self._writes.read_object(call)
+        return await self._bind_pod(call, tree)
+
+    async def bind_named(self, call: Call) -> Answer:
+        """POST of a Binding to the bindings of a namespace: its own name is the pod's."""
+        tree, _ = await self._writes.read_object(call)
+        name = json_tree.text(tree, "metadata", "name")
+        if not name:
+            raise BadRequest("Name parameter required.")
+        return await self._bind_pod(replace(call, path=replace(call.path, name=name)), tree)
+
+    async def _bind_pod(self, call: Call, tree: JsonObject) -> Answer:
+        options = parameters.write_options(call.request, patch=None, action="Create")
+        if json_tree.text(tree, "kind") not in ("Binding", ""):
+            raise BadRequest("the body must be a Binding")
+        _check_name(call, tree, "Binding")
+        target = json_tree.mapping(tree, "target")
+        if (kind := json_tree.text(target, "kind")) not in ("Node", ""):
+            raise BadRequest(
+                str(field_errors.not_supported("target.kind", kind, ("Node", "<empty>")))
+            )
+        node = json_tree.text(target, "name")
+        if not node:
+            error = field_errors.required("target.name")
+            raise field_errors.rejection("Binding", "", call.path.name, [error])
+        outcome = await self._writes.submit(
+            call,
+            BindPod(
+                key=call.key,
+                node=node,
+                uid=json_tree.text(tree, "metadata", "uid"),
+                labels=json_tree.labels(tree, "metadata", "labels"),
+                annotations=json_tree.labels(tree, "metadata", "annotations"),
+                options=options,
+            ),
+            "create",
+        )
+        return with_warnings(Answer(encode(_CREATED), status=201), outcome.warnings)
+
+    async def _evict(self, call: Call) -> Answer:
+        """POST of an Eviction: a delete that asks the disruption budgets first."""
+        tree, _ = await self._writes.read_object(call)
+        if json_tree.text(tree, "kind") not in ("Eviction", ""):
+            raise BadRequest("the body must be an Eviction")
+        _check_name(call, tree, "Eviction")
+        wanted = json_tree.get(tree, "deleteOptions")
+        body: JsonObject = dict(wanted) if isinstance(wanted, dict) else {}
+        body.pop("kind", None)
+        options, dry_run = parameters.delete_options(call.request, body)
+        dry_run = dry_run or bool(call.request.query.get("dryRun"))
+        told = _eviction(call, tree, dry_run=dry_run)
+        warnings = await call.timeline.runtime.review(told)
+        # One at a time: the next check must see what the last one took from the budget.
+        async with self._evicting:
+            for _ in range(eviction.CONFLICTS_MAX):
+                if await self._try_evict(call, options, dry_run=dry_run):
+                    return with_warnings(Answer(encode(_CREATED), status=201), warnings)
+                await anyio.lowlevel.checkpoint()
+        raise TooManyRequests("the pod or its disruption budget changes all the time")
+
+    async def _try_evict(
+        self, call: Call, options: parameters.DeleteOptions, *, dry_run: bool
+    ) -> bool:
+        """Ask the budgets, take from them what the eviction costs, and remove the pod.
+
+        False when the budget or a pod that waits to start was changed meanwhile: then both are to
+        be judged again. A pod that a budget let go because it was not ready is refused instead, so
+        that its client decides.
+        """
+        permission = eviction.judge(call.timeline.views.objects, call.key, call.timeline.now)
+        if permission.write is not None and not dry_run:
+            try:
+                await call.timeline.runtime.submit(
+                    replace(permission.write, options=_STEP),
+                    actor=registry.API_SERVER,
+                    verb="update",
+                )
+            except Conflict:
+                return False
+        is_guarded = bool(permission.resource_version) and not options.resource_version
+        if is_guarded:
+            options = replace(options, resource_version=permission.resource_version)
+        try:
+            await self._remove(call, options, dry_run=dry_run)
+        except Conflict as conflict:
+            if not is_guarded:
+                raise
+            if permission.budget:
+                raise eviction.changed_meanwhile(permission.budget) from conflict
+            return False
+        return True
+
+    async def _remove(
+        self, call: Call, options: parameters.DeleteOptions, *, dry_run: bool
+    ) -> None:
+        """Say that the pod is evicted, and delete it."""
+        if not dry_run:
+            options = await self._mark_evicted(call, options)
+        await call.timeline.runtime.submit(
+            DeleteObject(
+                key=call.key,
+                grace_seconds=options.grace_seconds,
+                propagation=options.propagation,
+                uid=options.uid,
+                resource_version=options.resource_version,
+                options=WriteOptions(dry_run=dry_run, skips_review=True),
+            ),
+            actor=call.actor,
+            verb="create",
+        )
+
+    async def _mark_evicted(
+        self, call: Call, options: parameters.DeleteOptions
+    ) -> parameters.DeleteOptions:
+        """Say in the pod's conditions who disrupts it; the options then mean the pod as it is now.
+
+        Parity: controllers.md 11.2 (`EvictionByEvictionAPI`).
+        """
+        pod = call.timeline.views.objects.get(call.key) or {}
+        if options.uid and options.uid != json_tree.text(pod, "metadata", "uid"):
+            return options  # The deletion refuses it.
+        now = timestamps.seconds_text(call.timeline.now)
+        condition = _EVICTED | {"lastProbeTime": None, "lastTransitionTime": now}
+        version = options.resource_version
+        body: JsonObject = {
+            "metadata": {"resourceVersion": version} if version else {},
+            "status": conditions.patch_of(pod, condition),
+        }
+        outcome = await call.timeline.runtime.submit(
+            PatchObject(
+                key=call.key,
+                version="v1",
+                type=PatchType.STRATEGIC,
+                body=body,
+                subresource="status",
+                options=_STEP,
+            ),
+            actor=call.actor,
+            verb="create",
+        )
+        if not options.resource_version:
+            return options
+        version = json_tree.text(outcome.tree or {}, "metadata", "resourceVersion")
+        if outcome.event is not None:
+            version = str(outcome.event.revision)
+        return replace(options, resource_version=version)
+
+    async def _request_token(self, call: Call) -> Answer:
+        """POST of a TokenRequest. Nothing is written: no token stands in the log."""
+        tree, _ = await self._writes.read_object(call)
+        if json_tree.text(tree, "kind") not in ("TokenRequest", ""):
+            raise BadRequest("the body must be a TokenRequest")
+        timeline = call.timeline
+        issued = self._tokens.issue(timeline.runtime, call.key, tree, timeline.now)
+        return Answer(encode(issued), status=201)
+
+    async def _log(self, call: Call) -> Answer:
+        """There are no containers, so there is nothing that they wrote."""
+        tree = call.timeline.views.objects.get(call.key)
+        if tree is None:
+            raise calls.object_not_found(call)
+        if json_tree.text(tree, "spec", "nodeName"):
+            raise BadRequest(
+                f'no container output is kept for pod "{call.path.name}": an emulated node runs '
+                "no containers"
+            )
+        return Answer(b"", content_type=TEXT)
+
+    async def _read_scale(self, call: Call) -> Answer:
+        """GET of how many replicas a workload has and wants."""
+        tree = call.timeline.views.objects.get(call.key)
+        if tree is None:
+            raise calls.object_not_found(call)
+        return Answer(encode(subresources.scale_of(call.kind, tree)))
+
+    async def _write_scale(self, call: Call) -> Answer:
+        """PUT of a Scale."""
+        options = parameters.write_options(call.request, patch=None, action="Update")
+        tree, _ = await self._writes.read_object(call)
+        if json_tree.text(tree, "kind") not in ("Scale", ""):
+            raise BadRequest("the body must be a Scale")
+        outcome = await self._writes.submit(
+            call,
+            UpdateObject(
+                key=call.key,
+                version=call.path.version,
+                tree=tree,
+                subresource=subresources.SCALE,
+                options=options,
+            ),
+            "update",
+        )
+        answer = Answer(encode(subresources.scale_of(call.kind, outcome.tree or {})))
+        return with_warnings(answer, outcome.warnings)
+
+    async def _patch_scale(self, call: Call) -> Answer:
+        """PATCH of a Scale."""
+        outcome = await self._writes.submit_patch(call, subresources.SCALE)
+        answer = Answer(encode(subresources.scale_of(call.kind, outcome.tree or {})))
+        return with_warnings(answer, outcome.warnings)
+
+
+def _eviction(call: Call, tree: JsonObject, *, dry_run: bool) -> Attributes:
+    """What policies and webhooks are told of an Eviction."""
+    return Attributes(
+        kind=call.kind,
+        key=call.key,
+        group=call.path.group,
+        version=call.path.version,
+        operation=CREATE,
+        subresource="eviction",
+        tree=tree,
+        actor=call.actor,
+        options=WriteOptions(dry_run=dry_run, requester=call.requester),
+    )
+
+
+def _check_name(call: Call, tree: JsonObject, kind: str) -> None:
+    """Raise BadRequest for a body that is about another object than the URL."""
+    if json_tree.text(tree, "metadata", "name") != call.path.name:
+        raise BadRequest(f"name in URL does not match name in {kind} object")
+
+
+_OWN: dict[tuple[str, str], Callable[[Subresources, Call], Awaitable[Answer]]] = {
+    ("binding", "create"): Subresources._bind,
+    ("eviction", "create"): Subresources._evict,
+    ("log", "get"): Subresources._log,
+    ("scale", "get"): Subresources._read_scale,
+    ("scale", "patch"): Subresources._patch_scale,
+    ("scale", "update"): Subresources._write_scale,
+    ("token", "create"): Subresources._request_token,
+}

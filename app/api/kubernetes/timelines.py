@@ -1,0 +1,120 @@
+"""The state that a request is about: a history at its head, or as of a past moment.
+
+Both offer objects at one revision. Only the present of a history that was not recorded elsewhere
+can be written to; the past never changes, so a watch on it sends what was there and then waits.
+"""
+
+from dataclasses import dataclass
+
+from app.analysis.views import LiveViews
+from app.api.kubernetes.paths import Place
+from app.domain.errors import (
+    BadRequest,
+    Cause,
+    InputError,
+    MethodNotAllowed,
+    NotFound,
+    RevisionTooLarge,
+)
+from app.domain.log import Revision
+from app.domain.values.timestamps import Instant
+from app.service import moments
+from app.service.histories import Histories
+from app.service.runtime import HistoryRuntime
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Timeline:
+    """One history as a request sees it. `past` is None for the present."""
+
+    histories: Histories
+    runtime: HistoryRuntime
+    past: LiveViews | None = None
+    past_now: Instant = Instant(0)
+
+    @property
+    def views(self) -> LiveViews:
+        """The views that are shown."""
+        return self.past if self.past is not None else self.runtime.views
+
+    @property
+    def revision(self) -> Revision:
+        """The revision that is shown."""
+        return self.views.revision
+
+    @property
+    def now(self) -> Instant:
+        """The instant from which ages are counted: the clock, or the last moment that is shown."""
+        if self.past is None:
+            return self.runtime.clock.now()
+        return self.past_now
+
+    def check_writable(self) -> None:
+        """Raise MethodNotAllowed for the past and for what was recorded elsewhere."""
+        if self.past is not None:
+            raise MethodNotAllowed(
+                f"the history {self.runtime.info.name!r} is shown as of revision {self.revision} "
+                "and cannot be changed there"
+            )
+        if self.runtime.info.is_recorded:
+            raise MethodNotAllowed(
+                f"the history {self.runtime.info.name!r} is a recording and cannot be changed"
+            )
+
+    async def at(self, revision: int) -> LiveViews:
+        """The views at an earlier revision of the same history."""
+        if revision == self.revision:
+            return self.views
+        return await self.histories.at(self.runtime.info.name, Revision(revision))
+
+    async def wait_for(self, revision: int, seconds: float) -> None:
+        """Return once `revision` is shown. Raises RevisionTooLarge when it is not in time."""
+        if revision <= self.revision:
+            return
+        if self.past is None and await self.runtime.wait_for(Revision(revision), seconds):
+            return
+        raise RevisionTooLarge(
+            f"Timeout: Too large resource version: {revision}, current: {self.revision}",
+            causes=(Cause(reason="ResourceVersionTooLarge", message="Too large resource version"),),
+            retry_after_seconds=1,
+        )
+
+
+async def open_timeline(histories: Histories, place: Place) -> Timeline:
+    """The state that a path names. Raises NotFound or BadRequest."""
+    runtime = await histories.open(place.history)
+    if not place.moment:
+        return Timeline(histories=histories, runtime=runtime)
+    try:
+        past = await views_at(histories, runtime, place.moment)
+    except InputError as problem:
+        raise BadRequest(str(problem)) from problem
+    now = await _moment_of(runtime, place.moment, past.revision)
+    return Timeline(histories=histories, runtime=runtime, past=past, past_now=now)
+
+
+async def views_at(histories: Histories, runtime: HistoryRuntime, moment: str) -> LiveViews:
+    """The views of then; live ones for no moment. Raises InputError, NotFound beyond the end."""
+    if not moment:
+        return runtime.views
+    try:
+        return await histories.at(runtime.info.name, moment)
+    except RevisionTooLarge as problem:
+        raise NotFound(problem.message) from problem
+
+
+async def _moment_of(runtime: HistoryRuntime, moment: str, revision: Revision) -> Instant:
+    """The instant a path names, or the time of the event at the revision it names."""
+    if not moments.is_revision(moment):
+        return moments.parse_instant(moment)
+    place = (runtime.life, revision)
+    if place not in _times:
+        found = await moments.time_of(runtime.log, runtime.info, revision)
+        if len(_times) >= _TIMES_MAX:
+            _times.clear()
+        _times[place] = found
+    return _times[place]
+
+
+_TIMES_MAX = 1_024
+_times: dict[tuple[int, Revision], Instant] = {}

@@ -1,0 +1,491 @@
+"""Watches: what was there, then every change, in order and once. Parity: api.md 7.
+
+A watch first takes its snapshot and subscribes in the same breath, so nothing falls between. Each
+change is encoded once for all watchers that see it in the same version, and while they keep up they
+are told together (`app.api.kubernetes.fanout`). A watcher that does not take what it is sent is cut
+off; it is never waited for.
+"""
+
+import asyncio
+import base64
+from collections import OrderedDict
+from collections.abc import AsyncGenerator, Hashable, Sequence
+from dataclasses import dataclass
+
+import anyio
+import anyio.lowlevel
+
+from app.api.kubernetes import status
+from app.api.kubernetes.fanout import Fanout, Member, Push, View
+from app.api.kubernetes.negotiation import Shape
+from app.api.kubernetes.parameters import ListOptions
+from app.api.kubernetes.representations import Representations, Target, encode
+from app.api.kubernetes.selection import Selection
+from app.api.kubernetes.timelines import Timeline
+from app.api.server.messages import Stream
+from app.domain.errors import Expired, RedraError, TooManyRequests
+from app.domain.log import Event, EventType, ObjectKey, Revision
+from app.domain.objects import registry
+from app.domain.objects.registry import Kind
+from app.domain.values import json_tree
+from app.domain.values.json_tree import JsonObject
+from app.service.watches import Subscription
+
+_WORDS = {
+    EventType.OBJECT_CREATED: b"ADDED",
+    EventType.OBJECT_UPDATED: b"MODIFIED",
+    EventType.OBJECT_DELETED: b"DELETED",
+}
+_CHUNK_BYTES = 256 * 1024
+_SPREAD = 0.618_033_988_75
+"""Successive multiples of it, modulo 1, are evenly spread: watches do not all end at once."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WatchBounds:
+    """Seconds and numbers; see `ApiLimits`."""
+
+    watchers_max: int
+    seconds_min: float
+    seconds_max: float
+    bookmark_seconds: float
+    revision_wait_seconds: float
+    frames_max: int
+    retained_revisions: int = 0
+
+
+class Frames:
+    """Encoded watch lines, shared between watchers."""
+
+    def __init__(self, representations: Representations, frames_max: int) -> None:
+        self._representations = representations
+        self._frames_max = frames_max
+        self._kept: OrderedDict[tuple[bytes, Hashable], bytes] = OrderedDict()
+
+    def frame(self, word: bytes, event: Event, target: Target) -> bytes:
+        """The line for one change, with the whole object."""
+        place = word, target.place(event)
+        found = self._kept.get(place)
+        if found is None:
+            body = self._representations.object_bytes(event, target)
+            found = self._kept[place] = line(word, body)
+            if len(self._kept) > self._frames_max:
+                self._kept.popitem(last=False)
+        return found
+
+
+class Watching:
+    """Answers watch requests."""
+
+    def __init__(self, representations: Representations, bounds: WatchBounds) -> None:
+        self._representations = representations
+        self._frames = Frames(representations, bounds.frames_max)
+        self._fanout = Fanout()
+        self._bounds = bounds
+        self._started = 0
+        self._watches: set[_Watch] = set()
+        self._is_ending = False
+
+    @property
+    def running(self) -> int:
+        """How many watches are being sent."""
+        return len(self._watches)
+
+    def end(self) -> None:
+        """End all watches, and those to come, as if their time were up: the server stops."""
+        self._is_ending = True
+        for watch in self._watches:
+            watch.end()
+
+    async def open(
+        self,
+        timeline: Timeline,
+        target: Target,
+        selection: Selection,
+        options: ListOptions,
+        *,
+        push: Push | None = None,
+    ) -> Stream:
+        """Start a watch. Raises TooManyRequests or RevisionTooLarge before the stream begins.
+
+        A streaming list of a revision that is not there in time is refused; a plain watch begins
+        and waits for it, as upstream. With a `push` it is told together with others while its
+        client keeps up.
+        """
+        if self.running >= self._bounds.watchers_max:
+            raise TooManyRequests(
+                f"more than {self._bounds.watchers_max} watches are running",
+                retry_after_seconds=1,
+            )
+        revision = options.revision  # refused here when it is no number
+        if options.send_initial_events is not None or timeline.past is not None:
+            await timeline.wait_for(revision, self._bounds.revision_wait_seconds)
+        self._started += 1
+        bounds = self._bounds
+        spread = (self._started * _SPREAD) % 1.0
+        seconds = bounds.seconds_min + spread * (bounds.seconds_max - bounds.seconds_min)
+        if options.timeout_seconds:
+            seconds = float(options.timeout_seconds)
+        watch = _Watch(
+            timeline=timeline,
+            target=target,
+            selection=selection,
+            options=options,
+            seconds=seconds,
+            bounds=bounds,
+            frames=self._frames,
+            representations=self._representations,
+            fanout=self._fanout,
+            push=push,
+        )
+        return Stream(chunks=self._counted(watch))
+
+    async def _counted(self, watch: "_Watch") -> AsyncGenerator[bytes, None]:
+        self._watches.add(watch)
+        if self._is_ending:
+            watch.end()
+        try:
+            async for chunk in watch.lines():
+                yield chunk
+        finally:
+            self._watches.discard(watch)
+
+
+class _Watch:
+    """One running watch.
+
+    `_matching` remembers the last matching state of each object when the selection depends on
+    content that can change: an object that stops matching is told as DELETED with that state.
+    """
+
+    def __init__(
+        self,
+        *,
+        timeline: Timeline,
+        target: Target,
+        selection: Selection,
+        options: ListOptions,
+        seconds: float,
+        bounds: WatchBounds,
+        frames: Frames,
+        representations: Representations,
+        fanout: Fanout,
+        push: Push | None,
+    ) -> None:
+        self._timeline = timeline
+        self._target = target
+        self._selection = selection
+        self._options = options
+        self._seconds = seconds
+        self._bounds = bounds
+        self._frames = frames
+        self._representations = representations
+        self._matching: dict[ObjectKey, Event] | None = {} if selection.can_change else None
+        self._columns_sent = False
+        self._ending = anyio.Event()
+        self._fanout = fanout
+        is_shared = selection.is_everything and target.form.shape is Shape.OBJECT
+        self._push = push if is_shared else None
+        self._member: Member | None = None
+        self._subscription: Subscription | None = None
+
+    def end(self) -> None:
+        """Let the watch end now."""
+        self._ending.set()
+        self._nudge()
+
+    def _nudge(self) -> None:
+        """Make the watch look at the time."""
+        if self._member is not None:
+            self._member.leave()
+        elif self._subscription is not None:
+            self._subscription.nudge()
+
+    async def lines(self) -> AsyncGenerator[bytes, None]:
+        """Chunks of whole lines until the time is up."""
+        options, kind = self._options, self._target.kind
+        end = anyio.current_time() + self._seconds
+        after = options.revision
+        starts_now = after == 0 or options.send_initial_events is not None
+        oldest = self._timeline.revision - self._bounds.retained_revisions
+        is_live = self._timeline.past is None
+        if is_live and not starts_now and self._bounds.retained_revisions and after < oldest:
+            problem = Expired(f"too old resource version: {after} ({oldest})")
+            yield line(b"ERROR", encode(status.status_of(problem)))
+            return
+        if starts_now:
+            snapshot = list(self._selection.select(self._timeline.views.objects, kind))
+            revision = self._timeline.revision
+        else:
+            snapshot, revision = [], Revision(after)
+            if revision > self._timeline.revision and not await self._reaches(revision, end):
+                return
+        subscription = self._subscription = self._subscribe(revision)
+        try:
+            if starts_now:
+                self._remember(snapshot)
+                if options.send_initial_events is not False:
+                    async for chunk in self._initial(snapshot):
+                        yield chunk
+                if options.send_initial_events and options.bookmarks:
+                    yield self._bookmark(revision, is_initial_end=True)
+            elif self._matching is not None:
+                await self._recall(revision)
+            async for chunk in self._live(subscription, end):
+                yield chunk
+        finally:
+            self._subscription.close()
+
+    def _subscribe(self, revision: Revision) -> Subscription:
+        kind = self._target.kind
+        return self._timeline.runtime.subscribe(
+            after=revision, group=kind.group, resource=kind.plural
+        )
+
+    async def _initial(self, snapshot: list[Event]) -> AsyncGenerator[bytes, None]:
+        parts: list[bytes] = []
+        size = 0
+        for event in snapshot:
+            part = self._line(b"ADDED", event)
+            parts.append(part)
+            size += len(part)
+            if size >= _CHUNK_BYTES:
+                yield b"".join(parts)
+                parts, size = [], 0
+                await anyio.lowlevel.checkpoint()
+        if parts:
+            yield b"".join(parts)
+
+    async def _live(self, subscription: Subscription, end: float) -> AsyncGenerator[bytes, None]:
+        try:
+            if self._timeline.past is not None and subscription.after >= self._timeline.revision:
+                await self._idle(end)
+                return
+            while events := await subscription.catch_up():
+                chunk, ended = self._changes(events)
+                if chunk:
+                    yield chunk
+                if ended:
+                    break
+            if self._timeline.past is not None:
+                await self._idle(end)
+                return
+            async for chunk in self._follow(subscription, end):
+                yield chunk
+        except RedraError as problem:
+            # Too far behind, or the log cannot be read: told in the stream, which then ends.
+            yield line(b"ERROR", encode(status.status_of(problem)))
+
+    async def _follow(self, subscription: Subscription, end: float) -> AsyncGenerator[bytes, None]:
+        """Live changes. One timer nudges the watch when a bookmark or the end is due."""
+        loop = asyncio.get_running_loop()
+        due = min(loop.time() + self._bounds.bookmark_seconds, end)
+        timer = loop.call_at(due, self._nudge)
+        try:
+            if self._ending.is_set():
+                return
+            while True:
+                if self._can_join(subscription):
+                    subscription = await self._follow_with_others(subscription)
+                    while events := await subscription.catch_up():
+                        chunk, _ = self._changes(events)
+                        if chunk:
+                            yield chunk
+                    events = subscription.take()
+                else:
+                    events = await subscription.wait_batch()
+                chunk, _ = self._changes(events)
+                has_ended = loop.time() >= end or self._ending.is_set()
+                # Nothing was awaited since: all up to the revision that is shown has been told.
+                if has_ended or loop.time() >= due:
+                    if self._options.bookmarks:
+                        chunk += self._bookmark(self._timeline.revision)
+                    timer.cancel()
+                    due = min(due + self._bounds.bookmark_seconds, end)
+                    timer = loop.call_at(due, self._nudge)
+                if chunk:
+                    yield chunk
+                if has_ended:
+                    return
+        finally:
+            timer.cancel()
+
+    def _can_join(self, subscription: Subscription) -> bool:
+        """Whether the watch has told everything and its client takes what it is sent."""
+        push = self._push
+        return (
+            push is not None
+            and not self._ending.is_set()
+            and not subscription.has_more
+            and push.is_ready()
+        )
+
+    async def _follow_with_others(self, subscription: Subscription) -> Subscription:
+        """Be told in a channel, until there is a reason to go on alone; how to go on."""
+        assert self._push is not None
+        kind = self._target.kind
+        target = self._target
+        channel = self._fanout.channel(self._timeline.runtime, (kind.group, kind.plural))
+        member = self._member = channel.join(
+            push=self._push,
+            view=View(target.group, target.version, target.definition, self._selection.namespace),
+            lines=lambda events: self._changes(events)[0],
+        )
+        subscription.close()
+        try:
+            after = await member.wait_left()
+        finally:
+            self._member = None
+        # What came since the watch left is found by `catch_up`.
+        found = self._subscription = self._subscribe(after)
+        return found
+
+    async def _reaches(self, revision: Revision, end: float) -> bool:
+        """Wait for a revision of the future; False when the time is up or the watch ends before."""
+
+        async def cancel_when_ending() -> None:
+            await self._ending.wait()
+            tasks.cancel_scope.cancel()
+
+        found = False
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(cancel_when_ending)
+            left = max(0.0, end - anyio.current_time())
+            found = await self._timeline.runtime.wait_for(revision, left)
+            tasks.cancel_scope.cancel()
+        return found
+
+    async def _idle(self, end: float) -> None:
+        """The past has no more changes; wait for the time to be up."""
+        with anyio.move_on_after(max(0.0, end - anyio.current_time())):
+            await self._ending.wait()
+
+    def _changes(self, events: Sequence[Event]) -> tuple[bytes, bool]:
+        """The lines for a batch, and whether the past that is shown ends within it."""
+        parts: list[bytes] = []
+        limit = self._timeline.revision if self._timeline.past is not None else None
+        simple = self._selection.is_everything and self._selection.namespace is None
+        for event in events:
+            if limit is not None and event.revision > limit:
+                return b"".join(parts), True
+            if simple:
+                word = _WORDS.get(event.type)
+                if word is not None:
+                    parts.append(self._line(word, event))
+            elif event.is_about_object and self._selection.matches_key(event.key):
+                self._add_change(event, parts)
+        return b"".join(parts), False
+
+    def _add_change(self, event: Event, parts: list[bytes]) -> None:
+        word = _WORDS[event.type]
+        matching = self._matching
+        if matching is None:
+            if self._selection.matches(event):
+                parts.append(self._line(word, event))
+            return
+        before = matching.get(event.key)
+        if event.type is EventType.OBJECT_DELETED:
+            if before is not None:
+                del matching[event.key]
+                parts.append(self._line(word, event))
+        elif self._selection.matches(event):
+            matching[event.key] = event
+            parts.append(self._line(b"MODIFIED" if before is not None else b"ADDED", event))
+        elif before is not None:
+            del matching[event.key]
+            parts.append(self._departure(before, event.revision))
+
+    def _departure(self, before: Event, revision: Revision) -> bytes:
+        """An object left the selection: its old state at the new revision."""
+        tree: JsonObject = json_tree.copy(before.object)
+        tree["metadata"]["resourceVersion"] = str(revision)
+        if self._target.form.shape is Shape.OBJECT:
+            return line(b"DELETED", encode(self._representations.tree_in(tree, self._target)))
+        now = self._timeline.now
+        return line(b"DELETED", self._representations.shown_tree(tree, self._target, now))
+
+    def _line(self, word: bytes, event: Event) -> bytes:
+        target = self._target
+        if target.form.shape is Shape.OBJECT:
+            return self._frames.frame(word, event, target)
+        now = self._timeline.now
+        if target.form.shape is Shape.METADATA:
+            return line(word, self._representations.shown_bytes(event, target, now))
+        metadata = b'{"resourceVersion":"%d"}' % event.revision
+        body = self._representations.table(
+            [event], target, now, metadata=metadata, with_columns=not self._columns_sent
+        )
+        self._columns_sent = True
+        return line(word, body)
+
+    def _bookmark(self, revision: Revision, *, is_initial_end: bool = False) -> bytes:
+        target = self._target
+        return line(b"BOOKMARK", encode(_bookmark_tree(target, revision, is_initial_end)))
+
+    def _remember(self, snapshot: list[Event]) -> None:
+        if self._matching is not None:
+            self._matching.update((event.key, event) for event in snapshot)
+
+    async def _recall(self, revision: Revision) -> None:
+        """Learn what matched at the revision that the watch starts after."""
+        views = await self._timeline.at(revision)
+        self._remember(list(self._selection.select(views.objects, self._target.kind)))
+
+
+def line(word: bytes, body: bytes) -> bytes:
+    """One line of a watch."""
+    return b'{"type":"%s","object":%s}\n' % (word, body)
+
+
+def _blueprint(target: Target) -> dict[str, str]:
+    """The annotation that holds an empty list of what is watched.
+
+    Clients that list by watching make their list of it: typed, dynamic and metadata clients of Go
+    fall back to a plain list without.
+    """
+    kind, version = target.kind.list_kind, target.api_version
+    if target.form.shape is Shape.METADATA:
+        kind, version = "PartialObjectMetadataList", f"meta.k8s.io/{target.form.version}"
+    elif target.form.shape is Shape.TABLE:
+        return {}
+    tree = {"kind": kind, "apiVersion": version, "metadata": {"resourceVersion": ""}, "items": []}
+    text = base64.b64encode(encode(tree)).decode()
+    return {"kubernetes.io/initial-events-list-blueprint": text}
+
+
+def _bookmark_tree(target: Target, revision: Revision, is_initial_end: bool) -> JsonObject:
+    metadata: JsonObject = {"resourceVersion": str(revision), "creationTimestamp": None}
+    meta_version = f"meta.k8s.io/{target.form.version}"
+    if is_initial_end:
+        metadata["annotations"] = {"k8s.io/initial-events-end": "true"} | _blueprint(target)
+    match target.form.shape:
+        case Shape.OBJECT:
+            tree: JsonObject = {
+                "kind": target.kind.kind,
+                "apiVersion": target.api_version,
+                "metadata": metadata,
+            }
+            return tree | ({"spec": {}} if _has_spec(target.kind) else {})
+        case Shape.METADATA:
+            return {
+                "kind": "PartialObjectMetadata",
+                "apiVersion": meta_version,
+                "metadata": metadata,
+            }
+        case Shape.TABLE:
+            partial = {
+                "kind": "PartialObjectMetadata",
+                "apiVersion": meta_version,
+                "metadata": metadata,
+            }
+            return {
+                "kind": "Table",
+                "apiVersion": meta_version,
+                "metadata": {"resourceVersion": str(revision)},
+                "columnDefinitions": None,
+                "rows": [{"cells": [], "object": partial}],
+            }
+
+
+def _has_spec(kind: Kind) -> bool:
+    return kind.group == registry.RESOURCE

@@ -1,0 +1,309 @@
+"""Requests that change objects: reading their bodies, naming the command, answering the outcome.
+
+What is checked here is what only HTTP knows: that the body agrees with the URL. Everything else is
+decided in the domain. Parity: api.md 5.
+"""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import anyio
+
+from app.api.kubernetes import bodies, lists, negotiation, parameters, selection, status
+from app.api.kubernetes.calls import Call
+from app.api.kubernetes.negotiation import PLAIN
+from app.api.kubernetes.representations import Representations, encode, respond
+from app.api.server.limits import ApiLimits
+from app.api.server.messages import Answer, Header, warning
+from app.domain.errors import BadRequest, NotFound, RedraError
+from app.domain.log import Event, EventType, ObjectKey
+from app.domain.objects import registry, rejections
+from app.domain.objects.registry import RESOURCE, Kind
+from app.domain.objects.write import admission
+from app.domain.objects.write.commands import (
+    CreateObject,
+    DeleteObject,
+    PatchObject,
+    UpdateObject,
+    WriteOptions,
+)
+from app.domain.values import json_tree
+from app.domain.values.json_tree import JsonObject
+from app.service.writing import Outcome
+
+_RETURNED_WHEN_DELETED = frozenset(
+    {
+        ("", "pods"),
+        ("", "podtemplates"),
+        ("", "services"),
+        ("", "serviceaccounts"),
+        ("", "persistentvolumes"),
+        ("", "persistentvolumeclaims"),
+        ("", "resourcequotas"),
+    }
+)
+"""Kinds whose delete answers with the object although it is gone; so does resource.k8s.io."""
+
+_TOGETHER = 128
+"""Deletes of one deletecollection that are under way at once."""
+
+
+class Writes:
+    """Answers creates, updates, patches and deletes."""
+
+    def __init__(self, representations: Representations, limits: ApiLimits) -> None:
+        self._representations = representations
+        self._limits = limits
+        self._bounds = limits.body
+
+    async def create(self, call: Call) -> Answer:
+        """POST to a collection."""
+        kind, path = call.kind, call.path
+        if kind.namespaced and not path.namespace:
+            raise rejections.not_allowed()
+        options = _judged(parameters.write_options(call.request, patch=None, action="Create"), call)
+        tree, problems = await self.read_object(call)
+        metadata = self._agree(call, tree)
+        name = metadata.get("name")
+        key = ObjectKey(
+            path.group, kind.plural, path.namespace, name if isinstance(name, str) else ""
+        )
+        outcome = await self.submit(
+            call,
+            CreateObject(
+                key=key,
+                version=path.version,
+                tree=tree,
+                options=parameters.with_problems(options, problems),
+            ),
+            "create",
+        )
+        return self.outcome(call, outcome, status=201)
+
+    async def update(self, call: Call, subresource: str = "") -> Answer:
+        """PUT of an object or of a part of it."""
+        options = _judged(parameters.write_options(call.request, patch=None, action="Update"), call)
+        tree, problems = await self.read_object(call)
+        metadata = self._agree(call, tree)
+        name = metadata.get("name")
+        if not name:
+            raise rejections.nameless(call.path.name)
+        if name != call.path.name:
+            raise BadRequest(
+                f"the name of the object ({name}) does not match the name on the URL "
+                f"({call.path.name})"
+            )
+        outcome = await self.submit(
+            call,
+            UpdateObject(
+                key=call.asked_key,
+                version=call.path.version,
+                tree=tree,
+                subresource=subresource,
+                options=parameters.with_problems(options, problems),
+            ),
+            "update",
+        )
+        return self.outcome(call, outcome, status=201 if outcome.created else 200)
+
+    async def patch(self, call: Call, subresource: str = "") -> Answer:
+        """PATCH of an object or of a part of it."""
+        outcome = await self.submit_patch(call, subresource)
+        return self.outcome(call, outcome, status=201 if outcome.created else 200)
+
+    async def submit_patch(self, call: Call, subresource: str) -> Outcome:
+        """Read the patch in the body and apply it."""
+        patch = bodies.patch_type(call.request, is_custom=call.kind.custom is not None)
+        options = _judged(parameters.write_options(call.request, patch=patch, action="Patch"), call)
+        text = await self._read(call)
+        body, problems = bodies.decode_patch(
+            text, patch, self._bounds, operations_max=self._limits.patch_operations_max
+        )
+        return await self.submit(
+            call,
+            PatchObject(
+                key=call.asked_key,
+                version=call.path.version,
+                type=patch,
+                body=body,
+                subresource=subresource,
+                options=parameters.with_problems(options, problems),
+            ),
+            "patch",
+        )
+
+    async def delete(self, call: Call) -> Answer:
+        """DELETE of one object."""
+        body = await self._read_options(call)
+        options, dry_run = parameters.delete_options(call.request, body)
+        command = _delete_command(call.asked_key, call.path.version, options, dry_run)
+        outcome = await self.submit(call, command, "delete")
+        return self._deleted(call, outcome)
+
+    async def delete_collection(self, call: Call) -> Answer:
+        """DELETE of a collection; answers with what was selected, as it was before.
+
+        With a limit only so many go, the first ones in the order of lists, and the answer has a
+        token like a page of a list.
+        """
+        kind, path = call.kind, call.path
+        if kind.namespaced and not path.namespace:
+            raise rejections.not_allowed()
+        body = await self._read_options(call)
+        options, dry_run = parameters.delete_options(call.request, body)
+        wanted = parameters.list_options(call.request)
+        chosen = selection.compile_selection(
+            kind,
+            group=path.group,
+            namespace=path.namespace or None,
+            name="",
+            label_selector=wanted.label_selector,
+            field_selector=wanted.field_selector,
+        )
+        every = list(chosen.select(call.timeline.views.objects, kind))
+        page, metadata = lists.first_page(every, call.timeline.revision, chosen, wanted.limit)
+        commands = [_delete_command(event.key, path.version, options, dry_run) for event in page]
+        problems: list[RedraError] = []
+        for start in range(0, len(commands), _TOGETHER):
+            async with anyio.create_task_group() as tasks:
+                for command in commands[start : start + _TOGETHER]:
+                    tasks.start_soon(self._delete_one, call, command, problems)
+        if problems:
+            raise problems[0]
+        return self._collection(call, page, metadata)
+
+    async def read_object(self, call: Call) -> tuple[JsonObject, tuple[str, ...]]:
+        """The object in the body and what was wrong with its keys."""
+        text = await self._read(call)
+        if not text:
+            raise BadRequest("the body of the request is empty")
+        decoded = bodies.decode_object(
+            text,
+            bodies.media_type(call.request),
+            self._bounds,
+            kind=call.kind.kind,
+            is_custom=call.kind.custom is not None and call.path.subresource != "scale",
+        )
+        return decoded.value, decoded.problems
+
+    def outcome(self, call: Call, outcome: Outcome, *, status: int) -> Answer:
+        """The answer to a write: the object as it is now, with warnings."""
+        form = negotiation.choose(call.request.header(b"accept"))
+        event, tree = outcome.event, outcome.tree
+        # The event's tree is the answer's tree unless the answer shows an earlier state.
+        is_event = event is not None and (tree is None or event.tree is tree)
+        target = call.target(form)
+        if is_event and event is not None:
+            if form is PLAIN and target.serves(event):
+                body = event.body
+            else:
+                body = self._representations.shown_bytes(event, target, call.timeline.now)
+        else:
+            assert tree is not None, "a write answers with an object"
+            body = self._representations.shown_tree(tree, target, call.timeline.now)
+        answer = respond(body, form, status=status)
+        return with_warnings(answer, outcome.warnings)
+
+    async def _delete_one(
+        self, call: Call, command: DeleteObject, problems: list[RedraError]
+    ) -> None:
+        """Delete one of many; what is gone already is no problem, anything else is told."""
+        try:
+            await self.submit(call, command, "deletecollection")
+        except NotFound:
+            return
+        except RedraError as problem:
+            problems.append(problem)
+
+    async def submit(self, call: Call, command: Any, verb: str) -> Outcome:
+        """Have a command decided for who asks. Raises Rejected."""
+        if call.requester is not None:
+            options = replace(command.options, requester=call.requester)
+            command = replace(command, options=options)
+        return await call.timeline.runtime.submit(
+            command, actor=call.actor, verb=verb, request_id=call.request.header(b"audit-id")[:64]
+        )
+
+    async def _read(self, call: Call) -> bytes:
+        limits = self._limits
+        return await call.request.body(
+            bytes_max=limits.body_bytes_max, seconds_max=limits.body_seconds_max
+        )
+
+    async def _read_options(self, call: Call) -> JsonObject | None:
+        text = await self._read(call)
+        if not text.strip():
+            return None
+        content_type = bodies.media_type(call.request)
+        decoded = bodies.decode_object(text, content_type, self._bounds, kind="DeleteOptions")
+        return decoded.value or None
+
+    def _agree(self, call: Call, tree: JsonObject) -> JsonObject:
+        """Fill in what the URL says and refuse what contradicts it; returns the metadata."""
+        path, kind = call.path, call.kind
+        expected = registry.api_version(path.group, path.version)
+        admission.check_type(kind, expected, tree)
+        tree["apiVersion"], tree["kind"] = expected, kind.kind
+        metadata = tree.get("metadata")
+        if metadata is None:
+            metadata = tree["metadata"] = {}
+        if not isinstance(metadata, dict):
+            raise BadRequest("metadata must be an object")
+        namespace = metadata.get("namespace") or ""
+        if namespace and namespace != path.namespace and kind.namespaced:
+            raise BadRequest(
+                "the namespace of the provided object does not match the namespace sent on the "
+                "request"
+            )
+        if path.namespace:
+            metadata["namespace"] = path.namespace
+        return metadata
+
+    def _deleted(self, call: Call, outcome: Outcome) -> Answer:
+        kind, event = call.kind, outcome.event
+        tree = outcome.tree if outcome.tree is not None else {}
+        survives = bool(json_tree.text(tree, "metadata", "deletionTimestamp"))
+        if event is not None:
+            survives = event.type is not EventType.OBJECT_DELETED
+        if survives or _is_returned(kind):
+            return self.outcome(call, outcome, status=200)
+        uid = json_tree.text(tree, "metadata", "uid")
+        body = status.success(name=call.path.name, group=kind.group, resource=kind.plural, uid=uid)
+        return with_warnings(Answer(encode(body)), outcome.warnings)
+
+    def _collection(self, call: Call, events: Sequence[Event], metadata: JsonObject) -> Answer:
+        form = negotiation.choose(call.request.header(b"accept"))
+        target, now = call.target(form), call.timeline.now
+        body = self._representations.list_bytes(events, target, now, metadata=metadata)
+        return respond(body, form)
+
+
+def with_warnings(answer: Answer, texts: Sequence[str]) -> Answer:
+    """The answer with one Warning header for each text."""
+    if not texts:
+        return answer
+    headers: tuple[Header, ...] = tuple(warning(text) for text in texts)
+    return replace(answer, headers=(*answer.headers, *headers))
+
+
+def _judged(options: WriteOptions, call: Call) -> WriteOptions:
+    return replace(options, rights=call.rights) if call.rights is not None else options
+
+
+def _is_returned(kind: Kind) -> bool:
+    return kind.group == RESOURCE or (kind.group, kind.plural) in _RETURNED_WHEN_DELETED
+
+
+def _delete_command(
+    key: ObjectKey, version: str, options: parameters.DeleteOptions, dry_run: bool
+) -> DeleteObject:
+    return DeleteObject(
+        key=key,
+        version=version,
+        grace_seconds=options.grace_seconds,
+        propagation=options.propagation,
+        uid=options.uid,
+        resource_version=options.resource_version,
+        options=WriteOptions(dry_run=dry_run),
+    )

@@ -1,0 +1,1 @@
+"""OpenAPI documents of what is served."""

@@ -1,0 +1,230 @@
+"""OpenAPI documents of what is served, built from the published schemas when somebody asks.
+
+The index names each document with the hash of its content, so that clients keep them. Building all
+of a profile takes some tens of milliseconds. Parity: api.md 4.
+"""
+
+import hashlib
+from collections import OrderedDict
+from typing import Any
+
+import msgspec
+
+from app.api.kubernetes import discovery
+from app.api.kubernetes.discovery import Discovery
+from app.api.openapi import custom, enums, v2
+from app.api.openapi import paths as openapi_paths
+from app.api.server.messages import Answer, Request
+from app.domain.objects.profile import Profile
+from app.domain.objects.registry import Kind
+from app.domain.objects.schema import corrections, structural
+from app.domain.objects.schema.structural import Schemas
+from app.domain.values.json_tree import JsonObject
+
+V2_PROTOBUF = b"application/com.github.proto-openapi.spec.v2.v1.0+protobuf"
+
+_REF = "#/$defs/"
+_TARGET_REF = "#/components/schemas/"
+_KEEP_SECONDS = 31_536_000
+_EXTENDED_MAX = 8
+"""Sets of custom kinds (of histories and moments) whose documents are kept."""
+_encode = msgspec.json.Encoder().encode
+
+
+class Openapi:
+    """The documents of one profile; each is built once."""
+
+    def __init__(
+        self,
+        profile: Profile,
+        schemas: Schemas,
+        *,
+        customs: tuple[Kind, ...] = (),
+        plain: "Openapi | None" = None,
+    ) -> None:
+        self._profile = profile
+        self._schemas = schemas
+        self._plain = plain
+        self._discovery: Discovery = discovery.of_profile(profile, customs)
+        self._own = {(kind.group, version) for kind in customs for version in kind.versions}
+        self._extended: OrderedDict[tuple[Kind, ...], Openapi] = OrderedDict()
+        self._places = {
+            _place(group, version): (group, version)
+            for group, versions in self._discovery.groups.items()
+            for version in versions
+        }
+        self._digests: dict[str, str] = {}
+        self._documents: dict[str, bytes] = {}
+
+    def with_customs(self, customs: tuple[Kind, ...]) -> "Openapi":
+        """The same with custom kinds; documents in which none of them stands are shared."""
+        if not customs:
+            return self
+        found = self._extended.get(customs)
+        if found is None:
+            found = Openapi(self._profile, self._schemas, customs=customs, plain=self)
+            self._extended[customs] = found
+            while len(self._extended) > _EXTENDED_MAX:
+                self._extended.popitem(last=False)
+        return found
+
+    def index(self, prefix: str) -> bytes:
+        """All documents with their addresses, below the prefix of a history."""
+        paths = {
+            place: {"serverRelativeURL": f"{prefix}/openapi/v3/{place}?hash={digest}"}
+            for place, digest in ((place, self._digest(place)) for place in sorted(self._places))
+        }
+        return _encode({"paths": paths})
+
+    def answer(self, request: Request, path: str, prefix: str) -> Answer | None:
+        """The response for a path below `/openapi`; None when there is no such document."""
+        if path == "/openapi/v3":
+            return Answer(self.index(prefix))
+        if path == "/openapi/v2":
+            return self._v2(request)
+        place = path.removeprefix("/openapi/v3/")
+        if place not in self._places:
+            return None
+        current = self._digest(place)
+        asked = request.parameter("hash")
+        if asked and asked != current:
+            location = f"{prefix}/openapi/v3/{place}?hash={current}".encode()
+            return Answer(b"", status=301, headers=((b"location", location),))
+        tag = f'"{current}"'.encode()
+        headers = [(b"etag", tag), (b"vary", b"Accept")]
+        if asked:
+            headers.append((b"cache-control", b"public, immutable, max-age=%d" % _KEEP_SECONDS))
+            headers.append((b"expires", b"Thu, 31 Dec 2099 23:59:59 GMT"))
+        if request.header(b"if-none-match").encode() == tag:
+            return Answer(b"", status=304, headers=tuple(headers))
+        return Answer(self.document(place), headers=tuple(headers))
+
+    def document(self, place: str) -> bytes:
+        """The document of one group-version, such as `apis/resource.k8s.io/v1`."""
+        if self._is_shared(place):
+            assert self._plain is not None, "shared documents have an owner"
+            return self._plain.document(place)
+        found = self._documents.get(place)
+        if found is None:
+            found = self._documents[place] = _encode(self._build(place))
+        return found
+
+    def _is_shared(self, place: str) -> bool:
+        return self._plain is not None and self._places[place] not in self._own
+
+    def _digest(self, place: str) -> str:
+        if self._is_shared(place):
+            assert self._plain is not None, "shared documents have an owner"
+            return self._plain._digest(place)
+        found = self._digests.get(place)
+        if found is None:
+            digest = hashlib.sha256(self.document(place)).hexdigest().upper()
+            found = self._digests[place] = digest
+        return found
+
+    def _build(self, place: str) -> JsonObject:
+        group, version = self._places[place]
+        kinds = self._discovery.groups[group][version]
+        paths: JsonObject = {}
+        wanted: dict[str, None] = {}
+        customs: JsonObject = {}
+        for kind in kinds:
+            if kind.custom is not None:
+                name = custom.name_of(kind, version)
+                customs |= custom.components(kind, version, self._meta_fields())
+                for found in self._schemas.reachable(custom.META):
+                    wanted[found] = None
+                paths |= openapi_paths.of_kind(kind, group, version, name)
+                continue
+            name = structural.definition_name(group, version, kind.kind)
+            name = name if self._schemas.has(name) else corrections.LOOSE
+            for found in self._schemas.reachable(name):
+                wanted[found] = None
+            paths |= openapi_paths.of_kind(kind, group, version, name)
+        reviews = [
+            review for review in discovery.REVIEWS if (review.group, "v1") == (group, version)
+        ]
+        for review in reviews:
+            name = structural.definition_name(group, version, review.kind)
+            for found in self._schemas.reachable(name):
+                wanted[found] = None
+            paths |= openapi_paths.of_review(review, name)
+        schemas = {name: self._component(name) for name in sorted(wanted)} | customs
+        for kind_name in [kind.kind for kind in kinds] + [review.kind for review in reviews]:
+            component = schemas.get(structural.definition_name(group, version, kind_name))
+            if component is not None:
+                component["x-kubernetes-group-version-kind"] = [
+                    {"group": group, "kind": kind_name, "version": version}
+                ]
+        return {
+            "openapi": "3.0.0",
+            "info": {"title": "Kubernetes", "version": f"v{self._profile.version}.0"},
+            "paths": paths,
+            "components": {"schemas": schemas},
+        }
+
+    def _meta_fields(self) -> JsonObject:
+        """The descriptions that `apiVersion` and `kind` have everywhere."""
+        found = self._component(structural.definition_name("", "v1", "ConfigMap"))["properties"]
+        return {name: found[name] for name in ("apiVersion", "kind")}
+
+    def _component(self, name: str) -> JsonObject:
+        found: JsonObject = _converted(self._schemas.definition(name), _TARGET_REF)
+        for field in ("apiVersion", "kind"):
+            # The published file narrows these to single values, which explain would show.
+            found.get("properties", {}).get(field, {}).pop("enum", None)
+        enums.add(name, found, self._profile.minor)
+        return found
+
+    def _v2(self, request: Request) -> Answer:
+        """The one document of v2, in the form that is asked for; JSON when nothing is said."""
+        is_protobuf = "protobuf" in request.header(b"accept")
+        body = self.old_document(is_protobuf=is_protobuf)
+        tag = f'"{hashlib.sha256(body).hexdigest().upper()}"'.encode()
+        headers = ((b"etag", tag), (b"vary", b"Accept"))
+        if request.header(b"if-none-match").encode() == tag:
+            return Answer(b"", status=304, headers=headers)
+        if is_protobuf:
+            return Answer(body, content_type=V2_PROTOBUF, headers=headers)
+        return Answer(body, headers=headers)
+
+    def old_document(self, *, is_protobuf: bool) -> bytes:
+        """The document of v2 about all that is served."""
+        form = "v2 protobuf" if is_protobuf else "v2"
+        found = self._documents.get(form)
+        if found is None:
+            parts = (msgspec.json.decode(self.document(place)) for place in sorted(self._places))
+            whole = v2.document("Kubernetes", f"v{self._profile.version}.0", parts)
+            found = v2.encode(whole) if is_protobuf else _encode(whole)
+            self._documents[form] = found
+        return found
+
+
+def _place(group: str, version: str) -> str:
+    return f"apis/{group}/{version}" if group else f"api/{version}"
+
+
+def _converted(raw: Any, ref: str) -> Any:
+    """A published definition as OpenAPI 3.0: no null types, references wrapped in allOf."""
+    if isinstance(raw, list):
+        return [_converted(item, ref) for item in raw]
+    if not isinstance(raw, dict):
+        return raw
+    found = {}
+    for key, value in raw.items():
+        if key == "$ref" and isinstance(value, str):
+            target = {"$ref": ref + value.removeprefix(_REF)}
+            if len(raw) == 1:
+                return target
+            found["allOf"] = [target]
+        elif key == "type" and isinstance(value, list):
+            names = [name for name in value if name != "null"]
+            if len(names) == 1:
+                found["type"] = names[0]
+        elif key == "enum" and isinstance(value, list):
+            found["enum"] = [item for item in value if item is not None]
+        elif key in ("$schema", "additionalProperties") and value is False:
+            continue
+        else:
+            found[key] = _converted(value, ref)
+    return found

@@ -1,0 +1,191 @@
+"""The `paths` part of OpenAPI documents: one operation per served verb.
+
+Clients look for `fieldValidation` among the parameters of a patch and for strategic merge patch
+among its bodies. Parity: api.md 4.
+"""
+
+from app.api.kubernetes import discovery
+from app.api.kubernetes.discovery import Review
+from app.domain.objects.registry import Kind
+from app.domain.objects.write.commands import PatchType
+from app.domain.values.json_tree import JsonObject
+
+_REF = "#/components/schemas/"
+_READ_TYPES = ("application/json", "application/yaml")
+_WRITE_TYPES = ("application/json", "application/yaml", "application/vnd.kubernetes.protobuf")
+
+_PARAMETERS: dict[str, tuple[str, str]] = {
+    "allowWatchBookmarks": ("boolean", "Whether a watch may get bookmarks."),
+    "continue": ("string", "The token of the page before."),
+    "dryRun": ("string", "`All`: do everything but store it."),
+    "fieldManager": ("string", "The name under which changed fields are recorded."),
+    "fieldSelector": ("string", "Restricts by fields."),
+    "fieldValidation": ("string", "What to do about unknown fields: Ignore, Warn or Strict."),
+    "force": ("boolean", "Take over fields of other managers; only for apply."),
+    "gracePeriodSeconds": ("integer", "Time until the object is removed."),
+    "labelSelector": ("string", "Restricts by labels."),
+    "limit": ("integer", "How many items a page has at most."),
+    "orphanDependents": ("boolean", "Superseded by propagationPolicy."),
+    "pretty": ("string", "Ignored."),
+    "propagationPolicy": ("string", "What happens to dependents."),
+    "resourceVersion": ("string", "The revision to read or to watch from."),
+    "resourceVersionMatch": ("string", "How resourceVersion is meant."),
+    "sendInitialEvents": ("boolean", "Whether a watch begins with what exists."),
+    "timeoutSeconds": ("integer", "How long a watch runs at most."),
+    "watch": ("boolean", "Follow changes instead of listing."),
+}
+
+_LIST = (
+    "allowWatchBookmarks",
+    "continue",
+    "fieldSelector",
+    "labelSelector",
+    "limit",
+    "resourceVersion",
+    "resourceVersionMatch",
+    "sendInitialEvents",
+    "timeoutSeconds",
+    "watch",
+)
+_WRITE = ("dryRun", "fieldManager", "fieldValidation")
+_DELETE = ("dryRun", "gracePeriodSeconds", "orphanDependents", "propagationPolicy")
+
+# verb: HTTP method, action, query parameters
+_COLLECTION = {
+    "list": ("get", "list", _LIST),
+    "create": ("post", "post", _WRITE),
+    "deletecollection": (
+        "delete",
+        "deletecollection",
+        (*_DELETE, "fieldSelector", "labelSelector"),
+    ),
+}
+_ITEM = {
+    "get": ("get", "get", ()),
+    "update": ("put", "put", _WRITE),
+    "patch": ("patch", "patch", (*_WRITE, "force")),
+    "delete": ("delete", "delete", _DELETE),
+}
+
+
+def of_kind(kind: Kind, group: str, version: str, definition: str) -> JsonObject:
+    """All paths of a kind in one version."""
+    root = f"/apis/{group}/{version}" if group else f"/api/{version}"
+    gvk = {"group": group, "version": version, "kind": kind.kind}
+    place = f"{root}/namespaces/{{namespace}}" if kind.namespaced else root
+    inherited = ["namespace"] if kind.namespaced else []
+    found: JsonObject = {}
+    collection = _path(kind, kind.verbs, _COLLECTION, gvk, definition, inherited)
+    item = _path(kind, kind.verbs, _ITEM, gvk, definition, [*inherited, "name"])
+    found[f"{place}/{kind.plural}"] = collection
+    found[f"{place}/{kind.plural}/{{name}}"] = item
+    if kind.namespaced and "list" in kind.verbs:
+        found[f"{root}/{kind.plural}"] = _path(kind, ("list",), _COLLECTION, gvk, definition, [])
+    for name in discovery.served_subresources(kind):
+        if name in ("eviction", "binding", "log", "scale", "token"):
+            continue
+        verbs = discovery.SUBRESOURCE_VERBS[name]
+        found[f"{place}/{kind.plural}/{{name}}/{name}"] = _path(
+            kind, verbs, _ITEM, gvk, definition, [*inherited, "name"], suffix=name
+        )
+    return found
+
+
+def of_review(review: Review, definition: str) -> JsonObject:
+    """The one path of a review."""
+    root = f"/apis/{review.group}/v1" if review.group else "/api/v1"
+    place = f"{root}/namespaces/{{namespace}}" if review.namespaced else root
+    gvk = {"group": review.group, "version": "v1", "kind": review.kind}
+    operation = {
+        "operationId": f"create{review.kind}",
+        "x-kubernetes-action": "post",
+        "x-kubernetes-group-version-kind": gvk,
+        "parameters": _query(_WRITE),
+        "requestBody": _body(_WRITE_TYPES, definition),
+        "responses": _responses(definition, "201"),
+    }
+    path: JsonObject = {"post": operation}
+    if review.namespaced:
+        path["parameters"] = [_in_path("namespace")]
+    return {f"{place}/{review.plural}": path}
+
+
+def _path(
+    kind: Kind,
+    verbs: tuple[str, ...],
+    table: dict[str, tuple[str, str, tuple[str, ...]]],
+    gvk: JsonObject,
+    definition: str,
+    inherited: list[str],
+    *,
+    suffix: str = "",
+) -> JsonObject:
+    found: JsonObject = {}
+    if inherited:
+        found["parameters"] = [_in_path(name) for name in inherited]
+    for verb, (method, action, parameters) in table.items():
+        if verb not in verbs:
+            continue
+        scope = "Namespaced" if "namespace" in inherited else ""
+        identity = f"{verb}{_title(gvk)}{scope}{kind.kind}{suffix.title()}"
+        operation: JsonObject = {
+            "operationId": identity,
+            "x-kubernetes-action": action,
+            "x-kubernetes-group-version-kind": gvk,
+            "parameters": _query(parameters),
+            "responses": _responses(definition, "201" if verb == "create" else "200"),
+        }
+        if verb in ("create", "update"):
+            types = _WRITE_TYPES if kind.custom is None else _READ_TYPES
+            operation["requestBody"] = _body(types, definition)
+        elif verb == "patch":
+            operation["requestBody"] = {
+                "required": True,
+                "content": {
+                    patch.value: {"schema": {"type": "object"}}
+                    for patch in PatchType
+                    if kind.custom is None or patch is not PatchType.STRATEGIC
+                },
+            }
+        found[method] = operation
+    return found
+
+
+def _title(gvk: JsonObject) -> str:
+    group = str(gvk["group"]).partition(".")[0] or "core"
+    return group.title() + str(gvk["version"]).title()
+
+
+def _in_path(name: str) -> JsonObject:
+    return {
+        "name": name,
+        "in": "path",
+        "required": True,
+        "description": f"The {name} of the object.",
+        "schema": {"type": "string"},
+    }
+
+
+def _query(names: tuple[str, ...]) -> list[JsonObject]:
+    return [
+        {
+            "name": name,
+            "in": "query",
+            "description": _PARAMETERS[name][1],
+            "schema": {"type": _PARAMETERS[name][0]},
+        }
+        for name in names
+    ]
+
+
+def _body(types: tuple[str, ...], definition: str) -> JsonObject:
+    shape = {"schema": {"$ref": _REF + definition}}
+    return {"required": True, "content": dict.fromkeys(types, shape)}
+
+
+def _responses(definition: str, code: str) -> JsonObject:
+    shape = {"schema": {"$ref": _REF + definition}}
+    codes = ("200", "201") if code == "201" else ("200",)
+    return {
+        code: {"description": "OK", "content": dict.fromkeys(_READ_TYPES, shape)} for code in codes
+    }

@@ -1,0 +1,1 @@
+"""redra's own API below `/redra/v1`."""

@@ -1,0 +1,75 @@
+"""`/redra/v1/histories/<history>/blast`: what a proposed change, or a rule that is there, does.
+
+The state is frozen on the event loop, which is quick; the answer is computed in a thread.
+"""
+
+from collections.abc import Callable
+
+import anyio
+import anyio.to_thread
+import msgspec
+from pydantic import ValidationError
+
+from app.analysis.blast import compare, world
+from app.analysis.blast.radius import BlastRadius
+from app.analysis.blast.world import Frozen
+from app.api.kubernetes.timelines import views_at
+from app.api.redra import models
+from app.api.server.limits import ApiLimits
+from app.api.server.messages import Answer, Request
+from app.domain.errors import BadRequest
+from app.service import moments, recorded_doubts
+from app.service.histories import Histories
+from app.service.runtime import HistoryRuntime
+
+
+class BlastApi:
+    """Answers the questions, a bounded number at a time; others wait for their turn."""
+
+    def __init__(self, histories: Histories, limits: ApiLimits) -> None:
+        self._histories = histories
+        self._limits = limits
+        self._turns = anyio.CapacityLimiter(limits.blasts_at_once_max)
+
+    async def of_rule(self, request: Request, runtime: HistoryRuntime) -> Answer:
+        """What an existing DeviceTaintRule does. Raises NotFound, BadRequest."""
+        kind, name = request.parameter("kind"), request.parameter("name")
+        if kind.lower() not in ("devicetaintrule", "devicetaintrules") or not name:
+            raise BadRequest("give kind=devicetaintrule and the name of a rule that is there")
+        bounds = self._limits.blast
+        return await self._answer(
+            request, runtime, lambda frozen: compare.blast_of_rule(frozen, name, bounds)
+        )
+
+    async def of_proposal(self, request: Request, runtime: HistoryRuntime) -> Answer:
+        """What the changes in the body would do together. Raises Rejected as their write would."""
+        limits = self._limits
+        text = await request.body(
+            bytes_max=limits.body_bytes_max, seconds_max=limits.body_seconds_max
+        )
+        try:
+            wanted = models.Proposal.model_validate_json(text)
+        except ValidationError as problem:
+            raise BadRequest(models.problem_text(problem)) from problem
+        changes = compare.read_changes([("", tree) for tree in wanted.objects], wanted.delete)
+        return await self._answer(
+            request, runtime, lambda frozen: compare.blast(frozen, changes, limits.blast)
+        )
+
+    async def _frozen(self, request: Request, runtime: HistoryRuntime) -> Frozen:
+        moment = request.parameter("at")
+        if not moment:
+            return world.freeze(runtime.views, runtime.info, runtime.rules, runtime.head.time)
+        views = await views_at(self._histories, runtime, moment)
+        now = await moments.find_time(runtime.log, runtime.info, moment, views.revision)
+        return world.freeze(views, runtime.info, runtime.rules, now)
+
+    async def _answer(
+        self, request: Request, runtime: HistoryRuntime, question: Callable[[Frozen], BlastRadius]
+    ) -> Answer:
+        # Those that wait hold no state: it is frozen when their turn has come.
+        async with self._turns:
+            frozen = await self._frozen(request, runtime)
+            found = await anyio.to_thread.run_sync(question, frozen)
+        found = await recorded_doubts.with_doubts(found, runtime.log, runtime.info)
+        return Answer(msgspec.json.encode(found))

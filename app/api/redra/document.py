@@ -1,0 +1,197 @@
+"""The OpenAPI document of `/redra/v1`, made from the models."""
+
+from functools import lru_cache
+from typing import Any
+
+import msgspec
+from pydantic import BaseModel
+from pydantic.json_schema import models_json_schema
+
+from app.api.redra import models
+
+_ROOT = "/redra/v1"
+_AT = ("at", "string", "A revision or an RFC 3339 instant; absent: the present.")
+_AFTER = ("after", "integer", "Only what comes after this revision.")
+_LIMIT = ("limit", "integer", "How many at most.")
+_SUBJECT = tuple(
+    (name, "string", f"Only decisions with this {name}.")
+    for name in ("controller", "resource", "namespace", "name", "outcome")
+)
+
+# path, method, summary, query parameters, body, answer (None: JSON lines)
+_OPERATIONS: tuple[tuple[str, str, str, tuple[Any, ...], Any, Any], ...] = (
+    ("", "get", "What is offered here", (), None, models.Index),
+    ("/histories", "get", "All histories", (), None, models.HistoryList),
+    (
+        "/histories",
+        "post",
+        "Make an empty history",
+        (),
+        models.NewHistory,
+        models.History,
+    ),
+    ("/histories/{history}", "get", "One history", (), None, models.History),
+    (
+        "/histories/{history}",
+        "delete",
+        "Delete a history with all that belongs to it; a tombstone stays",
+        (),
+        None,
+        models.DeletedHistory,
+    ),
+    (
+        "/histories/{history}/rename",
+        "post",
+        "Give a history another name",
+        (),
+        models.NewName,
+        models.History,
+    ),
+    (
+        "/histories/{history}/copy",
+        "post",
+        "Make a history of the same events",
+        (),
+        models.NewCopy,
+        models.History,
+    ),
+    ("/deleted", "get", "What is left of deleted histories", (), None, models.DeletedHistoryList),
+    (
+        "/histories/{history}/events",
+        "get",
+        "The log as JSON lines; with follow it goes on",
+        (
+            _AFTER,
+            _LIMIT,
+            _AT,
+            ("follow", "boolean", "Go on with what is appended."),
+            ("timeoutSeconds", "integer", "How long to follow; 0 or absent: without an end."),
+        ),
+        None,
+        None,
+    ),
+    (
+        "/histories/{history}/decisions",
+        "get",
+        "Recorded decisions",
+        (_AFTER, _LIMIT, _AT, *_SUBJECT),
+        None,
+        models.DecisionList,
+    ),
+    ("/histories/{history}/views", "get", "The views that can be read", (), None, models.ViewList),
+    (
+        "/histories/{history}/views/{view}",
+        "get",
+        "The rows of a view",
+        (_AT, _LIMIT),
+        None,
+        models.Rows,
+    ),
+    (
+        "/histories/{history}/why",
+        "get",
+        "Why an object is as it is",
+        (
+            ("kind", "string", "Kind, plural or short name."),
+            ("name", "string", "Name of the object."),
+            ("namespace", "string", "Its namespace; absent: default."),
+            ("node", "string", "Only the reasons of this node."),
+            ("help", "boolean", "Look for the smallest changes that would help."),
+            _AT,
+        ),
+        None,
+        models.Why,
+    ),
+    (
+        "/histories/{history}/blast",
+        "get",
+        "What a DeviceTaintRule that is there does, against a state without it",
+        (
+            ("kind", "string", "devicetaintrule"),
+            ("name", "string", "Name of the rule."),
+            _AT,
+        ),
+        None,
+        models.Blast,
+    ),
+    (
+        "/histories/{history}/blast",
+        "post",
+        "What proposed changes would do; nothing is written",
+        (_AT,),
+        models.Proposal,
+        models.Blast,
+    ),
+    ("/workers", "get", "The histories of this process", (), None, models.WorkerList),
+)
+
+
+def paths() -> list[str]:
+    """All paths, for the index."""
+    return sorted({_ROOT + path for path, *_ in _OPERATIONS} | {f"{_ROOT}/openapi.json"})
+
+
+@lru_cache(maxsize=1)
+def document() -> bytes:
+    """The document, as JSON."""
+    found: dict[str, Any] = {}
+    for path, method, summary, parameters, body, answer in _OPERATIONS:
+        found.setdefault(_ROOT + path, {})[method] = _operation(
+            path, method, summary, parameters, body, answer
+        )
+    shapes = [(model, "serialization") for model in _models()]
+    _, schemas = models_json_schema(
+        shapes,  # type: ignore[arg-type] # the pairs are as the function wants them
+        ref_template="#/components/schemas/{model}",
+    )
+    return msgspec.json.encode(
+        {
+            "openapi": "3.1.0",
+            "info": {"title": "redra", "version": "v1"},
+            "paths": found,
+            "components": {"schemas": schemas["$defs"]},
+        }
+    )
+
+
+def _models() -> list[type[BaseModel]]:
+    found: dict[type[BaseModel], None] = {}
+    for *_, body, answer in _OPERATIONS:
+        for model in (body, answer):
+            if model is not None:
+                found[model] = None
+    return list(found)
+
+
+def _operation(
+    path: str, method: str, summary: str, parameters: tuple[Any, ...], body: Any, answer: Any
+) -> dict[str, Any]:
+    words = [part.strip("{}") for part in path.split("/") if part]
+    named = [part.strip("{}") for part in path.split("/") if part.startswith("{")]
+    content: dict[str, Any] = {"application/x-ndjson": {"schema": {"type": "string"}}}
+    if answer is not None:
+        content = {"application/json": {"schema": _ref(answer)}}
+    code = "201" if body in (models.NewHistory, models.NewCopy) else "200"
+    found: dict[str, Any] = {
+        "operationId": "".join([method, *(word.title() for word in words)]),
+        "summary": summary,
+        "parameters": [
+            {"name": name, "in": "path", "required": True, "schema": {"type": "string"}}
+            for name in named
+        ]
+        + [
+            {"name": name, "in": "query", "description": text, "schema": {"type": kind}}
+            for name, kind, text in parameters
+        ],
+        "responses": {code: {"description": summary, "content": content}},
+    }
+    if body is not None:
+        found["requestBody"] = {
+            "required": True,
+            "content": {"application/json": {"schema": _ref(body)}},
+        }
+    return found
+
+
+def _ref(model: type[BaseModel]) -> dict[str, str]:
+    return {"$ref": f"#/components/schemas/{model.__name__}"}

@@ -1,0 +1,91 @@
+"""Histories as wholes below `/redra/v1`: made, renamed, copied, deleted."""
+
+from typing import TypeVar
+
+from pydantic import BaseModel, ValidationError
+
+from app.api.redra import models
+from app.api.server.limits import ApiLimits
+from app.api.server.messages import Request
+from app.domain.errors import BadRequest, Conflict, NotFound, RevisionTooLarge
+from app.domain.log import Actor, HistoryInfo, Tombstone
+from app.domain.objects import profile as profiles
+from app.domain.values import timestamps
+from app.service.histories import DEFAULT_HISTORY, Histories
+
+_Body = TypeVar("_Body", bound=BaseModel)
+
+
+class ManagingApi:
+    """Changes of which histories there are. Whether somebody may is judged before."""
+
+    def __init__(self, histories: Histories, limits: ApiLimits) -> None:
+        self._histories = histories
+        self._limits = limits
+
+    async def create(self, request: Request) -> HistoryInfo:
+        """Make a cluster of the body's profile. Raises Rejected."""
+        wanted = await self._body(request, models.NewHistory)
+        profile = profiles.Profile(
+            version=wanted.profile or profiles.DEFAULT_VERSION, gates=wanted.gates
+        )
+        runtime = await self._histories.create_cluster(
+            wanted.name, seed=wanted.seed, settings=profile.settings()
+        )
+        return runtime.info
+
+    async def rename(self, request: Request, name: str) -> HistoryInfo:
+        """Give a history the body's name. Raises Rejected."""
+        wanted = await self._body(request, models.NewName)
+        _check_is_not_default(name)
+        return await self._histories.rename(name, wanted.name)
+
+    async def copy(self, request: Request, name: str) -> HistoryInfo:
+        """Copy a history to the body's name. Raises Rejected."""
+        wanted = await self._body(request, models.NewCopy)
+        try:
+            return await self._histories.copy(name, wanted.name, wanted.at)
+        except RevisionTooLarge as problem:
+            raise NotFound(str(problem)) from problem
+
+    async def delete(self, name: str, actor: Actor) -> models.DeletedHistory:
+        """Delete a history in somebody's name. Raises Rejected."""
+        _check_is_not_default(name)
+        return _shown(await self._histories.delete(name, by=actor.user))
+
+    async def deleted(self) -> models.DeletedHistoryList:
+        """What is left of the deleted ones."""
+        found = await self._histories.tombstones()
+        return models.DeletedHistoryList(items=[_shown(each) for each in found])
+
+    async def _body(self, request: Request, model: type[_Body]) -> _Body:
+        limits = self._limits
+        text = await request.body(
+            bytes_max=limits.body_bytes_max, seconds_max=limits.body_seconds_max
+        )
+        try:
+            return model.model_validate_json(text)
+        except ValidationError as problem:
+            raise BadRequest(models.problem_text(problem)) from problem
+
+
+def _check_is_not_default(name: str) -> None:
+    """Raise Conflict for the history that is served at `/`, which a running server must have."""
+    if name == DEFAULT_HISTORY:
+        raise Conflict(
+            f'history "{name}" is served at / and stays while the server runs',
+            resource="histories",
+            name=name,
+        )
+
+
+def _shown(tombstone: Tombstone) -> models.DeletedHistory:
+    return models.DeletedHistory(
+        name=tombstone.name,
+        revision=tombstone.revision,
+        time=timestamps.micro_text(tombstone.time) if tombstone.revision else "",
+        hash=tombstone.hash.hex(),
+        created=timestamps.micro_text(tombstone.created),
+        deleted=timestamps.micro_text(tombstone.deleted),
+        deleted_by=tombstone.deleted_by,
+    )

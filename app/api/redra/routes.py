@@ -1,0 +1,385 @@
+"""`/redra/v1`: histories, the log, views, decisions, health."""
+
+import math
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable
+from dataclasses import dataclass
+from functools import partial
+
+import anyio
+import anyio.lowlevel
+import msgspec
+from pydantic import BaseModel
+
+from app.analysis.explain.questions import Question
+from app.api.access.authorization import Authorizer, Gate
+from app.api.kubernetes import paths, status
+from app.api.kubernetes.timelines import views_at
+from app.api.redra import document, models, views
+from app.api.redra.blast import BlastApi
+from app.api.redra.managing import ManagingApi
+from app.api.redra.readers import WORKED_OUT_FROM, Reader
+from app.api.server.limits import ApiLimits
+from app.api.server.messages import Answer, Request, Stream
+from app.domain.devices.cel_selectors import CelCompiler
+from app.domain.errors import BadRequest, InputError, NotFound, RevisionTooLarge
+from app.domain.log import Actor, Event, HistoryInfo, ObjectKey, Revision
+from app.domain.log.chain import stamp_json
+from app.domain.objects import profile as profiles
+from app.domain.objects import registry as kinds
+from app.domain.values import timestamps
+from app.service.explaining import Explainer
+from app.service.histories import Histories
+from app.service.runtime import HistoryRuntime
+
+_LINES = b"application/x-ndjson"
+_KEPT_VIEWS_MAX = 64
+_FOLLOW_SECONDS = 60.0
+"""How long a follower waits for events at once."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Asked:
+    """A request about a part of one history. `reader` gives what who asks may see by now."""
+
+    request: Request
+    runtime: HistoryRuntime
+    rest: str
+    reader: Callable[[], Reader]
+
+    def seen(self, events: Iterable[Event]) -> list[Event]:
+        """The events that are for the reader."""
+        reader = self.reader()
+        return [event for event in events if reader.sees_event(event)]
+
+
+class RedraApi:
+    """Answers requests below `/redra/v1`."""
+
+    def __init__(
+        self, histories: Histories, limits: ApiLimits, gate: Gate, authorizer: Authorizer
+    ) -> None:
+        self._histories = histories
+        self._gate = gate
+        self._authorizer = authorizer
+        self._limits = limits
+        self._blasts = BlastApi(histories, limits)
+        self._managing = ManagingApi(histories, limits)
+        self._explanations = anyio.CapacityLimiter(limits.explanations_at_once_max)
+        self._compiler = CelCompiler()
+        self._views = views.ViewTables(kept_max=_KEPT_VIEWS_MAX)
+
+    async def answer(self, request: Request, actor: Actor) -> Answer | Stream:
+        """The response for whom the gate has let in; 404 for paths that are not served.
+
+        Raises Rejected, also Forbidden for what the history's rules do not let the reader see.
+        """
+        _check_query(request)
+        parts = paths.parts_of_redra(request.path)
+        if parts[:1] != ["v1"]:
+            return status.page_not_found()
+        match request.method, parts[1:]:
+            case "GET", []:
+                return _answer(models.Index(paths=document.paths()))
+            case "GET", ["openapi.json"]:
+                return Answer(document.document())
+            case "GET", ["workers"]:
+                return await self._workers(actor)
+            case "GET", ["histories"]:
+                return await self._list(actor)
+            case "POST", ["histories"]:
+                made = await self._managing.create(request)
+                return _answer(await self._history(made), code=201)
+            case "GET", ["deleted"]:
+                return _answer(await self._managing.deleted())
+            case "GET", ["histories", name]:
+                return _answer(await self._history(await self._histories.info(name)))
+            case "DELETE", ["histories", name]:
+                return _answer(await self._managing.delete(name, actor))
+            case "POST", ["histories", name, "rename" | "copy" as what]:
+                return await self._manage(request, name, what, actor)
+            case "POST", ["histories", name, "blast"]:
+                runtime = await self._histories.open(name)
+                self._authorizer.reader(runtime, actor).check_all(WORKED_OUT_FROM)
+                return await self._blasts.of_proposal(request, runtime)
+            case "GET", ["histories", name, part, *rest] if len(rest) <= 1:
+                read = _PARTS.get((part, len(rest)))
+                if read is not None:
+                    runtime = await self._histories.open(name)
+                    reader = partial(self._authorizer.reader, runtime, actor)
+                    asked = Asked(
+                        request=request, runtime=runtime, rest="".join(rest), reader=reader
+                    )
+                    return await read(self, asked)
+        return status.page_not_found()
+
+    async def _workers(self, actor: Actor) -> Answer:
+        items = [
+            models.RuntimeHealth(
+                history=runtime.info.name,
+                revision=runtime.views.revision,
+                waiting_writes=runtime.waiting_writes,
+                followers=runtime.watches.count(),
+                problem=str(runtime.problem or ""),
+            )
+            for runtime in self._histories.open_runtimes()
+            if await self._gate.sees_history(runtime.info.name, actor)
+        ]
+        return _answer(models.WorkerList(items=items))
+
+    async def _list(self, actor: Actor) -> Answer:
+        items = [
+            await self._history(info)
+            for info in await self._histories.all()
+            if await self._gate.sees_history(info.name, actor)
+        ]
+        return _answer(models.HistoryList(items=items))
+
+    async def _manage(self, request: Request, name: str, what: str, actor: Actor) -> Answer:
+        """Rename or copy a history: it gets a name, as one that is made does, and keeps its data.
+
+        So the right to make histories is needed as well, and for a copy, which other rules may
+        guard, the right to read everything in it.
+        """
+        await self._gate.check_may_make(actor)
+        if what == "rename":
+            return _answer(await self._history(await self._managing.rename(request, name)))
+        if not self._authorizer.is_unlimited(actor):
+            runtime = await self._histories.open(name)
+            reader = self._authorizer.reader(runtime, actor)
+            reader.check_all(runtime.views.objects.resources())
+        return _answer(await self._history(await self._managing.copy(request, name)), code=201)
+
+    async def _history(self, info: HistoryInfo) -> models.History:
+        """What is known of a history without opening it."""
+        head = await self._histories.head(info)
+        broken = await self._histories.why_broken(info, head)
+        try:
+            settings = profiles.from_settings(info.settings).settings()
+        except InputError as problem:
+            settings, broken = {"profile": "", "gates": {}}, broken or str(problem)
+        return models.History(
+            name=info.name,
+            revision=head.revision,
+            time=timestamps.micro_text(head.time) if head.time else "",
+            hash=head.hash.hex(),
+            created=timestamps.micro_text(info.created),
+            profile=settings["profile"],
+            gates=settings["gates"],
+            parent=info.parent,
+            parent_revision=info.parent_revision,
+            broken=broken,
+            replaced=self._histories.why_replaced(info.name),
+        )
+
+    async def _events(self, asked: Asked) -> Stream:
+        request, runtime = asked.request, asked.runtime
+        after = _integer(request, "after", 0)
+        until = await self._until(request, runtime)
+        limit = _integer(request, "limit", 2**62)
+        if request.flag("follow"):
+            seconds = _integer(request, "timeoutSeconds", 0)
+            return Stream(
+                chunks=_follow(asked, Revision(after), limit, seconds), content_type=_LINES
+            )
+        return Stream(
+            chunks=_read(asked, Revision(after), until, limit, self._limits.log_page_max),
+            content_type=_LINES,
+        )
+
+    async def _decisions(self, asked: Asked) -> Answer:
+        request, runtime = asked.request, asked.runtime
+        after = _integer(request, "after", 0)
+        limit = min(_integer(request, "limit", 100), self._limits.log_page_max)
+        wanted = {
+            name: request.parameter(name)
+            for name in ("controller", "resource", "namespace", "name", "outcome")
+            if request.parameter(name)
+        }
+        until = await self._until(request, runtime)
+        reader = asked.reader()
+        reader.check_all(WORKED_OUT_FROM)
+        rows, _revision = await self._views.rows(runtime, "decisions", until)
+        rows = reader.rows("decisions", rows)
+        found: list[models.Decision] = []
+        for row in rows:
+            if row["revision"] <= after or any(row[part] != wanted[part] for part in wanted):
+                continue
+            if len(found) == limit:
+                return _answer(models.DecisionList(items=found, next=found[-1].revision))
+            found.append(_decision(row))
+        return _answer(models.DecisionList(items=found, next=0))
+
+    async def _view_list(self, _: Asked) -> Answer:
+        items = [
+            models.View(
+                name=name,
+                projection=projection,
+                description=table.description,
+                key=list(table.key),
+                columns=[
+                    models.Column(
+                        name=column.name, type=column.type, description=column.description
+                    )
+                    for column in table.columns
+                ],
+            )
+            for name, projection, table in self._views.tables()
+        ]
+        return _answer(models.ViewList(items=items))
+
+    async def _view(self, asked: Asked) -> Answer:
+        request, runtime, name = asked.request, asked.runtime, asked.rest
+        until = await self._until(request, runtime)
+        rows, revision = await self._views.rows(runtime, name, until)
+        rows = asked.reader().rows(name, rows)
+        shown, left_out = views.limited(rows, _integer(request, "limit", 10_000))
+        return _answer(models.Rows(view=name, revision=revision, items=shown, left_out=left_out))
+
+    async def _why(self, asked: Asked) -> Answer:
+        """Why an object is as it is: the decision about it and the reasons made again in full."""
+        request, runtime = asked.request, asked.runtime
+        question = Question(
+            kind=_required(request, "kind"),
+            namespace=request.parameter("namespace") or "default",
+            name=_required(request, "name"),
+            node=request.parameter("node"),
+            help=request.flag("help"),
+        )
+        reader = asked.reader()
+        reader.check_all(WORKED_OUT_FROM)
+        for kind in kinds.find_name(question.kind)[:1]:
+            namespace = question.namespace if kind.namespaced else ""
+            reader.check(ObjectKey(kind.group, kind.plural, namespace, question.name))
+        async with self._explanations:
+            explainer = Explainer(
+                runtime.log,
+                runtime.info,
+                await views_at(self._histories, runtime, request.parameter("at")),
+                self._compiler,
+                runtime.rules.profile,
+                views_at=lambda revision: self._histories.at(runtime.info.name, revision),
+                bounds=self._limits.explain,
+                blast_bounds=self._limits.blast,
+            )
+            found = await explainer.why(question)
+        return Answer(msgspec.json.encode(found.to_json()))
+
+    async def _blast(self, asked: Asked) -> Answer:
+        request, runtime = asked.request, asked.runtime
+        asked.reader().check_all(WORKED_OUT_FROM)
+        return await self._blasts.of_rule(request, runtime)
+
+    async def _until(self, request: Request, runtime: HistoryRuntime) -> Revision:
+        """The revision that `at` means; the present when it is absent."""
+        moment = request.parameter("at")
+        if not moment:
+            return runtime.views.revision
+        try:
+            return await self._histories.revision(runtime.info, moment)
+        except RevisionTooLarge as problem:
+            raise NotFound(str(problem)) from problem
+
+
+_Read = Callable[[RedraApi, Asked], Awaitable[Answer | Stream]]
+
+_PARTS: dict[tuple[str, int], _Read] = {
+    ("events", 0): RedraApi._events,
+    ("decisions", 0): RedraApi._decisions,
+    ("views", 0): RedraApi._view_list,
+    ("views", 1): RedraApi._view,
+    ("why", 0): RedraApi._why,
+    ("blast", 0): RedraApi._blast,
+}
+
+
+def event_line(event: Event) -> bytes:
+    """One event as a JSON line: the stamp and the whole object."""
+    key = event.key
+    head = msgspec.json.encode(
+        {
+            "revision": event.revision,
+            "type": event.type.value,
+            "group": key.group,
+            "resource": key.resource,
+            "namespace": key.namespace,
+            "name": key.name,
+            "uid": event.uid,
+            "hash": event.hash.hex(),
+        }
+    )
+    return b'%s,"stamp":%s,"object":%s}\n' % (head[:-1], stamp_json(event.stamp), event.body)
+
+
+async def _read(
+    asked: Asked, after: Revision, until: Revision, limit: int, page: int
+) -> AsyncGenerator[bytes, None]:
+    """Lines of the events that the reader may see, at most `limit`."""
+    runtime = asked.runtime
+    while limit > 0 and after < until:
+        # Pages are whole where events are left out, so that a small limit costs few of them.
+        size = min(page, limit) if asked.reader().is_unlimited else page
+        events = await runtime.log.read(runtime.info.id, after=after, until=until, limit=size)
+        if not events:
+            return
+        after = events[-1].revision
+        seen = asked.seen(events)[:limit]
+        if seen:
+            yield b"".join([event_line(event) for event in seen])
+        limit -= len(seen)
+        await anyio.lowlevel.checkpoint()
+
+
+async def _follow(
+    asked: Asked, after: Revision, limit: int, seconds: int
+) -> AsyncGenerator[bytes, None]:
+    """Events that the reader may see, as they come.
+
+    At most `limit`, and for `seconds` unless that is 0.
+    """
+    end = anyio.current_time() + seconds if seconds else math.inf
+    runtime = asked.runtime
+    with runtime.subscribe(after=after) as subscription, runtime.watches.guest():
+        while limit > 0:
+            left = end - anyio.current_time()
+            if left <= 0:
+                return
+            waiting = min(left, _FOLLOW_SECONDS)
+            events = await subscription.catch_up() or await subscription.next_batch(waiting)
+            seen = asked.seen(events or ())[:limit]
+            if seen:
+                yield b"".join([event_line(event) for event in seen])
+                limit -= len(seen)
+
+
+def _check_query(request: Request) -> None:
+    """Raise BadRequest for a parameter that holds the character 0: no name has it."""
+    for name, values in request.query.items():
+        if any("\0" in value for value in values):
+            raise BadRequest(f"the parameter {name[:64]!r} holds the character 0")
+
+
+def _decision(row: dict[str, object]) -> models.Decision:
+    time = row["time"]
+    text = timestamps.micro_text(timestamps.Instant(time)) if isinstance(time, int) else ""
+    named = {name: row[name] for name in models.Decision.model_fields if name != "time"}
+    return models.Decision.model_validate(named | {"time": text})
+
+
+def _answer(model: BaseModel, *, code: int = 200) -> Answer:
+    return Answer(model.model_dump_json().encode(), status=code)
+
+
+def _required(request: Request, name: str) -> str:
+    value = request.parameter(name)
+    if not value:
+        raise BadRequest(f"the parameter {name} is missing")
+    return value
+
+
+def _integer(request: Request, name: str, default: int) -> int:
+    text = request.parameter(name)
+    if not text:
+        return default
+    if not text.isascii() or not text.isdigit() or len(text) > 18:
+        raise BadRequest(f'{name} must be a number, not "{text[:64]}"')
+    return int(text)

@@ -1,0 +1,48 @@
+"""Health pages: is the process alive, can it serve. Parity: api.md 2."""
+
+from app.api.server.messages import TEXT, Answer
+from app.domain.errors import RedraError
+from app.service.histories import Histories
+
+_OK = Answer(b"ok", content_type=TEXT)
+
+
+class Health:
+    """Answers `/healthz`, `/livez` and `/readyz`.
+
+    A broken history is named with its cause. It makes the service unready only when it is the
+    default one: the others are served.
+    """
+
+    def __init__(self, histories: Histories, default_history: str) -> None:
+        self._histories = histories
+        self._default = default_history
+
+    async def answer(self, path: str) -> Answer:
+        """`ok`, with a line for each thing that is odd but harmless; 503 with what is wrong."""
+        if path.startswith("/livez"):
+            return _OK
+        problems = [
+            f"{runtime.info.name}: {runtime.problem}"
+            for runtime in self._histories.open_runtimes()
+            if runtime.problem is not None
+        ]
+        problems += [
+            f"{runtime.info.name}: controller {name} failed: {trouble}"
+            for runtime in self._histories.open_runtimes()
+            for name, trouble in sorted(runtime.troubles.items())
+        ]
+        if not problems:
+            try:
+                await self._histories.open(self._default)
+            except RedraError as problem:
+                problems.append(f"{self._default}: {problem}")
+        if problems:
+            text = "\n".join(problems) + "\n"
+            return Answer(text.encode(), status=503, content_type=TEXT)
+        notes = [f"{found.info.name}: {found.cause}" for found in self._histories.broken()]
+        for replaced in self._histories.replaced():
+            notes.append(f"{replaced.info.name}: read anew because {replaced.cause}")
+        for runtime in self._histories.open_runtimes():
+            notes += [f"{runtime.info.name}: {note}" for note in runtime.notes()]
+        return Answer("\n".join(("ok", *notes, "")).encode(), content_type=TEXT) if notes else _OK
