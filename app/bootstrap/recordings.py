@@ -6,7 +6,7 @@ from pathlib import Path
 
 from app.adapters.head_keys import open_head_key
 from app.adapters.history import opening
-from app.adapters.history.bundle import MANIFEST, BundleReader, BundleWriter
+from app.adapters.history.formats.bundle import MANIFEST, BundleReader, BundleWriter
 from app.adapters.history.limits import ImportLimits
 from app.adapters.history.opening import RecordedHistory
 from app.adapters.history.reading import ReadOptions

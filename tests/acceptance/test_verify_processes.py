@@ -12,7 +12,7 @@ import anyio
 import pytest
 
 from app.adapters.event_spool import EventSpool
-from app.adapters.history.bundle import BundleWriter
+from app.adapters.history.formats.bundle import BundleWriter
 from app.analysis.verify.parts import Division, Part
 from app.analysis.verify.reallocate import AllocationIndex
 from app.analysis.views import compiler_of, features_of

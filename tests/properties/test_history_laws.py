@@ -8,11 +8,11 @@ from pathlib import Path
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from app.adapters.history.bundle import BundleReader, BundleWriter
+from app.adapters.history.formats.bundle import BundleReader, BundleWriter
+from app.adapters.history.joining.spool import replace_times
 from app.adapters.history.limits import DEFAULT_LIMITS
 from app.adapters.history.opening import open_history
 from app.adapters.history.reading import ReadOptions
-from app.adapters.history.spool import replace_times
 from app.adapters.history.writers import AuditWriter, DumpWriter, WatchWriter
 from app.domain.log import Draft, Event, EventType, ObjectKey, Revision, Stamp, chain
 from app.domain.log.event import GENESIS, Actor

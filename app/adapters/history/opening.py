@@ -9,26 +9,16 @@ from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
 
-from app.adapters.history import (
-    audit,
-    detection,
-    documents,
-    dumps,
-    etcd,
-    kine,
-    kwok,
-    normalising,
-    placing,
-    simkube,
-    simulator,
-    unpacking,
-    watch,
-)
+from app.adapters.history import detection, documents, unpacking
+from app.adapters.history.audit import lines
 from app.adapters.history.detection import Format
+from app.adapters.history.formats import dumps, kwok, simkube, simulator, watch
+from app.adapters.history.joining import normalising, placing
+from app.adapters.history.joining.resolving import Resolver
+from app.adapters.history.joining.spool import Spool, replace_times
 from app.adapters.history.limits import ImportLimits
 from app.adapters.history.reading import Notes, ReadOptions, Refusal
-from app.adapters.history.resolving import Resolver
-from app.adapters.history.spool import Spool, replace_times
+from app.adapters.history.storage import etcd, kine
 from app.adapters.history.unpacking import ByteSource
 from app.analysis.recordings.releases import ReleaseEvidence
 from app.domain.errors import InputError
@@ -325,7 +315,7 @@ def _read_all(files: list[SourceFile], options: ReadOptions, notes: Notes) -> It
         try:
             match file.format:
                 case Format.AUDIT:
-                    yield from audit.read(file.source, number, options, notes)
+                    yield from lines.read(file.source, number, options, notes)
                 case Format.WATCH:
                     watches.append(watch.scan(file.source, number, notes))
                 case Format.DUMP:

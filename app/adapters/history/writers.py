@@ -13,8 +13,8 @@ from typing import IO
 import msgspec
 
 from app.adapters.history import kinds
+from app.adapters.history.formats.watch import INITIAL_END
 from app.adapters.history.unpacking import CHUNK
-from app.adapters.history.watch import INITIAL_END
 from app.domain.errors import InputError
 from app.domain.log import Event, EventType, ObjectKey
 from app.domain.log.chain import canonical_json

@@ -7,7 +7,7 @@ import msgspec
 import pytest
 
 from app.adapters.head_keys import open_head_key
-from app.adapters.history.bundle import BundleReader, BundleWriter
+from app.adapters.history.formats.bundle import BundleReader, BundleWriter
 from app.adapters.history.limits import DEFAULT_LIMITS
 from app.adapters.history.opening import is_bundle, open_history
 from app.adapters.history.reading import ReadOptions

@@ -2,7 +2,7 @@
 
 import pytest
 
-from app.adapters.history import contradictions
+from app.adapters.history.joining import contradictions
 from app.adapters.history.opening import open_history
 from app.adapters.history.reading import ReadOptions
 from app.analysis.recordings import uncertainty

@@ -6,9 +6,9 @@ import struct
 import msgspec
 import pytest
 
-from app.adapters.history import stored_values
-from app.adapters.history.bbolt import _fnv1a
 from app.adapters.history.limits import DEFAULT_LIMITS
+from app.adapters.history.storage import stored_values
+from app.adapters.history.storage.bbolt import _fnv1a
 from app.domain.errors import InputError
 from app.domain.log.records import Loss, Op
 from tests.unit.history.worlds import read_records

@@ -2,7 +2,7 @@
 
 import pytest
 
-from app.adapters.history.bundle import BundleReader
+from app.adapters.history.formats.bundle import BundleReader
 from app.adapters.history.limits import DEFAULT_LIMITS
 from app.bootstrap.rules import rules_for
 from app.domain.errors import InputError

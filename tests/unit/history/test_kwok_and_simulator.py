@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from app.adapters.history import kwok
+from app.adapters.history.formats import kwok
 from app.adapters.history.opening import open_history
 from app.adapters.history.reading import ReadOptions
 from app.bootstrap import rules

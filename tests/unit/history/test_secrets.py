@@ -5,8 +5,8 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from app.adapters.history import spool as spools
-from app.adapters.history.bundle import BundleReader, BundleWriter
+from app.adapters.history.formats.bundle import BundleReader, BundleWriter
+from app.adapters.history.joining import spool as spools
 from app.adapters.history.limits import DEFAULT_LIMITS
 from app.adapters.history.opening import open_history
 from app.adapters.history.reading import ReadOptions

@@ -5,9 +5,9 @@ from itertools import pairwise
 
 import pytest
 
+from app.adapters.history.joining.spool import replace_times
 from app.adapters.history.opening import open_history
 from app.adapters.history.reading import ReadOptions
-from app.adapters.history.spool import replace_times
 from app.domain.errors import InputError
 from app.domain.log.records import Loss, Op, Quality, comparable_version
 from tests.unit.history.worlds import (

@@ -11,9 +11,9 @@ from itertools import groupby
 
 import msgspec
 
-from app.adapters.history import contradictions, effects, normalising, times
+from app.adapters.history.joining import contradictions, effects, normalising, times
+from app.adapters.history.joining.spool import Row, Spool
 from app.adapters.history.reading import Notes
-from app.adapters.history.spool import Row, Spool
 from app.domain.errors import InputError
 from app.domain.log import ObjectKey
 from app.domain.log.records import (

@@ -11,7 +11,7 @@ from typing import Any
 
 import msgspec
 
-from app.adapters.history.spool import Row
+from app.adapters.history.joining.spool import Row
 from app.domain.log.records import Contradiction, Loss, Op, Quality, Record, join_losses
 from app.domain.values.json_tree import JsonObject
 

@@ -10,9 +10,9 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from app.adapters.history import etcd
-from app.adapters.history.etcd import Entry
 from app.adapters.history.reading import Notes
+from app.adapters.history.storage import etcd
+from app.adapters.history.storage.etcd import Entry
 from app.adapters.history.unpacking import ByteSource
 from app.domain.errors import InputError
 from app.domain.log.records import Op, Record

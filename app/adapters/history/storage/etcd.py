@@ -11,9 +11,10 @@ from typing import IO
 
 import msgspec
 
-from app.adapters.history import kinds, stored_values
-from app.adapters.history.bbolt import BoltFile
+from app.adapters.history import kinds
 from app.adapters.history.reading import Notes, ReadOptions, object_record
+from app.adapters.history.storage import stored_values
+from app.adapters.history.storage.bbolt import BoltFile
 from app.adapters.history.unpacking import ByteSource
 from app.domain.errors import InputError
 from app.domain.log import ObjectKey

@@ -5,9 +5,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from app.adapters.history import audit_event, audit_mapping, kinds, times
-from app.adapters.history.audit_event import AuditEvent, ObjectRef
-from app.adapters.history.audit_mapping import Outcome
+from app.adapters.history import kinds
+from app.adapters.history.audit import event as audit_event
+from app.adapters.history.audit import mapping
+from app.adapters.history.audit.event import AuditEvent, ObjectRef
+from app.adapters.history.audit.mapping import Outcome
+from app.adapters.history.joining import times
 from app.adapters.history.reading import Notes, ReadOptions
 from app.adapters.history.unpacking import ByteSource
 from app.domain.errors import InputError
@@ -97,7 +100,7 @@ def _records(
     event: AuditEvent, state: _State, options: ReadOptions, notes: Notes, source: str
 ) -> Iterator[tuple[Outcome, ObjectRef, str]]:
     reference = event.object_ref or ObjectRef()
-    for outcome in audit_mapping.outcomes(event):
+    for outcome in mapping.outcomes(event):
         if outcome.op is Op.GAP:
             state.unseen += 1
         elif outcome.op is not Op.CONTEXT:
@@ -106,7 +109,7 @@ def _records(
         yield outcome, reference, source
     if event.verb == "list" and options.audit_list_baseline:
         place = (reference.api_group, reference.resource)
-        listed = audit_mapping.listed_items(event) if place not in state.changed_types else None
+        listed = mapping.listed_items(event) if place not in state.changed_types else None
         if listed is None:
             return
         items, is_complete = listed

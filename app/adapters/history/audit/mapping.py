@@ -10,7 +10,7 @@ from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 from app.adapters.history import kinds
-from app.adapters.history.audit_event import AuditEvent, ObjectRef, as_object
+from app.adapters.history.audit.event import AuditEvent, ObjectRef, as_object
 from app.domain.log.records import (
     Bound,
     Effect,

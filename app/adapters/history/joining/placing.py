@@ -9,14 +9,14 @@ from typing import TypeAlias
 
 import msgspec
 
-from app.adapters.history import contradictions
-from app.adapters.history.reading import Notes
-from app.adapters.history.spool import (
+from app.adapters.history.joining import contradictions
+from app.adapters.history.joining.spool import (
     ORDER_BY_REVISION,
     ORDER_BY_SOURCE,
     ORDER_BY_TIME,
     Spool,
 )
+from app.adapters.history.reading import Notes
 from app.domain.log.records import Bound, Contradiction, Effect, Loss, Op, Record, Terminating
 from app.domain.values import json_tree
 from app.domain.values.json_tree import JsonObject

@@ -1,0 +1,1 @@
+"""Audit logs: lines, events, and what each did to which objects."""

@@ -1,0 +1,1 @@
+"""Formats in which tools write histories and states, one module for each."""

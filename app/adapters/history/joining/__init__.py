@@ -1,0 +1,1 @@
+"""Records of several sources become one ordered stream."""

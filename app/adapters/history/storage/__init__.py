@@ -1,0 +1,1 @@
+"""The stores of API servers: etcd snapshots and kine tables."""
