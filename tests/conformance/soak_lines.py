@@ -1,11 +1,13 @@
 """Events of a log, told again as the audit log and the watch streams of a real cluster.
 
 Some writes come later than they stand in the log: those that a rate limit has held up. They are put
-on top of what the object is by then, so the story told is another one and as legal.
+on top of what the object is by then, so the story told is another one and as legal. Who writes
+about one pod has the answer to each request before the next one is sent.
 """
 
 import heapq
 import random
+from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,6 +23,9 @@ from app.domain.values.timestamps import Instant
 SCHEDULER = "system:kube-scheduler"
 
 FIRST_VERSION = 100
+
+_LEAST = 200
+"""Microseconds between a request, its commit and its answer, at the least."""
 
 _WATCHED = {
     EventType.OBJECT_CREATED: "ADDED",
@@ -67,6 +72,25 @@ def retell(
     story.finish()
 
 
+@dataclass(slots=True, kw_only=True)
+class _Line:
+    """One request of the audit log; its instants are in microseconds."""
+
+    version: int
+    commit: int
+    asked: int
+    answered: int
+    tree: JsonObject
+
+    @property
+    def text(self) -> bytes:
+        instants = {
+            "requestReceivedTimestamp": timestamps.micro_text(Instant(self.asked)),
+            "stageTimestamp": timestamps.micro_text(Instant(self.answered)),
+        }
+        return canonical_json({**self.tree, **instants}) + b"\n"
+
+
 class _Story:
     def __init__(self, path: Path, chance: random.Random, answers: int) -> None:
         self._path = path
@@ -74,8 +98,10 @@ class _Story:
         self._answers = answers
         self._objects: dict[ObjectKey, JsonObject] = {}
         self._version = FIRST_VERSION
+        self._versions: dict[str, list[tuple[int, int]]] = defaultdict(list)
         self._now = 0
-        self._lines: list[tuple[str, int, bytes]] = []
+        self._lines: list[_Line] = []
+        self._last: dict[tuple[str, str], _Line] = {}
         self._streams: dict[str, IO[bytes]] = {}
 
     def tell(self, event: Event, old: JsonView | None, at: Instant, late: Late | None) -> None:
@@ -89,26 +115,44 @@ class _Story:
             if event.type is EventType.OBJECT_UPDATED and tree == here:
                 return
         self._version += 1
-        self._now = max(self._now + 1, at)
+        user = event.stamp.actor.user
+        workers = [(user, uid) for uid in _subjects(event, here, tree)]
+        before = [self._last[worker] for worker in workers if worker in self._last]
+        ready = max((line.commit + 2 * _LEAST for line in before), default=0)
+        self._now = max(self._now + 1, at, ready)
         tree = {**tree, "metadata": {**tree["metadata"], "resourceVersion": str(self._version)}}
         if event.key.resource == "devicetaintrules":
             # Parity: 1.36 serves rules in no other version; in the log all of them stand as v1.
             tree["apiVersion"] = "resource.k8s.io/v1beta2"
         if late is not None and late.reported is not None:
-            tree = _dated(tree, late.reported)
+            tree = self._reported(_dated(tree, late.reported), event.stamp.time)
+        self._versions[event.uid].append((self._now, self._version))
         self._watch(event, tree)
         if event.type is EventType.OBJECT_DELETED:
             self._objects.pop(event.key, None)
         else:
             self._objects[event.key] = tree
         if not _is_first_step(event, tree):
-            self._audit(event, here, tree)
+            line = self._line(event, here, tree)
+            line.asked = max(line.asked, ready - _LEAST)
+            for each in before:
+                each.answered = min(each.answered, line.asked - 1)
+            self._last.update(dict.fromkeys(workers, line))
+            self._lines.append(line)
+
+    def _reported(self, tree: JsonObject, made: Instant) -> JsonObject:
+        """The Event object with the version that its subject had at that instant."""
+        subject = json_tree.mapping(tree, "involvedObject")
+        versions = self._versions[json_tree.text(subject, "uid")]
+        known = [version for commit, version in versions if commit <= made]
+        version = str(known[-1]) if known else ""
+        return {**tree, "involvedObject": {**subject, "resourceVersion": version}}
 
     def finish(self) -> None:
         """Lines stand in the order of their answers."""
-        self._lines.sort(key=lambda line: line[:2])
+        self._lines.sort(key=lambda line: (line.answered, line.version))
         with (self._path / "audit.jsonl").open("wb") as file:
-            file.writelines(line for _, _, line in self._lines)
+            file.writelines(line.text for line in self._lines)
         for stream in self._streams.values():
             stream.close()
 
@@ -120,7 +164,7 @@ class _Story:
             self._streams[resource] = stream
         stream.write(canonical_json({"type": _WATCHED[event.type], "object": tree}) + b"\n")
 
-    def _audit(self, event: Event, here: JsonView | None, tree: JsonObject) -> None:
+    def _line(self, event: Event, here: JsonView | None, tree: JsonObject) -> _Line:
         key, user = event.key, event.stamp.actor.user
         asked = self._now - self._chance.randint(300, 2_000)
         answered = self._now + self._chance.randint(300, self._answers * 1_000)
@@ -134,6 +178,9 @@ class _Story:
         ):
             verb = event.stamp.verb
         response, request, subresource = tree, None, ""
+        if event.type is EventType.OBJECT_DELETED and _has_finalizers(tree):
+            # Nobody deletes it: it goes with the update that takes its last finalizer.
+            verb, response = "update", _without_finalizers(tree)
         path = ("spec", "nodeName")
         if key.resource == "pods" and json_tree.text(tree, *path) != json_tree.text(
             here or tree, *path
@@ -163,13 +210,38 @@ class _Story:
             },
             "responseStatus": {"metadata": {}, "code": 201 if verb == "create" else 200},
             "responseObject": response,
-            "requestReceivedTimestamp": timestamps.micro_text(Instant(asked)),
-            "stageTimestamp": timestamps.micro_text(Instant(answered)),
         }
         if request is not None:
             line["requestObject"] = request
-        text = timestamps.micro_text(Instant(answered))
-        self._lines.append((text, self._version, canonical_json(line) + b"\n"))
+        return _Line(
+            version=self._version, commit=self._now, asked=asked, answered=answered, tree=line
+        )
+
+
+def _subjects(event: Event, here: JsonView | None, tree: JsonView) -> set[str]:
+    """About which pods and claims a user asks one thing after the other: their uids.
+
+    Reports, and conditions of pods that could not be placed, are sent by others meanwhile.
+    """
+    match event.key.resource:
+        case "pods":
+            named = ("status", "nominatedNodeName")
+            is_placed = json_tree.text(tree, "spec", "nodeName") or (
+                json_tree.text(tree, *named) != json_tree.text(here or {}, *named)
+            )
+            is_theirs = event.stamp.actor.user != SCHEDULER or is_placed
+            return {event.uid} if is_theirs else set()
+        case "resourceclaims":
+            owners = json_tree.objects(tree, "metadata", "ownerReferences")
+            pods = {json_tree.text(owner, "uid") for owner in owners}
+            return {event.uid, *pods, *(_consumers(here or {}) ^ _consumers(tree))}
+        case _:
+            return set()
+
+
+def _consumers(claim: JsonView) -> set[str]:
+    reserved = json_tree.objects(claim, "status", "reservedFor")
+    return {json_tree.text(each, "uid") for each in reserved}
 
 
 def _is_first_step(event: Event, tree: JsonView) -> bool:
@@ -182,6 +254,16 @@ def _is_first_step(event: Event, tree: JsonView) -> bool:
         and not metadata.get("deletionGracePeriodSeconds")
         and not json_tree.get(tree, "spec", "finalizers")
     )
+
+
+def _has_finalizers(tree: JsonView) -> bool:
+    metadata = json_tree.mapping(tree, "metadata")
+    return bool(metadata.get("deletionTimestamp") and metadata.get("finalizers"))
+
+
+def _without_finalizers(tree: JsonObject) -> JsonObject:
+    metadata = {name: each for name, each in tree["metadata"].items() if name != "finalizers"}
+    return {**tree, "metadata": metadata}
 
 
 def _dated(tree: JsonObject, instant: Instant) -> JsonObject:

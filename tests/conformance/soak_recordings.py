@@ -114,11 +114,10 @@ class SlowControlPlane:
     def bind_delay(self, pod: str, now: Instant) -> tuple[Instant, Instant]:
         """Nomination, finalizer, allocation, binding: each waits for the limit and its answer."""
         made = now + self._micros(1, 3)
-        sent = made
         instants = []
         for _ in range(4):
-            sent = self._writes.take(sent) + self._micros(3, 9)
-            instants.append(Instant(sent))
+            instants.append(Instant(self._writes.take(made) + self._micros(3, 9)))
+            made = instants[-1] + self._micros(1, self._load.answers)
         self._nominated[pod] = instants[0]
         return instants[2], instants[3]
 

@@ -1,9 +1,12 @@
 """Soaks under the rate limits of real clients, decided again as if somebody had recorded them."""
 
+import json
+
 import pytest
 
 from app.analysis.replay.differences import Aspect
 from app.bootstrap import choices, replays, stores
+from tests.conformance.soak_lines import SCHEDULER
 from tests.conformance.soak_recordings import RELEASE, Load, record
 
 pytestmark = pytest.mark.timeout(0)
@@ -16,6 +19,9 @@ LOADS = {
     "limited": Load(seed=1, seconds=45, pods=110),
     "slow reports": Load(seed=4, seconds=60, pods=110, noise=60, answers=120),
     "another limit": Load(seed=5, seconds=60, pods=110, rate=20, burst=20),
+    "slow in everything": Load(
+        seed=5, seconds=40, pods=70, rate=20, burst=20, noise=60, answers=120
+    ),
     "deleted at once": Load(seed=6, seconds=30, pods=60, waiting=200),
 }
 
@@ -41,3 +47,39 @@ async def test_soak_is_decided_literally_from_its_watch_streams(tmp_path):
     same = (Aspect.NODES, Aspect.DEVICES, Aspect.EVICTIONS)
     assert [dict(report.aspects[aspect].different) for aspect in same] == [{}] * len(same)
     assert report.aspects[Aspect.NODES].same > 30
+
+
+def test_scheduler_of_a_soak_waits_for_each_answer_before_it_goes_on(tmp_path):
+    """A binding that was sent before its claims were written is in no real recording."""
+    path = record(tmp_path, Load(seed=1, seconds=20, pods=40, answers=120)) / "audit.jsonl"
+    lines = [json.loads(line) for line in path.read_text().splitlines()]
+    written = {}
+    for line in lines:
+        is_theirs = line["user"]["username"] == SCHEDULER
+        if is_theirs and line["objectRef"]["resource"] == "resourceclaims":
+            reserved = line["responseObject"].get("status", {}).get("reservedFor", ())
+            for consumer in reserved:
+                place = (line["objectRef"]["namespace"], consumer["name"])
+                written.setdefault(place, line["stageTimestamp"])
+    bindings = [line for line in lines if line["objectRef"]["subresource"] == "binding"]
+    assert len(bindings) > 15
+    for line in bindings:
+        pod = (line["objectRef"]["namespace"], line["objectRef"]["name"])
+        assert written[pod] < line["requestReceivedTimestamp"]
+
+
+def test_reports_of_a_soak_name_the_version_of_the_pod_that_was_tried(tmp_path):
+    path = record(tmp_path, Load(seed=1, seconds=20, pods=40)) / "watch"
+    pods, reports = (
+        [json.loads(line)["object"] for line in (path / f"{name}.jsonl").read_text().splitlines()]
+        for name in ("pods", "events")
+    )
+    versions = {(pod["metadata"]["uid"], pod["metadata"]["resourceVersion"]) for pod in pods}
+    subjects = [
+        (subject["uid"], subject["resourceVersion"])
+        for report in reports
+        if report["reason"] == "FailedScheduling"
+        for subject in (report["involvedObject"],)
+    ]
+    assert len(subjects) > 30
+    assert set(subjects) <= versions

@@ -137,13 +137,14 @@ def _failures(tries: PodTries, waits: Waits, slack: int) -> tuple[_Refused, list
     refused: _Refused = []
     found: list[Try] = []
     notes = dict(enumerate(note for _, note in tries.failures))
+    instants = [instant for instant, _ in tries.failures]
     told: set[int] = set()
     for number, (sent, message) in enumerate(tries.refusals):
         made = waits.of(sent)
         note = messages.note(message)
         near = [
             index
-            for index, (instant, _) in enumerate(tries.failures)
+            for index, instant in enumerate(instants)
             if index not in told
             and made.first - tolerances.TABLE.same_attempt
             <= instant
@@ -152,10 +153,11 @@ def _failures(tries: PodTries, waits: Waits, slack: int) -> tuple[_Refused, list
             and not tries.is_later(index, number)
         ]
         if near:
-            index = min(near, key=lambda each: abs(tries.failures[each][0] - made.middle))
+            index = min(near, key=lambda each: abs(instants[each] - made.middle))
             told.add(index)
             notes[index] = note
-            instant = tries.failures[index][0]
+            # The report may be dated later than the condition was sent, the attempt was not.
+            instant = instants[index] = min(instants[index], sent)
             refused.append((Made(first=instant, last=instant), note))
             continue
         refused.append((made, note))
@@ -175,7 +177,7 @@ def _failures(tries: PodTries, waits: Waits, slack: int) -> tuple[_Refused, list
             last=Instant(instant + tolerances.TABLE.sure_after + slack),
             tried=Tried(message=notes[index]),
         )
-        for index, (instant, _) in enumerate(tries.failures)
+        for index, instant in enumerate(instants)
     )
     return refused, found
 

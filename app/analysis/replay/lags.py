@@ -8,7 +8,7 @@ such pair is near, a bucket that is refilled as the real one says since when it 
 """
 
 import statistics
-from bisect import bisect_left
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterable
 from dataclasses import dataclass
 
@@ -38,14 +38,17 @@ class Waits:
     """The waits of one client, from pairs (sent, made) and from the instants of its writes.
 
     A limit lets requests through in the order in which they were made, so one was made between
-    those that were sent just before it and just after it.
+    those that were sent before it and after it, however far away. Where nothing was sent for a
+    while, nothing waited: pairs on the other side of such a pause tell nothing.
     """
 
     def __init__(self, pairs: Iterable[tuple[Instant, Instant]], writes: Iterable[Instant]) -> None:
         known = sorted(pairs)
         self._sent = [sent for sent, _ in known]
         self._made = [made for _, made in known]
-        self._writes, self._since = _empty_since(sorted(writes))
+        instants = sorted(writes)
+        self._busy = _busy_since(sorted((*instants, *self._sent)))
+        self._writes, self._since = _empty_since(instants)
         if self._is_slower():
             self._writes, self._since = [], []
 
@@ -55,12 +58,13 @@ class Waits:
         if since is not None and since >= sent:
             return Made(first=sent, last=sent)
         index = bisect_left(self._sent, sent)
-        before = self._middle(range(max(0, index - tolerances.TABLE.pairs_max), index), sent)
-        after = self._middle(
-            range(index, min(index + tolerances.TABLE.pairs_max, len(self._sent))), sent
-        )
-        found = [made for made in (before, after, since) if made is not None]
-        first = found[0] if found else sent
+        number = tolerances.TABLE.pairs_max
+        before = self._middle(range(max(0, index - number), index), sent)
+        after = self._middle(range(index, min(index + number, len(self._sent))), sent)
+        known = [made for made in (before, since) if made is not None]
+        if not known and after is not None:
+            known.append(self._busy_from(sent))
+        first = max(known, default=sent)
         if sent - first < tolerances.TABLE.wait_seen:
             return Made(first=sent, last=sent)
         last = sent if after is None else min(sent, after + tolerances.TABLE.overtaken_by)
@@ -78,12 +82,15 @@ class Waits:
         return len(long) >= tolerances.TABLE.slower_min and 2 * sum(long) > len(long)
 
     def _middle(self, indices: Iterable[int], sent: Instant) -> Instant | None:
-        near = [
-            self._made[each]
-            for each in indices
-            if abs(self._sent[each] - sent) <= tolerances.TABLE.near
-        ]
+        """When the middle one of these pairs was made, of those without a pause between."""
+        busy = self._busy_from(sent)
+        near = [self._made[each] for each in indices if self._busy_from(self._sent[each]) == busy]
         return Instant(statistics.median_low(near)) if near else None
+
+    def _busy_from(self, sent: Instant) -> Instant:
+        """The instant of the first request after the last pause up to then."""
+        index = bisect_right(self._busy, sent)
+        return self._busy[index - 1] if index else sent
 
     def _empty_from(self, sent: Instant) -> Instant | None:
         """Since when the bucket had been empty, `sent` when it was not; None: not known."""
@@ -92,6 +99,15 @@ class Waits:
             return None
         since = self._since[index]
         return sent if since is None else since
+
+
+def _busy_since(writes: list[Instant]) -> list[Instant]:
+    """The instants of the first writes after pauses: with `near` the longest gap that is none."""
+    return [
+        sent
+        for before, sent in zip([None, *writes], writes, strict=False)
+        if before is None or sent - before > tolerances.TABLE.near
+    ]
 
 
 def _empty_since(writes: list[Instant]) -> tuple[list[Instant], list[Instant | None]]:

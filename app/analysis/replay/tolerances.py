@@ -110,7 +110,7 @@ class Tolerances:
     near: int = _row(
         400 * MILLI,
         "µs",
-        "pairs of report and condition so near a request tell how long it waited",
+        "while nothing was sent for so long, no request of the scheduler waited",
         "20 requests at the limit of 50 a second",
     )
     pairs_max: int = _row(

@@ -2,7 +2,7 @@
 
 import pytest
 
-from app.analysis.replay.attempts import PodTries, attempts_of, waits_of
+from app.analysis.replay.attempts import Placing, PodTries, attempts_of, waits_of
 from app.analysis.replay.pace import known_instants
 from app.domain.log import Actor, Event, EventType, ObjectKey, Origin, Revision, Stamp
 from app.domain.values.timestamps import SECOND, Instant
@@ -63,3 +63,19 @@ def test_report_that_saw_the_condition_is_of_a_later_attempt():
         )
         found = attempts_of(tries, waits_of({}, []), None)
         assert len(found) == attempts
+
+
+def test_attempt_is_not_later_than_its_condition_however_late_its_report_is_dated():
+    """The pod was tried again, and placed, before the report of the first attempt was dated."""
+    message = "resource claim c is in the process of being allocated"
+    condition, placed, report = (Instant(SECOND + 1_000 * each) for each in (10, 50, 60))
+    tries = PodTries(
+        failures=[(report, message)],
+        refusals=[(condition, message)],
+        placings=[Placing(began=placed, node="n")],
+    )
+    failed, succeeded = attempts_of(tries, waits_of({}, []), None)
+    assert failed.tried.message == message
+    assert failed.instant == condition
+    assert succeeded.tried.node == "n"
+    assert succeeded.first > condition

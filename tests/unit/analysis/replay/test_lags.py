@@ -1,5 +1,7 @@
 """When a request was made that had waited for the rate limit of its client."""
 
+import pytest
+
 from app.analysis.replay import tolerances
 from app.analysis.replay.lags import Waits
 from app.domain.values.timestamps import SECOND, Instant
@@ -32,6 +34,28 @@ def test_conditions_around_a_request_tell_when_it_was_made():
         made = waits.of(writes[number])
         assert made.first <= BURST[number] <= made.last
         assert made.last - made.first < SECOND
+
+
+@pytest.mark.parametrize(("rate", "burst"), [(50, 100), (20, 20)])
+def test_conditions_far_from_a_request_bound_it_by_the_order_of_requests(rate, burst):
+    """Forty requests without a report lie between the two conditions; a pause was among them."""
+    instants = [*BURST[:250], *(Instant(each + 2 * SECOND) for each in BURST[250:])]
+    writes = sent(instants, rate=rate, burst=burst)
+    known = [*range(150, 220), *range(260, 300)]
+    waits = Waits([(writes[number], instants[number]) for number in known], writes)
+    for number in range(220, 260):
+        made = waits.of(writes[number])
+        assert made.first <= instants[number] <= made.last
+        assert instants[number] - made.first < SECOND or number >= 250
+
+
+def test_condition_before_a_pause_says_nothing_of_a_request_after_it():
+    """While nothing was sent for a while, nothing waited."""
+    writes = [*sent(BURST, rate=20, burst=20), Instant(60 * SECOND), Instant(60_200_000)]
+    instants = [*BURST, Instant(60 * SECOND), Instant(59_900_000)]
+    known = [*range(300), 301]
+    waits = Waits([(writes[number], instants[number]) for number in known], writes)
+    assert waits.of(writes[300]).first > 50 * SECOND
 
 
 def test_without_conditions_the_empty_bucket_tells_since_when():
