@@ -9,12 +9,10 @@ import msgspec
 
 from app.domain.log import Event, EventType, Revision, doubts
 from app.domain.log.projection import Column, Row, RowKey, Table
-from app.domain.values import json_tree
+from app.domain.values import api_groups, json_tree
 from app.domain.values.json_tree import JsonObject, JsonView
 from projections import outlines
 from projections.row_changes import RowChanges
-
-GROUP = "resource.k8s.io"
 
 CLAIMS = Table(
     name="view_claims",
@@ -109,7 +107,7 @@ class ClaimsProjection:
             return
         if resource == "pods" and group == "":
             self._fold_pod((namespace, name), event)
-        elif resource == "resourceclaims" and group == GROUP:
+        elif resource == "resourceclaims" and group == api_groups.RESOURCE:
             self._fold_claim((namespace, name), event)
 
     def tables(self) -> tuple[Table, ...]:

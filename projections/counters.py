@@ -12,11 +12,10 @@ from app.domain.devices.model import Device, DeviceId, PoolId
 from app.domain.errors import InputError
 from app.domain.log import Event, EventType, Revision
 from app.domain.log.projection import Column, Row, RowKey, Table
+from app.domain.values import api_groups
 from app.domain.values.json_tree import JsonObject
 from projections import outlines
 from projections.row_changes import LateRows, RowChanges
-
-GROUP = "resource.k8s.io"
 
 COUNTERS = Table(
     name="view_counters",
@@ -68,7 +67,7 @@ class CountersProjection(LateRows):
         """Note a slice, or the devices that a claim holds now."""
         self.revision = event.revision
         group, resource, namespace, name = event.key
-        if group != GROUP or not event.is_about_object:
+        if group != api_groups.RESOURCE or not event.is_about_object:
             return
         deleted = event.type is EventType.OBJECT_DELETED
         if resource == "resourceclaims":

@@ -18,11 +18,9 @@ from app.domain.devices.taints import BLOCKING_EFFECTS
 from app.domain.errors import InputError
 from app.domain.log import Event, EventType, Revision
 from app.domain.log.projection import Column, Row, RowKey, Table
-from app.domain.values import json_tree
+from app.domain.values import api_groups, json_tree
 from app.domain.values.json_tree import JsonObject
 from projections.row_changes import LateRows, RowChanges
-
-GROUP = "resource.k8s.io"
 
 INTEGER_MAX = 2**63 - 1
 """The largest integer of a column; an imported object may hold any number."""
@@ -114,7 +112,7 @@ class InventoryProjection(LateRows):
         """Note the object's present state."""
         self.revision = event.revision
         group, resource, _, name = event.key
-        if group != GROUP or resource not in _RESOURCES or not event.is_about_object:
+        if group != api_groups.RESOURCE or resource not in _RESOURCES or not event.is_about_object:
             return
         place = (resource, name)
         if event.type is EventType.OBJECT_DELETED:

@@ -16,12 +16,10 @@ from app.domain.devices.model import DeviceId, PoolId, Taint
 from app.domain.devices.taints import TaintRule
 from app.domain.log import Event, EventType, Revision
 from app.domain.log.projection import Column, Row, RowKey, Table
-from app.domain.values import json_tree
+from app.domain.values import api_groups, json_tree
 from app.domain.values.json_tree import JsonObject
 from projections import outlines
 from projections.row_changes import LateRows, RowChanges
-
-GROUP = "resource.k8s.io"
 
 NAMED_MAX = 100
 """How many devices or claims a rule's row names; all are counted."""
@@ -129,7 +127,7 @@ class TaintsProjection(LateRows):
         """Take over a slice, a rule, or what a claim holds."""
         self.revision = event.revision
         group, resource, namespace, name = event.key
-        if group != GROUP or not event.is_about_object:
+        if group != api_groups.RESOURCE or not event.is_about_object:
             return
         deleted = event.type is EventType.OBJECT_DELETED
         if resource == "resourceclaims":

@@ -11,7 +11,7 @@ from typing import Any, TypeAlias
 import msgspec
 
 from app.domain.log import Event, EventType, ObjectKey
-from app.domain.values import json_tree
+from app.domain.values import api_groups, json_tree
 from app.domain.values.json_tree import JsonObject
 from projections import outlines
 
@@ -345,27 +345,27 @@ def _cut(text: str) -> str:
 
 
 _FINAL = frozenset(("Succeeded", "Failed"))
-_UNTOLD = frozenset((("coordination.k8s.io", "leases"), ("", "endpoints")))
-_DRA = "resource.k8s.io"
+_UNTOLD = frozenset(((api_groups.COORDINATION, "leases"), ("", "endpoints")))
+
 _DECIDED_GROUPS = {
-    "resourceclaims": _DRA,
-    "resourceclaimtemplates": _DRA,
-    "resourceslices": _DRA,
-    "resourceslicepatches": _DRA,
-    "deviceclasses": _DRA,
-    "devicetaintrules": _DRA,
-    "workloads": "scheduling.k8s.io",
-    "podgroups": "scheduling.k8s.io",
+    "resourceclaims": api_groups.RESOURCE,
+    "resourceclaimtemplates": api_groups.RESOURCE,
+    "resourceslices": api_groups.RESOURCE,
+    "resourceslicepatches": api_groups.RESOURCE,
+    "deviceclasses": api_groups.RESOURCE,
+    "devicetaintrules": api_groups.RESOURCE,
+    "workloads": api_groups.SCHEDULING,
+    "podgroups": api_groups.SCHEDULING,
 }
 _KINDS: dict[tuple[str, str], Kind] = {
     ("", "pods"): Kind(word="Pod", read=_read_pod, tell=_tell_pod),
     ("", "nodes"): Kind(word="Node", read=_read_node, tell=_tell_node),
-    (_DRA, "resourceclaims"): Kind(word="Claim", read=_read_claim, tell=_tell_claim),
-    (_DRA, "resourceslices"): Kind(word="Slice", read=_read_slice, tell=_tell_slice),
-    (_DRA, "devicetaintrules"): Kind(word="Rule", read=_read_rule, tell=_tell_rule),
+    (api_groups.RESOURCE, "resourceclaims"): Kind(word="Claim", read=_read_claim, tell=_tell_claim),
+    (api_groups.RESOURCE, "resourceslices"): Kind(word="Slice", read=_read_slice, tell=_tell_slice),
+    (api_groups.RESOURCE, "devicetaintrules"): Kind(word="Rule", read=_read_rule, tell=_tell_rule),
     ("", "namespaces"): _plain("Namespace"),
-    (_DRA, "deviceclasses"): _plain("Class"),
-    (_DRA, "resourceclaimtemplates"): _plain("Template"),
-    (_DRA, "resourceslicepatches"): _plain("Patch"),
+    (api_groups.RESOURCE, "deviceclasses"): _plain("Class"),
+    (api_groups.RESOURCE, "resourceclaimtemplates"): _plain("Template"),
+    (api_groups.RESOURCE, "resourceslicepatches"): _plain("Patch"),
 }
 _OTHER = _plain("Object")

@@ -12,7 +12,7 @@ from typing import Any
 from app.domain.log import ObjectKey
 from app.domain.objects import registry
 from app.domain.objects.schema.structural import Node, Schemas, Shape, storage_node
-from app.domain.values import quantity, timestamps
+from app.domain.values import api_groups, quantity, timestamps
 from app.domain.values.json_tree import JsonObject, JsonView
 from app.domain.values.quantity import QuantityError
 from app.domain.values.timestamps import TimestampError
@@ -31,7 +31,7 @@ def node_of(schemas: Schemas, key: ObjectKey) -> Node | None:
 
 def allocation_node(schemas: Schemas) -> Node | None:
     """The schema of `status.allocation` of a ResourceClaim."""
-    node = node_of(schemas, ObjectKey("resource.k8s.io", "resourceclaims", "", ""))
+    node = node_of(schemas, ObjectKey(api_groups.RESOURCE, "resourceclaims", "", ""))
     for name in ("status", "allocation"):
         node = None if node is None else _child(node, name)
     return node

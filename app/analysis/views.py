@@ -14,10 +14,10 @@ from app.domain.devices.inventory import Inventory
 from app.domain.errors import InputError
 from app.domain.log import Event, EventType, ObjectKey, Revision
 from app.domain.objects.profile import GATES, Profile
+from app.domain.values import api_groups
 from app.domain.values.json_tree import JsonObject
 from projections.objects import ObjectsProjection
 
-DRA_GROUP = "resource.k8s.io"
 NODES = ("", "nodes")
 
 _MERGED = frozenset(("devicetaintrules", "resourceslicepatches"))
@@ -90,7 +90,7 @@ class LiveViews:
     def fold(self, event: Event) -> None:
         """Take one event over into every view."""
         key = event.key
-        if event.is_about_object and key.group == DRA_GROUP:
+        if event.is_about_object and key.group == api_groups.RESOURCE:
             self._fold_devices(event)
         elif event.type is EventType.OBJECT_DELETED and (key.group, key.resource) == NODES:
             self.inventory.forget_node(key.name)
@@ -112,7 +112,7 @@ class LiveViews:
         self.objects.load(state)
         self._forgotten = self.objects.revision
         for group, resource in self.objects.resources():
-            if group == DRA_GROUP:
+            if group == api_groups.RESOURCE:
                 for event in self.objects.events(group, resource):
                     self._fold_devices(event, self.objects.created(event.key))
 

@@ -23,7 +23,7 @@ from app.domain.log import Revision
 from app.domain.log.heads import SignedHead
 from app.domain.objects import profile as profiles
 from app.domain.objects.rules import Rules
-from app.domain.values import timestamps
+from app.domain.values import api_groups, timestamps
 from app.domain.values.json_tree import JsonObject
 from app.domain.values.timestamps import Instant, TimestampError
 from app.service import exporting, importing
@@ -33,7 +33,7 @@ from app.settings import Settings
 
 PROGRAM = "redra 0.1.0"
 
-RULES = ("resource.k8s.io", "devicetaintrules")
+RULES = (api_groups.RESOURCE, "devicetaintrules")
 RULES_GATE = "DRADeviceTaintRules"
 
 Progress = Callable[[int, int], None]

@@ -20,7 +20,7 @@ from app.domain.devices.inventory import Inventory, SliceChange
 from app.domain.devices.model import Device
 from app.domain.errors import InputError
 from app.domain.log import Event, EventType
-from app.domain.values import json_tree
+from app.domain.values import api_groups, json_tree
 from app.domain.values.json_tree import JsonObject, JsonView
 from app.ports import Answer, Opinion, SecondOpinion
 
@@ -35,8 +35,6 @@ REFUSED = "redra refuses the expression, whose types the second opinion does not
 
 TOO_DEAR = "the evaluation costs more than the bound"
 """Why the second opinion is not asked about a pair."""
-
-_GROUP = "resource.k8s.io"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -187,7 +185,7 @@ class SelectorHistory:
     def take(self, event: Event) -> None:
         """Take one event of the log."""
         key = event.key
-        if key.group != _GROUP or not event.is_about_object:
+        if key.group != api_groups.RESOURCE or not event.is_about_object:
             return
         if key.resource not in _RESOURCES:
             return

@@ -6,11 +6,9 @@ not in it are namespaced exactly when the object names a namespace.
 
 from app.domain.errors import InputError
 from app.domain.log import ObjectKey
-from app.domain.values import json_tree
+from app.domain.values import api_groups, json_tree
 from app.domain.values.json_tree import JsonObject, JsonView
 
-RESOURCE_GROUP = "resource.k8s.io"
-EVENTS_GROUP = "events.k8s.io"
 DEFAULT_NAMESPACE = "default"
 
 _IRREGULAR = {
@@ -23,27 +21,27 @@ _CLUSTER_SCOPED = frozenset(
         ("", "Namespace"),
         ("", "Node"),
         ("", "PersistentVolume"),
-        ("apiextensions.k8s.io", "CustomResourceDefinition"),
-        ("apiregistration.k8s.io", "APIService"),
-        ("admissionregistration.k8s.io", "MutatingAdmissionPolicy"),
-        ("admissionregistration.k8s.io", "MutatingAdmissionPolicyBinding"),
-        ("admissionregistration.k8s.io", "MutatingWebhookConfiguration"),
-        ("admissionregistration.k8s.io", "ValidatingWebhookConfiguration"),
-        ("admissionregistration.k8s.io", "ValidatingAdmissionPolicy"),
-        ("admissionregistration.k8s.io", "ValidatingAdmissionPolicyBinding"),
-        ("node.k8s.io", "RuntimeClass"),
-        ("rbac.authorization.k8s.io", "ClusterRole"),
-        ("rbac.authorization.k8s.io", "ClusterRoleBinding"),
-        ("resource.k8s.io", "DeviceClass"),
-        ("resource.k8s.io", "DeviceTaintRule"),
-        ("resource.k8s.io", "ResourcePoolStatusRequest"),
-        ("resource.k8s.io", "ResourceSlice"),
-        ("resource.k8s.io", "ResourceSlicePatch"),
-        ("scheduling.k8s.io", "PriorityClass"),
-        ("storage.k8s.io", "CSIDriver"),
-        ("storage.k8s.io", "CSINode"),
-        ("storage.k8s.io", "StorageClass"),
-        ("storage.k8s.io", "VolumeAttachment"),
+        (api_groups.API_EXTENSIONS, "CustomResourceDefinition"),
+        (api_groups.API_REGISTRATION, "APIService"),
+        (api_groups.ADMISSION_REGISTRATION, "MutatingAdmissionPolicy"),
+        (api_groups.ADMISSION_REGISTRATION, "MutatingAdmissionPolicyBinding"),
+        (api_groups.ADMISSION_REGISTRATION, "MutatingWebhookConfiguration"),
+        (api_groups.ADMISSION_REGISTRATION, "ValidatingWebhookConfiguration"),
+        (api_groups.ADMISSION_REGISTRATION, "ValidatingAdmissionPolicy"),
+        (api_groups.ADMISSION_REGISTRATION, "ValidatingAdmissionPolicyBinding"),
+        (api_groups.NODE, "RuntimeClass"),
+        (api_groups.RBAC, "ClusterRole"),
+        (api_groups.RBAC, "ClusterRoleBinding"),
+        (api_groups.RESOURCE, "DeviceClass"),
+        (api_groups.RESOURCE, "DeviceTaintRule"),
+        (api_groups.RESOURCE, "ResourcePoolStatusRequest"),
+        (api_groups.RESOURCE, "ResourceSlice"),
+        (api_groups.RESOURCE, "ResourceSlicePatch"),
+        (api_groups.SCHEDULING, "PriorityClass"),
+        (api_groups.STORAGE, "CSIDriver"),
+        (api_groups.STORAGE, "CSINode"),
+        (api_groups.STORAGE, "StorageClass"),
+        (api_groups.STORAGE, "VolumeAttachment"),
     }
 )
 
@@ -63,12 +61,12 @@ _NAMESPACED = frozenset(
         )
     }
     | {
-        ("apps", kind)
+        (api_groups.APPS, kind)
         for kind in ("Deployment", "ReplicaSet", "StatefulSet", "DaemonSet", "ControllerRevision")
     }
-    | {("batch", "Job"), ("batch", "CronJob")}
-    | {("resource.k8s.io", "ResourceClaim"), ("resource.k8s.io", "ResourceClaimTemplate")}
-    | {(EVENTS_GROUP, "Event"), ("coordination.k8s.io", "Lease")}
+    | {(api_groups.BATCH, "Job"), (api_groups.BATCH, "CronJob")}
+    | {(api_groups.RESOURCE, "ResourceClaim"), (api_groups.RESOURCE, "ResourceClaimTemplate")}
+    | {(api_groups.EVENTS, "Event"), (api_groups.COORDINATION, "Lease")}
 )
 
 _CLUSTER_RESOURCES = frozenset(

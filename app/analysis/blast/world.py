@@ -25,7 +25,6 @@ from app.domain.controllers.resources import (
     NAMESPACES,
     NODES,
     PODS,
-    RESOURCE_GROUP,
     RULES,
     SLICES,
     claim_key,
@@ -45,15 +44,15 @@ from app.domain.objects.rules import Rules
 from app.domain.objects.write import lifecycle
 from app.domain.objects.write.commands import Command
 from app.domain.objects.write.decided import Decided
-from app.domain.values import json_tree
+from app.domain.values import api_groups, json_tree
 from app.domain.values.json_tree import JsonObject
 from app.domain.values.timestamps import Instant
 from projections.objects import ObjectsProjection
 
-PATCHES = (RESOURCE_GROUP, "resourceslicepatches")
+PATCHES = (api_groups.RESOURCE, "resourceslicepatches")
 
 _ASKER = Actor(user="redra:blast", groups=("system:masters",), agent="redra")
-_OWNING_GROUPS = ("apps", "batch")
+_OWNING_GROUPS = (api_groups.APPS, api_groups.BATCH)
 _ORDER = (SLICES, RULES, CLAIMS, PODS)
 
 
@@ -246,7 +245,7 @@ class World:
         self.objects.fold(event)
         self.taints.fold(event)
         key = event.key
-        if key.group != RESOURCE_GROUP:
+        if key.group != api_groups.RESOURCE:
             return
         changes = self._fold_devices(event, is_gone=event.type is EventType.OBJECT_DELETED)
         for change in changes:

@@ -16,12 +16,12 @@ from app.analysis.fleet.devices import Unit
 from app.domain.errors import InputError
 from app.domain.log import ObjectKey
 from app.domain.objects.write.commands import Command, CreateObject, DeleteObject, UpdateObject
-from app.domain.values import json_tree
+from app.domain.values import api_groups, json_tree
 from app.domain.values.json_tree import JsonObject, JsonView
 
 NODES = ("", "nodes")
-SLICES = ("resource.k8s.io", "resourceslices")
-CLASSES = ("resource.k8s.io", "deviceclasses")
+SLICES = (api_groups.RESOURCE, "resourceslices")
+CLASSES = (api_groups.RESOURCE, "deviceclasses")
 
 NODES_MAX = 100_000
 

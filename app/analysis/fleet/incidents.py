@@ -27,10 +27,10 @@ from app.domain.objects.write.commands import (
     PatchObject,
     PatchType,
 )
-from app.domain.values import json_tree
+from app.domain.values import api_groups, json_tree
 from app.domain.values.json_tree import JsonObject, JsonView
 
-RULES = ("resource.k8s.io", "devicetaintrules")
+RULES = (api_groups.RESOURCE, "devicetaintrules")
 LOST_DRIVERS = "redra.dev/lost-drivers"
 
 INCIDENTS_MAX = 100_000

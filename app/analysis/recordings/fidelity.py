@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 
 from app.domain.log import doubts
 from app.domain.log.records import CHANGES, Contradiction, Loss, Op, Quality, Record, TimeQuality
-from app.domain.values import timestamps
+from app.domain.values import api_groups, timestamps
 from app.domain.values.json_tree import JsonObject
 from app.domain.values.timestamps import Instant
 
@@ -268,7 +268,7 @@ class FidelityCollector:
 
 def is_judged(group: str, resource: str) -> bool:
     """True for the kinds that take part in the allocation of devices."""
-    return group == "resource.k8s.io" or (group == "" and resource in NEEDED)
+    return group == api_groups.RESOURCE or (group == "" and resource in NEEDED)
 
 
 def _can_rebuild(judged: _Kind, refused: int) -> Verdict:

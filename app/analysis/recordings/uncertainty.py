@@ -14,7 +14,7 @@ from app.domain.log.doubts import (
     Doubt,
 )
 from app.domain.log.records import CHANGES, Loss
-from app.domain.values import json_tree
+from app.domain.values import api_groups, json_tree
 from app.domain.values.json_tree import JsonObject, JsonView
 
 IMPORT_UNFINISHED = Doubt(
@@ -146,7 +146,7 @@ def _never_seen(judged: list[JsonObject]) -> Iterator[Doubt]:
     }
     for resource in NEEDED:
         if resource not in seen:
-            group = "" if resource in ("pods", "nodes") else "resource.k8s.io"
+            group = "" if resource in ("pods", "nodes") else api_groups.RESOURCE
             yield Doubt(
                 code=NEVER_SEEN,
                 affects=Affects.CONTENT,

@@ -14,6 +14,7 @@ from enum import StrEnum
 from app.analysis.replay.differences import Aspect, Sides
 from app.analysis.replay.facts import Fact
 from app.analysis.replay.traces import Trace
+from app.domain.values import api_groups
 from app.domain.values.timestamps import Instant
 
 
@@ -77,7 +78,7 @@ def seen_in_traces(sides: Sides, recorded: Trace, again: Trace, end: End) -> Jud
             reason=Reason.NOT_EMULATED, detail="what the node controller says, copies and taints"
         )
     is_only_theirs = sides.uid in recorded.other_writers and sides.uid not in recorded.writes
-    if sides.aspect is Aspect.FINAL and key.group == "apps" and is_only_theirs:
+    if sides.aspect is Aspect.FINAL and key.group == api_groups.APPS and is_only_theirs:
         return Judgement(reason=Reason.REPLICAS, detail="replica controllers do not decide again")
     return None
 

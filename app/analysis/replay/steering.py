@@ -10,9 +10,9 @@ from app.analysis.replay.authors import CLAIMS, COLLECTOR, EVICTION, SCHEDULER
 from app.analysis.replay.pace import RecordedPace
 from app.analysis.replay.variants import Variant
 from app.domain.controllers.pacing import Tried
-from app.domain.controllers.resources import RESOURCE_GROUP
 from app.domain.controllers.scheduling.queue.waiting_pods import QUEUE
 from app.domain.log import ObjectKey
+from app.domain.values import api_groups
 from app.domain.values.timestamps import Instant
 
 NEVER = Instant(2**62)
@@ -74,7 +74,7 @@ class SteeredPace:
                 pod = ObjectKey("", "pods", key[0], key[1])
                 return NEVER if pod in variant.unsynced else self._unless_imposed(CLAIMS, pod)
             case "claims":
-                claim = ObjectKey(RESOURCE_GROUP, "resourceclaims", key[0], key[1])
+                claim = ObjectKey(api_groups.RESOURCE, "resourceclaims", key[0], key[1])
                 return self._of_claim(claim, key, now)
             case "garbage":
                 place = ObjectKey(*key)

@@ -24,12 +24,11 @@ from app.domain.controllers import pods
 from app.domain.devices.device_selectors import SelectorCompiler
 from app.domain.log import Event, EventType, ObjectKey, Revision
 from app.domain.objects.schema.structural import Schemas
-from app.domain.values import json_tree
+from app.domain.values import api_groups, json_tree
 from app.domain.values.json_tree import JsonObject, JsonView
 from app.domain.values.timestamps import SECOND, Instant
 from projections import outlines
 
-GROUP = "resource.k8s.io"
 WINDOW = 15 * SECOND
 """How long before its write an allocation may have been chosen."""
 
@@ -66,13 +65,13 @@ class _Classes(Mapping[str, JsonView]):
         self._objects = views.objects
 
     def __getitem__(self, name: str) -> JsonView:
-        found = self._objects.get(ObjectKey(GROUP, "deviceclasses", "", name))
+        found = self._objects.get(ObjectKey(api_groups.RESOURCE, "deviceclasses", "", name))
         if found is None:
             raise KeyError(name)
         return found
 
     def __iter__(self) -> Iterator[str]:
-        return (key.name for key in self._objects.keys(GROUP, "deviceclasses"))
+        return (key.name for key in self._objects.keys(api_groups.RESOURCE, "deviceclasses"))
 
     def __len__(self) -> int:
         return sum(1 for _ in self)
@@ -106,7 +105,7 @@ class AllocationIndex:
                 node = outlines.pod(event.body).spec.node_name
                 if node:
                     self.node_of_pod[event.uid] = node
-        elif key.resource == "resourceclaims" and key.group == GROUP:
+        elif key.resource == "resourceclaims" and key.group == api_groups.RESOURCE:
             if not _is_allocated(event):
                 self._allocated.discard(key)
             elif key not in self._allocated:
@@ -295,7 +294,7 @@ class AllocationChecker:
         found: list[JsonObject] = []
         for named in () if pod is None else pods.named_claims(pods.facts(pod)):
             namespace = json_tree.text(claim, "metadata", "namespace")
-            key = ObjectKey(GROUP, "resourceclaims", namespace, named.name or "")
+            key = ObjectKey(api_groups.RESOURCE, "resourceclaims", namespace, named.name or "")
             tree = self._views.objects.get(key)
             is_new = tree is not None and all(tree is not other for other in found)
             if tree is not None and is_new and not json_tree.get(tree, "status", "allocation"):
@@ -364,7 +363,11 @@ class AllocationChecker:
 
 def _is_about_claim(event: Event) -> bool:
     key = event.key
-    return event.is_about_object and key.resource == "resourceclaims" and key.group == GROUP
+    return (
+        event.is_about_object
+        and key.resource == "resourceclaims"
+        and key.group == api_groups.RESOURCE
+    )
 
 
 def _is_allocated(event: Event) -> bool:

@@ -12,7 +12,7 @@ from app.domain.devices import taints
 from app.domain.devices.inventory import Inventory
 from app.domain.devices.model import Device
 from app.domain.log import Event, EventType, ObjectKey
-from app.domain.values import json_tree
+from app.domain.values import api_groups, json_tree
 from app.domain.values.json_tree import JsonObject, JsonView
 
 
@@ -64,7 +64,7 @@ def violation_of(
     source = "its slice"
     if taint.rule:
         source = f"DeviceTaintRule {taint.rule}"
-        objects.append(ObjectKey("resource.k8s.io", "devicetaintrules", "", taint.rule))
+        objects.append(ObjectKey(api_groups.RESOURCE, "devicetaintrules", "", taint.rule))
     return ForbiddenPlacement(
         objects=tuple(objects),
         message=f"device {'/'.join(device.id)} was allocated to claim {claim.namespace}/"

@@ -24,9 +24,8 @@ from app.domain.objects.access.escalation import GiverRights
 from app.domain.objects.access.rules import Binding, Book, Decision, Grants, Question
 from app.domain.objects.kinds import claim_rights
 from app.domain.objects.kinds.claim_rights import ClaimRights
-from app.domain.objects.registry import RESOURCE
 from app.domain.objects.write.commands import PatchType
-from app.domain.values import selectors
+from app.domain.values import api_groups, selectors
 from app.domain.values.selectors import SelectorError
 from app.service.histories import Histories
 from app.service.runtime import HistoryRuntime
@@ -127,7 +126,7 @@ class Authorizer:
         """What the writer of a claim's status, a role or a binding holds; None: it is not asked."""
         if self._setting.is_open:
             return None
-        if path.group == rules.RBAC:
+        if path.group == api_groups.RBAC:
             actor = identity.actor
             grants = self.grants(runtime, actor)
             return GiverRights(user=actor.user, groups=actor.groups, grants=grants)
@@ -271,7 +270,11 @@ def is_judged_by_content(request: Request, path: ResourcePath) -> bool:
         return False
     if escalation.is_judged(path.group, path.resource):
         return True
-    return (path.group, path.resource, path.subresource) == (RESOURCE, "resourceclaims", "status")
+    return (path.group, path.resource, path.subresource) == (
+        api_groups.RESOURCE,
+        "resourceclaims",
+        "status",
+    )
 
 
 def _selected_name(request: Request) -> str:

@@ -13,12 +13,13 @@ from app.domain.errors import BadRequest
 from app.domain.log import Actor
 from app.domain.objects.access import rules
 from app.domain.objects.access.rules import AUTHENTICATED, UNAUTHENTICATED, Question
+from app.domain.values import api_groups
 
 _USER = b"impersonate-user"
 _GROUP = b"impersonate-group"
 _UID = b"impersonate-uid"
 _EXTRA = b"impersonate-extra-"
-_AUTHENTICATION = "authentication.k8s.io"
+
 _VALUES_MAX = 64
 
 
@@ -78,11 +79,13 @@ def _questions(request: Request) -> Iterator[Question]:
     for group in request.header_list(_GROUP):
         yield Question(verb="impersonate", resource="groups", name=group)
     for uid in request.header_list(_UID):
-        yield Question(verb="impersonate", group=_AUTHENTICATION, resource="uids", name=uid)
+        yield Question(
+            verb="impersonate", group=api_groups.AUTHENTICATION, resource="uids", name=uid
+        )
     for key, value in _extras(request):
         yield Question(
             verb="impersonate",
-            group=_AUTHENTICATION,
+            group=api_groups.AUTHENTICATION,
             resource="userextras",
             subresource=key,
             name=value,

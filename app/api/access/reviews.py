@@ -18,11 +18,9 @@ from app.domain.errors import BadRequest
 from app.domain.log import Actor
 from app.domain.objects import field_errors
 from app.domain.objects.access.rules import Question
-from app.domain.values import json_tree
+from app.domain.values import api_groups, json_tree
 from app.domain.values.json_tree import JsonObject, JsonView
 from app.service.runtime import HistoryRuntime
-
-_GROUP = "authorization.k8s.io"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -95,7 +93,7 @@ def _question(review: Review, spec: JsonView) -> Question:
                 ("exactly one of nonResourceAttributes or resourceAttributes must be specified"),
             )
         error = field_errors.invalid(path, plain, detail)
-        raise field_errors.rejection("", _GROUP, "", [error])
+        raise field_errors.rejection("", api_groups.AUTHORIZATION, "", [error])
     if isinstance(plain, dict):
         return Question(verb=json_tree.text(plain, "verb"), path=json_tree.text(plain, "path"))
     asked = json_tree.mapping(spec, "resourceAttributes")
@@ -115,7 +113,7 @@ def _subject(review: Review, spec: JsonView) -> Actor:
         error = field_errors.invalid(
             "spec.user", "", "at least one of user or group must be specified"
         )
-        raise field_errors.rejection("", _GROUP, "", [error])
+        raise field_errors.rejection("", api_groups.AUTHORIZATION, "", [error])
     return Actor(user=user, groups=tuple(groups))
 
 
@@ -127,7 +125,7 @@ def _check_namespace(review: Review, path: ResourcePath, spec: JsonView) -> None
             found,
             "must match metadata.namespace",
         )
-        raise field_errors.rejection("", _GROUP, "", [error])
+        raise field_errors.rejection("", api_groups.AUTHORIZATION, "", [error])
 
 
 def _rules(

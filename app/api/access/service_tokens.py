@@ -19,11 +19,11 @@ from app.api.access.authentication import PEER, Identity
 from app.api.server.messages import Request
 from app.domain.errors import Conflict, NotFound, Unauthorized
 from app.domain.log import Actor, ObjectKey
-from app.domain.objects import field_errors, registry
+from app.domain.objects import field_errors
 from app.domain.objects.access import rules
 from app.domain.objects.access.rules import AUTHENTICATED
 from app.domain.objects.reader import ObjectsReader
-from app.domain.values import json_tree, timestamps
+from app.domain.values import api_groups, json_tree, timestamps
 from app.domain.values.json_tree import JsonObject, JsonView
 from app.domain.values.timestamps import SECOND, Instant
 from app.service.runtime import HistoryRuntime
@@ -35,7 +35,7 @@ SECONDS_DEFAULT = 3_600
 SECONDS_MIN = 600
 SECONDS_MAX = 2**32
 _TOKEN_MAX = 8_192
-_GROUP = "authentication.k8s.io"
+
 _EXTRA = "authentication.kubernetes.io/"
 _BINDABLE = {"Pod": "pods", "Secret": "secrets", "Node": "nodes"}
 _HEADER = {"alg": "HS256", "typ": "JWT"}
@@ -80,7 +80,7 @@ class ServiceTokens:
         asked["boundObjectRef"] = dict(reference) if reference else None
         return {
             "kind": "TokenRequest",
-            "apiVersion": f"{_GROUP}/v1",
+            "apiVersion": f"{api_groups.AUTHENTICATION}/v1",
             "metadata": {
                 "name": account.name,
                 "namespace": account.namespace,
@@ -186,7 +186,7 @@ def _seconds(spec: JsonView) -> int:
         problem = "may not specify a duration larger than 2^32 seconds"
     if problem:
         error = field_errors.invalid("spec.expirationSeconds", seconds, problem)
-        raise field_errors.rejection("TokenRequest", _GROUP, "", [error])
+        raise field_errors.rejection("TokenRequest", api_groups.AUTHENTICATION, "", [error])
     return seconds
 
 
@@ -197,7 +197,7 @@ def _bound(reader: ObjectsReader, namespace: str, reference: JsonView) -> JsonOb
     if resource is None or json_tree.text(reference, "apiVersion") not in ("", "v1"):
         problem = "only Pod, Secret and Node of v1 can be bound to"
         error = field_errors.invalid("spec.boundObjectRef", kind, problem)
-        raise field_errors.rejection("TokenRequest", _GROUP, "", [error])
+        raise field_errors.rejection("TokenRequest", api_groups.AUTHENTICATION, "", [error])
     found = reader.get(_key(resource, "" if kind == "Node" else namespace, name))
     if found is None:
         raise _absent(resource, name)
@@ -225,7 +225,7 @@ def _is_there(reader: ObjectsReader, resource: str, namespace: str, claimed: Jso
 
 
 def _key(resource: str, namespace: str, name: str) -> ObjectKey:
-    return ObjectKey(registry.CORE, resource, namespace, name)
+    return ObjectKey(api_groups.CORE, resource, namespace, name)
 
 
 def _absent(resource: str, name: str) -> NotFound:

@@ -18,6 +18,7 @@ from app.domain.objects import profile as profiles
 from app.domain.objects import registry
 from app.domain.objects.profile import Profile
 from app.domain.objects.registry import Kind
+from app.domain.values import api_groups
 from app.domain.values.json_tree import JsonObject
 
 AGGREGATED = b"application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
@@ -37,10 +38,10 @@ SUBRESOURCE_VERBS = {
 """Subresources that are served; others that the registry names are left out."""
 
 _RESPONSE_KINDS = {
-    "eviction": ("policy", "v1", "Eviction"),
+    "eviction": (api_groups.POLICY, "v1", "Eviction"),
     "binding": ("", "v1", "Binding"),
-    "scale": ("autoscaling", "v1", "Scale"),
-    "token": ("authentication.k8s.io", "v1", "TokenRequest"),
+    "scale": (api_groups.AUTOSCALING, "v1", "Scale"),
+    "token": (api_groups.AUTHENTICATION, "v1", "TokenRequest"),
 }
 
 _encode = msgspec.json.Encoder().encode
@@ -61,25 +62,27 @@ BINDINGS = Review(group="", kind="Binding", plural="bindings", namespaced=True)
 
 REVIEWS = (
     BINDINGS,
-    Review(group="authentication.k8s.io", kind="SelfSubjectReview", plural="selfsubjectreviews"),
-    Review(group="authentication.k8s.io", kind="TokenReview", plural="tokenreviews"),
+    Review(group=api_groups.AUTHENTICATION, kind="SelfSubjectReview", plural="selfsubjectreviews"),
+    Review(group=api_groups.AUTHENTICATION, kind="TokenReview", plural="tokenreviews"),
     Review(
-        group="authorization.k8s.io",
+        group=api_groups.AUTHORIZATION,
         kind="LocalSubjectAccessReview",
         plural="localsubjectaccessreviews",
         namespaced=True,
     ),
     Review(
-        group="authorization.k8s.io",
+        group=api_groups.AUTHORIZATION,
         kind="SelfSubjectAccessReview",
         plural="selfsubjectaccessreviews",
     ),
     Review(
-        group="authorization.k8s.io",
+        group=api_groups.AUTHORIZATION,
         kind="SelfSubjectRulesReview",
         plural="selfsubjectrulesreviews",
     ),
-    Review(group="authorization.k8s.io", kind="SubjectAccessReview", plural="subjectaccessreviews"),
+    Review(
+        group=api_groups.AUTHORIZATION, kind="SubjectAccessReview", plural="subjectaccessreviews"
+    ),
 )
 
 

@@ -10,6 +10,7 @@ from functools import lru_cache
 
 from app.domain.errors import NotAcceptable
 from app.domain.objects.registry import Kind
+from app.domain.values import api_groups
 
 
 class Shape(StrEnum):
@@ -133,7 +134,7 @@ def wants_aggregated_discovery(accept: str) -> bool:
             return False
         if (
             wanted == "APIGroupDiscoveryList"
-            and alternative.parameter("g") == "apidiscovery.k8s.io"
+            and alternative.parameter("g") == api_groups.API_DISCOVERY
             and alternative.parameter("v") == "v2"
         ):
             return True
@@ -151,7 +152,7 @@ def _form(alternative: MediaRange) -> Form | None:
     if not wanted:
         return Form(encoding=encoding)
     version = alternative.parameter("v")
-    if alternative.parameter("g") != "meta.k8s.io" or version not in _META_VERSIONS:
+    if alternative.parameter("g") != api_groups.META or version not in _META_VERSIONS:
         return None
     if wanted == "Table":
         return Form(shape=Shape.TABLE, encoding=encoding, version=version)

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from app.api.server.messages import Request
 from app.domain.errors import BadRequest, Cause, Invalid
 from app.domain.objects.write.commands import FieldValidation, PatchType, Propagation, WriteOptions
-from app.domain.values import json_tree
+from app.domain.values import api_groups, json_tree
 from app.domain.values.json_tree import JsonObject
 
 MANAGER_LENGTH_MAX = 128
@@ -272,7 +272,7 @@ def _invalid(kind: str, causes: list[Cause]) -> Invalid:
     listed = texts[0] if len(texts) == 1 else f"[{', '.join(texts)}]"
     return Invalid(
         f'{kind}.meta.k8s.io "" is invalid: {listed}',
-        group="meta.k8s.io",
+        group=api_groups.META,
         resource=kind,
         causes=tuple(causes),
     )

@@ -10,8 +10,8 @@ from functools import lru_cache
 
 from app.domain.errors import BadRequest
 from app.domain.log import Event, ObjectKey
-from app.domain.objects.registry import EVENTS, FieldLabel, Kind
-from app.domain.values import json_tree, selectors
+from app.domain.objects.registry import FieldLabel, Kind
+from app.domain.values import api_groups, json_tree, selectors
 from app.domain.values.selectors import FieldRequirement, LabelSelector, SelectorError
 from projections.objects import ObjectsProjection
 
@@ -123,7 +123,7 @@ def compile_selection(
 
 def _elsewhere(kind: Kind, group: str | None) -> tuple[str, ...]:
     """Beginnings of fields that can be selected under the other group of Events only."""
-    if kind.alias_group != EVENTS or group is None:
+    if kind.alias_group != api_groups.EVENTS or group is None:
         return ()
     return _EVENTS_ONLY if group == kind.group else _CORE_ONLY
 

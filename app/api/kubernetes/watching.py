@@ -25,9 +25,8 @@ from app.api.kubernetes.timelines import Timeline
 from app.api.server.messages import Stream
 from app.domain.errors import Expired, RedraError, TooManyRequests
 from app.domain.log import Event, EventType, ObjectKey, Revision
-from app.domain.objects import registry
 from app.domain.objects.registry import Kind
-from app.domain.values import json_tree
+from app.domain.values import api_groups, json_tree
 from app.domain.values.json_tree import JsonObject
 from app.service.watches import Subscription
 
@@ -488,4 +487,4 @@ def _bookmark_tree(target: Target, revision: Revision, is_initial_end: bool) -> 
 
 
 def _has_spec(kind: Kind) -> bool:
-    return kind.group == registry.RESOURCE
+    return kind.group == api_groups.RESOURCE

@@ -19,7 +19,7 @@ from app.api.server.messages import Answer, Header, warning
 from app.domain.errors import BadRequest, NotFound, RedraError
 from app.domain.log import Event, EventType, ObjectKey
 from app.domain.objects import registry, rejections
-from app.domain.objects.registry import RESOURCE, Kind
+from app.domain.objects.registry import Kind
 from app.domain.objects.write import admission
 from app.domain.objects.write.commands import (
     CreateObject,
@@ -28,7 +28,7 @@ from app.domain.objects.write.commands import (
     UpdateObject,
     WriteOptions,
 )
-from app.domain.values import json_tree
+from app.domain.values import api_groups, json_tree
 from app.domain.values.json_tree import JsonObject
 from app.service.writing import Outcome
 
@@ -292,7 +292,7 @@ def _judged(options: WriteOptions, call: Call) -> WriteOptions:
 
 
 def _is_returned(kind: Kind) -> bool:
-    return kind.group == RESOURCE or (kind.group, kind.plural) in _RETURNED_WHEN_DELETED
+    return kind.group == api_groups.RESOURCE or (kind.group, kind.plural) in _RETURNED_WHEN_DELETED
 
 
 def _delete_command(

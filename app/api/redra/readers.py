@@ -14,16 +14,19 @@ from app.domain.log.projection import Row
 from app.domain.objects import registry
 from app.domain.objects.access import rules
 from app.domain.objects.access.rules import Grants, Question
-from app.domain.objects.registry import RESOURCE
+from app.domain.values import api_groups
 from app.service.importing import IMPORTS
 from projections import timeline_kinds
 
 Place: TypeAlias = tuple[str, str]
 """API group and resource."""
 
-NODES, PODS, CLAIMS = ("", "nodes"), ("", "pods"), (RESOURCE, "resourceclaims")
-CLASSES, SLICES = (RESOURCE, "deviceclasses"), (RESOURCE, "resourceslices")
-RULES, PATCHES = (RESOURCE, "devicetaintrules"), (RESOURCE, "resourceslicepatches")
+NODES, PODS, CLAIMS = ("", "nodes"), ("", "pods"), (api_groups.RESOURCE, "resourceclaims")
+CLASSES, SLICES = (api_groups.RESOURCE, "deviceclasses"), (api_groups.RESOURCE, "resourceslices")
+RULES, PATCHES = (
+    (api_groups.RESOURCE, "devicetaintrules"),
+    (api_groups.RESOURCE, "resourceslicepatches"),
+)
 
 WORKED_OUT_FROM = (NODES, PODS, CLASSES, RULES, CLAIMS, PATCHES, SLICES)
 """What decisions, reasons and blast radii name."""
@@ -44,7 +47,7 @@ EVERYTHING = ("*", "*")
 """All kinds; only rules for `*` cover it."""
 
 _EVENTS = ("", "events")
-_ALIASES = {_EVENTS: ("", "events.k8s.io")}
+_ALIASES = {_EVENTS: ("", api_groups.EVENTS)}
 _OWN_GROUP = "redra"
 
 

@@ -7,13 +7,12 @@ from collections.abc import Iterator
 
 import msgspec
 
-from app.domain.values import json_tree
+from app.domain.values import api_groups, json_tree
 from app.domain.values.json_tree import JsonObject, JsonView
 
 FINISHED = ("Succeeded", "Failed")
 """The phases in which a pod stays."""
 
-SCHEDULING_GROUP = "scheduling.k8s.io"
 
 RESERVED_MAX = 256
 """How many consumers a claim can have (controllers.md 6.2)."""
@@ -208,7 +207,7 @@ def owner_problem(claim: JsonView, pod: PodFacts, *, accepts_groups: bool = Fals
         return f"{shown} was not created for {place} (Pod is not owner)"
     owner = controller_of(claim)
     group = (json_tree.text(owner, "kind"), json_tree.text(owner, "name"))
-    is_of_group = json_tree.text(owner, "apiVersion").startswith(f"{SCHEDULING_GROUP}/")
+    is_of_group = json_tree.text(owner, "apiVersion").startswith(f"{api_groups.SCHEDULING}/")
     if is_of_group and group == ("PodGroup", pod.group):
         return ""
     return (
@@ -233,7 +232,7 @@ def is_reserved_for(claim: JsonView, pod_uid: str, group: str = "") -> bool:
             group
             and reference.get("name") == group
             and reference.get("resource") == "podgroups"
-            and reference.get("apiGroup") == SCHEDULING_GROUP
+            and reference.get("apiGroup") == api_groups.SCHEDULING
         ):
             return True
     return False

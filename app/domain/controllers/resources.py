@@ -1,19 +1,18 @@
 """Where the objects that controllers look at stand: group, resource and keys."""
 
 from app.domain.log import ObjectKey
-
-RESOURCE_GROUP = "resource.k8s.io"
+from app.domain.values import api_groups
 
 PODS = ("", "pods")
 NODES = ("", "nodes")
 NAMESPACES = ("", "namespaces")
 EVENT_OBJECTS = ("", "events")
-CLAIMS = (RESOURCE_GROUP, "resourceclaims")
-TEMPLATES = (RESOURCE_GROUP, "resourceclaimtemplates")
-SLICES = (RESOURCE_GROUP, "resourceslices")
-CLASSES = (RESOURCE_GROUP, "deviceclasses")
-DEFINITIONS = ("apiextensions.k8s.io", "customresourcedefinitions")
-RULES = (RESOURCE_GROUP, "devicetaintrules")
+CLAIMS = (api_groups.RESOURCE, "resourceclaims")
+TEMPLATES = (api_groups.RESOURCE, "resourceclaimtemplates")
+SLICES = (api_groups.RESOURCE, "resourceslices")
+CLASSES = (api_groups.RESOURCE, "deviceclasses")
+DEFINITIONS = (api_groups.API_EXTENSIONS, "customresourcedefinitions")
+RULES = (api_groups.RESOURCE, "devicetaintrules")
 
 PROTECTION_FINALIZER = "resource.kubernetes.io/delete-protection"
 """Keeps an allocated claim in existence (controllers.md 11.4)."""

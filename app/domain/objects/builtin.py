@@ -6,15 +6,26 @@ in the log carry `group` and `plural`.
 
 from typing import Any
 
-from app.domain.objects.kind import (
-    ADMISSION,
-    ALL_VERBS,
+from app.domain.objects.kind import ALL_VERBS, FieldLabel, Kind, Served
+from app.domain.values.api_groups import (
+    ADMISSION_REGISTRATION,
+    API_EXTENSIONS,
+    API_REGISTRATION,
+    APPS,
+    AUTOSCALING,
+    BATCH,
+    CERTIFICATES,
+    COORDINATION,
     CORE,
+    DISCOVERY,
     EVENTS,
+    NETWORKING,
+    NODE,
+    POLICY,
+    RBAC,
     RESOURCE,
-    FieldLabel,
-    Kind,
-    Served,
+    SCHEDULING,
+    STORAGE,
 )
 
 
@@ -106,7 +117,7 @@ def _make(
 
 def _admission(kind: str, plural: str, **more: Any) -> Kind:
     return _plain(
-        ADMISSION, kind, plural, namespaced=False, has_generation=True,
+        ADMISSION_REGISTRATION, kind, plural, namespaced=False, has_generation=True,
         categories=("api-extensions",), unconditional_update=False, **more,
     )  # fmt: skip
 
@@ -115,10 +126,7 @@ _FROM_36 = {"v1": Served(since=36)}
 _STATUS = ("status",)
 _SCALED = ("scale", "status")
 _ALL = ("all",)
-_APPS = "apps"
-_RBAC = "rbac.authorization.k8s.io"
-_NETWORKING = "networking.k8s.io"
-_STORAGE = "storage.k8s.io"
+
 
 KINDS: tuple[Kind, ...] = (
     _core(
@@ -184,44 +192,44 @@ KINDS: tuple[Kind, ...] = (
         gate="DRAResourcePoolStatus",
     ),
     _plain(
-        "coordination.k8s.io", "Lease", "leases", unconditional_update=False,
+        COORDINATION, "Lease", "leases", unconditional_update=False,
         created_by_update=True,
     ),
     _plain(
-        "policy", "PodDisruptionBudget", "poddisruptionbudgets", "pdb", subresources=_STATUS,
+        POLICY, "PodDisruptionBudget", "poddisruptionbudgets", "pdb", subresources=_STATUS,
         has_generation=True, unconditional_update=False,
     ),
     _plain(
-        _APPS, "Deployment", "deployments", "deploy", categories=_ALL, subresources=_SCALED,
+        APPS, "Deployment", "deployments", "deploy", categories=_ALL, subresources=_SCALED,
         has_generation=True,
     ),
     _plain(
-        _APPS, "ReplicaSet", "replicasets", "rs", categories=_ALL, subresources=_SCALED,
+        APPS, "ReplicaSet", "replicasets", "rs", categories=_ALL, subresources=_SCALED,
         has_generation=True,
     ),
     _plain(
-        _APPS, "StatefulSet", "statefulsets", "sts", categories=_ALL, subresources=_SCALED,
+        APPS, "StatefulSet", "statefulsets", "sts", categories=_ALL, subresources=_SCALED,
         has_generation=True,
     ),
     _plain(
-        _APPS, "DaemonSet", "daemonsets", "ds", categories=_ALL, subresources=_STATUS,
+        APPS, "DaemonSet", "daemonsets", "ds", categories=_ALL, subresources=_STATUS,
         has_generation=True,
     ),
-    _plain(_APPS, "ControllerRevision", "controllerrevisions"),
+    _plain(APPS, "ControllerRevision", "controllerrevisions"),
     _plain(
-        "batch", "Job", "jobs", field_labels=_JOB_LABELS, categories=_ALL, subresources=_STATUS,
+        BATCH, "Job", "jobs", field_labels=_JOB_LABELS, categories=_ALL, subresources=_STATUS,
         has_generation=True, orphans=True,
     ),
     _plain(
-        "batch", "CronJob", "cronjobs", "cj", categories=_ALL, subresources=_STATUS,
+        BATCH, "CronJob", "cronjobs", "cj", categories=_ALL, subresources=_STATUS,
         has_generation=True,
     ),
     _plain(
-        "scheduling.k8s.io", "PriorityClass", "priorityclasses", "pc", namespaced=False,
+        SCHEDULING, "PriorityClass", "priorityclasses", "pc", namespaced=False,
         has_generation=True,
     ),
     _make(
-        "scheduling.k8s.io", ("v1beta1", "v1alpha3", "v1alpha2", "v1alpha1"), "Workload",
+        SCHEDULING, ("v1beta1", "v1alpha3", "v1alpha2", "v1alpha1"), "Workload",
         "workloads", (), has_generation=True, gate="GenericWorkload",
         served={
             "v1beta1": Served(since=37),
@@ -231,7 +239,7 @@ KINDS: tuple[Kind, ...] = (
         },
     ),
     _make(
-        "scheduling.k8s.io", ("v1beta1", "v1alpha3", "v1alpha2"), "PodGroup", "podgroups", (),
+        SCHEDULING, ("v1beta1", "v1alpha3", "v1alpha2"), "PodGroup", "podgroups", (),
         has_generation=True, subresources=_STATUS, gate="GenericWorkload",
         served={
             "v1beta1": Served(since=37),
@@ -240,57 +248,57 @@ KINDS: tuple[Kind, ...] = (
         },
     ),
     _plain(
-        "apiextensions.k8s.io", "CustomResourceDefinition", "customresourcedefinitions", "crd",
+        API_EXTENSIONS, "CustomResourceDefinition", "customresourcedefinitions", "crd",
         "crds", namespaced=False, subresources=_STATUS, has_generation=True,
         categories=("api-extensions",), unconditional_update=False,
     ),
-    _plain(_RBAC, "Role", "roles", name_format="path", created_by_update=True),
-    _plain(_RBAC, "RoleBinding", "rolebindings", name_format="path", created_by_update=True),
+    _plain(RBAC, "Role", "roles", name_format="path", created_by_update=True),
+    _plain(RBAC, "RoleBinding", "rolebindings", name_format="path", created_by_update=True),
     _plain(
-        _RBAC, "ClusterRole", "clusterroles", namespaced=False, name_format="path",
+        RBAC, "ClusterRole", "clusterroles", namespaced=False, name_format="path",
         created_by_update=True,
     ),
     _plain(
-        _RBAC, "ClusterRoleBinding", "clusterrolebindings", namespaced=False, name_format="path",
+        RBAC, "ClusterRoleBinding", "clusterrolebindings", namespaced=False, name_format="path",
         created_by_update=True,
     ),
     _plain(
-        _NETWORKING, "Ingress", "ingresses", "ing", subresources=_STATUS, has_generation=True
+        NETWORKING, "Ingress", "ingresses", "ing", subresources=_STATUS, has_generation=True
     ),
     _plain(
-        _NETWORKING, "IngressClass", "ingressclasses", namespaced=False, has_generation=True
+        NETWORKING, "IngressClass", "ingressclasses", namespaced=False, has_generation=True
     ),
-    _plain(_NETWORKING, "NetworkPolicy", "networkpolicies", "netpol", has_generation=True),
-    _plain(_NETWORKING, "ServiceCIDR", "servicecidrs", namespaced=False, subresources=_STATUS),
+    _plain(NETWORKING, "NetworkPolicy", "networkpolicies", "netpol", has_generation=True),
+    _plain(NETWORKING, "ServiceCIDR", "servicecidrs", namespaced=False, subresources=_STATUS),
     _plain(
-        _NETWORKING, "IPAddress", "ipaddresses", "ip", namespaced=False, name_format="address",
+        NETWORKING, "IPAddress", "ipaddresses", "ip", namespaced=False, name_format="address",
         field_labels=NAME_LABEL + _labels(
             *(f"spec.parentRef.{field}" for field in ("group", "name", "namespace", "resource"))
         ),
     ),
-    _plain("discovery.k8s.io", "EndpointSlice", "endpointslices", has_generation=True),
+    _plain(DISCOVERY, "EndpointSlice", "endpointslices", has_generation=True),
     _make(
-        "autoscaling", ("v2", "v1"), "HorizontalPodAutoscaler", "horizontalpodautoscalers",
+        AUTOSCALING, ("v2", "v1"), "HorizontalPodAutoscaler", "horizontalpodautoscalers",
         ("hpa",), categories=_ALL, subresources=_STATUS,
     ),
-    _plain(_STORAGE, "StorageClass", "storageclasses", "sc", namespaced=False),
-    _plain(_STORAGE, "CSIDriver", "csidrivers", namespaced=False, has_generation=True),
-    _plain(_STORAGE, "CSINode", "csinodes", namespaced=False),
-    _plain(_STORAGE, "CSIStorageCapacity", "csistoragecapacities"),
+    _plain(STORAGE, "StorageClass", "storageclasses", "sc", namespaced=False),
+    _plain(STORAGE, "CSIDriver", "csidrivers", namespaced=False, has_generation=True),
+    _plain(STORAGE, "CSINode", "csinodes", namespaced=False),
+    _plain(STORAGE, "CSIStorageCapacity", "csistoragecapacities"),
     _plain(
-        _STORAGE, "VolumeAttachment", "volumeattachments", namespaced=False, subresources=_STATUS
+        STORAGE, "VolumeAttachment", "volumeattachments", namespaced=False, subresources=_STATUS
     ),
-    _plain(_STORAGE, "VolumeAttributesClass", "volumeattributesclasses", "vac", namespaced=False),
+    _plain(STORAGE, "VolumeAttributesClass", "volumeattributesclasses", "vac", namespaced=False),
     _plain(
-        "apiregistration.k8s.io", "APIService", "apiservices", namespaced=False,
+        API_REGISTRATION, "APIService", "apiservices", namespaced=False,
         subresources=_STATUS, categories=("api-extensions",), unconditional_update=False,
         name_format="path",
     ),
     _plain(
-        "node.k8s.io", "RuntimeClass", "runtimeclasses", namespaced=False, created_by_update=True
+        NODE, "RuntimeClass", "runtimeclasses", namespaced=False, created_by_update=True
     ),
     _plain(
-        "certificates.k8s.io", "CertificateSigningRequest", "certificatesigningrequests", "csr",
+        CERTIFICATES, "CertificateSigningRequest", "certificatesigningrequests", "csr",
         namespaced=False, subresources=("approval", "status"),
         field_labels=NAME_LABEL + _labels("spec.signerName"),
     ),

@@ -5,13 +5,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from app.domain.objects.custom.versions import Custom
-from app.domain.values import json_tree
+from app.domain.values import api_groups, json_tree
 from app.domain.values.json_tree import JsonView
-
-CORE = ""
-RESOURCE = "resource.k8s.io"
-EVENTS = "events.k8s.io"
-ADMISSION = "admissionregistration.k8s.io"
 
 READ_VERBS = ("get", "list", "watch")
 WRITE_VERBS = ("create", "delete", "deletecollection", "patch", "update")
@@ -137,4 +132,4 @@ def api_version(group: str, version: str) -> str:
 def split_api_version(text: str) -> tuple[str, str]:
     """Group and version of an `apiVersion`."""
     group, slash, version = text.partition("/")
-    return (group, version) if slash else (CORE, group)
+    return (group, version) if slash else (api_groups.CORE, group)

@@ -10,12 +10,8 @@ from functools import lru_cache
 
 from app.domain.objects.builtin import BOTH_LABELS, KINDS, NAME_LABEL
 from app.domain.objects.kind import (
-    ADMISSION,
     ALL_VERBS,
-    CORE,
-    EVENTS,
     READ_VERBS,
-    RESOURCE,
     WRITE_VERBS,
     FieldLabel,
     Kind,
@@ -132,14 +128,10 @@ _BY_RESOURCE = _by_resource(KINDS)
 _BY_KIND = _by_kind(KINDS)
 
 __all__ = [
-    "ADMISSION",
     "ALL_VERBS",
     "BOTH_LABELS",
-    "CORE",
-    "EVENTS",
     "NAME_LABEL",
     "READ_VERBS",
-    "RESOURCE",
     "WRITE_VERBS",
     "FieldLabel",
     "Kind",

@@ -7,9 +7,10 @@ from app.domain.objects.access import rules as access
 from app.domain.objects.access.rules import Binding, Book, Question, Rule
 from app.domain.objects.kinds import claim_rights
 from app.domain.objects.kinds.claim_rights import ClaimRights
+from app.domain.values import api_groups
 from tests.unit.objects.builders import Cluster
 
-RBAC = access.RBAC
+RBAC = api_groups.RBAC
 CLAIMS = {"group": "resource.k8s.io", "resource": "resourceclaims"}
 
 

@@ -2,9 +2,9 @@
 
 from app.domain.log import ObjectKey
 from app.domain.objects.access import cluster_roles
-from app.domain.objects.access.rules import RBAC
 from app.domain.objects.kinds import first_objects
 from app.domain.objects.kinds.services import ServiceRanges
+from app.domain.values import api_groups
 from tests.api.serving import serving
 
 
@@ -12,9 +12,9 @@ async def test_new_cluster_has_the_objects_of_every_cluster():
     async with serving() as server:
         runtime = await server.histories.create_cluster("night")
         objects = runtime.views.objects
-        names = {key.name for key in objects.keys(RBAC, "clusterroles")}
+        names = {key.name for key in objects.keys(api_groups.RBAC, "clusterroles")}
         assert {"admin", "cluster-admin", "edit", "view", "system:node"} <= names
-        bound = {key.name for key in objects.keys(RBAC, "clusterrolebindings")}
+        bound = {key.name for key in objects.keys(api_groups.RBAC, "clusterrolebindings")}
         assert bound == set(cluster_roles.BINDINGS)
         assert objects.get(ObjectKey("", "endpoints", "default", "kubernetes")) is not None
         slice_key = ObjectKey("discovery.k8s.io", "endpointslices", "default", "kubernetes")

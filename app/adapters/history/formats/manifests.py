@@ -20,7 +20,7 @@ from app.domain.objects.rules import Rules
 from app.domain.objects.schema import conversion
 from app.domain.objects.write import admission
 from app.domain.objects.write.commands import FieldValidation, WriteOptions
-from app.domain.values import json_tree
+from app.domain.values import api_groups, json_tree
 from app.domain.values.json_tree import JsonObject
 from app.domain.values.timestamps import Instant
 
@@ -94,7 +94,7 @@ def admitted(
 def surveyed(record: Record, tree: JsonObject, kind: Kind, rules: Rules, notes: Notes) -> Record:
     """The record, marked when its object holds fields that its version does not have."""
     group, version = kinds.split_version(json_tree.text(tree, "apiVersion"))
-    if kind.group != kinds.RESOURCE_GROUP or not registry.find_kind(group, version, kind.kind):
+    if kind.group != api_groups.RESOURCE or not registry.find_kind(group, version, kind.kind):
         return record
     try:
         _, problems = admission.pruned(kind, group, version, tree, rules)

@@ -7,7 +7,6 @@ were never released, or that are no longer read, are refused in words. Parity: h
 
 import msgspec
 
-from app.adapters.history import kinds
 from app.adapters.history.formats import manifests
 from app.adapters.history.reading import Notes, ReadOptions
 from app.domain.errors import InputError, Rejected
@@ -17,12 +16,12 @@ from app.domain.objects.registry import Kind
 from app.domain.objects.schema import conversion
 from app.domain.objects.schema.structural import Schemas
 from app.domain.objects.write import intake
-from app.domain.values import json_tree
+from app.domain.values import api_groups, json_tree
 from app.domain.values.json_tree import JsonObject
 
 _replace = msgspec.structs.replace
 
-_QUESTIONS = frozenset({"authentication.k8s.io", "authorization.k8s.io"})
+_QUESTIONS = frozenset({api_groups.AUTHENTICATION, api_groups.AUTHORIZATION})
 """Groups whose objects are questions: a server answers and stores nothing. Some hold tokens."""
 CODE_MAX = 1_000
 """HTTP codes are smaller."""
@@ -72,7 +71,7 @@ def _normal(record: Record, options: ReadOptions, notes: Notes) -> Record | None
         return _guarded(record, options, notes)
     kind = registry.find(record.group, record.resource)
     if kind is None:
-        if record.group == kinds.RESOURCE_GROUP and record.op in CHANGES:
+        if record.group == api_groups.RESOURCE and record.op in CHANGES:
             name = f"{record.group}/{record.version} {record.kind or record.resource}"
             raise InputError(
                 f"{name} is not a kind of any release",

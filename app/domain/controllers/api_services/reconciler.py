@@ -11,12 +11,12 @@ from app.domain.objects.kinds import api_services
 from app.domain.objects.kinds.services import SERVICES
 from app.domain.objects.reader import ObjectsReader
 from app.domain.objects.write.commands import PatchObject, PatchType
-from app.domain.values import json_tree
+from app.domain.values import api_groups, json_tree
 from app.domain.values.json_tree import JsonObject, JsonView
 from app.domain.values.timestamps import Instant
 
 NAME = "api-services"
-API_SERVICES = (api_services.GROUP, api_services.RESOURCE)
+API_SERVICES = (api_groups.API_REGISTRATION, api_services.RESOURCE)
 
 
 class ApiServiceReconciler:

@@ -8,13 +8,12 @@ from app.domain.controllers.plan import Plan, Reads, Views
 from app.domain.controllers.work_queue import AnyQueue, WorkQueue
 from app.domain.log import Event, EventType, ObjectKey
 from app.domain.objects.access import cluster_roles
-from app.domain.objects.access.rules import RBAC
 from app.domain.objects.write.commands import PatchObject, PatchType, WriteOptions
-from app.domain.values import json_tree
+from app.domain.values import api_groups, json_tree
 from app.domain.values.timestamps import Instant
 
 NAME = "cluster-roles"
-ROLES = (RBAC, "clusterroles")
+ROLES = (api_groups.RBAC, "clusterroles")
 
 _WRITER = WriteOptions(field_manager="clusterrole-aggregation-controller", force=True)
 
@@ -61,7 +60,7 @@ class ClusterRoleReconciler:
             if rules == json_tree.objects(role, "rules"):
                 continue
             body = {
-                "apiVersion": f"{RBAC}/v1",
+                "apiVersion": f"{api_groups.RBAC}/v1",
                 "kind": "ClusterRole",
                 "metadata": {"name": name},
                 "rules": rules,

@@ -11,11 +11,11 @@ from app.domain.log import ObjectKey
 from app.domain.objects import history_kinds, registry
 from app.domain.objects.reader import ObjectsReader
 from app.domain.objects.write import subresources
-from app.domain.values import json_tree
+from app.domain.values import api_groups, json_tree
 from app.domain.values.json_tree import JsonObject, JsonView
 
 _OWNED_BY_DEPLOYMENTS = "ReplicaSet"
-_GROUPS = ("apps", "extensions")
+_GROUPS = (api_groups.APPS, "extensions")
 
 
 class ScaleUnknown(Exception):
@@ -73,7 +73,7 @@ def _scale(objects: ObjectsReader, namespace: str, owner: JsonView, pod: str) ->
 def _deployment(objects: ObjectsReader, namespace: str, owner: JsonView) -> JsonObject | None:
     """The Deployment of a pod's ReplicaSet; None when there is none."""
     replica_set = objects.get(
-        ObjectKey("apps", "replicasets", namespace, json_tree.text(owner, "name"))
+        ObjectKey(api_groups.APPS, "replicasets", namespace, json_tree.text(owner, "name"))
     )
     if replica_set is None:
         return None
@@ -82,7 +82,7 @@ def _deployment(objects: ObjectsReader, namespace: str, owner: JsonView) -> Json
     above = controller_of(replica_set)
     if above.get("kind") != "Deployment":
         return None
-    key = ObjectKey("apps", "deployments", namespace, json_tree.text(above, "name"))
+    key = ObjectKey(api_groups.APPS, "deployments", namespace, json_tree.text(above, "name"))
     found = objects.get(key)
     if found is None or json_tree.text(found, "metadata", "uid") != above.get("uid"):
         return None

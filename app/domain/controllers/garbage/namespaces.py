@@ -16,7 +16,7 @@ from app.domain.log import Event, EventType, ObjectKey
 from app.domain.objects import history_kinds
 from app.domain.objects.reader import ObjectsReader
 from app.domain.objects.write.commands import Command, DeleteObject, Propagation, UpdateObject
-from app.domain.values import json_tree, timestamps
+from app.domain.values import api_groups, json_tree, timestamps
 from app.domain.values.json_tree import JsonObject
 from app.domain.values.timestamps import SECOND, Instant
 
@@ -31,13 +31,13 @@ DELETED_MAX = 200
 _ORDER = (
     PODS,
     ("", "events"),
-    ("events.k8s.io", "events"),
-    ("apps", "deployments"),
-    ("apps", "daemonsets"),
-    ("resource.k8s.io", "resourceclaimtemplates"),
-    ("apps", "statefulsets"),
-    ("resource.k8s.io", "resourceclaims"),
-    ("apps", "replicasets"),
+    (api_groups.EVENTS, "events"),
+    (api_groups.APPS, "deployments"),
+    (api_groups.APPS, "daemonsets"),
+    (api_groups.RESOURCE, "resourceclaimtemplates"),
+    (api_groups.APPS, "statefulsets"),
+    (api_groups.RESOURCE, "resourceclaims"),
+    (api_groups.APPS, "replicasets"),
 )
 
 _Conditions = tuple[tuple[str, str, str, str], ...]

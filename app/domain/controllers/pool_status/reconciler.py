@@ -12,7 +12,7 @@ from app.domain.allocation import AllocatedState
 from app.domain.controllers.event_objects import MANAGER
 from app.domain.controllers.plan import Plan, Reads, Views
 from app.domain.controllers.pool_status import summaries
-from app.domain.controllers.resources import CLAIMS, RESOURCE_GROUP, is_of
+from app.domain.controllers.resources import CLAIMS, is_of
 from app.domain.controllers.work_queue import WorkQueue
 from app.domain.devices.inventory import Inventory
 from app.domain.devices.model import DeviceId, PoolId, Slice
@@ -20,13 +20,13 @@ from app.domain.devices.pools import PoolState, Reading, build
 from app.domain.log import Event, EventType, ObjectKey
 from app.domain.objects.reader import ObjectsReader
 from app.domain.objects.write.commands import PatchObject, PatchType
-from app.domain.values import json_tree, timestamps
+from app.domain.values import api_groups, json_tree, timestamps
 from app.domain.values.json_tree import JsonObject, JsonView
 from app.domain.values.timestamps import Instant
 
 NAME = "pool-status"
 
-REQUESTS = (RESOURCE_GROUP, "resourcepoolstatusrequests")
+REQUESTS = (api_groups.RESOURCE, "resourcepoolstatusrequests")
 LIMIT_DEFAULT = 100
 
 

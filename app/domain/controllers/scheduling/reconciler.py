@@ -14,7 +14,6 @@ from app.domain.controllers.resources import (
     CLASSES,
     NODES,
     PODS,
-    RESOURCE_GROUP,
     RULES,
     SLICES,
     claim_key,
@@ -54,11 +53,11 @@ from app.domain.controllers.scheduling.queue.waiting_pods import QueuedPod, Sche
 from app.domain.controllers.scheduling.reports import events, messages
 from app.domain.log import DECISION, Event, EventType, ObjectKey, Revision
 from app.domain.objects.reader import ObjectsReader
-from app.domain.values import json_tree
+from app.domain.values import api_groups, json_tree
 from app.domain.values.json_tree import JsonObject, JsonView
 from app.domain.values.timestamps import Instant
 
-PATCHES = (RESOURCE_GROUP, "resourceslicepatches")
+PATCHES = (api_groups.RESOURCE, "resourceslicepatches")
 
 MOVED_MAX = 4
 """How often in a row an attempt is repeated because a version has moved."""

@@ -9,17 +9,17 @@ from typing import Protocol, cast
 
 from app.domain.controllers.event_objects import Reporter, reference
 from app.domain.controllers.plan import DECISIONS, Decision, Plan, Reads, Views
-from app.domain.controllers.resources import EVENT_OBJECTS, RESOURCE_GROUP
+from app.domain.controllers.resources import EVENT_OBJECTS
 from app.domain.devices.inventory import Inventory
 from app.domain.devices.model import PatchProblem
 from app.domain.log import DECISION, Event, EventType, ObjectKey, Revision
 from app.domain.objects.reader import ObjectsReader
-from app.domain.values import json_tree
+from app.domain.values import api_groups, json_tree
 from app.domain.values.timestamps import Instant
 
 NAME = "slice-patches"
 REASON = "SelectorFailed"
-VERSION = f"{RESOURCE_GROUP}/v1alpha3"
+VERSION = f"{api_groups.RESOURCE}/v1alpha3"
 
 _LOOKED_AT = frozenset({"resourceslices", "resourceslicepatches", "deviceclasses"})
 _Told = tuple[str, str]
@@ -40,7 +40,7 @@ class PatchWarningReconciler:
 
     name = NAME
     reads: Reads = frozenset(
-        {*((RESOURCE_GROUP, resource) for resource in _LOOKED_AT), EVENT_OBJECTS, DECISIONS}
+        {*((api_groups.RESOURCE, resource) for resource in _LOOKED_AT), EVENT_OBJECTS, DECISIONS}
     )
 
     def __init__(self) -> None:
@@ -56,7 +56,7 @@ class PatchWarningReconciler:
             if key.resource == DECISION.resource and event.object.get("controller") == NAME:
                 inputs = json_tree.mapping(event.object, "inputs")
                 self._told.add((json_tree.text(inputs, "uid"), json_tree.text(inputs, "problem")))
-        elif key.group == RESOURCE_GROUP and key.resource in _LOOKED_AT:
+        elif key.group == api_groups.RESOURCE and key.resource in _LOOKED_AT:
             self._has_patches = self._has_patches or key.resource == "resourceslicepatches"
             self._changed_at = event.revision
         else:
@@ -130,7 +130,7 @@ class PatchWarningReconciler:
 
 
 def _key(patch: str) -> ObjectKey:
-    return ObjectKey(RESOURCE_GROUP, "resourceslicepatches", "", patch)
+    return ObjectKey(api_groups.RESOURCE, "resourceslicepatches", "", patch)
 
 
 def _problems(views: DeviceViews) -> list[tuple[str, str, str, list[PatchProblem]]]:

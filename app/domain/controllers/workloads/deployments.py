@@ -13,10 +13,10 @@ from app.domain.controllers.workloads import deployment_status, pods_of, templat
 from app.domain.controllers.workloads.answer import Answer, Report, Situation, Step
 from app.domain.log import ObjectKey
 from app.domain.objects.write.commands import CreateObject, DeleteObject, UpdateObject
-from app.domain.values import json_tree
+from app.domain.values import api_groups, json_tree
 from app.domain.values.json_tree import JsonObject, JsonView
 
-REPLICA_SETS = ("apps", "replicasets")
+REPLICA_SETS = (api_groups.APPS, "replicasets")
 
 REVISION = "deployment.kubernetes.io/revision"
 DESIRED = "deployment.kubernetes.io/desired-replicas"

@@ -10,12 +10,13 @@ from app.domain.controllers.workloads import (
 )
 from app.domain.controllers.workloads.answer import Workload
 from app.domain.controllers.workloads.revisions import CONTROLLER_REVISIONS
+from app.domain.values import api_groups
 
 DEPLOYMENTS = Workload(
     name="deployments",
     kind="Deployment",
     api_version="apps/v1",
-    place=("apps", "deployments"),
+    place=(api_groups.APPS, "deployments"),
     component="deployment-controller",
     dependents=frozenset({deployments.REPLICA_SETS}),
     sync=deployments.sync,
@@ -34,7 +35,7 @@ STATEFUL_SETS = Workload(
     name="stateful-sets",
     kind="StatefulSet",
     api_version="apps/v1",
-    place=("apps", "statefulsets"),
+    place=(api_groups.APPS, "statefulsets"),
     component="statefulset-controller",
     dependents=frozenset({PODS, CONTROLLER_REVISIONS}),
     sync=stateful_sets.sync,
@@ -43,7 +44,7 @@ DAEMON_SETS = Workload(
     name="daemon-sets",
     kind="DaemonSet",
     api_version="apps/v1",
-    place=("apps", "daemonsets"),
+    place=(api_groups.APPS, "daemonsets"),
     component="daemonset-controller",
     dependents=frozenset({PODS, CONTROLLER_REVISIONS}),
     sync=daemon_sets.sync,
@@ -53,7 +54,7 @@ JOBS = Workload(
     name="jobs",
     kind="Job",
     api_version="batch/v1",
-    place=("batch", "jobs"),
+    place=(api_groups.BATCH, "jobs"),
     component="job-controller",
     dependents=frozenset({PODS}),
     sync=jobs.sync,

@@ -7,10 +7,10 @@ from app.domain.controllers.workloads import pods_of, templates
 from app.domain.controllers.workloads.answer import Situation
 from app.domain.log import ObjectKey
 from app.domain.objects.write.commands import Command, CreateObject
-from app.domain.values import json_tree
+from app.domain.values import api_groups, json_tree
 from app.domain.values.json_tree import JsonObject, JsonView
 
-CONTROLLER_REVISIONS = ("apps", "controllerrevisions")
+CONTROLLER_REVISIONS = (api_groups.APPS, "controllerrevisions")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -11,15 +11,15 @@ single controllers.
 from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
 
-from app.domain.objects.access.rules import AUTHENTICATED, MASTERS, RBAC, UNAUTHENTICATED
-from app.domain.values import json_tree, selectors
+from app.domain.objects.access.rules import AUTHENTICATED, MASTERS, UNAUTHENTICATED
+from app.domain.values import api_groups, json_tree, selectors
 from app.domain.values.json_tree import JsonObject, JsonView
 from app.domain.values.selectors import SelectorError
 
 AGGREGATE = "rbac.authorization.k8s.io/aggregate-to-"
 _ANNOTATIONS = {"rbac.authorization.kubernetes.io/autoupdate": "true"}
 _LABEL = ("kubernetes.io/bootstrapping", "rbac-defaults")
-_API_VERSION = f"{RBAC}/v1"
+_API_VERSION = f"{api_groups.RBAC}/v1"
 _VERBS = {
     "R": ("get", "list", "watch"),
     "W": ("create", "delete", "deletecollection", "patch", "update"),
@@ -268,9 +268,9 @@ def of_extension_servers() -> list[JsonObject]:
     role = {**_tree("Role", name, namespace), "rules": [rule]}
     binding = {
         **_tree("RoleBinding", f"system::{name}", namespace),
-        "roleRef": {"apiGroup": RBAC, "kind": "Role", "name": name},
+        "roleRef": {"apiGroup": api_groups.RBAC, "kind": "Role", "name": name},
         "subjects": [
-            {"apiGroup": RBAC, "kind": "User", "name": f"system:{user}"}
+            {"apiGroup": api_groups.RBAC, "kind": "User", "name": f"system:{user}"}
             for user in ("kube-controller-manager", "kube-scheduler")
         ],
     }
@@ -321,12 +321,12 @@ def _of_paths(words: list[str]) -> list[str]:
 
 def _binding(name: str, subjects: Sequence[tuple[str, str]]) -> JsonObject:
     tree = _tree("ClusterRoleBinding", name)
-    tree["roleRef"] = {"apiGroup": RBAC, "kind": "ClusterRole", "name": name}
+    tree["roleRef"] = {"apiGroup": api_groups.RBAC, "kind": "ClusterRole", "name": name}
     if subjects:
         tree["subjects"] = [
             {"kind": kind, "name": subject, "namespace": "kube-system"}
             if kind == "ServiceAccount"
-            else {"apiGroup": RBAC, "kind": kind, "name": subject}
+            else {"apiGroup": api_groups.RBAC, "kind": kind, "name": subject}
             for kind, subject in subjects
         ]
     return tree

@@ -12,9 +12,9 @@ from app.domain.errors import Forbidden
 from app.domain.log import ObjectKey
 from app.domain.objects.access import defaults
 from app.domain.objects.access import rules as access
-from app.domain.objects.access.rules import EVERYTHING, RBAC, Grants, Question, Rule
+from app.domain.objects.access.rules import EVERYTHING, Grants, Question, Rule
 from app.domain.objects.reader import ObjectsReader
-from app.domain.values import json_tree
+from app.domain.values import api_groups, json_tree
 from app.domain.values.json_tree import JsonView
 
 _ROLES = ("clusterroles", "roles")
@@ -33,7 +33,7 @@ class GiverRights:
 
 def is_judged(group: str, resource: str) -> bool:
     """Whether objects of a resource give rights."""
-    return group == RBAC and resource in (*_ROLES, *_BINDINGS)
+    return group == api_groups.RBAC and resource in (*_ROLES, *_BINDINGS)
 
 
 def check(reader: ObjectsReader, key: ObjectKey, tree: JsonView, rights: GiverRights) -> None:
@@ -68,7 +68,7 @@ def _check_binding(
     roles = defaults.ROLES.with_objects(reader)
     rules = roles.rules.get(("" if is_cluster else key.namespace, name))
     if rules is None:
-        raise _refusal(key, rights, f'{kind.lower()}.{RBAC} "{name}" not found')
+        raise _refusal(key, rights, f'{kind.lower()}.{api_groups.RBAC} "{name}" not found')
     _check_held(key, list(rules), rights)
 
 
@@ -108,7 +108,9 @@ def _questions(rule: Rule, namespace: str) -> Iterator[Question]:
 
 
 def _may(rights: GiverRights, verb: str, resource: str, namespace: str, name: str) -> bool:
-    question = Question(verb=verb, group=RBAC, resource=resource, namespace=namespace, name=name)
+    question = Question(
+        verb=verb, group=api_groups.RBAC, resource=resource, namespace=namespace, name=name
+    )
     return rights.grants.decide(question).allowed
 
 
@@ -126,9 +128,9 @@ def _shown(question: Question) -> str:
 def _refusal(key: ObjectKey, rights: GiverRights, why: str) -> Forbidden:
     groups = " ".join(f'"{group}"' for group in rights.groups)
     return Forbidden(
-        f'{key.resource}.{RBAC} "{key.name}" is forbidden: user "{rights.user}" '
+        f'{key.resource}.{api_groups.RBAC} "{key.name}" is forbidden: user "{rights.user}" '
         f"(groups=[{groups}]) {why}",
-        group=RBAC,
+        group=api_groups.RBAC,
         resource=key.resource,
         name=key.name,
     )

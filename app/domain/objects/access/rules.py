@@ -11,10 +11,9 @@ from dataclasses import dataclass, field
 from app.domain.errors import Forbidden
 from app.domain.log import ObjectKey
 from app.domain.objects.reader import ObjectsReader
-from app.domain.values import json_tree, selectors
+from app.domain.values import api_groups, json_tree, selectors
 from app.domain.values.json_tree import JsonObject, JsonView
 
-RBAC = "rbac.authorization.k8s.io"
 MASTERS = "system:masters"
 """Members of this group may do everything, whatever the rules say."""
 AUTHENTICATED = "system:authenticated"
@@ -231,7 +230,7 @@ def signature(reader: ObjectsReader) -> tuple[int, ...]:
     """Changes exactly when a role or binding does; cheap enough to ask after every event."""
     found: list[int] = []
     for resource in _RESOURCES:
-        keys = list(reader.keys(RBAC, resource))
+        keys = list(reader.keys(api_groups.RBAC, resource))
         found.append(len(keys))
         for key in keys:
             event = reader.event(key)
@@ -319,7 +318,7 @@ def _told(problems: tuple[str, ...]) -> str:
 
 
 def _trees(reader: ObjectsReader, resource: str) -> Iterator[JsonObject]:
-    for key in reader.keys(RBAC, resource):
+    for key in reader.keys(api_groups.RBAC, resource):
         tree = reader.get(ObjectKey(*key))
         if tree is not None:
             yield tree
@@ -370,5 +369,5 @@ def _binding(tree: JsonView, roles: Roles, *, namespace: str) -> Binding:
         namespace=namespace,
         label=f"RBAC: allowed by {label}",
         role=f'{kind} "{name}"',
-        missing="" if rules is not None else f'{kind.lower()}.{RBAC} "{name}" not found',
+        missing="" if rules is not None else f'{kind.lower()}.{api_groups.RBAC} "{name}" not found',
     )

@@ -15,11 +15,10 @@ from app.domain.objects.custom import structure
 from app.domain.objects.custom.versions import Custom, CustomVersion, Scale
 from app.domain.objects.reader import ObjectsReader
 from app.domain.objects.registry import BOTH_LABELS, NAME_LABEL, FieldLabel, Kind, Served
-from app.domain.values import json_paths, json_tree
+from app.domain.values import api_groups, json_paths, json_tree
 from app.domain.values.json_tree import JsonObject, JsonView
 
-GROUP = "apiextensions.k8s.io"
-KIND = f"CustomResourceDefinition.{GROUP}"
+KIND = f"CustomResourceDefinition.{api_groups.API_EXTENSIONS}"
 RESOURCE = "customresourcedefinitions"
 
 KINDS_MAX = 4_096
@@ -30,13 +29,13 @@ _NEVER = Served(since=10**6)
 
 def find(reader: ObjectsReader, group: str, resource: str) -> Kind | None:
     """The custom kind of that group and plural; None unless it is established."""
-    event = reader.event(ObjectKey(GROUP, RESOURCE, "", f"{resource}.{group}"))
+    event = reader.event(ObjectKey(api_groups.API_EXTENSIONS, RESOURCE, "", f"{resource}.{group}"))
     return None if event is None else _kind(event.body)
 
 
 def all_kinds(reader: ObjectsReader) -> Iterator[Kind]:
     """Every established custom kind, by the name of its definition."""
-    for key in reader.keys(GROUP, RESOURCE):
+    for key in reader.keys(api_groups.API_EXTENSIONS, RESOURCE):
         event = reader.event(key)
         kind = None if event is None else _kind(event.body)
         if kind is not None:

@@ -8,9 +8,9 @@ apiextensions.k8s.io/v1.
 
 from collections.abc import Iterator, Mapping
 
-from app.domain.objects.custom.definitions import GROUP, RESOURCE
+from app.domain.objects.custom.definitions import RESOURCE
 from app.domain.objects.reader import ObjectsReader
-from app.domain.values import json_tree, timestamps
+from app.domain.values import api_groups, json_tree, timestamps
 from app.domain.values.json_tree import JsonObject, JsonView
 from app.domain.values.timestamps import Instant
 
@@ -77,7 +77,7 @@ def _taken(reader: ObjectsReader, group: str, name: str) -> Mapping[str, set[str
     """Names of resources and kinds that other definitions of the group were given."""
     resources: set[str] = set()
     kinds: set[str] = set()
-    for key in reader.keys(GROUP, RESOURCE):
+    for key in reader.keys(api_groups.API_EXTENSIONS, RESOURCE):
         if key.name == name or not key.name.endswith(f".{group}"):
             continue
         other = reader.get(key)

@@ -7,7 +7,6 @@ from app.domain.values import json_tree, timestamps
 from app.domain.values.json_tree import JsonObject, JsonView
 from app.domain.values.timestamps import Instant
 
-GROUP = "apiregistration.k8s.io"
 RESOURCE = "apiservices"
 NOT_PASSED_ON = "requests are not passed on to services: an emulated node runs no containers"
 

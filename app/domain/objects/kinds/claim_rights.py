@@ -13,8 +13,7 @@ from app.domain.objects import field_errors
 from app.domain.objects.access import rules
 from app.domain.objects.access.rules import Grants, Question
 from app.domain.objects.field_errors import FieldError
-from app.domain.objects.registry import RESOURCE
-from app.domain.values import json_tree
+from app.domain.values import api_groups, json_tree
 from app.domain.values.json_tree import JsonView
 
 NODE_NAME = "authentication.kubernetes.io/node-name"
@@ -38,7 +37,10 @@ def check(old: JsonView, new: JsonView, rights: ClaimRights) -> list[FieldError]
     errors = []
     if any(before.get(name) != after.get(name) for name in ("allocation", "reservedFor")):
         question = Question(
-            verb=rights.verb, group=RESOURCE, resource="resourceclaims", subresource="binding"
+            verb=rights.verb,
+            group=api_groups.RESOURCE,
+            resource="resourceclaims",
+            subresource="binding",
         )
         if not rights.grants.decide(question).allowed:
             errors.append(
@@ -64,7 +66,7 @@ def _check_driver(driver: str, status: JsonView, rights: ClaimRights) -> FieldEr
     questions = [
         Question(
             verb=verb,
-            group=RESOURCE,
+            group=api_groups.RESOURCE,
             resource="resourceclaims",
             subresource="driver",
             namespace=rights.namespace,

@@ -7,11 +7,11 @@ such a field. Beyond upstream, which acts on them.
 
 from collections.abc import Mapping, Sequence
 
-from app.domain.objects.registry import ADMISSION, RESOURCE, Kind
+from app.domain.objects.registry import Kind
 from app.domain.objects.review import targets
 from app.domain.objects.review.targets import Targets
 from app.domain.objects.schema import gates
-from app.domain.values import json_tree
+from app.domain.values import api_groups, json_tree
 from app.domain.values.json_tree import JsonView
 
 _POD = ("evictionResponders", "schedulingGroup")
@@ -56,11 +56,11 @@ def _fields(kind: Kind, tree: JsonView, webhooks: Targets) -> Sequence[tuple[str
         spec = json_tree.mapping(tree, *path)
         # Most pods have none of them.
         return () if spec.keys().isdisjoint(_ASKED) else _of_pod(spec, ".".join(path))
-    if kind.kind == "ResourceSlice" and kind.group == RESOURCE:
+    if kind.kind == "ResourceSlice" and kind.group == api_groups.RESOURCE:
         return _of_slice(json_tree.mapping(tree, "spec"))
     if kind.kind == "Node" and "podPreemptionPolicy" in json_tree.mapping(tree, "spec"):
         return (("spec", "podPreemptionPolicy"),)
-    return _of_reviews(tree, webhooks) if kind.group == ADMISSION else ()
+    return _of_reviews(tree, webhooks) if kind.group == api_groups.ADMISSION_REGISTRATION else ()
 
 
 def _of_reviews(tree: JsonView, called: Targets) -> Sequence[tuple[str, str]]:

@@ -11,13 +11,12 @@ from app.domain.objects import registry, rejections
 from app.domain.objects.quota import usage
 from app.domain.objects.quota.usage import PODS, VOLUME_CLAIMS
 from app.domain.objects.reader import ObjectsReader
-from app.domain.objects.registry import CORE
 from app.domain.objects.write import metadata
-from app.domain.values import json_tree
+from app.domain.values import api_groups, json_tree
 from app.domain.values.json_tree import JsonObject, JsonView
 from app.domain.values.quantity import Quantity
 
-LIMIT_RANGES = (CORE, "limitranges")
+LIMIT_RANGES = (api_groups.CORE, "limitranges")
 ANNOTATION = "kubernetes.io/limit-ranger"
 
 _Amounts = Mapping[str, Quantity]

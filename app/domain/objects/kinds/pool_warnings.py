@@ -10,11 +10,10 @@ from collections.abc import Iterable
 
 from app.domain.log import ObjectKey
 from app.domain.objects.reader import ObjectsReader
-from app.domain.objects.registry import RESOURCE
-from app.domain.values import json_tree
+from app.domain.values import api_groups, json_tree
 from app.domain.values.json_tree import JsonObject, JsonView
 
-SLICES = (RESOURCE, "resourceslices")
+SLICES = (api_groups.RESOURCE, "resourceslices")
 
 SEARCHED_MAX = 1_000
 """In a cluster with more slices, only those of the same node are searched for the pool's others."""

@@ -8,11 +8,10 @@ from app.domain.errors import Rejected
 from app.domain.log import ObjectKey
 from app.domain.objects import registry, rejections
 from app.domain.objects.reader import ObjectsReader
-from app.domain.objects.registry import CORE, Kind
-from app.domain.values import json_tree
+from app.domain.objects.registry import Kind
+from app.domain.values import api_groups, json_tree
 from app.domain.values.json_tree import JsonObject, JsonView
 
-GROUP = "scheduling.k8s.io"
 CLASSES = "priorityclasses"
 
 SYSTEM_PRIORITIES = {
@@ -43,7 +42,7 @@ def resolve(pod: JsonObject, reader: ObjectsReader) -> None:
     name = spec.get("priorityClassName") or ""
     found: JsonView = {}
     if name:
-        known = reader.get(ObjectKey(GROUP, CLASSES, "", name))
+        known = reader.get(ObjectKey(api_groups.SCHEDULING, CLASSES, "", name))
         if known is None and name not in SYSTEM_PRIORITIES:
             raise _refused("pods", pod, f"no PriorityClass with name {name} was found")
         found = known if known is not None else {"value": SYSTEM_PRIORITIES[name]}
@@ -84,7 +83,7 @@ def system_classes() -> tuple[JsonObject, ...]:
     """The classes as the server makes them when it starts for the first time."""
     return tuple(
         {
-            "apiVersion": f"{GROUP}/v1",
+            "apiVersion": f"{api_groups.SCHEDULING}/v1",
             "kind": "PriorityClass",
             "metadata": {"name": name},
             "value": SYSTEM_PRIORITIES[name],
@@ -96,7 +95,10 @@ def system_classes() -> tuple[JsonObject, ...]:
 
 def check_deletion(key: ObjectKey) -> None:
     """Raise Forbidden for a class that every cluster has."""
-    if (key.group, key.resource) == (GROUP, CLASSES) and key.name in SYSTEM_PRIORITIES:
+    if (key.group, key.resource) == (
+        api_groups.SCHEDULING,
+        CLASSES,
+    ) and key.name in SYSTEM_PRIORITIES:
         raise _refused(
             CLASSES,
             {"metadata": {"name": key.name}},
@@ -121,13 +123,13 @@ def check_class(tree: JsonView, reader: ObjectsReader) -> None:
 def _default(reader: ObjectsReader) -> JsonObject | None:
     found = [
         tree
-        for key in reader.keys(GROUP, CLASSES)
+        for key in reader.keys(api_groups.SCHEDULING, CLASSES)
         if (tree := reader.get(key)) is not None and tree.get("globalDefault") is True
     ]
     return min(found, key=lambda tree: json_tree.integer(tree, "value") or 0, default=None)
 
 
 def _refused(plural: str, tree: JsonView, detail: str) -> Rejected:
-    kind = registry.find(CORE if plural == "pods" else GROUP, plural)
+    kind = registry.find(api_groups.CORE if plural == "pods" else api_groups.SCHEDULING, plural)
     assert isinstance(kind, Kind), "both kinds are built in"
     return rejections.forbidden(kind, json_tree.text(tree, "metadata", "name"), detail)

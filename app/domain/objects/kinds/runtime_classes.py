@@ -6,10 +6,10 @@ Parity: the admission plugin RuntimeClass.
 from app.domain.log import ObjectKey
 from app.domain.objects import registry, rejections
 from app.domain.objects.reader import ObjectsReader
-from app.domain.values import json_tree
+from app.domain.values import api_groups, json_tree
 from app.domain.values.json_tree import JsonObject
 
-GROUP, CLASSES = "node.k8s.io", "runtimeclasses"
+GROUP, CLASSES = api_groups.NODE, "runtimeclasses"
 
 
 def admit(pod: JsonObject, reader: ObjectsReader) -> None:

@@ -7,10 +7,9 @@ from collections.abc import Callable
 
 from app.domain.log import Actor
 from app.domain.objects.kinds import limit_ranges
-from app.domain.values import json_tree
+from app.domain.values import api_groups, json_tree
 from app.domain.values.json_tree import JsonObject
 
-_RBAC = "rbac.authorization.k8s.io"
 _CPU_PERCENT = 80
 """What an autoscaler aims at when it is told nothing."""
 _SCALING_SECONDS = 15
@@ -123,10 +122,10 @@ def _api_service(tree: JsonObject) -> None:
 def _binding(tree: JsonObject) -> None:
     role = tree.get("roleRef")
     if isinstance(role, dict) and not role.get("apiGroup"):
-        role["apiGroup"] = _RBAC
+        role["apiGroup"] = api_groups.RBAC
     for subject in json_tree.objects(tree, "subjects"):
         if not subject.get("apiGroup") and subject.get("kind") in ("Group", "User"):
-            subject["apiGroup"] = _RBAC
+            subject["apiGroup"] = api_groups.RBAC
 
 
 BY_KIND: dict[tuple[str, str], Callable[[JsonObject], None]] = {
@@ -134,14 +133,14 @@ BY_KIND: dict[tuple[str, str], Callable[[JsonObject], None]] = {
     ("", "LimitRange"): limit_ranges.fill_range,
     ("", "PersistentVolume"): _volume,
     ("", "PersistentVolumeClaim"): fill_volume_claim,
-    ("apiregistration.k8s.io", "APIService"): _api_service,
-    ("autoscaling", "HorizontalPodAutoscaler"): _autoscaler,
-    ("discovery.k8s.io", "EndpointSlice"): _endpoint_slice,
-    ("networking.k8s.io", "IngressClass"): _ingress_class,
-    ("networking.k8s.io", "NetworkPolicy"): _network_policy,
-    (_RBAC, "ClusterRoleBinding"): _binding,
-    (_RBAC, "RoleBinding"): _binding,
-    ("storage.k8s.io", "CSIDriver"): _csi_driver,
-    ("storage.k8s.io", "StorageClass"): _storage_class,
+    (api_groups.API_REGISTRATION, "APIService"): _api_service,
+    (api_groups.AUTOSCALING, "HorizontalPodAutoscaler"): _autoscaler,
+    (api_groups.DISCOVERY, "EndpointSlice"): _endpoint_slice,
+    (api_groups.NETWORKING, "IngressClass"): _ingress_class,
+    (api_groups.NETWORKING, "NetworkPolicy"): _network_policy,
+    (api_groups.RBAC, "ClusterRoleBinding"): _binding,
+    (api_groups.RBAC, "RoleBinding"): _binding,
+    (api_groups.STORAGE, "CSIDriver"): _csi_driver,
+    (api_groups.STORAGE, "StorageClass"): _storage_class,
 }
 """What fills in the defaults, by group and kind."""

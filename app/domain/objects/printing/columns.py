@@ -10,7 +10,7 @@ from app.domain.objects.printing.durations import age_text
 from app.domain.objects.printing.tables import NONE, Cells, Printer, TableColumn
 from app.domain.objects.registry import Kind
 from app.domain.objects.review import printing as printing_reviews
-from app.domain.values import json_tree
+from app.domain.values import api_groups, json_tree
 from app.domain.values.json_tree import JsonObject
 from app.domain.values.timestamps import Instant
 
@@ -270,16 +270,20 @@ _DESCRIPTIONS = {
 
 _NAME_AND_AGE = Printer(columns=_columns("Name, Age"), cells=_name_and_age)
 
-_DRA = "resource.k8s.io"
 
 _PRINTERS: dict[tuple[str, str], Printer] = {
     (group, resource): Printer(columns=_columns(titles), cells=row)
     for group, resource, titles, row in (
-        (_DRA, "resourceclaims", "Name, State, Age", _resource_claim),
-        (_DRA, "resourceslices", "Name, Node, Driver, Pool, Age", _resource_slice),
-        (_DRA, "devicetaintrules", "Name, Key, Value, Effect, TimeAdded, Age", _taint_rule),
+        (api_groups.RESOURCE, "resourceclaims", "Name, State, Age", _resource_claim),
+        (api_groups.RESOURCE, "resourceslices", "Name, Node, Driver, Pool, Age", _resource_slice),
         (
-            _DRA,
+            api_groups.RESOURCE,
+            "devicetaintrules",
+            "Name, Key, Value, Effect, TimeAdded, Age",
+            _taint_rule,
+        ),
+        (
+            api_groups.RESOURCE,
             "resourcepoolstatusrequests",
             "Name, Driver, Total, Available, Allocated, Unavailable, Errors, #Pools, Status, "
             "Completed",
@@ -297,35 +301,35 @@ _PRINTERS: dict[tuple[str, str], Printer] = {
             _service,
         ),
         ("", "serviceaccounts", "Name, Age", _service_account),
-        ("coordination.k8s.io", "leases", "Name, Holder, Age", _lease),
+        (api_groups.COORDINATION, "leases", "Name, Holder, Age", _lease),
         (
-            "policy",
+            api_groups.POLICY,
             "poddisruptionbudgets",
             "Name, Min Available, Max Unavailable, #Allowed Disruptions, Age",
             _disruption_budget,
         ),
         (
-            "apps",
+            api_groups.APPS,
             "deployments",
             "Name, Ready, Up-to-date, Available, Age [Containers, Images, Selector]",
             _deployment,
         ),
         (
-            "apps",
+            api_groups.APPS,
             "replicasets",
             "Name, #Desired, #Current, #Ready, Age [Containers, Images, Selector]",
             _replica_set,
         ),
-        ("apps", "statefulsets", "Name, Ready, Age [Containers, Images]", _stateful_set),
+        (api_groups.APPS, "statefulsets", "Name, Ready, Age [Containers, Images]", _stateful_set),
         (
-            "apps",
+            api_groups.APPS,
             "daemonsets",
             "Name, #Desired, #Current, #Ready, #Up-to-date, #Available, Node Selector, Age "
             "[Containers, Images, Selector]",
             _daemon_set,
         ),
-        ("batch", "jobs", batch.JOB, batch.job),
-        ("batch", "cronjobs", batch.CRON_JOB, batch.cron_job),
+        (api_groups.BATCH, "jobs", batch.JOB, batch.job),
+        (api_groups.BATCH, "cronjobs", batch.CRON_JOB, batch.cron_job),
         *stored.ROWS,
         *networks.ROWS,
         *volumes.ROWS,
@@ -351,4 +355,4 @@ def _event_columns() -> tuple[TableColumn, ...]:
 
 
 _PRINTERS["", "events"] = Printer(columns=_event_columns(), cells=_event)
-_PRINTERS["events.k8s.io", "events"] = _PRINTERS["", "events"]
+_PRINTERS[api_groups.EVENTS, "events"] = _PRINTERS["", "events"]

@@ -2,7 +2,7 @@
 
 from app.domain.objects.printing import cells
 from app.domain.objects.printing.tables import NONE, Cells, Row
-from app.domain.values import json_tree
+from app.domain.values import api_groups, json_tree
 from app.domain.values.json_tree import JsonObject, JsonView
 from app.domain.values.timestamps import Instant
 
@@ -139,22 +139,20 @@ def _value(holder: JsonView, target: JsonView) -> str:
     return _UNKNOWN
 
 
-_NETWORKING = "networking.k8s.io"
-
 ROWS: tuple[Row, ...] = (
-    (_NETWORKING, "ingresses", "Name, Class, Hosts, Address, Ports, Age", _ingress),
-    (_NETWORKING, "ingressclasses", "Name, Controller, Parameters, Age", _ingress_class),
-    (_NETWORKING, "networkpolicies", "Name, Pod-Selector, Age", _network_policy),
-    (_NETWORKING, "servicecidrs", "Name, CIDRs, Age", _service_range),
-    (_NETWORKING, "ipaddresses", "Name, ParentRef", _address),
+    (api_groups.NETWORKING, "ingresses", "Name, Class, Hosts, Address, Ports, Age", _ingress),
+    (api_groups.NETWORKING, "ingressclasses", "Name, Controller, Parameters, Age", _ingress_class),
+    (api_groups.NETWORKING, "networkpolicies", "Name, Pod-Selector, Age", _network_policy),
+    (api_groups.NETWORKING, "servicecidrs", "Name, CIDRs, Age", _service_range),
+    (api_groups.NETWORKING, "ipaddresses", "Name, ParentRef", _address),
     (
-        "discovery.k8s.io",
+        api_groups.DISCOVERY,
         "endpointslices",
         "Name, AddressType, Ports, Endpoints, Age",
         _endpoint_slice,
     ),
     (
-        "autoscaling",
+        api_groups.AUTOSCALING,
         "horizontalpodautoscalers",
         "Name, Reference, Targets, MinPods, MaxPods, Replicas, Age",
         _autoscaler,

@@ -5,7 +5,7 @@ Parity: api.md 6, "Columns"; the printers of the real server.
 
 from app.domain.objects.printing import cells
 from app.domain.objects.printing.tables import NONE, Cells, Row
-from app.domain.values import json_tree
+from app.domain.values import api_groups, json_tree
 from app.domain.values.json_tree import JsonObject, JsonView
 from app.domain.values.timestamps import Instant
 
@@ -169,17 +169,16 @@ def _api_service(tree: JsonObject, now: Instant) -> Cells:
     return [cells.name(tree), place if service else "Local", state, cells.age(tree, now)]
 
 
-_RBAC = "rbac.authorization.k8s.io"
 _BINDING = "Name, Role, Age [Users, Groups, ServiceAccounts]"
 
 ROWS: tuple[Row, ...] = (
-    (_RBAC, "clusterroles", "Name, @Created At", _created),
-    (_RBAC, "roles", "Name, @Created At", _created),
-    (_RBAC, "clusterrolebindings", _BINDING, _binding),
-    (_RBAC, "rolebindings", _BINDING, _binding),
-    ("apiextensions.k8s.io", "customresourcedefinitions", "Name, @Created At", _created),
+    (api_groups.RBAC, "clusterroles", "Name, @Created At", _created),
+    (api_groups.RBAC, "roles", "Name, @Created At", _created),
+    (api_groups.RBAC, "clusterrolebindings", _BINDING, _binding),
+    (api_groups.RBAC, "rolebindings", _BINDING, _binding),
+    (api_groups.API_EXTENSIONS, "customresourcedefinitions", "Name, @Created At", _created),
     (
-        "scheduling.k8s.io",
+        api_groups.SCHEDULING,
         "priorityclasses",
         "Name, #Value, ?Global-Default, Age, PreemptionPolicy",
         _priority_class,
@@ -208,6 +207,11 @@ ROWS: tuple[Row, ...] = (
         "Name, #Desired, #Current, #Ready, Age [Containers, Images, Selector]",
         _replication_controller,
     ),
-    ("apiregistration.k8s.io", "apiservices", "Name, Service, Available, Age", _api_service),
-    ("apps", "controllerrevisions", "Name, Controller, Revision, Age", _controller_revision),
+    (api_groups.API_REGISTRATION, "apiservices", "Name, Service, Available, Age", _api_service),
+    (
+        api_groups.APPS,
+        "controllerrevisions",
+        "Name, Controller, Revision, Age",
+        _controller_revision,
+    ),
 )

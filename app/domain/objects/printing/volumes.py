@@ -3,7 +3,7 @@
 from app.domain.objects.printing import cells
 from app.domain.objects.printing.durations import duration_text
 from app.domain.objects.printing.tables import NONE, Cells, Row
-from app.domain.values import json_tree
+from app.domain.values import api_groups, json_tree
 from app.domain.values.json_tree import JsonObject
 from app.domain.values.timestamps import Instant
 
@@ -99,34 +99,32 @@ def _signing_request(tree: JsonObject, now: Instant) -> Cells:
     ]
 
 
-_STORAGE = "storage.k8s.io"
-
 ROWS: tuple[Row, ...] = (
     (
-        _STORAGE,
+        api_groups.STORAGE,
         "storageclasses",
         "Name, Provisioner, ReclaimPolicy, VolumeBindingMode, AllowVolumeExpansion, Age",
         _storage_class,
     ),
     (
-        _STORAGE,
+        api_groups.STORAGE,
         "csidrivers",
         "Name, ?AttachRequired, ?PodInfoOnMount, ?StorageCapacity, TokenRequests, "
         "?RequiresRepublish, Modes, Age",
         _driver,
     ),
-    (_STORAGE, "volumeattributesclasses", "Name, DriverName, Age", _attributes_class),
-    (_STORAGE, "csinodes", "Name, #Drivers, Age", _node),
-    (_STORAGE, "csistoragecapacities", "Name, StorageClassName, Capacity", _capacity),
+    (api_groups.STORAGE, "volumeattributesclasses", "Name, DriverName, Age", _attributes_class),
+    (api_groups.STORAGE, "csinodes", "Name, #Drivers, Age", _node),
+    (api_groups.STORAGE, "csistoragecapacities", "Name, StorageClassName, Capacity", _capacity),
     (
-        _STORAGE,
+        api_groups.STORAGE,
         "volumeattachments",
         "Name, =Attacher, PV, Node, ?Attached, Age",
         _attachment,
     ),
-    ("node.k8s.io", "runtimeclasses", "Name, Handler, Age", _runtime_class),
+    (api_groups.NODE, "runtimeclasses", "Name, Handler, Age", _runtime_class),
     (
-        "certificates.k8s.io",
+        api_groups.CERTIFICATES,
         "certificatesigningrequests",
         "Name, Age, SignerName, Requestor, RequestedDuration, Condition",
         _signing_request,

@@ -18,13 +18,13 @@ from app.domain.objects.quota import scopes as quota_scopes
 from app.domain.objects.quota import usage
 from app.domain.objects.quota.usage import CLAIMS, DEVICES_SUFFIX, PODS, REQUESTS, Scopes, Tally
 from app.domain.objects.reader import ObjectsReader
-from app.domain.objects.registry import CORE, RESOURCE, Kind
-from app.domain.values import json_tree, quantity
+from app.domain.objects.registry import Kind
+from app.domain.values import api_groups, json_tree, quantity
 from app.domain.values.json_tree import JsonObject, JsonView
 from app.domain.values.quantity import Quantity, QuantityError
 
-QUOTAS = (CORE, "resourcequotas")
-CLASSES = (RESOURCE, "deviceclasses")
+QUOTAS = (api_groups.CORE, "resourcequotas")
+CLASSES = (api_groups.RESOURCE, "deviceclasses")
 
 Place = tuple[str, str]
 
@@ -121,7 +121,7 @@ def places_of(name: str) -> frozenset[Place]:
         resource, _, group = name.removeprefix("count/").partition(".")
         return frozenset(((group, resource),))
     if name in usage.COUNTED_BY_NAME:
-        return frozenset(((CORE, name),))
+        return frozenset(((api_groups.CORE, name),))
     if name in (usage.NODE_PORTS, usage.BALANCERS):
         return frozenset((usage.SERVICES,))
     if name == usage.STORAGE or usage.STORAGE_CLASS in name:

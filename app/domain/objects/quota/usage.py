@@ -15,15 +15,14 @@ import msgspec
 
 from app.domain.objects.kinds import extended_resources
 from app.domain.objects.quota import scopes as quota_scopes
-from app.domain.objects.registry import CORE, RESOURCE
-from app.domain.values import json_tree, quantity
+from app.domain.values import api_groups, json_tree, quantity
 from app.domain.values.json_tree import JsonObject, JsonView
 from app.domain.values.quantity import Format, Quantity, QuantityError
 
-CLAIMS = (RESOURCE, "resourceclaims")
-PODS = (CORE, "pods")
-SERVICES = (CORE, "services")
-VOLUME_CLAIMS = (CORE, "persistentvolumeclaims")
+CLAIMS = (api_groups.RESOURCE, "resourceclaims")
+PODS = (api_groups.CORE, "pods")
+SERVICES = (api_groups.CORE, "services")
+VOLUME_CLAIMS = (api_groups.CORE, "persistentvolumeclaims")
 
 DEVICES_SUFFIX = ".deviceclass.resource.k8s.io/devices"
 REQUESTS = "requests."

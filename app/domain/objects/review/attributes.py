@@ -9,12 +9,12 @@ from dataclasses import dataclass, field
 
 from app.domain.log import Actor, ObjectKey
 from app.domain.objects import registry
-from app.domain.objects.kind import ADMISSION, Kind
+from app.domain.objects.kind import Kind
 from app.domain.objects.reader import ObjectsReader
 from app.domain.objects.schema import conversion
 from app.domain.objects.write import subresources
 from app.domain.objects.write.commands import Requester, WriteOptions
-from app.domain.values import json_tree
+from app.domain.values import api_groups, json_tree
 from app.domain.values.json_tree import JsonObject, JsonView
 
 CREATE = "CREATE"
@@ -32,9 +32,9 @@ _EXEMPT = frozenset(
     }
 )
 _OTHER_KINDS = {
-    subresources.SCALE: ("autoscaling", "v1", "Scale"),
+    subresources.SCALE: (api_groups.AUTOSCALING, "v1", "Scale"),
     "binding": ("", "v1", "Binding"),
-    "eviction": ("policy", "v1", "Eviction"),
+    "eviction": (api_groups.POLICY, "v1", "Eviction"),
 }
 """Subresources whose objects are of a kind of their own."""
 
@@ -134,7 +134,7 @@ class Attributes:
 
 def is_exempt(group: str, resource: str) -> bool:
     """Whether nobody is asked about a resource: what decides who is asked."""
-    return group == ADMISSION and resource in _EXEMPT
+    return group == api_groups.ADMISSION_REGISTRATION and resource in _EXEMPT
 
 
 def namespace_of(attributes: Attributes, reader: ObjectsReader) -> JsonObject | None:

@@ -5,7 +5,7 @@ Parity: defaults of admissionregistration.k8s.io/v1.
 
 from collections.abc import Callable
 
-from app.domain.values import json_tree
+from app.domain.values import api_groups, json_tree
 from app.domain.values.json_tree import JsonObject
 
 PORT = 443
@@ -67,11 +67,11 @@ def _rules(holder: JsonObject, name: str) -> None:
 
 
 BY_KIND: dict[tuple[str, str], Callable[[JsonObject], None]] = {
-    ("admissionregistration.k8s.io", "MutatingAdmissionPolicy"): fill_policy,
-    ("admissionregistration.k8s.io", "MutatingAdmissionPolicyBinding"): fill_binding,
-    ("admissionregistration.k8s.io", "MutatingWebhookConfiguration"): fill_mutating,
-    ("admissionregistration.k8s.io", "ValidatingAdmissionPolicy"): fill_policy,
-    ("admissionregistration.k8s.io", "ValidatingAdmissionPolicyBinding"): fill_binding,
-    ("admissionregistration.k8s.io", "ValidatingWebhookConfiguration"): fill_validating,
+    (api_groups.ADMISSION_REGISTRATION, "MutatingAdmissionPolicy"): fill_policy,
+    (api_groups.ADMISSION_REGISTRATION, "MutatingAdmissionPolicyBinding"): fill_binding,
+    (api_groups.ADMISSION_REGISTRATION, "MutatingWebhookConfiguration"): fill_mutating,
+    (api_groups.ADMISSION_REGISTRATION, "ValidatingAdmissionPolicy"): fill_policy,
+    (api_groups.ADMISSION_REGISTRATION, "ValidatingAdmissionPolicyBinding"): fill_binding,
+    (api_groups.ADMISSION_REGISTRATION, "ValidatingWebhookConfiguration"): fill_validating,
 }
 """What fills in the defaults, by group and kind."""

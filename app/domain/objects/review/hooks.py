@@ -13,7 +13,6 @@ import msgspec
 
 from app.domain.errors import Cause, Denied, RedraError, Rejected
 from app.domain.objects import rejections
-from app.domain.objects.kind import ADMISSION
 from app.domain.objects.reader import ObjectsReader
 from app.domain.objects.review import matching, policies
 from app.domain.objects.review.attributes import Attributes, is_exempt
@@ -21,7 +20,7 @@ from app.domain.objects.review.changes import Patch
 from app.domain.objects.review.matching import GroupVersion
 from app.domain.objects.review.targets import Target
 from app.domain.objects.rules import Rules
-from app.domain.values import json_tree
+from app.domain.values import api_groups, json_tree
 from app.domain.values.json_tree import JsonObject, JsonView
 
 SECONDS = 10
@@ -87,7 +86,7 @@ class Verdict:
 def are_there(reader: ObjectsReader) -> bool:
     """Whether there is any configuration of webhooks."""
     for resource in (_MUTATING, _VALIDATING):
-        for _ in reader.keys(ADMISSION, resource):
+        for _ in reader.keys(api_groups.ADMISSION_REGISTRATION, resource):
             return True
     return False
 
@@ -103,7 +102,9 @@ def validating(reader: ObjectsReader) -> Iterator[tuple[str, JsonObject]]:
 
 
 def _all(reader: ObjectsReader, resource: str) -> Iterator[tuple[str, JsonObject]]:
-    for key in sorted(reader.keys(ADMISSION, resource), key=lambda key: key.name):
+    for key in sorted(
+        reader.keys(api_groups.ADMISSION_REGISTRATION, resource), key=lambda key: key.name
+    ):
         tree = reader.get(key)
         for webhook in json_tree.objects(tree or {}, "webhooks"):
             yield key.name, webhook

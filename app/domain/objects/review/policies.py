@@ -11,13 +11,12 @@ from typing import NamedTuple
 from app.domain.errors import Cause as StatusCause
 from app.domain.errors import Forbidden, Invalid, Rejected, TooLarge, Unauthorized
 from app.domain.log import ObjectKey
-from app.domain.objects.kind import ADMISSION
 from app.domain.objects.reader import ObjectsReader
 from app.domain.objects.review import matching, parameters
 from app.domain.objects.review.attributes import Attributes, is_exempt, namespace_of
 from app.domain.objects.review.matching import GroupVersion
 from app.domain.objects.rules import PolicyRules, PolicyScope, PolicySession
-from app.domain.values import json_tree
+from app.domain.values import api_groups, json_tree
 from app.domain.values.json_tree import JsonObject, JsonView
 
 MESSAGE_BYTES_MAX = 5 * 1024
@@ -41,7 +40,7 @@ class Failure(NamedTuple):
 
 def are_bound(reader: ObjectsReader) -> bool:
     """Whether any policy is bound: when none is, nobody is asked."""
-    for _ in reader.keys(ADMISSION, _BINDINGS):
+    for _ in reader.keys(api_groups.ADMISSION_REGISTRATION, _BINDINGS):
         return True
     return False
 
@@ -70,12 +69,12 @@ def check(attributes: Attributes, reader: ObjectsReader, rules: PolicyRules) -> 
 def _bound(reader: ObjectsReader) -> Iterator[tuple[JsonObject, JsonObject]]:
     """Every policy with each of its bindings, by name."""
     found: list[tuple[str, ObjectKey]] = []
-    for key in reader.keys(ADMISSION, _BINDINGS):
+    for key in reader.keys(api_groups.ADMISSION_REGISTRATION, _BINDINGS):
         binding = reader.get(key)
         if binding is not None:
             found.append((json_tree.text(binding, "spec", "policyName"), key))
     for name, key in sorted(found):
-        policy = reader.get(ObjectKey(ADMISSION, _POLICIES, "", name))
+        policy = reader.get(ObjectKey(api_groups.ADMISSION_REGISTRATION, _POLICIES, "", name))
         binding = reader.get(key)
         if policy is not None and binding is not None:
             yield policy, binding

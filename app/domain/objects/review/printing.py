@@ -5,11 +5,10 @@ Parity: api.md 6, "Columns"; the printers of the real server.
 
 from app.domain.objects.printing import cells
 from app.domain.objects.printing.tables import Cells, Row
-from app.domain.values import json_tree
+from app.domain.values import api_groups, json_tree
 from app.domain.values.json_tree import JsonObject, JsonView
 from app.domain.values.timestamps import Instant
 
-_GROUP = "admissionregistration.k8s.io"
 _UNSET = "<unset>"
 
 
@@ -74,15 +73,40 @@ def _printed(selector: JsonView) -> str:
 _BINDING_COLUMNS = "Name, PolicyName, ParamRef, Age"
 
 ROWS: tuple[Row, ...] = (
-    (_GROUP, "mutatingadmissionpolicies", "Name, #Mutations, ParamKind, Age", _mutating_policy),
-    (_GROUP, "mutatingadmissionpolicybindings", _BINDING_COLUMNS, _binding),
-    (_GROUP, "mutatingwebhookconfigurations", "Name, #Webhooks, Age", _configuration),
     (
-        _GROUP,
+        api_groups.ADMISSION_REGISTRATION,
+        "mutatingadmissionpolicies",
+        "Name, #Mutations, ParamKind, Age",
+        _mutating_policy,
+    ),
+    (
+        api_groups.ADMISSION_REGISTRATION,
+        "mutatingadmissionpolicybindings",
+        _BINDING_COLUMNS,
+        _binding,
+    ),
+    (
+        api_groups.ADMISSION_REGISTRATION,
+        "mutatingwebhookconfigurations",
+        "Name, #Webhooks, Age",
+        _configuration,
+    ),
+    (
+        api_groups.ADMISSION_REGISTRATION,
         "validatingadmissionpolicies",
         "Name, #Validations, ParamKind, Age",
         _validating_policy,
     ),
-    (_GROUP, "validatingadmissionpolicybindings", _BINDING_COLUMNS, _binding),
-    (_GROUP, "validatingwebhookconfigurations", "Name, #Webhooks, Age", _configuration),
+    (
+        api_groups.ADMISSION_REGISTRATION,
+        "validatingadmissionpolicybindings",
+        _BINDING_COLUMNS,
+        _binding,
+    ),
+    (
+        api_groups.ADMISSION_REGISTRATION,
+        "validatingwebhookconfigurations",
+        "Name, #Webhooks, Age",
+        _configuration,
+    ),
 )

@@ -10,12 +10,12 @@ from typing import Any, TypeAlias
 
 from app.domain.errors import BadRequest
 from app.domain.objects import registry
-from app.domain.objects.registry import EVENTS, RESOURCE, Kind
+from app.domain.objects.registry import Kind
 from app.domain.objects.schema import autoscaler_versions
-from app.domain.values import json_tree
+from app.domain.values import api_groups, json_tree
 from app.domain.values.json_tree import JsonObject, JsonView
 
-_OLD_AUTOSCALING = ("autoscaling", "v1")
+_OLD_AUTOSCALING = (api_groups.AUTOSCALING, "v1")
 
 Step: TypeAlias = Callable[[JsonView], JsonObject]
 
@@ -48,7 +48,7 @@ def check_version(kind: Kind, group: str, version: str) -> None:
         if version not in ("v1alpha1", "v1alpha2", "v1alpha3")
         else ("is an older form that is no longer read")
     )
-    if kind.group == RESOURCE and version in ("v1alpha1", "v1alpha2"):
+    if kind.group == api_groups.RESOURCE and version in ("v1alpha1", "v1alpha2"):
         older = "is the older form with a control plane controller, which is no longer read"
     raise BadRequest(f"{kind.kind} in {name} {older}; it is served in {offered}")
 
@@ -65,10 +65,10 @@ def _to_hub(kind: Kind, source: str) -> Step:
     group, version = registry.split_api_version(source)
     if source == kind.storage_api_version:
         return _identity
-    if kind.group == RESOURCE and kind.kind in _FROM_BETA:
+    if kind.group == api_groups.RESOURCE and kind.kind in _FROM_BETA:
         if version == "v1beta1":
             return _FROM_BETA[kind.kind]
-        if version == "v1alpha3" and group == RESOURCE:
+        if version == "v1alpha3" and group == api_groups.RESOURCE:
             return lambda tree: _FROM_BETA[kind.kind](_from_alpha(tree, kind))
     if kind.alias_group and group == kind.alias_group:
         return _event_from_alias
@@ -83,9 +83,9 @@ def _to_hub(kind: Kind, source: str) -> Step:
 def _from_hub(kind: Kind, target: str) -> Step:
     group, version = registry.split_api_version(target)
     check_version(kind, group, version)
-    if kind.group == RESOURCE and version == "v1beta1" and kind.kind in _TO_BETA:
+    if kind.group == api_groups.RESOURCE and version == "v1beta1" and kind.kind in _TO_BETA:
         return _TO_BETA[kind.kind]
-    if group == EVENTS:
+    if group == api_groups.EVENTS:
         return _event_to_alias
     if (group, version) == _OLD_AUTOSCALING:
         return autoscaler_versions.from_hub

@@ -6,6 +6,7 @@ Names are as published; `short` names are the last three parts (`core.v1.Contain
 from collections.abc import Mapping
 from typing import Any
 
+from app.domain.values import api_groups
 from app.domain.values.json_tree import JsonObject
 
 LOOSE = "redra.Loose"
@@ -63,7 +64,7 @@ DEFINITIONS: Mapping[str, JsonObject] = {
             spec=_ours("ResourceSlicePatchSpec"),
         ),
         "x-kubernetes-group-version-kind": [
-            {"group": "resource.k8s.io", "kind": "ResourceSlicePatch", "version": "v1alpha3"}
+            {"group": api_groups.RESOURCE, "kind": "ResourceSlicePatch", "version": "v1alpha3"}
         ],
     },
     _PACKAGE + "ResourceSlicePatchSpec": _object(
@@ -282,12 +283,12 @@ their writer owns them."""
 
 STORED_EMPTY: Mapping[tuple[str, str], tuple[tuple[str, ...], ...]] = {
     ("", "LimitRange"): (("spec", "limits"),),
-    ("discovery.k8s.io", "EndpointSlice"): (("endpoints",), ("ports",)),
-    ("rbac.authorization.k8s.io", "ClusterRole"): (("rules",),),
-    ("rbac.authorization.k8s.io", "Role"): (("rules",),),
-    ("resource.k8s.io", "ResourceClaim"): (("spec", "devices", "requests"),),
-    ("resource.k8s.io", "ResourceClaimTemplate"): (("spec", "spec", "devices", "requests"),),
-    ("storage.k8s.io", "CSINode"): (("spec", "drivers"),),
+    (api_groups.DISCOVERY, "EndpointSlice"): (("endpoints",), ("ports",)),
+    (api_groups.RBAC, "ClusterRole"): (("rules",),),
+    (api_groups.RBAC, "Role"): (("rules",),),
+    (api_groups.RESOURCE, "ResourceClaim"): (("spec", "devices", "requests"),),
+    (api_groups.RESOURCE, "ResourceClaimTemplate"): (("spec", "spec", "devices", "requests"),),
+    (api_groups.STORAGE, "CSINode"): (("spec", "drivers"),),
 }
 """By group and kind: lists that are stored as null when they come empty. Their writer owns them
 all the same, because the API server notes that before it stores the object."""

@@ -11,7 +11,7 @@ from app.domain.objects.custom import definition_rules
 from app.domain.objects.kinds import pod_defaults, services, stored_data, stored_defaults, workloads
 from app.domain.objects.registry import Kind
 from app.domain.objects.review import defaults as review_defaults
-from app.domain.values import json_tree, timestamps
+from app.domain.values import api_groups, json_tree, timestamps
 from app.domain.values.json_tree import JsonObject
 from app.domain.values.timestamps import Instant
 
@@ -247,13 +247,13 @@ _BY_KIND: dict[tuple[str, str], Callable[[JsonObject], None]] = {
     ("", "ReplicationController"): _default_replication_controller,
     ("", "Secret"): stored_data.fill_secret,
     ("", "Service"): services.fill,
-    ("apiextensions.k8s.io", "CustomResourceDefinition"): definition_rules.fill,
-    ("apps", "DaemonSet"): _default_daemon_set,
-    ("apps", "Deployment"): _default_deployment,
-    ("apps", "ReplicaSet"): _default_replica_set,
-    ("apps", "StatefulSet"): _default_stateful_set,
-    ("batch", "CronJob"): _default_cron_job,
-    ("batch", "Job"): _default_job,
-    ("resource.k8s.io", "ResourcePoolStatusRequest"): _default_pool_report,
-    ("scheduling.k8s.io", "PriorityClass"): _default_priority_class,
+    (api_groups.API_EXTENSIONS, "CustomResourceDefinition"): definition_rules.fill,
+    (api_groups.APPS, "DaemonSet"): _default_daemon_set,
+    (api_groups.APPS, "Deployment"): _default_deployment,
+    (api_groups.APPS, "ReplicaSet"): _default_replica_set,
+    (api_groups.APPS, "StatefulSet"): _default_stateful_set,
+    (api_groups.BATCH, "CronJob"): _default_cron_job,
+    (api_groups.BATCH, "Job"): _default_job,
+    (api_groups.RESOURCE, "ResourcePoolStatusRequest"): _default_pool_report,
+    (api_groups.SCHEDULING, "PriorityClass"): _default_priority_class,
 }

@@ -21,6 +21,7 @@ from app.domain.objects.custom import structure
 from app.domain.objects.protobuf.fields import MESSAGES
 from app.domain.objects.registry import Kind
 from app.domain.objects.schema import corrections
+from app.domain.values import api_groups
 from app.domain.values.json_tree import JsonObject
 from app.domain.values.protobuf import Field
 
@@ -278,9 +279,9 @@ def definition_name(group: str, version: str, kind: str) -> str:
     """The name under which a kind is published."""
     if kind in ("DeleteOptions", "Status", "APIResourceList"):
         return _META + kind
-    if group == "apiextensions.k8s.io":
+    if group == api_groups.API_EXTENSIONS:
         return _APIEXTENSIONS + kind
-    if group == "apiregistration.k8s.io":
+    if group == api_groups.API_REGISTRATION:
         return _APIREGISTRATION + kind
     package = group.partition(".")[0] if group else "core"
     return f"io.k8s.api.{package}.{version}.{kind}"

@@ -10,10 +10,9 @@ from collections.abc import Callable, Mapping
 from typing import TypeAlias
 
 from app.domain.log import ObjectKey
-from app.domain.objects.access.rules import RBAC
 from app.domain.objects.custom import checking, definition_rules, rule_checking
 from app.domain.objects.field_errors import FieldError
-from app.domain.objects.registry import ADMISSION, Kind
+from app.domain.objects.registry import Kind
 from app.domain.objects.rules import ValidationContext
 from app.domain.objects.validation import (
     address_ranges,
@@ -41,7 +40,7 @@ from app.domain.objects.validation.devices import (
     slices,
     taint_rules,
 )
-from app.domain.values import json_tree
+from app.domain.values import api_groups, json_tree
 from app.domain.values.json_tree import JsonView
 
 Create: TypeAlias = Callable[[JsonView, Context], list[FieldError]]
@@ -60,23 +59,35 @@ def _again(check: Create) -> Update:
 
 
 _CREATE: Mapping[tuple[str, str], Create] = {
-    ("resource.k8s.io", "DeviceClass"): classes.create,
-    ("resource.k8s.io", "ResourceClaim"): claims.create,
-    ("resource.k8s.io", "ResourceClaimTemplate"): claims.create_template,
-    ("resource.k8s.io", "ResourceSlice"): slices.create,
-    ("resource.k8s.io", "DeviceTaintRule"): taint_rules.create,
-    ("resource.k8s.io", "ResourceSlicePatch"): patches.create,
-    ("resource.k8s.io", "ResourcePoolStatusRequest"): pool_requests.create,
-    ("apiextensions.k8s.io", "CustomResourceDefinition"): lambda tree, context: (
+    (api_groups.RESOURCE, "DeviceClass"): classes.create,
+    (api_groups.RESOURCE, "ResourceClaim"): claims.create,
+    (api_groups.RESOURCE, "ResourceClaimTemplate"): claims.create_template,
+    (api_groups.RESOURCE, "ResourceSlice"): slices.create,
+    (api_groups.RESOURCE, "DeviceTaintRule"): taint_rules.create,
+    (api_groups.RESOURCE, "ResourceSlicePatch"): patches.create,
+    (api_groups.RESOURCE, "ResourcePoolStatusRequest"): pool_requests.create,
+    (api_groups.API_EXTENSIONS, "CustomResourceDefinition"): lambda tree, context: (
         definition_rules.check(tree, context.object_rules)
     ),
-    (ADMISSION, "MutatingAdmissionPolicy"): admission_policies.create_mutating,
-    (ADMISSION, "MutatingAdmissionPolicyBinding"): admission_policies.create_binding,
-    (ADMISSION, "MutatingWebhookConfiguration"): webhooks.create,
-    (ADMISSION, "ValidatingAdmissionPolicy"): admission_policies.create_validating,
-    (ADMISSION, "ValidatingAdmissionPolicyBinding"): admission_policies.create_validating_binding,
-    (ADMISSION, "ValidatingWebhookConfiguration"): webhooks.create,
-    ("scheduling.k8s.io", "PriorityClass"): priority_classes.create,
+    (
+        api_groups.ADMISSION_REGISTRATION,
+        "MutatingAdmissionPolicy",
+    ): admission_policies.create_mutating,
+    (
+        api_groups.ADMISSION_REGISTRATION,
+        "MutatingAdmissionPolicyBinding",
+    ): admission_policies.create_binding,
+    (api_groups.ADMISSION_REGISTRATION, "MutatingWebhookConfiguration"): webhooks.create,
+    (
+        api_groups.ADMISSION_REGISTRATION,
+        "ValidatingAdmissionPolicy",
+    ): admission_policies.create_validating,
+    (
+        api_groups.ADMISSION_REGISTRATION,
+        "ValidatingAdmissionPolicyBinding",
+    ): admission_policies.create_validating_binding,
+    (api_groups.ADMISSION_REGISTRATION, "ValidatingWebhookConfiguration"): webhooks.create,
+    (api_groups.SCHEDULING, "PriorityClass"): priority_classes.create,
     ("", "ConfigMap"): stored_data.create_config_map,
     ("", "Secret"): stored_data.create_secret,
     ("", "Service"): services.create,
@@ -84,73 +95,79 @@ _CREATE: Mapping[tuple[str, str], Create] = {
     ("", "Namespace"): core.create_namespace,
     ("", "Pod"): core.create_pod,
     ("", "Node"): core.create_node,
-    ("apps", "DaemonSet"): workloads.create_daemon_set,
-    ("apps", "Deployment"): workloads.create_deployment,
-    ("apps", "ReplicaSet"): workloads.create_replica_set,
-    ("apps", "StatefulSet"): workloads.create_stateful_set,
-    ("autoscaling", "HorizontalPodAutoscaler"): policies.create_autoscaler,
-    ("batch", "CronJob"): jobs.create_cron_job,
-    ("batch", "Job"): jobs.create,
-    ("certificates.k8s.io", "CertificateSigningRequest"): signing_requests.create,
-    ("coordination.k8s.io", "Lease"): policies.create_lease,
-    ("apiregistration.k8s.io", "APIService"): api_services.create,
-    ("networking.k8s.io", "IPAddress"): address_ranges.create_address,
-    ("networking.k8s.io", "Ingress"): networks.create_ingress,
-    ("networking.k8s.io", "ServiceCIDR"): address_ranges.create_range,
-    ("policy", "PodDisruptionBudget"): policies.create_budget,
-    (RBAC, "ClusterRole"): roles.create_cluster_role,
-    (RBAC, "ClusterRoleBinding"): roles.create_cluster_role_binding,
-    (RBAC, "Role"): roles.create_role,
-    (RBAC, "RoleBinding"): roles.create_role_binding,
-    ("storage.k8s.io", "StorageClass"): volumes.create_class,
-    ("storage.k8s.io", "VolumeAttributesClass"): volumes.create_attributes_class,
+    (api_groups.APPS, "DaemonSet"): workloads.create_daemon_set,
+    (api_groups.APPS, "Deployment"): workloads.create_deployment,
+    (api_groups.APPS, "ReplicaSet"): workloads.create_replica_set,
+    (api_groups.APPS, "StatefulSet"): workloads.create_stateful_set,
+    (api_groups.AUTOSCALING, "HorizontalPodAutoscaler"): policies.create_autoscaler,
+    (api_groups.BATCH, "CronJob"): jobs.create_cron_job,
+    (api_groups.BATCH, "Job"): jobs.create,
+    (api_groups.CERTIFICATES, "CertificateSigningRequest"): signing_requests.create,
+    (api_groups.COORDINATION, "Lease"): policies.create_lease,
+    (api_groups.API_REGISTRATION, "APIService"): api_services.create,
+    (api_groups.NETWORKING, "IPAddress"): address_ranges.create_address,
+    (api_groups.NETWORKING, "Ingress"): networks.create_ingress,
+    (api_groups.NETWORKING, "ServiceCIDR"): address_ranges.create_range,
+    (api_groups.POLICY, "PodDisruptionBudget"): policies.create_budget,
+    (api_groups.RBAC, "ClusterRole"): roles.create_cluster_role,
+    (api_groups.RBAC, "ClusterRoleBinding"): roles.create_cluster_role_binding,
+    (api_groups.RBAC, "Role"): roles.create_role,
+    (api_groups.RBAC, "RoleBinding"): roles.create_role_binding,
+    (api_groups.STORAGE, "StorageClass"): volumes.create_class,
+    (api_groups.STORAGE, "VolumeAttributesClass"): volumes.create_attributes_class,
 }
 
 _UPDATE: Mapping[tuple[str, str], Update] = {
-    ("resource.k8s.io", "DeviceClass"): classes.update,
-    ("resource.k8s.io", "ResourceClaim"): claims.update,
-    ("resource.k8s.io", "ResourceClaimTemplate"): claims.update_template,
-    ("resource.k8s.io", "ResourceSlice"): slices.update,
-    ("resource.k8s.io", "DeviceTaintRule"): taint_rules.update,
-    ("resource.k8s.io", "ResourceSlicePatch"): patches.update,
-    ("resource.k8s.io", "ResourcePoolStatusRequest"): pool_requests.update,
-    ("apiextensions.k8s.io", "CustomResourceDefinition"): lambda tree, old, _, context: (
+    (api_groups.RESOURCE, "DeviceClass"): classes.update,
+    (api_groups.RESOURCE, "ResourceClaim"): claims.update,
+    (api_groups.RESOURCE, "ResourceClaimTemplate"): claims.update_template,
+    (api_groups.RESOURCE, "ResourceSlice"): slices.update,
+    (api_groups.RESOURCE, "DeviceTaintRule"): taint_rules.update,
+    (api_groups.RESOURCE, "ResourceSlicePatch"): patches.update,
+    (api_groups.RESOURCE, "ResourcePoolStatusRequest"): pool_requests.update,
+    (api_groups.API_EXTENSIONS, "CustomResourceDefinition"): lambda tree, old, _, context: (
         definition_rules.check_change(tree, old, context.object_rules)
     ),
-    (ADMISSION, "MutatingAdmissionPolicy"): _again(admission_policies.create_mutating),
-    (ADMISSION, "MutatingAdmissionPolicyBinding"): _again(admission_policies.create_binding),
-    (ADMISSION, "MutatingWebhookConfiguration"): _again(webhooks.create),
-    (ADMISSION, "ValidatingAdmissionPolicy"): _again(admission_policies.create_validating),
-    (ADMISSION, "ValidatingAdmissionPolicyBinding"): _again(
+    (api_groups.ADMISSION_REGISTRATION, "MutatingAdmissionPolicy"): _again(
+        admission_policies.create_mutating
+    ),
+    (api_groups.ADMISSION_REGISTRATION, "MutatingAdmissionPolicyBinding"): _again(
+        admission_policies.create_binding
+    ),
+    (api_groups.ADMISSION_REGISTRATION, "MutatingWebhookConfiguration"): _again(webhooks.create),
+    (api_groups.ADMISSION_REGISTRATION, "ValidatingAdmissionPolicy"): _again(
+        admission_policies.create_validating
+    ),
+    (api_groups.ADMISSION_REGISTRATION, "ValidatingAdmissionPolicyBinding"): _again(
         admission_policies.create_validating_binding
     ),
-    (ADMISSION, "ValidatingWebhookConfiguration"): _again(webhooks.create),
-    ("scheduling.k8s.io", "PriorityClass"): priority_classes.update,
+    (api_groups.ADMISSION_REGISTRATION, "ValidatingWebhookConfiguration"): _again(webhooks.create),
+    (api_groups.SCHEDULING, "PriorityClass"): priority_classes.update,
     ("", "ConfigMap"): stored_data.update_config_map,
     ("", "Secret"): stored_data.update_secret,
     ("", "Service"): services.update,
     ("", "PersistentVolumeClaim"): volumes.update_claim,
     ("", "Pod"): core.update_pod,
     ("", "Node"): core.update_node,
-    ("apps", "DaemonSet"): workloads.update(workloads.create_daemon_set),
-    ("apps", "Deployment"): workloads.update(workloads.create_deployment),
-    ("apps", "ReplicaSet"): workloads.update(workloads.create_replica_set),
-    ("apps", "StatefulSet"): workloads.update_stateful_set,
-    ("autoscaling", "HorizontalPodAutoscaler"): _again(policies.create_autoscaler),
-    ("batch", "CronJob"): jobs.update_cron_job,
-    ("batch", "Job"): jobs.update,
-    ("coordination.k8s.io", "Lease"): _again(policies.create_lease),
-    ("apiregistration.k8s.io", "APIService"): _again(api_services.create),
-    ("networking.k8s.io", "IPAddress"): address_ranges.update_address,
-    ("networking.k8s.io", "Ingress"): _again(networks.create_ingress),
-    ("networking.k8s.io", "ServiceCIDR"): address_ranges.update_range,
-    ("policy", "PodDisruptionBudget"): _again(policies.create_budget),
-    (RBAC, "ClusterRole"): _again(roles.create_cluster_role),
-    (RBAC, "ClusterRoleBinding"): roles.update_cluster_role_binding,
-    (RBAC, "Role"): _again(roles.create_role),
-    (RBAC, "RoleBinding"): roles.update_role_binding,
-    ("storage.k8s.io", "StorageClass"): volumes.update_class,
-    ("storage.k8s.io", "VolumeAttributesClass"): volumes.update_attributes_class,
+    (api_groups.APPS, "DaemonSet"): workloads.update(workloads.create_daemon_set),
+    (api_groups.APPS, "Deployment"): workloads.update(workloads.create_deployment),
+    (api_groups.APPS, "ReplicaSet"): workloads.update(workloads.create_replica_set),
+    (api_groups.APPS, "StatefulSet"): workloads.update_stateful_set,
+    (api_groups.AUTOSCALING, "HorizontalPodAutoscaler"): _again(policies.create_autoscaler),
+    (api_groups.BATCH, "CronJob"): jobs.update_cron_job,
+    (api_groups.BATCH, "Job"): jobs.update,
+    (api_groups.COORDINATION, "Lease"): _again(policies.create_lease),
+    (api_groups.API_REGISTRATION, "APIService"): _again(api_services.create),
+    (api_groups.NETWORKING, "IPAddress"): address_ranges.update_address,
+    (api_groups.NETWORKING, "Ingress"): _again(networks.create_ingress),
+    (api_groups.NETWORKING, "ServiceCIDR"): address_ranges.update_range,
+    (api_groups.POLICY, "PodDisruptionBudget"): _again(policies.create_budget),
+    (api_groups.RBAC, "ClusterRole"): _again(roles.create_cluster_role),
+    (api_groups.RBAC, "ClusterRoleBinding"): roles.update_cluster_role_binding,
+    (api_groups.RBAC, "Role"): _again(roles.create_role),
+    (api_groups.RBAC, "RoleBinding"): roles.update_role_binding,
+    (api_groups.STORAGE, "StorageClass"): volumes.update_class,
+    (api_groups.STORAGE, "VolumeAttributesClass"): volumes.update_attributes_class,
 }
 
 

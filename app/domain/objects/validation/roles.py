@@ -3,11 +3,10 @@
 Parity: the texts are upstream's.
 """
 
-from app.domain.objects.access.rules import RBAC
 from app.domain.objects.field_errors import FieldError, invalid, not_supported, required
 from app.domain.objects.validation import label_selectors, shared
 from app.domain.objects.validation.context import Context
-from app.domain.values import json_tree, names
+from app.domain.values import api_groups, json_tree, names
 from app.domain.values.json_tree import JsonView
 
 _SUBJECTS = ("Group", "ServiceAccount", "User")
@@ -74,8 +73,8 @@ def _binding(tree: JsonView, kinds: tuple[str, ...], *, is_namespaced: bool) -> 
     role = json_tree.mapping(tree, "roleRef")
     errors: list[FieldError] = []
     group, kind = json_tree.text(role, "apiGroup"), json_tree.text(role, "kind")
-    if group != RBAC:
-        errors.append(not_supported("roleRef.apiGroup", group, (RBAC,)))
+    if group != api_groups.RBAC:
+        errors.append(not_supported("roleRef.apiGroup", group, (api_groups.RBAC,)))
     if kind not in kinds:
         errors.append(not_supported("roleRef.kind", kind, kinds))
     name = json_tree.text(role, "name")
@@ -97,8 +96,8 @@ def _subject(subject: JsonView, path: str, *, is_namespaced: bool) -> list[Field
         if not is_namespaced and not subject.get("namespace"):
             errors.append(required(f"{path}.namespace"))
     elif kind in _SUBJECTS:
-        if group != RBAC:
-            errors.append(not_supported(f"{path}.apiGroup", group, (RBAC,)))
+        if group != api_groups.RBAC:
+            errors.append(not_supported(f"{path}.apiGroup", group, (api_groups.RBAC,)))
     else:
         errors.append(not_supported(f"{path}.kind", kind, ("ServiceAccount", "User", "Group")))
     return errors

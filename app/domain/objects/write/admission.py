@@ -13,12 +13,12 @@ from app.domain.log import ObjectKey
 from app.domain.objects import history_kinds, registry, rejections
 from app.domain.objects.custom import structure
 from app.domain.objects.reader import ObjectsReader
-from app.domain.objects.registry import RESOURCE, Kind
+from app.domain.objects.registry import Kind
 from app.domain.objects.rules import Rules
 from app.domain.objects.schema import conversion, corrections, defaults, prune
 from app.domain.objects.schema.structural import Node
 from app.domain.objects.write.commands import FieldValidation, WriteOptions
-from app.domain.values import json_tree
+from app.domain.values import api_groups, json_tree
 from app.domain.values.json_tree import JsonObject, JsonView
 from app.domain.values.timestamps import Instant
 
@@ -122,7 +122,7 @@ def as_owned(kind: Kind, tree: JsonObject) -> JsonObject:
 
 def is_slice(kind: Kind) -> bool:
     """True for ResourceSlices."""
-    return kind.group == RESOURCE and kind.kind == "ResourceSlice"
+    return kind.group == api_groups.RESOURCE and kind.kind == "ResourceSlice"
 
 
 _SLICE_LISTS = ("devices", "sharedCounters")
@@ -191,7 +191,7 @@ def check_type(kind: Kind, expected: str, tree: JsonObject) -> None:
             f"the API version in the data ({found_version}) does not match the expected API "
             f"version ({expected})"
         )
-    if found_kind == kind.kind and kind.group == RESOURCE:
+    if found_kind == kind.kind and kind.group == api_groups.RESOURCE:
         # Beyond upstream, because drivers have been written for what was never released.
         conversion.check_version(kind, group, version)
     known = registry.find_kind(group, version, found_kind)

@@ -33,7 +33,7 @@ from app.domain.objects.write.commands import FieldValidation, PatchObject, Writ
 from app.domain.objects.write.decided import Decided
 from app.domain.objects.write.field_sets import FieldSet
 from app.domain.objects.write.managed_fields import Manager
-from app.domain.values import json_tree, timestamps
+from app.domain.values import api_groups, json_tree, timestamps
 from app.domain.values.json_tree import JsonObject
 
 KUBECTL = "kubectl"
@@ -105,7 +105,7 @@ def decide_apply(
 
 def _no_manager() -> Invalid:
     error = field_errors.required("fieldManager", "is required for apply patch")
-    return field_errors.rejection("PatchOptions", "meta.k8s.io", "", [error])
+    return field_errors.rejection("PatchOptions", api_groups.META, "", [error])
 
 
 def _check_type(kind: Kind, expected: str, body: JsonObject) -> None:

@@ -3,13 +3,13 @@
 from app.domain.log import Draft, EventType, ObjectKey, Stamp
 from app.domain.objects import rejections
 from app.domain.objects.reader import ObjectsReader
-from app.domain.objects.registry import CORE, Kind
+from app.domain.objects.registry import Kind
 from app.domain.objects.review import asking
 from app.domain.objects.rules import Rules
 from app.domain.objects.write import admission, metadata
 from app.domain.objects.write.commands import BindPod
 from app.domain.objects.write.decided import Decided
-from app.domain.values import json_tree, timestamps
+from app.domain.values import api_groups, json_tree, timestamps
 from app.domain.values.json_tree import JsonObject, JsonView
 
 TOPOLOGY_LABELS = ("topology.kubernetes.io/region", "topology.kubernetes.io/zone")
@@ -27,10 +27,10 @@ def decide_binding(reader: ObjectsReader, command: BindPod, stamp: Stamp, rules:
     _check(kind, command, old)
     warnings = asking.ask(
         reader, rules, stamp, kind, command.key,
-        operation=asking.CREATE, group=CORE, version="v1", subresource="binding",
+        operation=asking.CREATE, group=api_groups.CORE, version="v1", subresource="binding",
         tree=_binding(command), old=None, options=command.options,
     )  # fmt: skip
-    node = reader.get(ObjectKey(CORE, "nodes", "", command.node))
+    node = reader.get(ObjectKey(api_groups.CORE, "nodes", "", command.node))
     tree = dict(old)
     tree["spec"] = {**json_tree.mapping(old, "spec"), "nodeName": command.node}
     tree["status"] = _status(old, timestamps.seconds_text(stamp.time), rules)

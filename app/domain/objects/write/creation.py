@@ -19,7 +19,7 @@ from app.domain.objects.kinds import (
 )
 from app.domain.objects.quota import limits
 from app.domain.objects.reader import ObjectsReader
-from app.domain.objects.registry import CORE, Kind
+from app.domain.objects.registry import Kind
 from app.domain.objects.review import asking
 from app.domain.objects.rules import Rules
 from app.domain.objects.schema import gates, prune, structural
@@ -27,7 +27,7 @@ from app.domain.objects.write import admission, managed_fields, metadata
 from app.domain.objects.write.commands import CreateObject, WriteOptions
 from app.domain.objects.write.decided import Decided
 from app.domain.objects.write.managed_fields import Manager
-from app.domain.values import json_tree, names, timestamps
+from app.domain.values import api_groups, json_tree, names, timestamps
 from app.domain.values.json_tree import JsonObject
 
 GENERATE_ATTEMPTS_MAX = 8
@@ -184,7 +184,7 @@ def _changed(
 
 def check_namespace(reader: ObjectsReader, kind: Kind, key: ObjectKey) -> None:
     """Raise unless the namespace of a new object exists and is not being terminated."""
-    namespace = reader.get(ObjectKey(CORE, "namespaces", "", key.namespace))
+    namespace = reader.get(ObjectKey(api_groups.CORE, "namespaces", "", key.namespace))
     if namespace is None:
         raise rejections.not_found(_namespace_kind(), key.namespace)
     if metadata.is_terminating(namespace):
@@ -248,7 +248,7 @@ def _prepare(
             pods.prepare_create(tree, reader, stamp.time)
         case ("", "Service"):
             services.prepare_create(tree, reader, rules.services)
-        case ("scheduling.k8s.io", "PriorityClass"):
+        case (api_groups.SCHEDULING, "PriorityClass"):
             priorities.check_class(tree, reader)
         case ("", "Namespace"):
             given = json_tree.texts(tree, "spec", "finalizers")
@@ -263,15 +263,15 @@ def _prepare(
         case ("", "PersistentVolume"):
             now = timestamps.seconds_text(stamp.time)
             tree["status"] = {"lastPhaseTransitionTime": now, "phase": "Pending"}
-        case ("apps", "DaemonSet"):
+        case (api_groups.APPS, "DaemonSet"):
             workloads.count_template(tree)
-        case ("apiextensions.k8s.io", "CustomResourceDefinition"):
+        case (api_groups.API_EXTENSIONS, "CustomResourceDefinition"):
             tree["status"] = naming.status(reader, tree, stamp.time)
-        case ("apiregistration.k8s.io", "APIService"):
+        case (api_groups.API_REGISTRATION, "APIService"):
             api_services.prepare_create(tree, stamp.time)
-        case ("certificates.k8s.io", _):
+        case (api_groups.CERTIFICATES, _):
             stored_defaults.prepare_signing_request(tree, stamp.actor)
-        case ("batch", "Job"):
+        case (api_groups.BATCH, "Job"):
             workloads.prepare_job(tree)
         case _:
             pass
@@ -300,6 +300,6 @@ def _warnings(
 
 
 def _namespace_kind() -> Kind:
-    found = registry.find(CORE, "namespaces")
+    found = registry.find(api_groups.CORE, "namespaces")
     assert found is not None
     return found

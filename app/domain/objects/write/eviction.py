@@ -14,7 +14,7 @@ from app.domain.objects.kinds import disruption_budgets
 from app.domain.objects.kinds.disruption_budgets import is_leaving, is_ready
 from app.domain.objects.reader import ObjectsReader
 from app.domain.objects.write.commands import UpdateObject
-from app.domain.values import json_tree, timestamps
+from app.domain.values import api_groups, json_tree, timestamps
 from app.domain.values.json_tree import JsonObject, JsonView
 from app.domain.values.timestamps import Instant
 
@@ -161,7 +161,7 @@ def _too_many(message: str, retry_seconds: int) -> TooManyRequests:
 def _broken(name: str, detail: str) -> Forbidden:
     return Forbidden(
         f'poddisruptionbudget.policy "{name}" is forbidden: {detail}',
-        group="policy",
+        group=api_groups.POLICY,
         resource="poddisruptionbudget",
         name=name,
     )

@@ -13,13 +13,12 @@ from msgspec.structs import replace
 
 from app.domain.log import Stamp
 from app.domain.log.chain import canonical_json
-from app.domain.objects.registry import EVENTS
 from app.domain.objects.schema.conversion import EVENT_NAMES
 from app.domain.objects.schema.structural import Node
 from app.domain.objects.write import field_sets
 from app.domain.objects.write.commands import WriteOptions
 from app.domain.objects.write.field_sets import FieldSet
-from app.domain.values import timestamps
+from app.domain.values import api_groups, timestamps
 from app.domain.values.json_tree import JsonObject, JsonView
 
 SCALE = "scale"
@@ -296,7 +295,7 @@ _FROM_ALIAS = {theirs: ours for ours, theirs in _TO_ALIAS.items()}
 
 def _spelt(entry: JsonView, fields: FieldSet, names: Mapping[str, str]) -> FieldSet:
     """Entries of events.k8s.io spell some fields of Events in their own way."""
-    if entry.get("apiVersion") != f"{EVENTS}/v1":
+    if entry.get("apiVersion") != f"{api_groups.EVENTS}/v1":
         return fields
     return {names.get(element, element): below for element, below in fields.items()}
 

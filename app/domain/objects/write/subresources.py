@@ -9,7 +9,7 @@ from app.domain.objects import field_errors
 from app.domain.objects.custom.versions import Scale
 from app.domain.objects.registry import Kind
 from app.domain.objects.write import managed_fields, metadata
-from app.domain.values import json_tree
+from app.domain.values import api_groups, json_tree
 from app.domain.values.json_tree import JsonObject, JsonView
 
 SCALE = managed_fields.SCALE
@@ -32,14 +32,14 @@ _BESIDE_STATUS = {
 
 _STATUS_ALONE = frozenset(
     {
-        ("admissionregistration.k8s.io", "ValidatingAdmissionPolicy"),
-        ("apiextensions.k8s.io", "CustomResourceDefinition"),
-        ("apiregistration.k8s.io", "APIService"),
-        ("networking.k8s.io", "ServiceCIDR"),
-        ("resource.k8s.io", "DeviceTaintRule"),
-        ("resource.k8s.io", "ResourceClaim"),
-        ("resource.k8s.io", "ResourcePoolStatusRequest"),
-        ("storage.k8s.io", "VolumeAttachment"),
+        (api_groups.ADMISSION_REGISTRATION, "ValidatingAdmissionPolicy"),
+        (api_groups.API_EXTENSIONS, "CustomResourceDefinition"),
+        (api_groups.API_REGISTRATION, "APIService"),
+        (api_groups.NETWORKING, "ServiceCIDR"),
+        (api_groups.RESOURCE, "DeviceTaintRule"),
+        (api_groups.RESOURCE, "ResourceClaim"),
+        (api_groups.RESOURCE, "ResourcePoolStatusRequest"),
+        (api_groups.STORAGE, "VolumeAttachment"),
     }
 )
 """Kinds whose status is written without any metadata. Parity: their strategies reset it."""
@@ -145,7 +145,7 @@ def with_scale(kind: Kind, old: JsonObject, scale: JsonView) -> JsonObject:
             "spec.replicas", replicas, "must be greater than or equal to 0"
         )
         name = json_tree.text(old, "metadata", "name")
-        raise field_errors.rejection("Scale", "autoscaling", name, [error])
+        raise field_errors.rejection("Scale", api_groups.AUTOSCALING, name, [error])
     if replicas > REPLICAS_MAX:
         raise BadRequest(f"spec.replicas of a Scale must be at most {REPLICAS_MAX}")
     found = json_tree.copy(old)

@@ -24,7 +24,7 @@ from app.domain.objects.kinds import (
     workloads,
 )
 from app.domain.objects.reader import ObjectsReader
-from app.domain.objects.registry import RESOURCE, Kind
+from app.domain.objects.registry import Kind
 from app.domain.objects.review import asking
 from app.domain.objects.rules import Rules
 from app.domain.objects.schema import equality, gates, prune, structural
@@ -37,7 +37,7 @@ from app.domain.objects.write.commands import (
 )
 from app.domain.objects.write.decided import Decided
 from app.domain.objects.write.managed_fields import Manager
-from app.domain.values import json_tree, timestamps
+from app.domain.values import api_groups, json_tree, timestamps
 from app.domain.values.json_tree import JsonObject
 
 _WRITER = ("operation", "manager", "apiVersion", "subresource")
@@ -100,7 +100,7 @@ def _create(reader: ObjectsReader, command: UpdateObject, stamp: Stamp, rules: R
 
 def clean_scale(kind: Kind, scale: JsonObject, rules: Rules) -> JsonObject:
     """The Scale with the types that its schema declares. Raises BadRequest for others."""
-    node = rules.schemas.find("autoscaling", "v1", "Scale")
+    node = rules.schemas.find(api_groups.AUTOSCALING, "v1", "Scale")
     assert node is not None, "every release publishes Scale"
     try:
         found, _unknown = prune.clean(node, scale)
@@ -261,7 +261,7 @@ def _warnings(
     found = ignored_fields.warnings(kind, new, old, webhooks=rules.webhooks)
     if kind.kind == "Secret" and kind.custom is None:
         found += secret_warnings.warnings(new)
-    if kind.group == RESOURCE and kind.kind == "ResourceSlice":
+    if kind.group == api_groups.RESOURCE and kind.kind == "ResourceSlice":
         found += pool_warnings.of_write(reader, key, new)
     return found
 
@@ -330,7 +330,9 @@ def check_identity(kind: Kind, key: ObjectKey, tree: JsonObject) -> None:
 
 def _check_unconditional(kind: Kind, group: str, version: str, name: str) -> None:
     """Raise unless a replacement without resourceVersion is allowed."""
-    strict = kind.group == RESOURCE and kind.kind == "DeviceTaintRule" and version == "v1"
+    strict = (
+        kind.group == api_groups.RESOURCE and kind.kind == "DeviceTaintRule" and version == "v1"
+    )
     if kind.unconditional_update and not strict:
         return
     error = field_errors.invalid("metadata.resourceVersion", 0, "must be specified for an update")

@@ -12,7 +12,7 @@ from functools import partial
 from app.domain.controllers.scheduling.framework.pods_on_nodes import BoundPod
 from app.domain.objects.reader import ObjectsReader
 from app.domain.objects.write import eviction
-from app.domain.values import json_tree, selectors
+from app.domain.values import api_groups, json_tree, selectors
 from app.domain.values.json_tree import JsonView
 from app.domain.values.selectors import LabelSelector, SelectorError
 
@@ -42,7 +42,7 @@ class Budget:
 def read(objects: ObjectsReader) -> tuple[Budget, ...]:
     """All budgets that protect anybody from pre-emption."""
     found: list[Budget] = []
-    for key in objects.keys("policy", "poddisruptionbudgets"):
+    for key in objects.keys(api_groups.POLICY, "poddisruptionbudgets"):
         tree = objects.get(key)
         wanted = None if tree is None else json_tree.get(tree, "spec", "selector")
         if tree is None or not isinstance(wanted, dict):

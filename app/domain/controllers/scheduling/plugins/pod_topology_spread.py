@@ -16,7 +16,7 @@ from app.domain.controllers.scheduling.framework.nodes import ZONE, BoundPod, No
 from app.domain.controllers.scheduling.framework.pod_spec import PodSpec
 from app.domain.log import ObjectKey
 from app.domain.objects.reader import ObjectsReader
-from app.domain.values import json_tree, selectors
+from app.domain.values import api_groups, json_tree, selectors
 from app.domain.values.json_tree import JsonObject, JsonView
 from app.domain.values.selectors import LabelSelector, Requirement, SelectorError
 
@@ -33,7 +33,10 @@ UNLABELLED = Refusal(
     reasons=("node(s) didn't match pod topology spread constraints (missing required label)",),
 )
 
-_OWNERS = {"ReplicaSet": ("apps", "replicasets"), "StatefulSet": ("apps", "statefulsets")}
+_OWNERS = {
+    "ReplicaSet": (api_groups.APPS, "replicasets"),
+    "StatefulSet": (api_groups.APPS, "statefulsets"),
+}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -18,7 +18,7 @@ from app.domain.objects.write.commands import (
     PatchType,
     WriteOptions,
 )
-from app.domain.values import json_tree, timestamps
+from app.domain.values import api_groups, json_tree, timestamps
 from app.domain.values.json_tree import JsonObject, JsonView
 from app.domain.values.timestamps import Instant
 
@@ -169,4 +169,4 @@ def _create(
 
 
 def _said_as(key: ObjectKey) -> ObjectKey:
-    return key._replace(group="events.k8s.io")
+    return key._replace(group=api_groups.EVENTS)

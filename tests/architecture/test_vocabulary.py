@@ -1,0 +1,40 @@
+"""Names of Kubernetes things stand in one module each."""
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+from app.domain.values import api_groups
+from tests.architecture.test_tidy import OURS, name, sources
+
+JUDGES = (
+    "app/adapters/second_opinion/",
+    "app/analysis/verify/invariants/",
+    "app/domain/allocation/checking/",
+)
+"""Judges read objects by themselves: a mistake in a shared name would pass unseen."""
+
+GROUPS = {
+    group
+    for constant, group in vars(api_groups).items()
+    if constant.isupper() and ("." in group or group == "apps")
+}
+"""The groups whose names are no words of their own."""
+
+
+def literals(path: Path) -> Iterator[tuple[int, str]]:
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Constant) and isinstance(node.value, str):
+            yield node.lineno, node.value
+
+
+def test_groups_are_named_in_one_module() -> None:
+    assert len(GROUPS) > 15
+    literal = [
+        f"{name(path)}:{line}: {text}"
+        for path in sources(*OURS)
+        if name(path) != "app/domain/values/api_groups.py" and not name(path).startswith(JUDGES)
+        for line, text in literals(path)
+        if text in GROUPS
+    ]
+    assert not literal, f"take these from app.domain.values.api_groups: {literal}"
