@@ -13,8 +13,8 @@ import msgspec
 
 from app.domain.log import Event, EventType, ObjectKey, Revision
 from app.domain.log.projection import Column, Row, RowKey, RowSetHash, Table
-from app.domain.objects.quota.usage import PODS, Scopes, Tally
-from app.domain.values import json_tree
+from app.domain.objects.quota.usage import Scopes, Tally
+from app.domain.values import api_resources, json_tree
 from app.domain.values.json_tree import JsonObject
 from projections import outlines
 
@@ -181,7 +181,7 @@ class ObjectsProjection:
                 self._tallies.clear()
             self._tallies[namespace] = found
         if scopes and found.within(scopes) is None:
-            pods = self.events(*PODS, namespace)
+            pods = self.events(*api_resources.PODS, namespace)
             found.keep_within(scopes, (self._read(event) for event in pods))
         return found
 
@@ -306,13 +306,12 @@ class ObjectsProjection:
             self._decoded.popleft().tree = None
 
 
-_SECRETS = ("", "secrets")
 _LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
 
 
 def _shown(event: Event) -> msgspec.Raw | JsonObject:
     """The object of a row; of a Secret its names, not its values."""
-    if event.key[:2] != _SECRETS:
+    if event.key[:2] != api_resources.SECRETS:
         return msgspec.Raw(event.body)
     tree: JsonObject = dict(event.object) if isinstance(event.object, dict) else {}
     for field in ("data", "stringData"):

@@ -11,7 +11,7 @@ from typing import Any, TypeAlias
 import msgspec
 
 from app.domain.log import Event, EventType, ObjectKey
-from app.domain.values import api_groups, json_tree
+from app.domain.values import api_groups, api_resources, json_tree
 from app.domain.values.json_tree import JsonObject
 from projections import outlines
 
@@ -345,7 +345,7 @@ def _cut(text: str) -> str:
 
 
 _FINAL = frozenset(("Succeeded", "Failed"))
-_UNTOLD = frozenset(((api_groups.COORDINATION, "leases"), ("", "endpoints")))
+_UNTOLD = frozenset((api_resources.LEASES, ("", "endpoints")))
 
 _DECIDED_GROUPS = {
     "resourceclaims": api_groups.RESOURCE,
@@ -358,14 +358,14 @@ _DECIDED_GROUPS = {
     "podgroups": api_groups.SCHEDULING,
 }
 _KINDS: dict[tuple[str, str], Kind] = {
-    ("", "pods"): Kind(word="Pod", read=_read_pod, tell=_tell_pod),
-    ("", "nodes"): Kind(word="Node", read=_read_node, tell=_tell_node),
-    (api_groups.RESOURCE, "resourceclaims"): Kind(word="Claim", read=_read_claim, tell=_tell_claim),
-    (api_groups.RESOURCE, "resourceslices"): Kind(word="Slice", read=_read_slice, tell=_tell_slice),
-    (api_groups.RESOURCE, "devicetaintrules"): Kind(word="Rule", read=_read_rule, tell=_tell_rule),
-    ("", "namespaces"): _plain("Namespace"),
-    (api_groups.RESOURCE, "deviceclasses"): _plain("Class"),
-    (api_groups.RESOURCE, "resourceclaimtemplates"): _plain("Template"),
-    (api_groups.RESOURCE, "resourceslicepatches"): _plain("Patch"),
+    api_resources.PODS: Kind(word="Pod", read=_read_pod, tell=_tell_pod),
+    api_resources.NODES: Kind(word="Node", read=_read_node, tell=_tell_node),
+    api_resources.RESOURCE_CLAIMS: Kind(word="Claim", read=_read_claim, tell=_tell_claim),
+    api_resources.RESOURCE_SLICES: Kind(word="Slice", read=_read_slice, tell=_tell_slice),
+    api_resources.DEVICE_TAINT_RULES: Kind(word="Rule", read=_read_rule, tell=_tell_rule),
+    api_resources.NAMESPACES: _plain("Namespace"),
+    api_resources.DEVICE_CLASSES: _plain("Class"),
+    api_resources.RESOURCE_CLAIM_TEMPLATES: _plain("Template"),
+    api_resources.RESOURCE_SLICE_PATCHES: _plain("Patch"),
 }
 _OTHER = _plain("Object")

@@ -14,11 +14,9 @@ from app.domain.devices.inventory import Inventory
 from app.domain.errors import InputError
 from app.domain.log import Event, EventType, ObjectKey, Revision
 from app.domain.objects.profile import GATES, Profile
-from app.domain.values import api_groups
+from app.domain.values import api_groups, api_resources
 from app.domain.values.json_tree import JsonObject
 from projections.objects import ObjectsProjection
-
-NODES = ("", "nodes")
 
 _MERGED = frozenset(("devicetaintrules", "resourceslicepatches"))
 
@@ -92,7 +90,10 @@ class LiveViews:
         key = event.key
         if event.is_about_object and key.group == api_groups.RESOURCE:
             self._fold_devices(event)
-        elif event.type is EventType.OBJECT_DELETED and (key.group, key.resource) == NODES:
+        elif (
+            event.type is EventType.OBJECT_DELETED
+            and (key.group, key.resource) == api_resources.NODES
+        ):
             self.inventory.forget_node(key.name)
         self.objects.fold(event)
 

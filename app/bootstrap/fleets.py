@@ -35,6 +35,7 @@ from app.domain.objects.write.commands import (
     PatchObject,
     UpdateObject,
 )
+from app.domain.values import api_resources
 from app.domain.values.json_tree import JsonObject
 from app.service.runtime import HistoryRuntime
 from app.settings import Settings
@@ -169,12 +170,12 @@ class HistoryTarget:
         objects = self._runtime.views.objects
         nodes = {
             key.name: tree
-            for key in objects.keys(*generation.NODES)
+            for key in objects.keys(*api_resources.NODES)
             if (tree := objects.get(key)) is not None
         }
         slices = tuple(
             tree
-            for key in objects.keys(*generation.SLICES)
+            for key in objects.keys(*api_resources.RESOURCE_SLICES)
             if (tree := objects.get(key)) is not None
         )
         return Present(nodes=nodes, slices=slices)
@@ -206,8 +207,10 @@ class ServerTarget:
 
     async def present(self) -> Present:
         """The nodes and slices that the server lists."""
-        nodes = await self._call("GET", _path(ObjectKey(*generation.NODES, "", ""), "v1"))
-        slices = await self._call("GET", _path(ObjectKey(*generation.SLICES, "", ""), "v1"))
+        nodes = await self._call("GET", _path(ObjectKey(*api_resources.NODES, "", ""), "v1"))
+        slices = await self._call(
+            "GET", _path(ObjectKey(*api_resources.RESOURCE_SLICES, "", ""), "v1")
+        )
         head = {"apiVersion": "resource.k8s.io/v1", "kind": "ResourceSlice"}
         return Present(
             nodes={item["metadata"]["name"]: item for item in nodes["items"]},

@@ -23,7 +23,7 @@ from app.domain.log import Revision
 from app.domain.log.heads import SignedHead
 from app.domain.objects import profile as profiles
 from app.domain.objects.rules import Rules
-from app.domain.values import api_groups, timestamps
+from app.domain.values import api_resources, timestamps
 from app.domain.values.json_tree import JsonObject
 from app.domain.values.timestamps import Instant, TimestampError
 from app.service import exporting, importing
@@ -33,7 +33,7 @@ from app.settings import Settings
 
 PROGRAM = "redra 0.1.0"
 
-RULES = (api_groups.RESOURCE, "devicetaintrules")
+
 RULES_GATE = "DRADeviceTaintRules"
 
 Progress = Callable[[int, int], None]
@@ -111,7 +111,9 @@ async def import_history(
     chosen = history_settings(settings)
     profile = profiles.from_settings(chosen)
     with source:
-        has_rules = RULES in source.resources and not profile.enabled(RULES_GATE)
+        has_rules = api_resources.DEVICE_TAINT_RULES in source.resources and not profile.enabled(
+            RULES_GATE
+        )
         if has_rules and RULES_GATE not in profile.gates:
             # A cluster that held rules served them, whatever its release has by default.
             chosen["gates"] = {**profile.gates, RULES_GATE: True}

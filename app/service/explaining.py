@@ -31,7 +31,7 @@ from app.analysis.recordings import uncertainty
 from app.analysis.views import LiveViews, features_of
 from app.domain.controllers import pods, registry
 from app.domain.controllers.pods import FINISHED
-from app.domain.controllers.resources import NODES, claim_key
+from app.domain.controllers.resources import claim_key
 from app.domain.controllers.scheduling.framework.attempt import Rules as SchedulingRules
 from app.domain.controllers.scheduling.plugins import default_preemption
 from app.domain.devices.device_selectors import SelectorCompiler
@@ -39,7 +39,7 @@ from app.domain.errors import InputError, NotFound
 from app.domain.log import DECISION, Event, EventType, HistoryInfo, ObjectKey, Revision, doubts
 from app.domain.log.doubts import Affects, Doubt
 from app.domain.objects.profile import Profile
-from app.domain.values import json_tree, timestamps
+from app.domain.values import api_resources, json_tree, timestamps
 from app.domain.values.json_tree import JsonObject
 from app.domain.values.timestamps import Instant
 from app.ports import EventLog
@@ -212,7 +212,7 @@ class Explainer:
         return replace(found, text=f"when it was placed (revision {before}), {found.text}")
 
     def _place_text(self, pod: JsonObject, node: str) -> str:
-        if self._views.objects.event(ObjectKey(*NODES, "", node)) is None:
+        if self._views.objects.event(ObjectKey(*api_resources.NODES, "", node)) is None:
             return f"is bound to node {node}, which is gone; PodGC removes it after 40 to 60 s"
         if "deletionTimestamp" in pod["metadata"]:
             return f"ends on node {node}; its devices are free when it has"

@@ -11,14 +11,7 @@ from weakref import WeakKeyDictionary
 
 from app.domain.controllers import pods, registry
 from app.domain.controllers.plan import Reconciler
-from app.domain.controllers.resources import (
-    CLAIMS,
-    ENTRY_ANNOTATION,
-    EVENT_OBJECTS,
-    PODS,
-    is_of,
-    pod_key,
-)
+from app.domain.controllers.resources import ENTRY_ANNOTATION, is_of, pod_key
 from app.domain.controllers.scheduling.plugins.dynamic_resources import pod_claims
 from app.domain.controllers.scheduling.plugins.dynamic_resources.pod_claims import ClaimsNotReady
 from app.domain.controllers.scheduling.queue import repeated_attempts
@@ -28,7 +21,7 @@ from app.domain.log import Event, EventType, ObjectKey
 from app.domain.objects.kinds import extended_resources
 from app.domain.objects.profile import Profile
 from app.domain.objects.reader import ObjectsReader
-from app.domain.values import json_tree
+from app.domain.values import api_resources, json_tree
 from app.domain.values.json_tree import JsonView
 from app.domain.values.timestamps import SECOND, Instant
 from app.ports import Meter
@@ -93,7 +86,7 @@ class HistoryMeter:
         """Take over the claims that are there, instead of those known so far."""
         for known in tuple(self._claims):
             self._set_claim(known, None)
-        for key in objects.keys(*CLAIMS):
+        for key in objects.keys(*api_resources.RESOURCE_CLAIMS):
             tree = objects.get(key)
             if tree is not None:
                 self._set_claim(key, labels_of(tree))
@@ -102,12 +95,12 @@ class HistoryMeter:
         """Count one event."""
         if event.type is EventType.DECISION_RECORDED:
             self._fold_decision(event, objects)
-        elif is_of(event.key, CLAIMS):
+        elif is_of(event.key, api_resources.RESOURCE_CLAIMS):
             gone = event.type is EventType.OBJECT_DELETED
             self._set_claim(event.key, None if gone else labels_of(event.object))
             if event.type is EventType.OBJECT_CREATED:
                 self._count_creation(event)
-        elif is_of(event.key, PODS):
+        elif is_of(event.key, api_resources.PODS):
             actor, verb = event.stamp.actor.user, event.stamp.verb
             if verb == "create" and actor == _SCHEDULER:  # a binding
                 self._count_attempt("scheduled", event.object)
@@ -250,7 +243,7 @@ def labels_of(claim: JsonView) -> _ClaimLabels:
 def _tells_failed_creation(event: Event) -> bool:
     """The claim controller says why it could not make a claim; each time counts."""
     return (
-        is_of(event.key, EVENT_OBJECTS)
+        is_of(event.key, api_resources.EVENTS)
         and event.stamp.actor.user == _CLAIM_MAKER
         and event.type is not EventType.OBJECT_DELETED
         and json_tree.text(event.object, "reason") == "FailedResourceClaimCreation"

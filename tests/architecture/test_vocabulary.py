@@ -4,7 +4,7 @@ import ast
 from collections.abc import Iterator
 from pathlib import Path
 
-from app.domain.values import api_groups
+from app.domain.values import api_groups, api_resources
 from tests.architecture.test_tidy import OURS, name, sources
 
 JUDGES = (
@@ -38,3 +38,31 @@ def test_groups_are_named_in_one_module() -> None:
         if text in GROUPS
     ]
     assert not literal, f"take these from app.domain.values.api_groups: {literal}"
+
+
+def pairs(path: Path) -> Iterator[tuple[int, tuple[str, str]]]:
+    """Two-element tuples of a group, by its text or by its name, and a text."""
+    for node in ast.walk(ast.parse(path.read_text())):
+        if not isinstance(node, ast.Tuple) or len(node.elts) != 2:
+            continue
+        match node.elts:
+            case [ast.Constant(value=str(group)), ast.Constant(value=str(plural))]:
+                yield node.lineno, (group, plural)
+            case [
+                ast.Attribute(value=ast.Name(id="api_groups"), attr=constant),
+                ast.Constant(value=str(plural)),
+            ]:
+                yield node.lineno, (getattr(api_groups, constant), plural)
+
+
+def test_resources_are_named_in_one_module() -> None:
+    resources = {pair for pair in vars(api_resources).values() if isinstance(pair, tuple)}
+    assert ("", "pods") in resources
+    literal = [
+        f"{name(path)}:{line}: {pair}"
+        for path in sources(*OURS)
+        if name(path) != "app/domain/values/api_resources.py" and not name(path).startswith(JUDGES)
+        for line, pair in pairs(path)
+        if pair in resources
+    ]
+    assert not literal, f"take these from app.domain.values.api_resources: {literal}"

@@ -31,7 +31,6 @@ from app.analysis.blast.radius import (
 from app.analysis.blast.waiting import Waiting
 from app.analysis.blast.world import Frozen, Side, World
 from app.domain.controllers.eviction.state import Place
-from app.domain.controllers.resources import RULES
 from app.domain.controllers.rule_status import condition
 from app.domain.devices.model import PoolId
 from app.domain.errors import InputError, NotFound, Rejected
@@ -44,7 +43,7 @@ from app.domain.objects.write.commands import (
     UpdateObject,
     WriteOptions,
 )
-from app.domain.values import json_tree, timestamps
+from app.domain.values import api_resources, json_tree, timestamps
 from app.domain.values.json_tree import JsonObject
 
 KINDS = ("DeviceTaintRule", "DeviceClass", "ResourceSlice", "ResourceSlicePatch")
@@ -102,7 +101,9 @@ def blast(
     before = world.side()
     waiting = blasting_waiting.waiting(world, bounds.waiting_max)
     effects = [_take(world, change) for change in changes]
-    rules = [key for key, _ in effects if (key.group, key.resource) == RULES]
+    rules = [
+        key for key, _ in effects if (key.group, key.resource) == api_resources.DEVICE_TAINT_RULES
+    ]
     effects_told = [_told(world, key, effect) for key, effect in effects]
     is_preview = _pretend(world, rules)
     after = world.side()
@@ -115,7 +116,7 @@ def blast(
 def blast_of_rule(frozen: Frozen, name: str, bounds: BlastBounds = BlastBounds()) -> BlastRadius:
     """What an existing DeviceTaintRule does: the state with it against that without. NotFound."""
     world = World(frozen)
-    key = ObjectKey(*RULES, "", name)
+    key = ObjectKey(*api_resources.DEVICE_TAINT_RULES, "", name)
     if world.objects.get(key) is None:
         raise NotFound(
             f'devicetaintrules.resource.k8s.io "{name}" not found',
@@ -253,7 +254,11 @@ def _keep_what_apply_keeps(tree: JsonObject, old: JsonObject) -> None:
 
 def _told(world: World, key: ObjectKey, effect: Effect) -> Effect:
     """The effect with what the status of a rule would say. Parity: controllers.md 1.6."""
-    rule = world.taints.rules.get(key.name) if (key.group, key.resource) == RULES else None
+    rule = (
+        world.taints.rules.get(key.name)
+        if (key.group, key.resource) == api_resources.DEVICE_TAINT_RULES
+        else None
+    )
     if rule is None:
         return effect
     verdict = condition.compute(world.objects, world.taints, rule, 0)

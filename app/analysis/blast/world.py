@@ -19,17 +19,7 @@ from app.domain.controllers.eviction import EvictionReconciler, TaintState
 from app.domain.controllers.eviction.state import Place
 from app.domain.controllers.eviction.taints import NO_EXECUTE, Eviction, Reason
 from app.domain.controllers.quirks import ControllerQuirks
-from app.domain.controllers.resources import (
-    CLAIMS,
-    CLASSES,
-    NAMESPACES,
-    NODES,
-    PODS,
-    RULES,
-    SLICES,
-    claim_key,
-    pod_key,
-)
+from app.domain.controllers.resources import claim_key, pod_key
 from app.domain.controllers.scheduling import SchedulingReconciler
 from app.domain.controllers.scheduling.framework.attempt import Rules as SchedulingRules
 from app.domain.devices import patches
@@ -44,16 +34,19 @@ from app.domain.objects.rules import Rules
 from app.domain.objects.write import lifecycle
 from app.domain.objects.write.commands import Command
 from app.domain.objects.write.decided import Decided
-from app.domain.values import api_groups, json_tree
+from app.domain.values import api_groups, api_resources, json_tree
 from app.domain.values.json_tree import JsonObject
 from app.domain.values.timestamps import Instant
 from projections.objects import ObjectsProjection
 
-PATCHES = (api_groups.RESOURCE, "resourceslicepatches")
-
 _ASKER = Actor(user="redra:blast", groups=("system:masters",), agent="redra")
 _OWNING_GROUPS = (api_groups.APPS, api_groups.BATCH)
-_ORDER = (SLICES, RULES, CLAIMS, PODS)
+_ORDER = (
+    api_resources.RESOURCE_SLICES,
+    api_resources.DEVICE_TAINT_RULES,
+    api_resources.RESOURCE_CLAIMS,
+    api_resources.PODS,
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -100,7 +93,16 @@ def freeze(views: LiveViews, info: HistoryInfo, rules: Rules | None, now: Instan
     options = controllers.options_from(info.settings)
     running = controllers.running(views.profile, options)
     objects = views.objects
-    places = [NAMESPACES, NODES, PODS, CLAIMS, SLICES, RULES, CLASSES, PATCHES]
+    places = [
+        api_resources.NAMESPACES,
+        api_resources.NODES,
+        api_resources.PODS,
+        api_resources.RESOURCE_CLAIMS,
+        api_resources.RESOURCE_SLICES,
+        api_resources.DEVICE_TAINT_RULES,
+        api_resources.DEVICE_CLASSES,
+        api_resources.RESOURCE_SLICE_PATCHES,
+    ]
     places += [place for place in objects.resources() if place[0] in _OWNING_GROUPS]
     return Frozen(
         profile=views.profile,
@@ -250,7 +252,7 @@ class World:
         changes = self._fold_devices(event, is_gone=event.type is EventType.OBJECT_DELETED)
         for change in changes:
             self.touched.pools.update(side.pool for side in (change.old, change.new) if side)
-        if (key.group, key.resource) == CLASSES:
+        if (key.group, key.resource) == api_resources.DEVICE_CLASSES:
             self.touched.classes.add(key.name)
 
     def side(self) -> Side:
@@ -280,7 +282,7 @@ class World:
     def _classes(self) -> dict[str, ClassFilter]:
         return {
             event.key.name: patches.class_filter_of(event.object, self._compiler)
-            for event in self.objects.events(*CLASSES)
+            for event in self.objects.events(*api_resources.DEVICE_CLASSES)
         }
 
     def selectors_of(self, request: JsonObject) -> ClassFilter:

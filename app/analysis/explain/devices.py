@@ -10,11 +10,11 @@ from app.domain.controllers import pods
 from app.domain.controllers.eviction import TaintState
 from app.domain.controllers.eviction.taints import NO_EXECUTE, eviction_time, read_taint
 from app.domain.controllers.quirks import ControllerQuirks
-from app.domain.controllers.resources import CLAIMS, RULES, SLICES, claim_key, pod_key
+from app.domain.controllers.resources import claim_key, pod_key
 from app.domain.devices import taints
 from app.domain.devices.model import Taint
 from app.domain.log import ObjectKey
-from app.domain.values import json_tree, timestamps
+from app.domain.values import api_resources, json_tree, timestamps
 from app.domain.values.json_tree import JsonObject, JsonView
 
 STEP_MAX = 256
@@ -61,7 +61,9 @@ def claims_of(views: LiveViews, pod: JsonObject, quirks: ControllerQuirks) -> St
     uid = json_tree.text(pod, "metadata", "uid")
     namespace = json_tree.text(pod, "metadata", "namespace")
     found: list[Reason] = []
-    for number, key in enumerate(list(views.objects.keys(*CLAIMS, namespace))):
+    for number, key in enumerate(
+        list(views.objects.keys(*api_resources.RESOURCE_CLAIMS, namespace))
+    ):
         if number % STEP_MAX == 0:
             yield
         tree = views.objects.get(key) or {}
@@ -100,11 +102,16 @@ def _to_be_evicted(views: LiveViews, pod: JsonObject, quirks: ControllerQuirks) 
         place_of(result)[:2] for key in claims for result in results_of(objects.get(key) or {})
     }
     slices = [
-        ObjectKey(*SLICES, "", item.key)
+        ObjectKey(*api_resources.RESOURCE_SLICES, "", item.key)
         for pool in sorted(pools)
         for item in views.inventory.slices_of(pool)
     ]
-    for key in (*objects.keys(*RULES), *slices, *claims, pod_key(namespace, name)):
+    for key in (
+        *objects.keys(*api_resources.DEVICE_TAINT_RULES),
+        *slices,
+        *claims,
+        pod_key(namespace, name),
+    ):
         if (event := objects.event(key)) is not None:
             state.fold(event)
     eviction = state.pod_eviction((namespace, name))
@@ -124,7 +131,11 @@ def evicting(views: LiveViews, pod: JsonObject, quirks: ControllerQuirks) -> Ste
     """The NoExecute taints of the pod's devices that its claims do not tolerate for ever."""
     held: dict[Place, tuple[str, JsonObject]] = {}
     uid = json_tree.text(pod, "metadata", "uid")
-    for key in list(views.objects.keys(*CLAIMS, json_tree.text(pod, "metadata", "namespace"))):
+    for key in list(
+        views.objects.keys(
+            *api_resources.RESOURCE_CLAIMS, json_tree.text(pod, "metadata", "namespace")
+        )
+    ):
         tree = views.objects.get(key) or {}
         consumers = json_tree.objects(tree, "status", "reservedFor")
         if any(consumer.get("uid") == uid for consumer in consumers):
@@ -226,7 +237,7 @@ def _request(name: str, found: Sequence[JsonObject]) -> Reason:
 
 def _claims_hit(views: LiveViews, selector: object) -> Steps[list[str]]:
     found: list[str] = []
-    for number, key in enumerate(list(views.objects.keys(*CLAIMS))):
+    for number, key in enumerate(list(views.objects.keys(*api_resources.RESOURCE_CLAIMS))):
         if number % STEP_MAX == 0:
             yield
         tree = views.objects.get(key) or {}

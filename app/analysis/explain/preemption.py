@@ -4,11 +4,11 @@ from collections.abc import Iterator, Sequence
 
 from app.analysis.explain.reasons import Reason, listed
 from app.analysis.explain.tallies import nodes_text
-from app.domain.controllers.resources import EVENT_OBJECTS, PODS, pod_key
+from app.domain.controllers.resources import pod_key
 from app.domain.controllers.scheduling.plugins import default_preemption
 from app.domain.log import Event, EventType
 from app.domain.objects.reader import ObjectsReader
-from app.domain.values import json_tree
+from app.domain.values import api_resources, json_tree
 from app.domain.values.json_tree import JsonObject, JsonView
 
 EFFECTS_MAX = 512
@@ -33,7 +33,7 @@ def awaited(objects: ObjectsReader, pod: JsonView) -> list[Reason]:
     if not node or json_tree.text(pod, "spec", "nodeName"):
         return []
     ending: list[Reason] = []
-    for key in objects.keys(*PODS):
+    for key in objects.keys(*api_resources.PODS):
         tree = objects.get(key)
         if tree is None or json_tree.text(tree, "spec", "nodeName") != node:
             continue
@@ -89,7 +89,7 @@ def _said(objects: ObjectsReader, victim: JsonView) -> Iterator[Reason]:
     """What the Event says, when the decision is not in the history."""
     uid = json_tree.text(victim, "metadata", "uid")
     namespace = json_tree.text(victim, "metadata", "namespace")
-    for key in objects.keys(*EVENT_OBJECTS, namespace):
+    for key in objects.keys(*api_resources.EVENTS, namespace):
         tree: JsonObject = objects.get(key) or {}
         is_about = json_tree.text(tree, "involvedObject", "uid") == uid
         if is_about and json_tree.text(tree, "reason") == "Preempted":

@@ -9,12 +9,12 @@ from collections.abc import Iterator
 from app.analysis.explain.reasons import Reason, listed
 from app.domain.controllers import pods
 from app.domain.controllers.plan import Views
-from app.domain.controllers.resources import EVENT_OBJECTS, claim_key
+from app.domain.controllers.resources import claim_key
 from app.domain.controllers.scheduling.framework import pod_spec
 from app.domain.controllers.scheduling.framework.attempt import Rules
 from app.domain.controllers.scheduling.reports import node_answers
 from app.domain.log import Event
-from app.domain.values import json_tree
+from app.domain.values import api_resources, json_tree
 from app.domain.values.json_tree import JsonObject
 
 FAILED_CLAIM = "FailedResourceClaimCreation"
@@ -58,7 +58,7 @@ def _not_made(views: Views, tree: JsonObject) -> Iterator[Reason]:
     if not any(entry.template and _is_unmade(pod, entry) for entry in pod.entries):
         return
     said: Event | None = None
-    for key in views.objects.keys(*EVENT_OBJECTS, pod.namespace):
+    for key in views.objects.keys(*api_resources.EVENTS, pod.namespace):
         event = views.objects.event(key)
         if event is None or event.object.get("reason") != FAILED_CLAIM:
             continue

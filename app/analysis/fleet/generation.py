@@ -16,12 +16,8 @@ from app.analysis.fleet.devices import Unit
 from app.domain.errors import InputError
 from app.domain.log import ObjectKey
 from app.domain.objects.write.commands import Command, CreateObject, DeleteObject, UpdateObject
-from app.domain.values import api_groups, json_tree
+from app.domain.values import api_resources, json_tree
 from app.domain.values.json_tree import JsonObject, JsonView
-
-NODES = ("", "nodes")
-SLICES = (api_groups.RESOURCE, "resourceslices")
-CLASSES = (api_groups.RESOURCE, "deviceclasses")
 
 NODES_MAX = 100_000
 
@@ -94,13 +90,13 @@ def build(profile: JsonView, count: int, seed: int) -> Fleet:
 
 def node_command(node: JsonObject) -> CreateObject:
     """The command that makes a node."""
-    key = ObjectKey(*NODES, "", node["metadata"]["name"])
+    key = ObjectKey(*api_resources.NODES, "", node["metadata"]["name"])
     return CreateObject(key=key, version="v1", tree=node)
 
 
 def class_command(tree: JsonObject) -> CreateObject:
     """The command that makes a device class."""
-    key = ObjectKey(*CLASSES, "", tree["metadata"]["name"])
+    key = ObjectKey(*api_resources.DEVICE_CLASSES, "", tree["metadata"]["name"])
     return CreateObject(key=key, version="v1", tree=tree)
 
 
@@ -125,14 +121,14 @@ def publish(
     commands: list[Command] = []
     for name, spec in wanted.items():
         tree = _slice(pool, name, spec, generation, uid_of)
-        key = ObjectKey(*SLICES, "", name)
+        key = ObjectKey(*api_resources.RESOURCE_SLICES, "", name)
         if name in found:
             tree["metadata"]["resourceVersion"] = found[name]["metadata"]["resourceVersion"]
             commands.append(UpdateObject(key=key, version="v1", tree=tree))
         else:
             commands.append(CreateObject(key=key, version="v1", tree=tree))
     for name in sorted(found.keys() - wanted.keys()):
-        commands.append(DeleteObject(key=ObjectKey(*SLICES, "", name)))
+        commands.append(DeleteObject(key=ObjectKey(*api_resources.RESOURCE_SLICES, "", name)))
     return commands
 
 

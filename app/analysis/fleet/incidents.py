@@ -27,10 +27,9 @@ from app.domain.objects.write.commands import (
     PatchObject,
     PatchType,
 )
-from app.domain.values import api_groups, json_tree
+from app.domain.values import api_resources, json_tree
 from app.domain.values.json_tree import JsonObject, JsonView
 
-RULES = (api_groups.RESOURCE, "devicetaintrules")
 LOST_DRIVERS = "redra.dev/lost-drivers"
 
 INCIDENTS_MAX = 100_000
@@ -129,12 +128,12 @@ def plan(whole: Fleet, tree: JsonView, seed: int) -> tuple[Incident, ...]:
 
 def commands(incident: Incident, whole: Fleet, present: Present) -> list[Command]:
     """What an incident writes, given what exists."""
-    node = ObjectKey(*generation.NODES, "", incident.node)
+    node = ObjectKey(*api_resources.NODES, "", incident.node)
     match incident.kind:
         case Kind.TAINT:
             return [_taint(incident)]
         case Kind.UNTAINT:
-            key = ObjectKey(*RULES, "", incident.name)
+            key = ObjectKey(*api_resources.DEVICE_TAINT_RULES, "", incident.name)
             return [DeleteObject(key=key, version="v1beta2")]
         case Kind.LOSE_DRIVER:
             return [_lost(node, incident.driver)] if incident.node in present.nodes else []
@@ -222,7 +221,7 @@ def _taint(incident: Incident) -> CreateObject:
             "taint": {"key": incident.key, "effect": incident.effect},
         },
     }
-    key = ObjectKey(*RULES, "", incident.name)
+    key = ObjectKey(*api_resources.DEVICE_TAINT_RULES, "", incident.name)
     return CreateObject(key=key, version="v1beta2", tree=tree)
 
 

@@ -28,19 +28,19 @@ from app.domain.objects.write.commands import (
     UpdateObject,
     WriteOptions,
 )
-from app.domain.values import api_groups, json_tree
+from app.domain.values import api_groups, api_resources, json_tree
 from app.domain.values.json_tree import JsonObject
 from app.service.writing import Outcome
 
 _RETURNED_WHEN_DELETED = frozenset(
     {
-        ("", "pods"),
+        api_resources.PODS,
         ("", "podtemplates"),
-        ("", "services"),
+        api_resources.SERVICES,
         ("", "serviceaccounts"),
-        ("", "persistentvolumes"),
-        ("", "persistentvolumeclaims"),
-        ("", "resourcequotas"),
+        api_resources.PERSISTENT_VOLUMES,
+        api_resources.PERSISTENT_VOLUME_CLAIMS,
+        api_resources.RESOURCE_QUOTAS,
     }
 )
 """Kinds whose delete answers with the object although it is gone; so does resource.k8s.io."""

@@ -14,18 +14,18 @@ from app.domain.log.projection import Row
 from app.domain.objects import registry
 from app.domain.objects.access import rules
 from app.domain.objects.access.rules import Grants, Question
-from app.domain.values import api_groups
+from app.domain.values import api_groups, api_resources
 from app.service.importing import IMPORTS
 from projections import timeline_kinds
 
 Place: TypeAlias = tuple[str, str]
 """API group and resource."""
 
-NODES, PODS, CLAIMS = ("", "nodes"), ("", "pods"), (api_groups.RESOURCE, "resourceclaims")
-CLASSES, SLICES = (api_groups.RESOURCE, "deviceclasses"), (api_groups.RESOURCE, "resourceslices")
+NODES, PODS, CLAIMS = api_resources.NODES, api_resources.PODS, api_resources.RESOURCE_CLAIMS
+CLASSES, SLICES = api_resources.DEVICE_CLASSES, api_resources.RESOURCE_SLICES
 RULES, PATCHES = (
-    (api_groups.RESOURCE, "devicetaintrules"),
-    (api_groups.RESOURCE, "resourceslicepatches"),
+    api_resources.DEVICE_TAINT_RULES,
+    api_resources.RESOURCE_SLICE_PATCHES,
 )
 
 WORKED_OUT_FROM = (NODES, PODS, CLASSES, RULES, CLAIMS, PATCHES, SLICES)
@@ -46,8 +46,8 @@ everywhere. Rows of other views are left out one by one."""
 EVERYTHING = ("*", "*")
 """All kinds; only rules for `*` cover it."""
 
-_EVENTS = ("", "events")
-_ALIASES = {_EVENTS: ("", api_groups.EVENTS)}
+
+_ALIASES = {api_resources.EVENTS: ("", api_groups.EVENTS)}
 _OWN_GROUP = "redra"
 
 
@@ -145,7 +145,9 @@ class Reader:
         key = ObjectKey(row["api_group"], row["resource"], row["namespace"], row["name"])
         if row["kind"] == "Decision" and not self._sees_whole():
             return False
-        if row["kind"] == "Warning" and not self.sees_all(_EVENTS, key.namespace or "default"):
+        if row["kind"] == "Warning" and not self.sees_all(
+            api_resources.EVENTS, key.namespace or "default"
+        ):
             return False
         if key.group == _OWN_GROUP:
             return key.resource != IMPORTS.resource or self.sees_all(EVERYTHING)
@@ -189,7 +191,7 @@ _ROWS: Mapping[str, Callable[[Reader, list[Row]], list[Row]]] = {
 def _about(key: ObjectKey) -> Iterator[Question]:
     """The questions of which one answered by yes opens an object, or a collection without name."""
     namespace = key.namespace
-    if (key.group, key.resource) == ("", "namespaces") and key.name:
+    if (key.group, key.resource) == api_resources.NAMESPACES and key.name:
         namespace = key.name
     for group in _ALIASES.get((key.group, key.resource), (key.group,)):
         for verb in ("get", "list") if key.name else ("list", "get"):

@@ -7,7 +7,7 @@ counting. Parity: controllers.md 11.1.
 
 from collections.abc import Iterable, Mapping
 
-from app.domain.controllers.resources import EVENT_OBJECTS, is_of
+from app.domain.controllers.resources import is_of
 from app.domain.errors import Rejected
 from app.domain.log import Event, EventType, ObjectKey
 from app.domain.objects import registry
@@ -21,7 +21,7 @@ from app.domain.objects.write.commands import (
     PatchType,
     WriteOptions,
 )
-from app.domain.values import json_tree, timestamps
+from app.domain.values import api_resources, json_tree, timestamps
 from app.domain.values.json_tree import JsonObject, JsonView
 from app.domain.values.timestamps import Instant
 
@@ -45,7 +45,7 @@ class Reporter:
 
     def fold(self, event: Event) -> None:
         """Take note of the component's own Event objects."""
-        if not is_of(event.key, EVENT_OBJECTS):
+        if not is_of(event.key, api_resources.EVENTS):
             return
         tree = event.object
         if json_tree.text(tree, "source", "component") != self.component:
@@ -145,7 +145,7 @@ def fresh_key(
     namespace = str(subject.get("namespace") or "default")
     nanos = now * 1000
     while True:
-        key = ObjectKey(*EVENT_OBJECTS, namespace, f"{subject.get('name')}.{nanos:016x}")
+        key = ObjectKey(*api_resources.EVENTS, namespace, f"{subject.get('name')}.{nanos:016x}")
         if key not in taken and objects.event(key) is None:
             return key
         nanos += 1
@@ -161,9 +161,9 @@ def without_refused(objects: ObjectsReader, commands: Iterable[Command]) -> tupl
 
 
 def _is_refused(objects: ObjectsReader, command: Command) -> bool:
-    if not isinstance(command, CreateObject) or command.key.resource != EVENT_OBJECTS[1]:
+    if not isinstance(command, CreateObject) or command.key.resource != api_resources.EVENTS[1]:
         return False
-    kind = registry.find(*EVENT_OBJECTS)
+    kind = registry.find(*api_resources.EVENTS)
     assert kind is not None, "Events are served always"
     try:
         creation.check_namespace(objects, kind, command.key)

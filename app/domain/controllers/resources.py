@@ -1,18 +1,7 @@
 """Where the objects that controllers look at stand: group, resource and keys."""
 
 from app.domain.log import ObjectKey
-from app.domain.values import api_groups
-
-PODS = ("", "pods")
-NODES = ("", "nodes")
-NAMESPACES = ("", "namespaces")
-EVENT_OBJECTS = ("", "events")
-CLAIMS = (api_groups.RESOURCE, "resourceclaims")
-TEMPLATES = (api_groups.RESOURCE, "resourceclaimtemplates")
-SLICES = (api_groups.RESOURCE, "resourceslices")
-CLASSES = (api_groups.RESOURCE, "deviceclasses")
-DEFINITIONS = (api_groups.API_EXTENSIONS, "customresourcedefinitions")
-RULES = (api_groups.RESOURCE, "devicetaintrules")
+from app.domain.values import api_resources
 
 PROTECTION_FINALIZER = "resource.kubernetes.io/delete-protection"
 """Keeps an allocated claim in existence (controllers.md 11.4)."""
@@ -23,12 +12,12 @@ ENTRY_ANNOTATION = "resource.kubernetes.io/pod-claim-name"
 
 def pod_key(namespace: str, name: str) -> ObjectKey:
     """The key of a pod."""
-    return ObjectKey(*PODS, namespace, name)
+    return ObjectKey(*api_resources.PODS, namespace, name)
 
 
 def claim_key(namespace: str, name: str) -> ObjectKey:
     """The key of a claim."""
-    return ObjectKey(*CLAIMS, namespace, name)
+    return ObjectKey(*api_resources.RESOURCE_CLAIMS, namespace, name)
 
 
 def is_of(key: ObjectKey, place: tuple[str, str]) -> bool:

@@ -8,10 +8,9 @@ from app.domain.controllers.plan import Plan, Reads, Views
 from app.domain.controllers.work_queue import AnyQueue, WorkQueue
 from app.domain.log import Event, EventType, ObjectKey
 from app.domain.objects.kinds import api_services
-from app.domain.objects.kinds.services import SERVICES
 from app.domain.objects.reader import ObjectsReader
 from app.domain.objects.write.commands import PatchObject, PatchType
-from app.domain.values import api_groups, json_tree
+from app.domain.values import api_groups, api_resources, json_tree
 from app.domain.values.json_tree import JsonObject, JsonView
 from app.domain.values.timestamps import Instant
 
@@ -23,7 +22,7 @@ class ApiServiceReconciler:
     """Follows APIServices, and services that come and go."""
 
     name = NAME
-    reads: Reads = frozenset({API_SERVICES, SERVICES})
+    reads: Reads = frozenset({API_SERVICES, api_resources.SERVICES})
 
     def __init__(self) -> None:
         self._queue: WorkQueue[tuple[str]] = WorkQueue()
@@ -94,7 +93,7 @@ def _condition(objects: ObjectsReader, tree: JsonView, now: Instant) -> JsonObje
     if not api_services.is_remote(tree):
         return api_services.local(now)
     namespace, name = _service(tree)
-    if objects.get(ObjectKey(*SERVICES, namespace, name)) is None:
+    if objects.get(ObjectKey(*api_resources.SERVICES, namespace, name)) is None:
         text = f'service/{name} in "{namespace}" is not present'
         return api_services.unavailable("ServiceNotFound", text, now)
     return api_services.unavailable("FailedDiscoveryCheck", api_services.NOT_PASSED_ON, now)

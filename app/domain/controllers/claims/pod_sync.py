@@ -12,14 +12,7 @@ from app.domain.controllers.claims import templates
 from app.domain.controllers.gates import Gates
 from app.domain.controllers.pods import ClaimEntry, PodFacts
 from app.domain.controllers.quirks import ControllerQuirks
-from app.domain.controllers.resources import (
-    CLAIMS,
-    ENTRY_ANNOTATION,
-    TEMPLATES,
-    claim_key,
-    is_of,
-    pod_key,
-)
+from app.domain.controllers.resources import ENTRY_ANNOTATION, claim_key, is_of, pod_key
 from app.domain.log import ObjectKey
 from app.domain.objects.reader import ObjectsReader
 from app.domain.objects.write.commands import (
@@ -30,7 +23,7 @@ from app.domain.objects.write.commands import (
     UpdateObject,
     WriteOptions,
 )
-from app.domain.values import json_tree
+from app.domain.values import api_resources, json_tree
 from app.domain.values.json_tree import JsonObject, JsonView
 
 MANAGER = WriteOptions(field_manager="kube-controller-manager")
@@ -116,7 +109,7 @@ def claims_made_for(
 ) -> Iterator[ObjectKey]:
     """Claims that this pod controls and that were made for this entry."""
     for key in objects.dependents(pod.uid):
-        if not is_of(key, CLAIMS):
+        if not is_of(key, api_resources.RESOURCE_CLAIMS):
             continue
         claim = objects.get(key)
         if claim is None or pods.controller_uid(claim) != pod.uid:
@@ -146,7 +139,9 @@ def _find_orphan(objects: ObjectsReader, pod: PodFacts, entry: ClaimEntry) -> st
 
 
 def _create(objects: ObjectsReader, pod: PodFacts, entry: ClaimEntry, gates: Gates) -> Step:
-    template = objects.get(ObjectKey(*TEMPLATES, pod.namespace, entry.template))
+    template = objects.get(
+        ObjectKey(*api_resources.RESOURCE_CLAIM_TEMPLATES, pod.namespace, entry.template)
+    )
     if template is None:
         text = (
             f'resource claim template "{entry.template}": '

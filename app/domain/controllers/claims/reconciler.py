@@ -20,19 +20,12 @@ from app.domain.controllers.pacing import Pace
 from app.domain.controllers.plan import DECISIONS, Decision, Plan, Reads, Views
 from app.domain.controllers.pods import PodFacts
 from app.domain.controllers.quirks import ControllerQuirks
-from app.domain.controllers.resources import (
-    CLAIMS,
-    EVENT_OBJECTS,
-    PODS,
-    TEMPLATES,
-    is_of,
-    pod_key,
-)
+from app.domain.controllers.resources import is_of, pod_key
 from app.domain.controllers.work_queue import AnyQueue, WorkQueue
 from app.domain.log import Event, EventType, Revision
 from app.domain.objects.reader import ObjectsReader
 from app.domain.objects.write.commands import Command, CreateObject, PatchObject
-from app.domain.values import json_tree
+from app.domain.values import api_resources, json_tree
 from app.domain.values.json_tree import JsonObject
 from app.domain.values.timestamps import SECOND, Instant
 
@@ -83,7 +76,15 @@ class ClaimsReconciler:
         """With `apart`, in microseconds, each write about a claim is an append of its own."""
         # Only what is to come after such a write stands in decisions, of which there are many.
         decisions = () if apart is None else (DECISIONS,)
-        self.reads: Reads = frozenset({PODS, CLAIMS, TEMPLATES, EVENT_OBJECTS, *decisions})
+        self.reads: Reads = frozenset(
+            {
+                api_resources.PODS,
+                api_resources.RESOURCE_CLAIMS,
+                api_resources.RESOURCE_CLAIM_TEMPLATES,
+                api_resources.EVENTS,
+                *decisions,
+            }
+        )
         self._gates = gates
         self._quirks = quirks
         self._apart = apart
@@ -111,11 +112,11 @@ class ClaimsReconciler:
     def fold(self, event: Event, views: Views) -> None:
         """Queue what the event makes worth looking at."""
         key = event.key
-        if is_of(key, PODS):
+        if is_of(key, api_resources.PODS):
             self._fold_pod(event, views.objects)
-        elif is_of(key, CLAIMS):
+        elif is_of(key, api_resources.RESOURCE_CLAIMS):
             self._fold_claim(event, views.objects)
-        elif is_of(key, TEMPLATES):
+        elif is_of(key, api_resources.RESOURCE_CLAIM_TEMPLATES):
             if event.type is not EventType.OBJECT_DELETED:
                 for name in sorted(self._by_template.get((key.namespace, key.name), ())):
                     self._look_at_pod((key.namespace, name), views.objects, event.revision)

@@ -9,11 +9,11 @@ from app.domain.controllers.work_queue import AnyQueue, WorkQueue
 from app.domain.log import Event, EventType, ObjectKey
 from app.domain.objects.access import cluster_roles
 from app.domain.objects.write.commands import PatchObject, PatchType, WriteOptions
-from app.domain.values import api_groups, json_tree
+from app.domain.values import api_groups, api_resources, json_tree
 from app.domain.values.timestamps import Instant
 
 NAME = "cluster-roles"
-ROLES = (api_groups.RBAC, "clusterroles")
+
 
 _WRITER = WriteOptions(field_manager="clusterrole-aggregation-controller", force=True)
 
@@ -22,7 +22,7 @@ class ClusterRoleReconciler:
     """Follows all cluster roles and queues those that collect."""
 
     name = NAME
-    reads: Reads = frozenset({ROLES})
+    reads: Reads = frozenset({api_resources.CLUSTER_ROLES})
 
     def __init__(self) -> None:
         self._queue: WorkQueue[tuple[str]] = WorkQueue()
@@ -35,7 +35,10 @@ class ClusterRoleReconciler:
 
     def fold(self, event: Event, views: Views) -> None:
         """Any cluster role may be part of any that collects."""
-        if not event.is_about_object or (event.key.group, event.key.resource) != ROLES:
+        if (
+            not event.is_about_object
+            or (event.key.group, event.key.resource) != api_resources.CLUSTER_ROLES
+        ):
             return
         name = event.key.name
         collects = json_tree.get(event.object, "aggregationRule") is not None
@@ -51,11 +54,15 @@ class ClusterRoleReconciler:
         objects = views.objects
         while found := self._queue.take(now):
             (name,), cause = found
-            key = ObjectKey(*ROLES, "", name)
+            key = ObjectKey(*api_resources.CLUSTER_ROLES, "", name)
             role = objects.get(key)
             if role is None:
                 continue
-            others = [tree for each in objects.keys(*ROLES) if (tree := objects.get(each))]
+            others = [
+                tree
+                for each in objects.keys(*api_resources.CLUSTER_ROLES)
+                if (tree := objects.get(each))
+            ]
             rules = cluster_roles.collected(role, others)
             if rules == json_tree.objects(role, "rules"):
                 continue

@@ -7,13 +7,13 @@ from collections.abc import Iterator
 
 from app.domain.controllers.event_objects import MANAGER
 from app.domain.controllers.plan import Plan, Reads, Views
-from app.domain.controllers.resources import DEFINITIONS, is_of
+from app.domain.controllers.resources import is_of
 from app.domain.controllers.work_queue import WorkQueue
 from app.domain.log import Event, EventType, ObjectKey
 from app.domain.objects.custom import definitions, naming
 from app.domain.objects.reader import ObjectsReader
 from app.domain.objects.write.commands import Command, DeleteObject, PatchObject, PatchType
-from app.domain.values import json_tree
+from app.domain.values import api_resources, json_tree
 from app.domain.values.json_tree import JsonObject, JsonView
 from app.domain.values.timestamps import Instant
 
@@ -41,7 +41,7 @@ class DefinitionReconciler:
         if not event.is_about_object:
             return
         key = event.key
-        if not is_of(key, DEFINITIONS):
+        if not is_of(key, api_resources.CUSTOM_RESOURCE_DEFINITIONS):
             name = self._ending.get((key.group, key.resource))
             if name is not None and event.type is EventType.OBJECT_DELETED:
                 self._queue.add((name,), event.revision)
@@ -64,7 +64,9 @@ class DefinitionReconciler:
         """Delete some objects of a definition, end it, or look at its names again."""
         while found := self._queue.take(now):
             (name,), cause = found
-            tree = views.objects.get(ObjectKey(*DEFINITIONS, "", name))
+            tree = views.objects.get(
+                ObjectKey(*api_resources.CUSTOM_RESOURCE_DEFINITIONS, "", name)
+            )
             if tree is None:
                 continue
             commands = tuple(_commands(views.objects, name, tree, now))
@@ -149,7 +151,7 @@ def _status_patch(name: str, status: JsonObject) -> PatchObject:
 
 def _patch(name: str, body: JsonObject, *, subresource: str = "") -> PatchObject:
     return PatchObject(
-        key=ObjectKey(*DEFINITIONS, "", name),
+        key=ObjectKey(*api_resources.CUSTOM_RESOURCE_DEFINITIONS, "", name),
         version="v1",
         type=PatchType.MERGE,
         body=body,

@@ -13,13 +13,13 @@ from app.domain.controllers.disruption.scale import ScaleUnknown
 from app.domain.controllers.event_objects import MANAGER, Reporter, reference, without_refused
 from app.domain.controllers.plan import Plan, Reads, Views
 from app.domain.controllers.pods import FINISHED
-from app.domain.controllers.resources import EVENT_OBJECTS, PODS, is_of, pod_key
+from app.domain.controllers.resources import is_of, pod_key
 from app.domain.controllers.work_queue import AnyQueue, WorkQueue
 from app.domain.log import Event, EventType, ObjectKey
 from app.domain.objects.kinds import disruption_budgets
 from app.domain.objects.reader import ObjectsReader
 from app.domain.objects.write.commands import Command, PatchObject, PatchType, UpdateObject
-from app.domain.values import json_tree, timestamps
+from app.domain.values import api_resources, json_tree, timestamps
 from app.domain.values.json_tree import JsonObject, JsonView
 from app.domain.values.selectors import LabelSelector
 from app.domain.values.timestamps import SECOND, Instant, TimestampError
@@ -60,7 +60,9 @@ class DisruptionReconciler:
     """Counts for budgets, and says what became of announced disruptions."""
 
     name = NAME
-    reads: Reads = frozenset({PODS, disruption_budgets.BUDGETS, EVENT_OBJECTS})
+    reads: Reads = frozenset(
+        {api_resources.PODS, api_resources.POD_DISRUPTION_BUDGETS, api_resources.EVENTS}
+    )
 
     def __init__(self) -> None:
         self._queue: WorkQueue[_Key] = WorkQueue()
@@ -76,9 +78,9 @@ class DisruptionReconciler:
         """Queue the budgets that count the pod of the event, or the budget itself."""
         if not event.is_about_object:
             return
-        if is_of(event.key, PODS):
+        if is_of(event.key, api_resources.PODS):
             self._fold_pod(event)
-        elif is_of(event.key, disruption_budgets.BUDGETS):
+        elif is_of(event.key, api_resources.POD_DISRUPTION_BUDGETS):
             self._fold_budget(event, views.objects)
         else:
             self._reporter.fold(event)
@@ -88,7 +90,7 @@ class DisruptionReconciler:
         objects = views.objects
         while found := self._queue.take(now):
             key, cause = found
-            if key[0] == PODS[1]:
+            if key[0] == api_resources.PODS[1]:
                 commands = self._recover(objects, key, now)
             else:
                 commands = self._count(objects, key, now)
@@ -118,7 +120,7 @@ class DisruptionReconciler:
         pod = event.object
         is_gone = event.type is EventType.OBJECT_DELETED
         if not is_gone and (until := _stale_at(pod)) is not None:
-            place = (PODS[1], event.key.namespace, event.key.name)
+            place = (api_resources.PODS[1], event.key.namespace, event.key.name)
             self._queue.add_at(place, until, event.revision)
         budgets = self._budgets.get(event.key.namespace)
         if not budgets:
@@ -126,7 +128,7 @@ class DisruptionReconciler:
         labels = json_tree.labels(pod, "metadata", "labels")
         for name, budget in budgets.items():
             if budget.take_in(pod, labels, is_gone=is_gone):
-                place = (disruption_budgets.BUDGETS[1], event.key.namespace, name)
+                place = (api_resources.POD_DISRUPTION_BUDGETS[1], event.key.namespace, name)
                 self._queue.add(place, event.revision)
 
     def _fold_budget(self, event: Event, objects: ObjectsReader) -> None:
@@ -142,16 +144,16 @@ class DisruptionReconciler:
         if known is None or known.selector != selector:
             budget = held[name] = _Budget(selector)
             if selector is not None:
-                for key in objects.keys(*PODS, namespace):
+                for key in objects.keys(*api_resources.PODS, namespace):
                     pod = objects.get(key)
                     if pod is not None:
                         labels = json_tree.labels(pod, "metadata", "labels")
                         budget.take_in(pod, labels, is_gone=False)
-        self._queue.add((disruption_budgets.BUDGETS[1], namespace, name), event.revision)
+        self._queue.add((api_resources.POD_DISRUPTION_BUDGETS[1], namespace, name), event.revision)
 
     def _count(self, objects: ObjectsReader, key: _Key, now: Instant) -> tuple[Command, ...]:
         _, namespace, name = key
-        place = ObjectKey(*disruption_budgets.BUDGETS, namespace, name)
+        place = ObjectKey(*api_resources.POD_DISRUPTION_BUDGETS, namespace, name)
         tree = objects.get(place)
         budget = self._budgets.get(namespace, {}).get(name)
         if tree is None or budget is None:

@@ -6,10 +6,10 @@ event of the log like any other: moments before it show the object for ever.
 """
 
 from app.domain.controllers.plan import Plan, Reads, Views
-from app.domain.controllers.resources import EVENT_OBJECTS, is_of
+from app.domain.controllers.resources import is_of
 from app.domain.log import Event, EventType, ObjectKey
 from app.domain.objects.write.commands import Command, DeleteObject
-from app.domain.values import json_tree
+from app.domain.values import api_resources, json_tree
 from app.domain.values.timestamps import SECOND, Instant
 
 NAME = "event-expiry"
@@ -28,7 +28,7 @@ class EventExpiryReconciler:
     """Remembers when Event objects were changed last, oldest first."""
 
     name = NAME
-    reads: Reads = frozenset({EVENT_OBJECTS})
+    reads: Reads = frozenset({api_resources.EVENTS})
 
     def __init__(self, ttl: int) -> None:
         """`ttl` is the life of an Event object since its last change, in microseconds."""
@@ -38,7 +38,7 @@ class EventExpiryReconciler:
 
     def fold(self, event: Event, views: Views) -> None:
         """Begin the time of a changed Event object anew."""
-        if not event.is_about_object or not is_of(event.key, EVENT_OBJECTS):
+        if not event.is_about_object or not is_of(event.key, api_resources.EVENTS):
             return
         self._changed.pop(event.key, None)
         if event.type is not EventType.OBJECT_DELETED:

@@ -18,7 +18,7 @@ from app.domain.controllers.eviction.taints import Eviction
 from app.domain.controllers.pacing import Pace
 from app.domain.controllers.plan import DECISIONS, Decision, Plan, Reads, Views
 from app.domain.controllers.quirks import ControllerQuirks
-from app.domain.controllers.resources import EVENT_OBJECTS, PODS, is_of, pod_key
+from app.domain.controllers.resources import is_of, pod_key
 from app.domain.controllers.work_queue import AnyQueue, WorkQueue
 from app.domain.log import DECISION, Event, EventType, Revision
 from app.domain.objects.reader import ObjectsReader
@@ -28,7 +28,7 @@ from app.domain.objects.write.commands import (
     PatchObject,
     PatchType,
 )
-from app.domain.values import json_tree, timestamps
+from app.domain.values import api_resources, json_tree, timestamps
 from app.domain.values.json_tree import JsonObject
 from app.domain.values.timestamps import Instant
 
@@ -54,7 +54,7 @@ class EvictionReconciler:
     """Schedules and executes evictions."""
 
     name = NAME
-    reads: Reads = frozenset({*READ, EVENT_OBJECTS, DECISIONS})
+    reads: Reads = frozenset({*READ, api_resources.EVENTS, DECISIONS})
 
     def __init__(
         self,
@@ -87,7 +87,7 @@ class EvictionReconciler:
         if not event.is_about_object:
             return
         self._reporter.fold(event)
-        if is_of(event.key, PODS) and is_marked(event.object):
+        if is_of(event.key, api_resources.PODS) and is_marked(event.object):
             self._note_evicted(event.uid)
         changes = self.state.fold(event, has_planned=bool(self._delete_at))
         if event.type is EventType.OBJECT_DELETED and event.key.resource == "pods":

@@ -21,9 +21,9 @@ from app.domain.controllers.eviction.taints import (
 )
 from app.domain.controllers.pods import PodFacts
 from app.domain.controllers.quirks import ControllerQuirks
-from app.domain.controllers.resources import CLAIMS, PODS, RULES, SLICES, is_of
+from app.domain.controllers.resources import is_of
 from app.domain.log import Event, EventType
-from app.domain.values import json_tree
+from app.domain.values import api_resources, json_tree
 from app.domain.values.json_tree import JsonObject
 
 Place = tuple[str, str]
@@ -32,7 +32,12 @@ Place = tuple[str, str]
 _Device = tuple[str, str, str]
 
 
-READ = (PODS, CLAIMS, SLICES, RULES)
+READ = (
+    api_resources.PODS,
+    api_resources.RESOURCE_CLAIMS,
+    api_resources.RESOURCE_SLICES,
+    api_resources.DEVICE_TAINT_RULES,
+)
 """What the state is folded from."""
 
 
@@ -133,13 +138,13 @@ class TaintState:
         changes = Changes()
         key = event.key
         is_gone = event.type is EventType.OBJECT_DELETED
-        if is_of(key, PODS):
+        if is_of(key, api_resources.PODS):
             self._fold_pod(event, changes, is_gone=is_gone)
-        elif is_of(key, CLAIMS):
+        elif is_of(key, api_resources.RESOURCE_CLAIMS):
             self._fold_claim(event, changes, is_gone=is_gone, has_planned=has_planned)
-        elif is_of(key, SLICES):
+        elif is_of(key, api_resources.RESOURCE_SLICES):
             self._fold_slice(event, changes, is_gone=is_gone)
-        elif is_of(key, RULES) and self._with_rules:
+        elif is_of(key, api_resources.DEVICE_TAINT_RULES) and self._with_rules:
             self._fold_rule(event, changes, is_gone=is_gone)
         return changes
 

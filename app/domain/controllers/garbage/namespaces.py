@@ -10,13 +10,13 @@ from collections.abc import Iterator
 from app.domain.controllers.event_objects import MANAGER
 from app.domain.controllers.pacing import Pace
 from app.domain.controllers.plan import Plan, Reads, Views
-from app.domain.controllers.resources import NAMESPACES, PODS, is_of
+from app.domain.controllers.resources import is_of
 from app.domain.controllers.work_queue import AnyQueue, WorkQueue
 from app.domain.log import Event, EventType, ObjectKey
 from app.domain.objects import history_kinds
 from app.domain.objects.reader import ObjectsReader
 from app.domain.objects.write.commands import Command, DeleteObject, Propagation, UpdateObject
-from app.domain.values import api_groups, json_tree, timestamps
+from app.domain.values import api_groups, api_resources, json_tree, timestamps
 from app.domain.values.json_tree import JsonObject
 from app.domain.values.timestamps import SECOND, Instant
 
@@ -29,15 +29,15 @@ DELETED_MAX = 200
 """How many objects one step deletes."""
 
 _ORDER = (
-    PODS,
-    ("", "events"),
+    api_resources.PODS,
+    api_resources.EVENTS,
     (api_groups.EVENTS, "events"),
     (api_groups.APPS, "deployments"),
     (api_groups.APPS, "daemonsets"),
-    (api_groups.RESOURCE, "resourceclaimtemplates"),
+    api_resources.RESOURCE_CLAIM_TEMPLATES,
     (api_groups.APPS, "statefulsets"),
-    (api_groups.RESOURCE, "resourceclaims"),
-    (api_groups.APPS, "replicasets"),
+    api_resources.RESOURCE_CLAIMS,
+    api_resources.REPLICA_SETS,
 )
 
 _Conditions = tuple[tuple[str, str, str, str], ...]
@@ -64,7 +64,7 @@ class NamespaceReconciler:
         if not event.is_about_object:
             return
         key = event.key
-        if is_of(key, NAMESPACES):
+        if is_of(key, api_resources.NAMESPACES):
             if event.type is EventType.OBJECT_DELETED:
                 self._ending.discard(key.name)
                 self._started.discard(key.name)
@@ -79,7 +79,7 @@ class NamespaceReconciler:
         """Delete what is left in one namespace, tell what remains, or end it."""
         while found := self._queue.take(now):
             (name,), cause = found
-            namespace = views.objects.get(ObjectKey(*NAMESPACES, "", name))
+            namespace = views.objects.get(ObjectKey(*api_resources.NAMESPACES, "", name))
             if namespace is None or "deletionTimestamp" not in namespace["metadata"]:
                 # It is gone, and one of the same name may have come: that one is not ours.
                 continue
@@ -132,8 +132,8 @@ def _commands(
         if tree is not None and "deletionTimestamp" not in tree["metadata"]:
             doomed.append(key)
     # Parity: pods go first, everything else once none is left (5.5).
-    if any(is_of(key, PODS) for key in remaining):
-        doomed = [key for key in doomed if is_of(key, PODS)]
+    if any(is_of(key, api_resources.PODS) for key in remaining):
+        doomed = [key for key in doomed if is_of(key, api_resources.PODS)]
     for key in doomed[:DELETED_MAX]:
         kind = history_kinds.find(objects, key.group, key.resource)
         yield DeleteObject(
@@ -151,7 +151,7 @@ def _commands(
         tree = json_tree.copy(namespace)
         tree.setdefault("spec", {})["finalizers"] = []
         yield UpdateObject(
-            key=ObjectKey(*NAMESPACES, "", name),
+            key=ObjectKey(*api_resources.NAMESPACES, "", name),
             version="v1",
             tree=tree,
             subresource="finalize",
@@ -189,7 +189,7 @@ def _status_update(
     if status == namespace.get("status"):
         return None
     return UpdateObject(
-        key=ObjectKey(*NAMESPACES, "", name),
+        key=ObjectKey(*api_resources.NAMESPACES, "", name),
         version="v1",
         tree=tree,
         subresource="status",
@@ -198,7 +198,7 @@ def _status_update(
 
 
 def _conditions(objects: ObjectsReader, name: str, remaining: list[ObjectKey]) -> _Conditions:
-    pods_left = any(is_of(key, PODS) for key in remaining)
+    pods_left = any(is_of(key, api_resources.PODS) for key in remaining)
     finalizers: dict[str, int] = {}
     counts: dict[str, int] = {}
     for key in remaining:

@@ -16,11 +16,11 @@ from app.domain.controllers import conditions
 from app.domain.controllers.event_objects import MANAGER
 from app.domain.controllers.plan import DECISIONS, Decision, Plan, Reads, Views
 from app.domain.controllers.pods import FINISHED
-from app.domain.controllers.resources import NODES, PODS, is_of, pod_key
+from app.domain.controllers.resources import is_of, pod_key
 from app.domain.controllers.work_queue import AnyQueue, WorkQueue
 from app.domain.log import DECISION, Event, EventType, ObjectKey, Revision
 from app.domain.objects.write.commands import Command, DeleteObject, PatchObject, PatchType
-from app.domain.values import json_tree, timestamps
+from app.domain.values import api_resources, json_tree, timestamps
 from app.domain.values.json_tree import JsonObject, JsonView
 from app.domain.values.timestamps import SECOND, Instant
 
@@ -58,7 +58,7 @@ class PodGcReconciler:
     """Removes pods that nobody else ends, one at a time."""
 
     name = NAME
-    reads: Reads = frozenset({PODS, NODES, DECISIONS})
+    reads: Reads = frozenset({api_resources.PODS, api_resources.NODES, DECISIONS})
 
     def __init__(self, terminated_max: int = TERMINATED_MAX) -> None:
         """More than `terminated_max` finished pods are not kept; 0: all are."""
@@ -84,9 +84,9 @@ class PodGcReconciler:
             if key.resource == DECISION.resource and body.get("controller") == NAME:
                 found = (_reason(body), key.namespace, key.name, _uid(body))
                 self._queue.drop(found, Revision(event.stamp.observed))
-        elif is_of(key, PODS):
+        elif is_of(key, api_resources.PODS):
             self._fold_pod(event)
-        elif is_of(key, NODES):
+        elif is_of(key, api_resources.NODES):
             self._fold_node(event)
 
     def step(self, views: Views, now: Instant) -> Plan | None:
@@ -100,7 +100,9 @@ class PodGcReconciler:
             if tree is None or json_tree.text(tree, "metadata", "uid") != uid:
                 continue
             node = json_tree.text(tree, "spec", "nodeName")
-            if not _goes(reason, tree, views.objects.get(ObjectKey(*NODES, "", node))):
+            if not _goes(
+                reason, tree, views.objects.get(ObjectKey(*api_resources.NODES, "", node))
+            ):
                 continue
             inputs: JsonObject = {"now": now, "uid": uid}
             if reason != ORPHANED:

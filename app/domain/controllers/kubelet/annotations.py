@@ -9,7 +9,7 @@ drivers, separated by commas, that have gone.
 
 from app.domain.log import ObjectKey
 from app.domain.objects.reader import ObjectsReader
-from app.domain.values import api_groups, json_tree
+from app.domain.values import api_resources, json_tree
 from app.domain.values.json_tree import JsonView
 from app.domain.values.timestamps import SECOND
 
@@ -23,7 +23,7 @@ EXIT_CODE = "redra.dev/exit-code"
 SECONDS_MAX = 10 * 365 * 24 * 3600
 """Longer times are cut to this."""
 
-LEASES = (api_groups.COORDINATION, "leases")
+
 LEASE_NAMESPACE = "kube-node-lease"
 
 
@@ -32,7 +32,7 @@ def is_emulated(objects: ObjectsReader, node: JsonView) -> bool:
     if json_tree.text(node, "metadata", "annotations", KUBELET) == "off":
         return False
     name = json_tree.text(node, "metadata", "name")
-    return objects.event(ObjectKey(*LEASES, LEASE_NAMESPACE, name)) is None
+    return objects.event(ObjectKey(*api_resources.LEASES, LEASE_NAMESPACE, name)) is None
 
 
 def lost_drivers(node: JsonView) -> list[str]:

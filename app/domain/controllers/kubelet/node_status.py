@@ -4,10 +4,9 @@ A node that somebody made with a Ready condition is left as it is.
 """
 
 from app.domain.controllers.kubelet.pod_status import KUBELET
-from app.domain.controllers.resources import NODES
 from app.domain.log import ObjectKey
 from app.domain.objects.write.commands import Command, PatchObject, PatchType
-from app.domain.values import json_tree, timestamps
+from app.domain.values import api_resources, json_tree, timestamps
 from app.domain.values.json_tree import JsonObject, JsonView
 from app.domain.values.timestamps import Instant
 
@@ -32,7 +31,7 @@ def is_reported(node: JsonView) -> bool:
 def registration(node: JsonView, now: Instant) -> tuple[Command, ...]:
     """The writes that make a bare node usable."""
     name = json_tree.text(node, "metadata", "name")
-    key = ObjectKey(*NODES, "", name)
+    key = ObjectKey(*api_resources.NODES, "", name)
     labels = json_tree.labels(node, "metadata", "labels")
     wanted = {
         "kubernetes.io/arch": "amd64",

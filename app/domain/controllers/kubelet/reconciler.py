@@ -17,20 +17,12 @@ from app.domain.controllers.kubelet import annotations, node_status, pod_status
 from app.domain.controllers.kubelet.pod_status import KILLED, KUBELET, Exit
 from app.domain.controllers.plan import Plan, Reads, Views
 from app.domain.controllers.pods import PodFacts
-from app.domain.controllers.resources import (
-    CLAIMS,
-    EVENT_OBJECTS,
-    NODES,
-    PODS,
-    SLICES,
-    claim_key,
-    is_of,
-)
+from app.domain.controllers.resources import claim_key, is_of
 from app.domain.controllers.work_queue import WorkQueue
 from app.domain.log import Event, EventType, ObjectKey, Revision
 from app.domain.objects.reader import ObjectsReader
 from app.domain.objects.write.commands import Command, DeleteObject
-from app.domain.values import json_tree, timestamps
+from app.domain.values import api_resources, json_tree, timestamps
 from app.domain.values.json_tree import JsonObject, JsonView
 from app.domain.values.timestamps import SECOND, Instant, TimestampError
 
@@ -65,7 +57,15 @@ class KubeletReconciler:
     """Does what kubelets do, on every node that has none."""
 
     name = NAME
-    reads: Reads = frozenset({PODS, NODES, CLAIMS, EVENT_OBJECTS, annotations.LEASES})
+    reads: Reads = frozenset(
+        {
+            api_resources.PODS,
+            api_resources.NODES,
+            api_resources.RESOURCE_CLAIMS,
+            api_resources.EVENTS,
+            api_resources.LEASES,
+        }
+    )
 
     def __init__(self) -> None:
         self._queue: WorkQueue[ObjectKey] = WorkQueue()
@@ -82,11 +82,11 @@ class KubeletReconciler:
         if not event.is_about_object:
             return
         key = event.key
-        if is_of(key, PODS):
+        if is_of(key, api_resources.PODS):
             self._fold_pod(event)
-        elif is_of(key, NODES):
+        elif is_of(key, api_resources.NODES):
             self._fold_node(event)
-        elif is_of(key, CLAIMS):
+        elif is_of(key, api_resources.RESOURCE_CLAIMS):
             for pod in self._waiting.pop(key, {}):
                 self._queue.add(pod, event.revision)
         elif key.namespace == annotations.LEASE_NAMESPACE and key.resource == "leases":
@@ -179,7 +179,7 @@ class KubeletReconciler:
             return None
         key, cause = found
         objects = views.objects
-        if is_of(key, PODS):
+        if is_of(key, api_resources.PODS):
             commands = self._pod(objects, key, now)
         else:
             commands = self._node(objects, key, now)
@@ -208,7 +208,7 @@ class KubeletReconciler:
         held = self._pods.get(key)
         if tree is None or held is None:
             return ()
-        node = objects.get(ObjectKey(*NODES, "", held.node))
+        node = objects.get(ObjectKey(*api_resources.NODES, "", held.node))
         if node is None or not annotations.is_emulated(objects, node):
             return ()
         facts = pods.facts(tree)
@@ -331,7 +331,7 @@ class KubeletReconciler:
 def _wiped(objects: ObjectsReader, node: str, driver: str) -> list[Command]:
     """Delete the slices that a driver published for a node."""
     commands: list[Command] = []
-    for key in objects.keys(*SLICES):
+    for key in objects.keys(*api_resources.RESOURCE_SLICES):
         tree = objects.get(key)
         if (
             tree is not None

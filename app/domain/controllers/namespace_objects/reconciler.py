@@ -8,11 +8,12 @@ from dataclasses import dataclass
 
 from app.domain.controllers.event_objects import MANAGER
 from app.domain.controllers.plan import Plan, Reads, Views
-from app.domain.controllers.resources import NAMESPACES, is_of
+from app.domain.controllers.resources import is_of
 from app.domain.controllers.work_queue import AnyQueue, WorkQueue
 from app.domain.log import Event, EventType, ObjectKey
 from app.domain.objects.reader import ObjectsReader
 from app.domain.objects.write.commands import Command, CreateObject
+from app.domain.values import api_resources
 from app.domain.values.json_tree import JsonObject
 from app.domain.values.timestamps import Instant
 
@@ -81,7 +82,7 @@ class NamespaceObjectReconciler:
         self._written: tuple[str, ...] = ()
         self._is_careful = False
         self.name = wanted.controller
-        self.reads: Reads = frozenset({NAMESPACES, wanted.place})
+        self.reads: Reads = frozenset({api_resources.NAMESPACES, wanted.place})
 
     @property
     def queues(self) -> tuple[AnyQueue, ...]:
@@ -93,7 +94,7 @@ class NamespaceObjectReconciler:
         if not event.is_about_object:
             return
         key = event.key
-        if is_of(key, NAMESPACES):
+        if is_of(key, api_resources.NAMESPACES):
             if event.type is EventType.OBJECT_DELETED:
                 self._queue.drop((key.name,), event.revision)
             else:
@@ -140,7 +141,7 @@ class NamespaceObjectReconciler:
         return None
 
     def _command(self, objects: ObjectsReader, namespace: str) -> Command | None:
-        holder = objects.get(ObjectKey(*NAMESPACES, "", namespace))
+        holder = objects.get(ObjectKey(*api_resources.NAMESPACES, "", namespace))
         if holder is None or "deletionTimestamp" in holder["metadata"]:
             return None
         key = self._wanted.key(namespace)

@@ -17,11 +17,11 @@ from collections.abc import Set
 
 from app.domain.controllers.event_objects import MANAGER, Reporter, reference
 from app.domain.controllers.plan import DECISIONS, Decision, Plan, Reads, Views
-from app.domain.controllers.resources import EVENT_OBJECTS, NODES, is_of
+from app.domain.controllers.resources import is_of
 from app.domain.controllers.work_queue import WorkQueue
 from app.domain.log import DECISION, Event, EventType, ObjectKey, Revision
 from app.domain.objects.write.commands import Command, PatchObject, PatchType
-from app.domain.values import json_tree, timestamps
+from app.domain.values import api_resources, json_tree, timestamps
 from app.domain.values.json_tree import JsonObject, JsonView
 from app.domain.values.timestamps import SECOND, Instant
 
@@ -50,7 +50,7 @@ class NodeReconciler:
     """Registers nodes and keeps their taints and labels as their state says."""
 
     name = NAME
-    reads: Reads = frozenset({NODES, EVENT_OBJECTS, DECISIONS})
+    reads: Reads = frozenset({api_resources.NODES, api_resources.EVENTS, DECISIONS})
 
     def __init__(self) -> None:
         self._queue: WorkQueue[tuple[str]] = WorkQueue()
@@ -65,9 +65,9 @@ class NodeReconciler:
         if event.type is EventType.DECISION_RECORDED:
             if key.resource == DECISION.resource and event.object.get("controller") == NAME:
                 self._fold_decision(event)
-        elif is_of(key, EVENT_OBJECTS):
+        elif is_of(key, api_resources.EVENTS):
             self._fold_said(event)
-        elif is_of(key, NODES):
+        elif is_of(key, api_resources.NODES):
             if event.type is EventType.OBJECT_DELETED:
                 self._registered.discard(event.uid)
                 self._refused.discard(key.name)
@@ -181,7 +181,7 @@ class NodeReconciler:
 
         `is_untold` is None for who is to look whether it has registered the node.
         """
-        key = ObjectKey(*NODES, "", name)
+        key = ObjectKey(*api_resources.NODES, "", name)
         tree = views.objects.get(key)
         if tree is None:
             return None

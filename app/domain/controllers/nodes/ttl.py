@@ -7,11 +7,11 @@ controllers.md 5.5 (the annotation), upstream's ttl controller (the steps).
 
 from app.domain.controllers.event_objects import MANAGER
 from app.domain.controllers.plan import Plan, Reads, Views
-from app.domain.controllers.resources import NODES, is_of
+from app.domain.controllers.resources import is_of
 from app.domain.controllers.work_queue import AnyQueue, WorkQueue
 from app.domain.log import Event, EventType, ObjectKey
 from app.domain.objects.write.commands import PatchObject, PatchType
-from app.domain.values import json_tree
+from app.domain.values import api_resources, json_tree
 from app.domain.values.json_tree import JsonView
 from app.domain.values.timestamps import Instant
 
@@ -27,7 +27,7 @@ class NodeTtlReconciler:
     """Keeps the annotation of each node that is touched."""
 
     name = NAME
-    reads: Reads = frozenset({NODES})
+    reads: Reads = frozenset({api_resources.NODES})
 
     def __init__(self) -> None:
         self._queue: WorkQueue[tuple[str]] = WorkQueue()
@@ -41,7 +41,7 @@ class NodeTtlReconciler:
 
     def fold(self, event: Event, views: Views) -> None:
         """Count the nodes, and queue the one that changed."""
-        if not event.is_about_object or not is_of(event.key, NODES):
+        if not event.is_about_object or not is_of(event.key, api_resources.NODES):
             return
         if event.type is EventType.OBJECT_DELETED:
             self._nodes.discard(event.key.name)
@@ -54,7 +54,7 @@ class NodeTtlReconciler:
         """Write one node."""
         while found := self._queue.take(now):
             (name,), cause = found
-            key = ObjectKey(*NODES, "", name)
+            key = ObjectKey(*api_resources.NODES, "", name)
             tree = views.objects.get(key)
             if tree is None or _told(tree) == self._seconds:
                 continue

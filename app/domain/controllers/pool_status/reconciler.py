@@ -12,7 +12,7 @@ from app.domain.allocation import AllocatedState
 from app.domain.controllers.event_objects import MANAGER
 from app.domain.controllers.plan import Plan, Reads, Views
 from app.domain.controllers.pool_status import summaries
-from app.domain.controllers.resources import CLAIMS, is_of
+from app.domain.controllers.resources import is_of
 from app.domain.controllers.work_queue import WorkQueue
 from app.domain.devices.inventory import Inventory
 from app.domain.devices.model import DeviceId, PoolId, Slice
@@ -20,13 +20,13 @@ from app.domain.devices.pools import PoolState, Reading, build
 from app.domain.log import Event, EventType, ObjectKey
 from app.domain.objects.reader import ObjectsReader
 from app.domain.objects.write.commands import PatchObject, PatchType
-from app.domain.values import api_groups, json_tree, timestamps
+from app.domain.values import api_resources, json_tree, timestamps
 from app.domain.values.json_tree import JsonObject, JsonView
 from app.domain.values.timestamps import Instant
 
 NAME = "pool-status"
 
-REQUESTS = (api_groups.RESOURCE, "resourcepoolstatusrequests")
+
 LIMIT_DEFAULT = 100
 
 
@@ -44,7 +44,7 @@ class PoolStatusReconciler:
     """Answers requests for the status of pools. `sums_up`: as from 1.37 on."""
 
     name = NAME
-    reads: Reads = frozenset({REQUESTS})
+    reads: Reads = frozenset({api_resources.RESOURCE_POOL_STATUS_REQUESTS})
 
     def __init__(self, *, sums_up: bool) -> None:
         self._sums_up = sums_up
@@ -52,7 +52,10 @@ class PoolStatusReconciler:
 
     def fold(self, event: Event, views: Views) -> None:
         """Queue requests that have no answer."""
-        if is_of(event.key, REQUESTS) and event.type is EventType.OBJECT_CREATED:
+        if (
+            is_of(event.key, api_resources.RESOURCE_POOL_STATUS_REQUESTS)
+            and event.type is EventType.OBJECT_CREATED
+        ):
             self._queue.add(event.key, event.revision)
 
     def step(self, views: Views, now: Instant) -> Plan | None:
@@ -167,7 +170,7 @@ def _node(slices: Iterable[Slice]) -> str:
 def _allocated(objects: ObjectsReader, driver: str) -> dict[PoolId, set[DeviceId]]:
     """Devices in allocations by pool, whether they are still published or not."""
     found: dict[PoolId, set[DeviceId]] = {}
-    for key in objects.keys(*CLAIMS):
+    for key in objects.keys(*api_resources.RESOURCE_CLAIMS):
         claim = objects.get(key)
         if claim is None:
             continue

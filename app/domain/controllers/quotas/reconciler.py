@@ -12,7 +12,7 @@ from app.domain.log import Event, EventType, ObjectKey
 from app.domain.objects.quota import limits as quota
 from app.domain.objects.reader import ObjectsReader
 from app.domain.objects.write.commands import PatchObject, PatchType
-from app.domain.values import json_tree
+from app.domain.values import api_resources, json_tree
 from app.domain.values.json_tree import JsonObject
 from app.domain.values.timestamps import Instant
 
@@ -41,7 +41,7 @@ class QuotaReconciler:
         if not event.is_about_object:
             return
         key = event.key
-        if is_of(key, quota.QUOTAS):
+        if is_of(key, api_resources.RESOURCE_QUOTAS):
             held = self._counted.setdefault(key.namespace, {})
             if event.type is EventType.OBJECT_DELETED:
                 held.pop(key, None)

@@ -5,9 +5,8 @@ from dataclasses import dataclass
 
 from app.domain.controllers.eviction.state import Place, TaintState
 from app.domain.controllers.eviction.taints import NO_EXECUTE, Rule
-from app.domain.controllers.resources import SLICES
 from app.domain.objects.reader import ObjectsReader
-from app.domain.values import json_tree
+from app.domain.values import api_resources, json_tree
 from app.domain.values.json_tree import JsonObject
 
 TYPE = "EvictionInProgress"
@@ -80,7 +79,7 @@ def preview(objects: ObjectsReader, state: TaintState, rule: Rule) -> str:
 def published_devices(objects: ObjectsReader, state: TaintState, rule: Rule) -> int:
     """Devices that the rule selects in the slices of each pool's newest generation."""
     pools: dict[Place, tuple[int, int]] = {}
-    for key in objects.keys(*SLICES):
+    for key in objects.keys(*api_resources.RESOURCE_SLICES):
         spec = json_tree.mapping(objects.get(key) or json_tree.EMPTY, "spec")
         driver, pool = json_tree.text(spec, "driver"), json_tree.text(spec, "pool", "name")
         generation = json_tree.integer(spec, "pool", "generation") or 0

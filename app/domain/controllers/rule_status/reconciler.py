@@ -14,12 +14,12 @@ from app.domain.controllers.eviction.state import READ, Changes, TaintState
 from app.domain.controllers.pacing import Pace
 from app.domain.controllers.plan import DECISIONS, Decision, Plan, Reads, Views
 from app.domain.controllers.quirks import ControllerQuirks
-from app.domain.controllers.resources import RULES, is_of
+from app.domain.controllers.resources import is_of
 from app.domain.controllers.rule_status import condition
 from app.domain.controllers.work_queue import AnyQueue, WorkQueue
 from app.domain.log import DECISION, Event, EventType, ObjectKey, Revision
 from app.domain.objects.write.commands import Command, PatchObject, PatchType, WriteOptions
-from app.domain.values import json_tree, timestamps
+from app.domain.values import api_resources, json_tree, timestamps
 from app.domain.values.json_tree import JsonObject
 from app.domain.values.timestamps import SECOND, Instant, TimestampError
 
@@ -65,7 +65,10 @@ class RuleStatusReconciler:
         elif event.type is EventType.CONTROLLER_RESTARTED:
             self._restart(event.revision)
         elif event.is_about_object:
-            if is_of(event.key, RULES) and event.key.name not in self._state.rules:
+            if (
+                is_of(event.key, api_resources.DEVICE_TAINT_RULES)
+                and event.key.name not in self._state.rules
+            ):
                 self._recall(event)
             self._look_at(self._state.fold(event, has_planned=False), event)
 
@@ -73,7 +76,7 @@ class RuleStatusReconciler:
         """Bring the status of one rule up to date."""
         while found := self._queue.take(now):
             rule_id, cause = found
-            tree = views.objects.get(ObjectKey(*RULES, "", rule_id[0]))
+            tree = views.objects.get(ObjectKey(*api_resources.DEVICE_TAINT_RULES, "", rule_id[0]))
             rule = self._state.rules.get(rule_id[0])
             if tree is None or rule is None or rule.uid != rule_id[1]:
                 continue
@@ -102,7 +105,7 @@ class RuleStatusReconciler:
         """The plan again, from the state as folded up to what the decision observed."""
         body = decision.object
         name = json_tree.text(body, "name")
-        tree = views.objects.get(ObjectKey(*RULES, "", name))
+        tree = views.objects.get(ObjectKey(*api_resources.DEVICE_TAINT_RULES, "", name))
         rule_id = (name, json_tree.text(body, "inputs", "uid"))
         if tree is None or name not in self._state.rules:
             return None
@@ -186,7 +189,7 @@ class RuleStatusReconciler:
     ) -> PatchObject:
         # Parity: any change of the condition moves lastTransitionTime; it is the rate limiter.
         return PatchObject(
-            key=ObjectKey(*RULES, "", rule_id[0]),
+            key=ObjectKey(*api_resources.DEVICE_TAINT_RULES, "", rule_id[0]),
             version=self._version,
             type=PatchType.APPLY,
             body={

@@ -9,17 +9,7 @@ from typing import cast
 
 from app.domain.controllers.batching import Batcher, touched_by
 from app.domain.controllers.plan import Decision, Plan, Reads, Views
-from app.domain.controllers.resources import (
-    CLAIMS,
-    CLASSES,
-    NODES,
-    PODS,
-    RULES,
-    SLICES,
-    claim_key,
-    is_of,
-    pod_key,
-)
+from app.domain.controllers.resources import claim_key, is_of, pod_key
 from app.domain.controllers.scheduling import planning
 from app.domain.controllers.scheduling.framework import pod_spec
 from app.domain.controllers.scheduling.framework.assuming import Assumptions, bound_as
@@ -53,11 +43,9 @@ from app.domain.controllers.scheduling.queue.waiting_pods import QueuedPod, Sche
 from app.domain.controllers.scheduling.reports import events, messages
 from app.domain.log import DECISION, Event, EventType, ObjectKey, Revision
 from app.domain.objects.reader import ObjectsReader
-from app.domain.values import api_groups, json_tree
+from app.domain.values import api_resources, json_tree
 from app.domain.values.json_tree import JsonObject, JsonView
 from app.domain.values.timestamps import Instant
-
-PATCHES = (api_groups.RESOURCE, "resourceslicepatches")
 
 MOVED_MAX = 4
 """How often in a row an attempt is repeated because a version has moved."""
@@ -102,22 +90,24 @@ class SchedulingReconciler:
                 self._fold_decision(event, objects)
         elif not event.is_about_object:
             return
-        elif is_of(key, PODS):
+        elif is_of(key, api_resources.PODS):
             self._fold_pod(event, objects)
-        elif is_of(key, CLAIMS):
+        elif is_of(key, api_resources.RESOURCE_CLAIMS):
             self._fold_claim(event, objects)
-        elif is_of(key, NODES):
+        elif is_of(key, api_resources.NODES):
             self._fold_node(event, objects)
-        elif is_of(key, SLICES):
+        elif is_of(key, api_resources.RESOURCE_SLICES):
             self._devices.fold_slice(event)
             if event.type is not EventType.OBJECT_DELETED:
                 self._wake(hints.ANY_DEVICE, event, objects)
-        elif is_of(key, CLASSES):
+        elif is_of(key, api_resources.DEVICE_CLASSES):
             self._verdicts.clear()
             serves = self._rules.gates.enabled("DRAExtendedResource")
             for hint in self._waker.class_hints(event, serves_resources=serves):
                 self._wake(hint, event, objects)
-        elif is_of(key, RULES) or is_of(key, PATCHES):
+        elif is_of(key, api_resources.DEVICE_TAINT_RULES) or is_of(
+            key, api_resources.RESOURCE_SLICE_PATCHES
+        ):
             self._fold_merge(event, views)
         else:
             self._series.fold(event)

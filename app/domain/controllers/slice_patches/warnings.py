@@ -9,12 +9,11 @@ from typing import Protocol, cast
 
 from app.domain.controllers.event_objects import Reporter, reference
 from app.domain.controllers.plan import DECISIONS, Decision, Plan, Reads, Views
-from app.domain.controllers.resources import EVENT_OBJECTS
 from app.domain.devices.inventory import Inventory
 from app.domain.devices.model import PatchProblem
 from app.domain.log import DECISION, Event, EventType, ObjectKey, Revision
 from app.domain.objects.reader import ObjectsReader
-from app.domain.values import api_groups, json_tree
+from app.domain.values import api_groups, api_resources, json_tree
 from app.domain.values.timestamps import Instant
 
 NAME = "slice-patches"
@@ -40,7 +39,11 @@ class PatchWarningReconciler:
 
     name = NAME
     reads: Reads = frozenset(
-        {*((api_groups.RESOURCE, resource) for resource in _LOOKED_AT), EVENT_OBJECTS, DECISIONS}
+        {
+            *((api_groups.RESOURCE, resource) for resource in _LOOKED_AT),
+            api_resources.EVENTS,
+            DECISIONS,
+        }
     )
 
     def __init__(self) -> None:

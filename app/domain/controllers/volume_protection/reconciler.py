@@ -7,14 +7,14 @@ upstream's controllers pvc-protection and pv-protection.
 from app.domain.controllers import pods
 from app.domain.controllers.event_objects import MANAGER
 from app.domain.controllers.plan import Plan, Reads, Views
-from app.domain.controllers.resources import PODS, is_of
+from app.domain.controllers.resources import is_of
 from app.domain.controllers.work_queue import AnyQueue, WorkQueue
 from app.domain.log import Event, EventType, ObjectKey
-from app.domain.objects.kinds.volume_protection import CLAIMS, FINALIZERS, VOLUMES
+from app.domain.objects.kinds.volume_protection import FINALIZERS
 from app.domain.objects.reader import ObjectsReader
 from app.domain.objects.write import metadata
 from app.domain.objects.write.commands import PatchObject, PatchType
-from app.domain.values import json_tree
+from app.domain.values import api_resources, json_tree
 from app.domain.values.json_tree import JsonView
 from app.domain.values.timestamps import Instant
 
@@ -25,7 +25,13 @@ class VolumeProtectionReconciler:
     """Watches what is deleted and still protected."""
 
     name = NAME
-    reads: Reads = frozenset({PODS, CLAIMS, VOLUMES})
+    reads: Reads = frozenset(
+        {
+            api_resources.PODS,
+            api_resources.PERSISTENT_VOLUME_CLAIMS,
+            api_resources.PERSISTENT_VOLUMES,
+        }
+    )
 
     def __init__(self) -> None:
         self._queue: WorkQueue[ObjectKey] = WorkQueue()
@@ -41,7 +47,7 @@ class VolumeProtectionReconciler:
         if not event.is_about_object:
             return
         key = event.key
-        if is_of(key, PODS):
+        if is_of(key, api_resources.PODS):
             for ending in self._ending:
                 if ending.namespace == key.namespace:
                     self._queue.add(ending, event.revision)
@@ -106,11 +112,11 @@ def _place(key: ObjectKey) -> tuple[str, str]:
 
 
 def _is_used(objects: ObjectsReader, key: ObjectKey, tree: JsonView) -> bool:
-    if is_of(key, VOLUMES):
+    if is_of(key, api_resources.PERSISTENT_VOLUMES):
         return json_tree.text(tree, "status", "phase") == "Bound"
     return any(
         _uses(pod, key.name)
-        for place in objects.keys(*PODS, key.namespace)
+        for place in objects.keys(*api_resources.PODS, key.namespace)
         if (pod := objects.get(place)) is not None
         and json_tree.text(pod, "spec", "nodeName")
         and not pods.is_done(pod)

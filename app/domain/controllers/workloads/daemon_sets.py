@@ -6,11 +6,10 @@ the taints that nodes get by themselves.
 
 from dataclasses import dataclass
 
-from app.domain.controllers.resources import NODES, PODS
 from app.domain.controllers.workloads import pods_of, revisions, templates
 from app.domain.controllers.workloads.answer import Answer, Report, Situation, Step
 from app.domain.controllers.workloads.revisions import Revision
-from app.domain.values import json_tree, selectors
+from app.domain.values import api_resources, json_tree, selectors
 from app.domain.values.json_tree import JsonObject, JsonView
 from app.domain.values.selectors import SelectorError
 
@@ -59,14 +58,16 @@ def sync(situation: Situation) -> Answer:
 def _read(situation: Situation) -> _Set:
     objects = situation.objects
     template = json_tree.mapping(situation.tree, "spec", "template")
-    nodes = [node for key in objects.keys(*NODES) if (node := objects.get(key)) is not None]
+    nodes = [
+        node for key in objects.keys(*api_resources.NODES) if (node := objects.get(key)) is not None
+    ]
     wanted = tuple(
         node["metadata"]["name"]
         for node in nodes
         if _may_run(template, node, ("NoSchedule", "NoExecute"))
     )
     pods: dict[str, list[JsonObject]] = {}
-    for pod in situation.owned(PODS):
+    for pod in situation.owned(api_resources.PODS):
         pods.setdefault(_node_of(pod), []).append(pod)
     return _Set(
         situation=situation,

@@ -8,15 +8,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from app.domain.controllers.event_objects import MANAGER
-from app.domain.controllers.resources import PODS
 from app.domain.controllers.workloads import deployment_status, pods_of, templates
 from app.domain.controllers.workloads.answer import Answer, Report, Situation, Step
 from app.domain.log import ObjectKey
 from app.domain.objects.write.commands import CreateObject, DeleteObject, UpdateObject
-from app.domain.values import api_groups, json_tree
+from app.domain.values import api_resources, json_tree
 from app.domain.values.json_tree import JsonObject, JsonView
-
-REPLICA_SETS = (api_groups.APPS, "replicasets")
 
 REVISION = "deployment.kubernetes.io/revision"
 DESIRED = "deployment.kubernetes.io/desired-replicas"
@@ -68,7 +65,7 @@ def sync(situation: Situation) -> Answer:
 def _rollout(situation: Situation) -> _Rollout:
     tree = situation.tree
     sets = sorted(
-        situation.owned(REPLICA_SETS),
+        situation.owned(api_resources.REPLICA_SETS),
         key=lambda found: (
             json_tree.text(found, "metadata", "creationTimestamp"),
             json_tree.text(found, "metadata", "name"),
@@ -136,7 +133,7 @@ def _has_old_pods(rollout: _Rollout) -> bool:
     objects = rollout.situation.objects
     for uid in uids:
         for key in objects.dependents(uid):
-            pod = objects.get(key) if (key.group, key.resource) == PODS else None
+            pod = objects.get(key) if (key.group, key.resource) == api_resources.PODS else None
             if pod is not None and not pods_of.is_finished(pod):
                 return True
     return False
@@ -168,7 +165,7 @@ def _create_set(rollout: _Rollout) -> list[Step]:
     }
     if seconds := json_tree.integer(situation.tree, "spec", "minReadySeconds"):
         tree["spec"]["minReadySeconds"] = seconds
-    key = ObjectKey(*REPLICA_SETS, situation.key.namespace, name)
+    key = ObjectKey(*api_resources.REPLICA_SETS, situation.key.namespace, name)
     steps: list[Step] = [CreateObject(key=key, version="v1", tree=tree, options=MANAGER)]
     if count:
         steps.append(_scaled(name, 0, count))
@@ -181,7 +178,7 @@ def _free_name(situation: Situation, template: JsonView) -> tuple[str, str]:
     while True:
         code = templates.hash_of(template, salt)
         name = f"{situation.key.name}-{code}"
-        key = ObjectKey(*REPLICA_SETS, situation.key.namespace, name)
+        key = ObjectKey(*api_resources.REPLICA_SETS, situation.key.namespace, name)
         if situation.objects.event(key) is None:
             return name, code
         salt += "+"
@@ -243,7 +240,9 @@ def _forget_old(rollout: _Rollout) -> list[Step]:
     surplus = len(empty) - limit
     return [
         DeleteObject(
-            key=ObjectKey(*REPLICA_SETS, rollout.situation.key.namespace, s["metadata"]["name"]),
+            key=ObjectKey(
+                *api_resources.REPLICA_SETS, rollout.situation.key.namespace, s["metadata"]["name"]
+            ),
             uid=s["metadata"]["uid"],
             options=MANAGER,
         )
@@ -274,7 +273,7 @@ def _scale(
     tree["spec"]["replicas"] = target
     tree["metadata"]["annotations"] = wanted
     tree["metadata"].pop("resourceVersion", None)
-    key = ObjectKey(*REPLICA_SETS, rollout.situation.key.namespace, name)
+    key = ObjectKey(*api_resources.REPLICA_SETS, rollout.situation.key.namespace, name)
     steps: list[Step] = [UpdateObject(key=key, version="v1", tree=tree, options=MANAGER)]
     if before != target:
         steps.append(_scaled(name, before, target))

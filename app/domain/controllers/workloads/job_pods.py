@@ -8,12 +8,11 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from app.domain.controllers.event_objects import MANAGER
-from app.domain.controllers.resources import PODS
 from app.domain.controllers.workloads import pods_of
 from app.domain.controllers.workloads.answer import Report, Situation, Step
 from app.domain.log import ObjectKey
 from app.domain.objects.write.commands import PatchObject, PatchType
-from app.domain.values import json_tree, timestamps
+from app.domain.values import api_resources, json_tree, timestamps
 from app.domain.values.json_tree import JsonObject, JsonView
 from app.domain.values.timestamps import SECOND, Instant, TimestampError
 
@@ -46,7 +45,7 @@ class JobPods:
 
 def of_job(situation: Situation) -> JobPods:
     """All pods of the Job, sorted into what matters to it."""
-    pods = situation.owned(PODS)
+    pods = situation.owned(api_resources.PODS)
     only_failed = replaces_failed_only(json_tree.mapping(situation.tree, "spec"))
     ended = tuple(
         pod
@@ -88,7 +87,7 @@ def freed(pod: JsonView) -> PatchObject | None:
         return None
     left = [finalizer for finalizer in finalizers if finalizer != FINALIZER]
     return PatchObject(
-        key=ObjectKey(*PODS, metadata["namespace"], metadata["name"]),
+        key=ObjectKey(*api_resources.PODS, metadata["namespace"], metadata["name"]),
         version="v1",
         type=PatchType.MERGE,
         body={"metadata": {"uid": metadata["uid"], "finalizers": left or None}},

@@ -1,6 +1,5 @@
 """The five kinds with their rules."""
 
-from app.domain.controllers.resources import PODS
 from app.domain.controllers.workloads import (
     daemon_sets,
     deployments,
@@ -9,8 +8,7 @@ from app.domain.controllers.workloads import (
     stateful_sets,
 )
 from app.domain.controllers.workloads.answer import Workload
-from app.domain.controllers.workloads.revisions import CONTROLLER_REVISIONS
-from app.domain.values import api_groups
+from app.domain.values import api_groups, api_resources
 
 DEPLOYMENTS = Workload(
     name="deployments",
@@ -18,16 +16,16 @@ DEPLOYMENTS = Workload(
     api_version="apps/v1",
     place=(api_groups.APPS, "deployments"),
     component="deployment-controller",
-    dependents=frozenset({deployments.REPLICA_SETS}),
+    dependents=frozenset({api_resources.REPLICA_SETS}),
     sync=deployments.sync,
 )
 REPLICA_SETS = Workload(
     name="replica-sets",
     kind="ReplicaSet",
     api_version="apps/v1",
-    place=deployments.REPLICA_SETS,
+    place=api_resources.REPLICA_SETS,
     component="replicaset-controller",
-    dependents=frozenset({PODS}),
+    dependents=frozenset({api_resources.PODS}),
     sync=replica_sets.sync,
     failed=replica_sets.failed,
 )
@@ -37,7 +35,7 @@ STATEFUL_SETS = Workload(
     api_version="apps/v1",
     place=(api_groups.APPS, "statefulsets"),
     component="statefulset-controller",
-    dependents=frozenset({PODS, CONTROLLER_REVISIONS}),
+    dependents=frozenset({api_resources.PODS, api_resources.CONTROLLER_REVISIONS}),
     sync=stateful_sets.sync,
 )
 DAEMON_SETS = Workload(
@@ -46,7 +44,7 @@ DAEMON_SETS = Workload(
     api_version="apps/v1",
     place=(api_groups.APPS, "daemonsets"),
     component="daemonset-controller",
-    dependents=frozenset({PODS, CONTROLLER_REVISIONS}),
+    dependents=frozenset({api_resources.PODS, api_resources.CONTROLLER_REVISIONS}),
     sync=daemon_sets.sync,
     watches_nodes=True,
 )
@@ -56,7 +54,7 @@ JOBS = Workload(
     api_version="batch/v1",
     place=(api_groups.BATCH, "jobs"),
     component="job-controller",
-    dependents=frozenset({PODS}),
+    dependents=frozenset({api_resources.PODS}),
     sync=jobs.sync,
     release=jobs.release,
 )

@@ -7,12 +7,11 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from app.domain.controllers.event_objects import MANAGER
-from app.domain.controllers.resources import PODS
 from app.domain.controllers.workloads.answer import Situation
 from app.domain.log import ObjectKey
 from app.domain.objects.reader import ObjectsReader
 from app.domain.objects.write.commands import CreateObject, DeleteObject, UpdateObject
-from app.domain.values import json_tree, names, timestamps
+from app.domain.values import api_resources, json_tree, names, timestamps
 from app.domain.values.json_tree import JsonObject, JsonView
 from app.domain.values.timestamps import SECOND, Instant, TimestampError
 
@@ -109,14 +108,14 @@ def from_template(situation: Situation, template: JsonView, owner: JsonObject) -
 def create(pod: JsonObject) -> CreateObject:
     """The command that makes a pod whose name is set."""
     metadata = pod["metadata"]
-    key = ObjectKey(*PODS, metadata["namespace"], metadata["name"])
+    key = ObjectKey(*api_resources.PODS, metadata["namespace"], metadata["name"])
     return CreateObject(key=key, version="v1", tree=pod, options=MANAGER)
 
 
 def delete(pod: JsonView) -> DeleteObject:
     """The command that deletes a pod, with its grace period."""
     metadata = json_tree.mapping(pod, "metadata")
-    key = ObjectKey(*PODS, metadata["namespace"], metadata["name"])
+    key = ObjectKey(*api_resources.PODS, metadata["namespace"], metadata["name"])
     return DeleteObject(key=key, uid=metadata["uid"], options=MANAGER)
 
 
@@ -131,7 +130,10 @@ def fresh_name(
     name = ""
     for attempt in range(NAME_ATTEMPTS_MAX):
         name = names.generated(base, seed, attempt)
-        if name not in taken and objects.event(ObjectKey(*PODS, namespace, name)) is None:
+        if (
+            name not in taken
+            and objects.event(ObjectKey(*api_resources.PODS, namespace, name)) is None
+        ):
             break
     taken.add(name)
     return name

@@ -8,14 +8,14 @@ growing delay, as upstream's work queue does.
 from app.domain.controllers.event_objects import Reporter, reference, without_refused
 from app.domain.controllers.plan import Plan, Reads, Views
 from app.domain.controllers.pods import controller_of
-from app.domain.controllers.resources import EVENT_OBJECTS, NODES, is_of
+from app.domain.controllers.resources import is_of
 from app.domain.controllers.work_queue import AnyQueue, WorkQueue
 from app.domain.controllers.workloads.answer import Report, Situation, Step, Workload
 from app.domain.log import Event, EventType, ObjectKey
 from app.domain.objects.reader import ObjectsReader
 from app.domain.objects.rejections import MODIFIED
 from app.domain.objects.write.commands import Command
-from app.domain.values import json_tree
+from app.domain.values import api_resources, json_tree
 from app.domain.values.json_tree import JsonObject, JsonView
 from app.domain.values.timestamps import Instant
 
@@ -28,8 +28,10 @@ class WorkloadReconciler:
 
     def __init__(self, workload: Workload) -> None:
         self.name = workload.name
-        nodes = {NODES} if workload.watches_nodes else set()
-        self.reads: Reads = frozenset({workload.place, *workload.dependents, *nodes, EVENT_OBJECTS})
+        nodes = {api_resources.NODES} if workload.watches_nodes else set()
+        self.reads: Reads = frozenset(
+            {workload.place, *workload.dependents, *nodes, api_resources.EVENTS}
+        )
         self._workload = workload
         self._queue: WorkQueue[ObjectKey] = WorkQueue()
         self._reporter = Reporter(workload.component)
@@ -57,7 +59,7 @@ class WorkloadReconciler:
                 self._queue.add(key, event.revision)
         elif (key.group, key.resource) in workload.dependents:
             self._fold_dependent(event, views.objects)
-        elif workload.watches_nodes and is_of(key, NODES):
+        elif workload.watches_nodes and is_of(key, api_resources.NODES):
             for found in views.objects.keys(*workload.place):
                 self._queue.add(found, event.revision)
         else:

@@ -6,10 +6,9 @@ as soon as the eviction has begun. Parity: controllers.md 5.5.
 
 from collections import Counter
 
-from app.domain.controllers.resources import PODS
 from app.domain.controllers.workloads import pods_of
 from app.domain.controllers.workloads.answer import Answer, Report, Situation, Step
-from app.domain.values import json_tree, timestamps
+from app.domain.values import api_resources, json_tree, timestamps
 from app.domain.values.json_tree import JsonObject, JsonView
 from app.domain.values.timestamps import Instant
 
@@ -21,7 +20,7 @@ DELETION_COST = "controller.kubernetes.io/pod-deletion-cost"
 
 def sync(situation: Situation) -> Answer:
     """Make or delete pods; when the number is right, write the status."""
-    pods = situation.owned(PODS)
+    pods = situation.owned(api_resources.PODS)
     active = [pod for pod in pods if pods_of.is_active(pod)]
     if not situation.is_ending:
         wanted = json_tree.integer(situation.tree, "spec", "replicas") or 0
@@ -38,7 +37,7 @@ def failed(situation: Situation, problem: str) -> tuple[Step, ...]:
 
     Parity: the condition ReplicaFailure, which Deployments take over.
     """
-    pods = situation.owned(PODS)
+    pods = situation.owned(api_resources.PODS)
     active = [pod for pod in pods if pods_of.is_active(pod)]
     return _status(situation, active, _leaving(pods), problem).steps
 

@@ -7,10 +7,8 @@ from app.domain.controllers.workloads import pods_of, templates
 from app.domain.controllers.workloads.answer import Situation
 from app.domain.log import ObjectKey
 from app.domain.objects.write.commands import Command, CreateObject
-from app.domain.values import api_groups, json_tree
+from app.domain.values import api_resources, json_tree
 from app.domain.values.json_tree import JsonObject, JsonView
-
-CONTROLLER_REVISIONS = (api_groups.APPS, "controllerrevisions")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -27,13 +25,13 @@ def present(situation: Situation, kind: str) -> Revision:
     template = templates.template_of(situation.tree)
     code = templates.hash_of(template)
     name = f"{situation.key.name}-{code}"
-    key = ObjectKey(*CONTROLLER_REVISIONS, situation.key.namespace, name)
+    key = ObjectKey(*api_resources.CONTROLLER_REVISIONS, situation.key.namespace, name)
     if situation.objects.event(key) is not None:
         return Revision(name=name, hash=code, create=None)
     number = 1 + max(
         (
             json_tree.integer(found, "revision") or 0
-            for found in situation.owned(CONTROLLER_REVISIONS)
+            for found in situation.owned(api_resources.CONTROLLER_REVISIONS)
         ),
         default=0,
     )
@@ -56,7 +54,7 @@ def present(situation: Situation, kind: str) -> Revision:
 
 def template_at(situation: Situation, name: str) -> JsonView:
     """The template of a recorded revision; the present one when it is not there any more."""
-    key = ObjectKey(*CONTROLLER_REVISIONS, situation.key.namespace, name)
+    key = ObjectKey(*api_resources.CONTROLLER_REVISIONS, situation.key.namespace, name)
     found = situation.objects.get(key)
     if found is None:
         return json_tree.mapping(situation.tree, "spec", "template")

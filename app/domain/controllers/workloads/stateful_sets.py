@@ -7,16 +7,14 @@ templates and kept.
 from dataclasses import dataclass
 
 from app.domain.controllers.event_objects import MANAGER
-from app.domain.controllers.resources import PODS
 from app.domain.controllers.workloads import pods_of, revisions, templates
 from app.domain.controllers.workloads.answer import Answer, Report, Situation, Step
 from app.domain.controllers.workloads.revisions import Revision
 from app.domain.log import ObjectKey
 from app.domain.objects.write.commands import CreateObject
-from app.domain.values import json_tree
+from app.domain.values import api_resources, json_tree
 from app.domain.values.json_tree import JsonObject, JsonView
 
-VOLUME_CLAIMS = ("", "persistentvolumeclaims")
 NAME_LABEL = "statefulset.kubernetes.io/pod-name"
 INDEX_LABEL = "apps.kubernetes.io/pod-index"
 
@@ -63,7 +61,7 @@ def _read(situation: Situation) -> _Set:
     spec = json_tree.mapping(tree, "spec")
     revision = revisions.present(situation, "StatefulSet")
     pods: dict[int, JsonObject] = {}
-    for pod in situation.owned(PODS):
+    for pod in situation.owned(api_resources.PODS):
         base, _, number = pod["metadata"]["name"].rpartition("-")
         if base == situation.key.name and number.isdecimal():
             pods[int(number)] = pod
@@ -143,7 +141,7 @@ def _volume_claims(found: _Set, pod: JsonObject) -> list[Step]:
         volume = json_tree.text(template, "metadata", "name")
         name = f"{volume}-{pod['metadata']['name']}"
         own.append({"name": volume, "persistentVolumeClaim": {"claimName": name}})
-        key = ObjectKey(*VOLUME_CLAIMS, situation.key.namespace, name)
+        key = ObjectKey(*api_resources.PERSISTENT_VOLUME_CLAIMS, situation.key.namespace, name)
         if situation.objects.event(key) is not None:
             continue
         tree: JsonObject = json_tree.copy(template)

@@ -4,12 +4,10 @@ Two write it: the controller, which counts, and whoever evicts a pod, which take
 away before the controller has seen the pod go. Parity: policy/v1, controllers.md 11.2.
 """
 
-from app.domain.values import api_groups, json_tree, selectors, timestamps
+from app.domain.values import json_tree, selectors, timestamps
 from app.domain.values.json_tree import JsonObject, JsonView
 from app.domain.values.selectors import LabelSelector, SelectorError
 from app.domain.values.timestamps import Instant
-
-BUDGETS = (api_groups.POLICY, "poddisruptionbudgets")
 
 ALLOWED = "DisruptionAllowed"
 """The only condition of a budget."""

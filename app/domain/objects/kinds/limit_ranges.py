@@ -9,14 +9,12 @@ from collections.abc import Callable, Iterator, Mapping
 from app.domain.log import ObjectKey
 from app.domain.objects import registry, rejections
 from app.domain.objects.quota import usage
-from app.domain.objects.quota.usage import PODS, VOLUME_CLAIMS
 from app.domain.objects.reader import ObjectsReader
 from app.domain.objects.write import metadata
-from app.domain.values import api_groups, json_tree
+from app.domain.values import api_resources, json_tree
 from app.domain.values.json_tree import JsonObject, JsonView
 from app.domain.values.quantity import Quantity
 
-LIMIT_RANGES = (api_groups.CORE, "limitranges")
 ANNOTATION = "kubernetes.io/limit-ranger"
 
 _Amounts = Mapping[str, Quantity]
@@ -40,16 +38,19 @@ def fill_pod(pod: JsonObject, reader: ObjectsReader) -> None:
 def check_change(reader: ObjectsReader, key: ObjectKey, subresource: str, tree: JsonView) -> None:
     """The same as `check` for a volume claim that is changed and a pod that is resized."""
     place = (key.group, key.resource, subresource)
-    if place in ((*PODS, "resize"), (*VOLUME_CLAIMS, "")) and not metadata.is_terminating(tree):
+    if place in (
+        (*api_resources.PODS, "resize"),
+        (*api_resources.PERSISTENT_VOLUME_CLAIMS, ""),
+    ) and not metadata.is_terminating(tree):
         check(reader, key, tree)
 
 
 def check(reader: ObjectsReader, key: ObjectKey, tree: JsonView) -> None:
     """Raise Forbidden for a pod or volume claim beyond a limit range of its namespace."""
     place = (key.group, key.resource)
-    if place not in (PODS, VOLUME_CLAIMS):
+    if place not in (api_resources.PODS, api_resources.PERSISTENT_VOLUME_CLAIMS):
         return
-    judge = _of_pod if place == PODS else _of_claim
+    judge = _of_pod if place == api_resources.PODS else _of_claim
     for limits in _of(reader, key.namespace):
         problems = list(judge(limits, json_tree.mapping(tree, "spec")))
         if problems:
@@ -73,7 +74,7 @@ def fill_range(tree: JsonObject) -> None:
 
 def _of(reader: ObjectsReader, namespace: str) -> Iterator[list[JsonObject]]:
     """The items of each limit range of a namespace."""
-    for key in reader.keys(*LIMIT_RANGES, namespace):
+    for key in reader.keys(*api_resources.LIMIT_RANGES, namespace):
         found = reader.get(key)
         if found is not None:
             yield json_tree.objects(found, "spec", "limits")

@@ -10,10 +10,8 @@ from collections.abc import Iterable
 
 from app.domain.log import ObjectKey
 from app.domain.objects.reader import ObjectsReader
-from app.domain.values import api_groups, json_tree
+from app.domain.values import api_resources, json_tree
 from app.domain.values.json_tree import JsonObject, JsonView
-
-SLICES = (api_groups.RESOURCE, "resourceslices")
 
 SEARCHED_MAX = 1_000
 """In a cluster with more slices, only those of the same node are searched for the pool's others."""
@@ -60,9 +58,9 @@ def _candidates(reader: ObjectsReader, tree: JsonObject) -> Iterable[ObjectKey]:
             return [
                 key
                 for key in reader.dependents(json_tree.text(owner, "uid"))
-                if (key.group, key.resource) == SLICES
+                if (key.group, key.resource) == api_resources.RESOURCE_SLICES
             ]
-    found = list(reader.keys(*SLICES))
+    found = list(reader.keys(*api_resources.RESOURCE_SLICES))
     return found if len(found) <= SEARCHED_MAX else []
 
 

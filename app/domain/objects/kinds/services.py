@@ -16,14 +16,14 @@ from app.domain.log import ObjectKey
 from app.domain.objects import field_errors
 from app.domain.objects.field_errors import FieldError
 from app.domain.objects.reader import ObjectsReader
-from app.domain.values import json_tree
+from app.domain.values import api_resources, json_tree
 from app.domain.values.json_tree import JsonObject, JsonView
 
 Network: TypeAlias = ipaddress.IPv4Network | ipaddress.IPv6Network
 
 HEADLESS = "None"
 EXTERNAL = "ExternalName"
-SERVICES = ("", "services")
+
 
 _BAND_MIN, _BAND_MAX, _BAND_STEP = 16, 256, 16
 """The first addresses of the range are left to who names one: a sixteenth, 16 to 256 of them."""
@@ -381,7 +381,7 @@ def _free_port(uid: str, taken: set[int], ports: range) -> int:
 def _others(reader: ObjectsReader, own: str) -> Iterator[JsonView]:
     """The specs of all services but the one with the uid `own`."""
     key: ObjectKey
-    for key in reader.keys(*SERVICES):
+    for key in reader.keys(*api_resources.SERVICES):
         found = reader.get(key)
         if found is not None and json_tree.text(found, "metadata", "uid") != own:
             yield json_tree.mapping(found, "spec")

@@ -6,13 +6,12 @@ Parity: the admission plug-in StorageObjectInUseProtection.
 from collections.abc import Mapping
 
 from app.domain.objects.registry import Kind
+from app.domain.values import api_resources
 from app.domain.values.json_tree import JsonObject
 
-CLAIMS = ("", "persistentvolumeclaims")
-VOLUMES = ("", "persistentvolumes")
 FINALIZERS: Mapping[tuple[str, str], str] = {
-    CLAIMS: "kubernetes.io/pvc-protection",
-    VOLUMES: "kubernetes.io/pv-protection",
+    api_resources.PERSISTENT_VOLUME_CLAIMS: "kubernetes.io/pvc-protection",
+    api_resources.PERSISTENT_VOLUMES: "kubernetes.io/pv-protection",
 }
 
 

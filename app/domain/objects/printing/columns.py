@@ -10,7 +10,7 @@ from app.domain.objects.printing.durations import age_text
 from app.domain.objects.printing.tables import NONE, Cells, Printer, TableColumn
 from app.domain.objects.registry import Kind
 from app.domain.objects.review import printing as printing_reviews
-from app.domain.values import api_groups, json_tree
+from app.domain.values import api_groups, api_resources, json_tree
 from app.domain.values.json_tree import JsonObject
 from app.domain.values.timestamps import Instant
 
@@ -354,5 +354,5 @@ def _event_columns() -> tuple[TableColumn, ...]:
     )
 
 
-_PRINTERS["", "events"] = Printer(columns=_event_columns(), cells=_event)
-_PRINTERS[api_groups.EVENTS, "events"] = _PRINTERS["", "events"]
+_PRINTERS[api_resources.EVENTS] = Printer(columns=_event_columns(), cells=_event)
+_PRINTERS[api_groups.EVENTS, "events"] = _PRINTERS[api_resources.EVENTS]

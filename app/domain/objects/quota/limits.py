@@ -16,15 +16,12 @@ from app.domain.objects.kinds import extended_resources
 from app.domain.objects.kinds.extended_resources import IMPLICIT
 from app.domain.objects.quota import scopes as quota_scopes
 from app.domain.objects.quota import usage
-from app.domain.objects.quota.usage import CLAIMS, DEVICES_SUFFIX, PODS, REQUESTS, Scopes, Tally
+from app.domain.objects.quota.usage import DEVICES_SUFFIX, REQUESTS, Scopes, Tally
 from app.domain.objects.reader import ObjectsReader
 from app.domain.objects.registry import Kind
-from app.domain.values import api_groups, json_tree, quantity
+from app.domain.values import api_groups, api_resources, json_tree, quantity
 from app.domain.values.json_tree import JsonObject, JsonView
 from app.domain.values.quantity import Quantity, QuantityError
-
-QUOTAS = (api_groups.CORE, "resourcequotas")
-CLASSES = (api_groups.RESOURCE, "deviceclasses")
 
 Place = tuple[str, str]
 
@@ -44,11 +41,11 @@ class Tallies(Protocol):
 def check_create(reader: ObjectsReader, kind: Kind, key: ObjectKey, tree: JsonObject) -> None:
     """Raise Forbidden when a quota of the namespace has no room for the new object."""
     asked: dict[str, Quantity] | None = None
-    for place in reader.keys(*QUOTAS, key.namespace):
+    for place in reader.keys(*api_resources.RESOURCE_QUOTAS, key.namespace):
         found = reader.get(place)
         if found is None:
             continue
-        is_pod = (kind.group, kind.plural) == PODS
+        is_pod = (kind.group, kind.plural) == api_resources.PODS
         scopes = quota_scopes.of(found)
         if scopes and not (is_pod and quota_scopes.match(scopes, tree)):
             continue
@@ -116,28 +113,28 @@ def hard(quota: JsonView) -> dict[str, Quantity]:
 def places_of(name: str) -> frozenset[Place]:
     """Group and plural of the objects that count for a name; empty for what is not counted."""
     if name.endswith(DEVICES_SUFFIX):
-        return frozenset((CLAIMS,))
+        return frozenset((api_resources.RESOURCE_CLAIMS,))
     if name.startswith("count/"):
         resource, _, group = name.removeprefix("count/").partition(".")
         return frozenset(((group, resource),))
     if name in usage.COUNTED_BY_NAME:
         return frozenset(((api_groups.CORE, name),))
     if name in (usage.NODE_PORTS, usage.BALANCERS):
-        return frozenset((usage.SERVICES,))
+        return frozenset((api_resources.SERVICES,))
     if name == usage.STORAGE or usage.STORAGE_CLASS in name:
-        return frozenset((usage.VOLUME_CLAIMS,))
+        return frozenset((api_resources.PERSISTENT_VOLUME_CLAIMS,))
     plain = name.removeprefix(REQUESTS)
     if plain != name and extended_resources.is_extended(plain):
-        return frozenset((PODS, CLAIMS))
+        return frozenset((api_resources.PODS, api_resources.RESOURCE_CLAIMS))
     plain = plain.removeprefix(usage.LIMITS) if plain == name else plain
     is_huge = plain.startswith(usage.HUGE_PAGES)
-    return frozenset((PODS,)) if plain in usage.COMPUTE or is_huge else frozenset()
+    return frozenset((api_resources.PODS,)) if plain in usage.COMPUTE or is_huge else frozenset()
 
 
 def _asked(reader: ObjectsReader, kind: Kind, tree: JsonObject) -> dict[str, Quantity]:
     """What the object counts for, its devices also under the names of extended resources."""
     asked = usage.of_object(kind.group, kind.plural, tree)
-    if (kind.group, kind.plural) != CLAIMS:
+    if (kind.group, kind.plural) != api_resources.RESOURCE_CLAIMS:
         return asked
     alone = Tally()
     alone.add(kind.group, kind.plural, tree)
@@ -147,7 +144,9 @@ def _asked(reader: ObjectsReader, kind: Kind, tree: JsonObject) -> dict[str, Qua
         if class_name == name:
             continue
         names.add(f"{REQUESTS}{IMPLICIT}{class_name}")
-        found = reader.get(ObjectKey(*CLASSES, "", class_name)) or json_tree.EMPTY
+        found = (
+            reader.get(ObjectKey(*api_resources.DEVICE_CLASSES, "", class_name)) or json_tree.EMPTY
+        )
         if extended := json_tree.text(found, "spec", "extendedResourceName"):
             names.add(f"{REQUESTS}{extended}")
     aliases = _aliases(reader, names)
@@ -168,7 +167,7 @@ def _aliases(reader: ObjectsReader, names: Iterable[str]) -> Mapping[str, list[s
             explicit.add(plain)
     if not explicit:
         return found
-    for key in reader.keys(*CLASSES):
+    for key in reader.keys(*api_resources.DEVICE_CLASSES):
         extended = json_tree.text(reader.get(key) or {}, "spec", "extendedResourceName")
         if extended in explicit:
             found.setdefault(f"{REQUESTS}{extended}", []).append(f"{usage.ORDINARY}{key.name}")

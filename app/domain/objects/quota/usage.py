@@ -15,14 +15,9 @@ import msgspec
 
 from app.domain.objects.kinds import extended_resources
 from app.domain.objects.quota import scopes as quota_scopes
-from app.domain.values import api_groups, json_tree, quantity
+from app.domain.values import api_resources, json_tree, quantity
 from app.domain.values.json_tree import JsonObject, JsonView
 from app.domain.values.quantity import Format, Quantity, QuantityError
-
-CLAIMS = (api_groups.RESOURCE, "resourceclaims")
-PODS = (api_groups.CORE, "pods")
-SERVICES = (api_groups.CORE, "services")
-VOLUME_CLAIMS = (api_groups.CORE, "persistentvolumeclaims")
 
 DEVICES_SUFFIX = ".deviceclass.resource.k8s.io/devices"
 REQUESTS = "requests."
@@ -71,16 +66,16 @@ def of_object(group: str, resource: str, tree: JsonView) -> dict[str, Quantity]:
     """What one object counts for."""
     counted = f"{resource}.{group}" if group else resource
     found = {f"count/{counted}": _ONE}
-    if (group, resource) == PODS:
+    if (group, resource) == api_resources.PODS:
         if json_tree.text(tree, "status", "phase") not in ("Succeeded", "Failed"):
             found |= _of_pod(json_tree.mapping(tree, "spec"))
     elif not group and resource in COUNTED_BY_NAME:
         found[resource] = _ONE
-        if (group, resource) == VOLUME_CLAIMS:
+        if (group, resource) == api_resources.PERSISTENT_VOLUME_CLAIMS:
             found |= _of_volume_claim(tree)
-        elif (group, resource) == SERVICES:
+        elif (group, resource) == api_resources.SERVICES:
             found |= _of_service(json_tree.mapping(tree, "spec"))
-    elif (group, resource) == CLAIMS:
+    elif (group, resource) == api_resources.RESOURCE_CLAIMS:
         found |= _of_claim(tree)
     return found
 
@@ -117,7 +112,7 @@ class Tally:
         made = Tally()
         for pod in pods:
             if quota_scopes.match(scopes, pod):
-                made.add(*PODS, pod)
+                made.add(*api_resources.PODS, pod)
         if len(self._within) >= SCOPES_MAX:
             self._within.clear()
         self._within[_name_of(scopes)] = (scopes, made)
@@ -125,7 +120,7 @@ class Tally:
 
     def add(self, group: str, resource: str, tree: JsonView) -> None:
         """Count an object that is there now."""
-        if self._within and (group, resource) == PODS:
+        if self._within and (group, resource) == api_resources.PODS:
             for scopes, tally in self._within.values():
                 if quota_scopes.match(scopes, tree):
                     tally.add(group, resource, tree)
@@ -135,7 +130,7 @@ class Tally:
 
     def remove(self, group: str, resource: str, tree: JsonView) -> None:
         """Count an object no more."""
-        if self._within and (group, resource) == PODS:
+        if self._within and (group, resource) == api_resources.PODS:
             for scopes, tally in self._within.values():
                 if quota_scopes.match(scopes, tree):
                     tally.remove(group, resource, tree)
@@ -221,7 +216,9 @@ def _of_volume_claim(claim: JsonView) -> dict[str, Quantity]:
         claim, "spec", "storageClassName"
     )
     asked = _amounts(json_tree.mapping(claim, "spec"), "requests").get("storage")
-    found = {f"{name}{STORAGE_CLASS}{VOLUME_CLAIMS[1]}": _ONE} if name else {}
+    found = (
+        {f"{name}{STORAGE_CLASS}{api_resources.PERSISTENT_VOLUME_CLAIMS[1]}": _ONE} if name else {}
+    )
     if asked is not None:
         found[STORAGE] = asked
         if name:

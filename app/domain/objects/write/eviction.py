@@ -14,7 +14,7 @@ from app.domain.objects.kinds import disruption_budgets
 from app.domain.objects.kinds.disruption_budgets import is_leaving, is_ready
 from app.domain.objects.reader import ObjectsReader
 from app.domain.objects.write.commands import UpdateObject
-from app.domain.values import api_groups, json_tree, timestamps
+from app.domain.values import api_groups, api_resources, json_tree, timestamps
 from app.domain.values.json_tree import JsonObject, JsonView
 from app.domain.values.timestamps import Instant
 
@@ -60,7 +60,7 @@ def judge(reader: ObjectsReader, key: ObjectKey, now: Instant) -> Permission:
         return Permission(resource_version=version)
     budgets = [
         (place, budget)
-        for place in reader.keys(*disruption_budgets.BUDGETS, key.namespace)
+        for place in reader.keys(*api_resources.POD_DISRUPTION_BUDGETS, key.namespace)
         if (budget := reader.get(place)) is not None and _selects(budget, pod)
     ]
     if len(budgets) > 1:

@@ -13,13 +13,14 @@ import msgspec
 
 from app.domain.allocation import AllocatedState
 from app.domain.controllers import pods
-from app.domain.controllers.resources import CLAIMS, is_of
+from app.domain.controllers.resources import is_of
 from app.domain.controllers.scheduling.framework.attempt import Attempt
 from app.domain.controllers.scheduling.framework.nodes import BoundPod, NodeIndex
 from app.domain.controllers.scheduling.framework.pod_spec import PodSpec
 from app.domain.controllers.scheduling.plugins.dynamic_resources.device_map import DeviceMap
 from app.domain.log import ObjectKey
 from app.domain.objects.write.commands import Command, UpdateObject
+from app.domain.values import api_resources
 from app.domain.values.json_tree import JsonObject
 
 Place = tuple[str, str]
@@ -177,7 +178,7 @@ def _written(commands: Iterable[Command]) -> dict[ObjectKey, JsonObject]:
     """The claims as the last of the commands leaves each, without the version that it will get."""
     found: dict[ObjectKey, JsonObject] = {}
     for command in commands:
-        if isinstance(command, UpdateObject) and is_of(command.key, CLAIMS):
+        if isinstance(command, UpdateObject) and is_of(command.key, api_resources.RESOURCE_CLAIMS):
             metadata = dict(command.tree["metadata"])
             metadata.pop("resourceVersion", None)
             found[command.key] = {**command.tree, "metadata": metadata}

@@ -23,7 +23,7 @@ from app.domain.allocation.reasons.summary import SummaryBounds
 from app.domain.controllers.gates import Gates
 from app.domain.controllers.pacing import Pace
 from app.domain.controllers.quirks import ControllerQuirks
-from app.domain.controllers.resources import CLASSES, NAMESPACES, pod_key
+from app.domain.controllers.resources import pod_key
 from app.domain.controllers.scheduling.framework import filters, scoring
 from app.domain.controllers.scheduling.framework.nodes import NodeIndex, NodeInfo
 from app.domain.controllers.scheduling.framework.nominations import NO_RIVALS, Rivals
@@ -61,7 +61,7 @@ from app.domain.devices.inventory import Inventory
 from app.domain.log import ObjectKey
 from app.domain.log.chain import canonical_json
 from app.domain.objects.reader import ObjectsReader
-from app.domain.values import json_tree
+from app.domain.values import api_resources, json_tree
 from app.domain.values.json_tree import JsonObject, JsonView
 from app.domain.values.timestamps import Instant
 
@@ -136,13 +136,13 @@ class Classes(Mapping[str, JsonView]):
         self._objects = objects
 
     def __getitem__(self, name: str) -> JsonView:
-        found = self._objects.get(ObjectKey(*CLASSES, "", name))
+        found = self._objects.get(ObjectKey(*api_resources.DEVICE_CLASSES, "", name))
         if found is None:
             raise KeyError(name)
         return found
 
     def __iter__(self) -> Iterator[str]:
-        return (key.name for key in self._objects.keys(*CLASSES))
+        return (key.name for key in self._objects.keys(*api_resources.DEVICE_CLASSES))
 
     def __len__(self) -> int:
         return sum(1 for _ in self)
@@ -470,7 +470,7 @@ def _kind_of(
 
 def _namespace_labels(objects: ObjectsReader) -> Callable[[str], Mapping[str, str]]:
     def labels(namespace: str) -> Mapping[str, str]:
-        tree = objects.get(ObjectKey(*NAMESPACES, "", namespace))
+        tree = objects.get(ObjectKey(*api_resources.NAMESPACES, "", namespace))
         return {} if tree is None else json_tree.labels(tree, "metadata", "labels")
 
     return labels

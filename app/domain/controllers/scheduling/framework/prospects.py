@@ -7,7 +7,6 @@ before them as taken. Nothing is written and no pod is evicted for another.
 from collections.abc import Iterator, Mapping
 from typing import TypeAlias
 
-from app.domain.controllers.resources import NODES, PODS, SLICES
 from app.domain.controllers.scheduling.framework import pod_spec
 from app.domain.controllers.scheduling.framework.assuming import Assumptions
 from app.domain.controllers.scheduling.framework.attempt import Rules, SchedulingViews, attempt
@@ -21,7 +20,7 @@ from app.domain.controllers.scheduling.queue import hints
 from app.domain.log import Event, ObjectKey
 from app.domain.objects.kinds import extended_resources
 from app.domain.objects.reader import ObjectsReader
-from app.domain.values import json_tree
+from app.domain.values import api_resources, json_tree
 from app.domain.values.timestamps import Instant
 
 PodPlace: TypeAlias = tuple[str, str]
@@ -33,7 +32,7 @@ def waiting_pods(objects: ObjectsReader) -> list[PodSpec]:
     Pods of other schedulers, with scheduling gates, or whose claims cannot be used are left out.
     """
     found: list[tuple[int, int, PodSpec]] = []
-    for event in _events(objects, PODS):
+    for event in _events(objects, api_resources.PODS):
         tree = event.object
         if json_tree.text(tree, "spec", "nodeName") or not pod_spec.is_ours(tree):
             continue
@@ -80,14 +79,14 @@ def placed(
 
 def _survey(objects: ObjectsReader, nodes: NodeIndex, devices: DeviceMap) -> None:
     """Nodes, the pods bound to them, and the slices that they see."""
-    for event in sorted(_events(objects, NODES), key=lambda event: event.revision):
+    for event in sorted(_events(objects, api_resources.NODES), key=lambda event: event.revision):
         hints.fold_node(nodes, event)
-    for event in _events(objects, PODS):
+    for event in _events(objects, api_resources.PODS):
         tree = event.object
         is_over = json_tree.text(tree, "status", "phase") in ("Succeeded", "Failed")
         if json_tree.text(tree, "spec", "nodeName") and not is_over:
             nodes.bind(bound_pod(tree))
-    for event in _events(objects, SLICES):
+    for event in _events(objects, api_resources.RESOURCE_SLICES):
         devices.fold_slice(event)
 
 

@@ -16,7 +16,7 @@ from app.domain.controllers.scheduling.framework.nodes import ZONE, BoundPod, No
 from app.domain.controllers.scheduling.framework.pod_spec import PodSpec
 from app.domain.log import ObjectKey
 from app.domain.objects.reader import ObjectsReader
-from app.domain.values import api_groups, json_tree, selectors
+from app.domain.values import api_groups, api_resources, json_tree, selectors
 from app.domain.values.json_tree import JsonObject, JsonView
 from app.domain.values.selectors import LabelSelector, Requirement, SelectorError
 
@@ -34,7 +34,7 @@ UNLABELLED = Refusal(
 )
 
 _OWNERS = {
-    "ReplicaSet": (api_groups.APPS, "replicasets"),
+    "ReplicaSet": api_resources.REPLICA_SETS,
     "StatefulSet": (api_groups.APPS, "statefulsets"),
 }
 

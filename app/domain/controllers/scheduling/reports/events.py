@@ -7,7 +7,7 @@ controllers.md 4.3 and 11.1.
 """
 
 from app.domain.controllers.event_objects import fresh_key, reference
-from app.domain.controllers.resources import EVENT_OBJECTS, is_of
+from app.domain.controllers.resources import is_of
 from app.domain.controllers.scheduling.reports import messages
 from app.domain.log import Event, EventType, ObjectKey
 from app.domain.objects.reader import ObjectsReader
@@ -18,7 +18,7 @@ from app.domain.objects.write.commands import (
     PatchType,
     WriteOptions,
 )
-from app.domain.values import api_groups, json_tree, timestamps
+from app.domain.values import api_groups, api_resources, json_tree, timestamps
 from app.domain.values.json_tree import JsonObject, JsonView
 from app.domain.values.timestamps import Instant
 
@@ -39,7 +39,7 @@ class ReportSeries:
 
     def fold(self, event: Event) -> None:
         """Take note of the scheduler's Event objects about failures."""
-        if not is_of(event.key, EVENT_OBJECTS):
+        if not is_of(event.key, api_resources.EVENTS):
             return
         tree = event.object
         if tree.get("reason") != "FailedScheduling" or tree.get("reportingComponent") != COMPONENT:

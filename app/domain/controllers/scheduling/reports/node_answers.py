@@ -13,7 +13,6 @@ from app.domain.allocation.reasons import counterfactual, explanation
 from app.domain.allocation.reasons.counterfactual import Help
 from app.domain.allocation.reasons.explanation import Explanation
 from app.domain.controllers.plan import Views
-from app.domain.controllers.resources import NODES, PODS
 from app.domain.controllers.scheduling.framework import attempt, pod_spec
 from app.domain.controllers.scheduling.framework.attempt import Rules, SchedulingViews
 from app.domain.controllers.scheduling.framework.nodes import NodeIndex
@@ -21,6 +20,7 @@ from app.domain.controllers.scheduling.framework.verdicts import DeviceVerdict, 
 from app.domain.controllers.scheduling.plugins.dynamic_resources import pod_claims
 from app.domain.controllers.scheduling.plugins.dynamic_resources.pod_claims import ClaimsNotReady
 from app.domain.controllers.scheduling.reconciler import SchedulingReconciler
+from app.domain.values import api_resources
 from app.domain.values.json_tree import JsonObject
 from app.domain.values.timestamps import Instant
 
@@ -79,7 +79,11 @@ def _indexing(rules: Rules, views: Views) -> Generator[None, None, NodeIndex]:
     """The nodes with what is bound to them, as the scheduler sees them at the views' revision."""
     reconciler = SchedulingReconciler(rules)
     objects = views.objects
-    found = [objects.event(key) for place in (NODES, PODS) for key in objects.keys(*place)]
+    found = [
+        objects.event(key)
+        for place in (api_resources.NODES, api_resources.PODS)
+        for key in objects.keys(*place)
+    ]
     ordered = sorted((event for event in found if event), key=lambda event: event.revision)
     for number, event in enumerate(ordered, 1):
         reconciler.fold(event, views)

@@ -11,12 +11,12 @@ from dataclasses import dataclass
 
 from app.domain.controllers import pods
 from app.domain.controllers.pods import PodFacts
-from app.domain.controllers.resources import CLAIMS, CLASSES, is_of
+from app.domain.controllers.resources import is_of
 from app.domain.log import ObjectKey
 from app.domain.objects.kinds import extended_resources
 from app.domain.objects.kinds.extended_resources import IMPLICIT
 from app.domain.objects.reader import ObjectsReader
-from app.domain.values import json_tree, quantity
+from app.domain.values import api_resources, json_tree, quantity
 from app.domain.values.json_tree import JsonObject, JsonView
 from app.domain.values.quantity import QuantityError
 
@@ -60,7 +60,7 @@ def classes_of(objects: ObjectsReader, names: Iterable[str]) -> dict[str, str]:
     """Resource name to class; of two with one name the newest counts, then the lower name."""
     wanted = set(names)
     found: dict[str, tuple[str, str]] = {}
-    for key in objects.keys(*CLASSES):
+    for key in objects.keys(*api_resources.DEVICE_CLASSES):
         tree = objects.get(key)
         if tree is None:
             continue
@@ -222,7 +222,7 @@ def _mapping(container: _Container, resource: str, request: str) -> JsonObject:
 def _leftover(objects: ObjectsReader, pod: PodFacts) -> ObjectKey | None:
     """A claim that an earlier attempt made for this pod."""
     for key in objects.dependents(pod.uid):
-        tree = objects.get(key) if is_of(key, CLAIMS) else None
+        tree = objects.get(key) if is_of(key, api_resources.RESOURCE_CLAIMS) else None
         if tree is None or pods.controller_uid(tree) != pod.uid:
             continue
         if json_tree.text(tree, "metadata", "annotations", extended_resources.ANNOTATION) == "true":

@@ -6,11 +6,11 @@ from dataclasses import dataclass
 from app.domain.controllers import pods
 from app.domain.controllers.gates import Gates
 from app.domain.controllers.pods import PodFacts
-from app.domain.controllers.resources import CLASSES, claim_key
+from app.domain.controllers.resources import claim_key
 from app.domain.controllers.scheduling.reports import messages
 from app.domain.log import ObjectKey
 from app.domain.objects.reader import ObjectsReader
-from app.domain.values import json_tree, selectors
+from app.domain.values import api_resources, json_tree, selectors
 from app.domain.values.json_tree import JsonObject, JsonView
 from app.domain.values.selectors import NodeSelector, SelectorError
 
@@ -184,5 +184,5 @@ def _check_request(
 
 
 def _check_class(objects: ObjectsReader, request: str, name: str) -> None:
-    if objects.event(ObjectKey(*CLASSES, "", name)) is None:
+    if objects.event(ObjectKey(*api_resources.DEVICE_CLASSES, "", name)) is None:
         raise ClaimsNotReady(f"request {request}: device class {name} does not exist")

@@ -1,0 +1,27 @@
+"""API resources that the code names, as pairs of group and plural name."""
+
+from app.domain.values import api_groups
+
+CLUSTER_ROLES = (api_groups.RBAC, "clusterroles")
+CONTROLLER_REVISIONS = (api_groups.APPS, "controllerrevisions")
+CUSTOM_RESOURCE_DEFINITIONS = (api_groups.API_EXTENSIONS, "customresourcedefinitions")
+DEVICE_CLASSES = (api_groups.RESOURCE, "deviceclasses")
+DEVICE_TAINT_RULES = (api_groups.RESOURCE, "devicetaintrules")
+EVENTS = (api_groups.CORE, "events")
+LEASES = (api_groups.COORDINATION, "leases")
+LIMIT_RANGES = (api_groups.CORE, "limitranges")
+NAMESPACES = (api_groups.CORE, "namespaces")
+NODES = (api_groups.CORE, "nodes")
+PERSISTENT_VOLUMES = (api_groups.CORE, "persistentvolumes")
+PERSISTENT_VOLUME_CLAIMS = (api_groups.CORE, "persistentvolumeclaims")
+PODS = (api_groups.CORE, "pods")
+POD_DISRUPTION_BUDGETS = (api_groups.POLICY, "poddisruptionbudgets")
+REPLICA_SETS = (api_groups.APPS, "replicasets")
+RESOURCE_CLAIMS = (api_groups.RESOURCE, "resourceclaims")
+RESOURCE_CLAIM_TEMPLATES = (api_groups.RESOURCE, "resourceclaimtemplates")
+RESOURCE_POOL_STATUS_REQUESTS = (api_groups.RESOURCE, "resourcepoolstatusrequests")
+RESOURCE_QUOTAS = (api_groups.CORE, "resourcequotas")
+RESOURCE_SLICES = (api_groups.RESOURCE, "resourceslices")
+RESOURCE_SLICE_PATCHES = (api_groups.RESOURCE, "resourceslicepatches")
+SECRETS = (api_groups.CORE, "secrets")
+SERVICES = (api_groups.CORE, "services")
