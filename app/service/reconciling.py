@@ -14,10 +14,9 @@ from app.domain.controllers.plan import Plan, Readers, Reconciler
 from app.domain.controllers.record import commands_of
 from app.domain.errors import RedraError, Rejected
 from app.domain.log import Actor, Event, Head, LeaseToken, Revision, Stamp
-from app.domain.log.chain import seal
-from app.domain.objects.write import lifecycle
-from app.domain.objects.write.commands import Command, CreateObject, ImportObject, verb_of
-from app.domain.objects.write.lifecycle import Rules
+from app.domain.objects.rules import Rules
+from app.domain.objects.write.commands import Command
+from app.domain.objects.write.sealing import decide_and_seal
 from app.domain.objects.write.staging import StagedObjects
 from app.domain.values.timestamps import Instant
 from app.ports import UidSource
@@ -162,37 +161,17 @@ class Timeline:
         cause: int,
         observed: Revision,
     ) -> tuple[list[Event], list[Outcome]]:
-        staged = StagedObjects(self.views.objects)
+        staged = StagedObjects(self.views.objects, self.rules.secrets, hash=self.head.hash)
         now = Instant(max(self.now, self.head.time))
-        previous = self.head.hash
+        stamp = Stamp(time=now, actor=actor, verb=verb, cause=cause, observed=observed)
         events: list[Event] = []
         outcomes: list[Outcome] = []
         for command in commands:
-            stamp = Stamp(
-                time=now,
-                actor=actor,
-                verb=verb or verb_of(command),
-                uid=self._uids.uid() if isinstance(command, CreateObject) else "",
-                cause=cause,
-                observed=observed,
-                origin=command.origin if isinstance(command, ImportObject) else None,
+            decided, made = decide_and_seal(
+                command, staged, stamp, self.rules, new_uid=self._uids.uid
             )
-            decided = lifecycle.decide(staged, command, stamp, self.rules)
-            made: list[Event] = []
-            for draft in decided.drafts:
-                event = seal(draft, Revision(self.head.revision + len(events) + 1), previous)
-                previous = event.hash
-                events.append(event)
-                made.append(event)
-            staged.stage(made)
-            outcomes.append(
-                Outcome(
-                    tree=decided.tree,
-                    event=made[-1] if made else None,
-                    warnings=decided.warnings,
-                    created=decided.created,
-                )
-            )
+            events += made
+            outcomes.append(Outcome.of(decided, made))
         for event in events:
             self.head = Head(revision=event.revision, hash=event.hash, time=event.stamp.time)
             self._fold(event)

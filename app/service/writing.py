@@ -30,34 +30,21 @@ from app.domain.errors import (
     LogUnavailable,
     RedraError,
     StaleLease,
-    TooLarge,
 )
 from app.domain.log import (
     Actor,
-    Draft,
     Event,
     Head,
     HistoryId,
     LeaseToken,
-    Revision,
     Stamp,
     chain,
 )
-from app.domain.log.chain import seal
-from app.domain.objects import registry
 from app.domain.objects.reader import ObjectsReader
 from app.domain.objects.rules import Rules
-from app.domain.objects.write import admission, lifecycle, secret_drafts
-from app.domain.objects.write.commands import (
-    Command,
-    CreateObject,
-    ImportObject,
-    PatchObject,
-    PatchType,
-    UpdateObject,
-    verb_of,
-)
+from app.domain.objects.write.commands import Command
 from app.domain.objects.write.decided import Decided
+from app.domain.objects.write.sealing import decide_and_seal
 from app.domain.objects.write.staging import StagedObjects
 from app.domain.values.json_tree import JsonObject
 from app.domain.values.timestamps import Instant
@@ -79,6 +66,16 @@ class Outcome(msgspec.Struct, frozen=True, kw_only=True):
     event: Event | None
     warnings: tuple[str, ...] = ()
     created: bool = False
+
+    @staticmethod
+    def of(decided: Decided, events: Sequence[Event]) -> "Outcome":
+        """The outcome of a command that was decided and gave these events."""
+        return Outcome(
+            tree=decided.tree,
+            event=events[-1] if events else None,
+            warnings=decided.warnings,
+            created=decided.created,
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -139,11 +136,6 @@ class _Batch:
     time: Instant
     requests: list[Request] = field(default_factory=list)
     events: list[Event] = field(default_factory=list)
-
-    @property
-    def hash(self) -> bytes:
-        """The hash that the next event follows."""
-        return self.events[-1].hash if self.events else self.base.hash
 
 
 class GroupWriter:
@@ -382,13 +374,13 @@ class GroupWriter:
         return batch
 
     def _stage(self) -> StagedObjects:
-        return StagedObjects(self._objects(), self._rules.secrets)
+        return StagedObjects(self._objects(), self._rules.secrets, hash=self.head.hash)
 
     def _decide_next(self, batch: _Batch, request: Request, now: Instant) -> None:
         """Decide one more request after those of the batch, and put it there."""
         request.problem, request.events, request.outcomes = None, [], []
         try:
-            request.events, request.outcomes = self._decide(request, batch.staged, now, batch.hash)
+            request.events, request.outcomes = self._decide(request, batch.staged, now)
         except Exception as problem:  # a refusal, or a mistake of ours: its caller hears it
             request.problem = problem
         batch.requests.append(request)
@@ -396,94 +388,36 @@ class GroupWriter:
         batch.time = now
 
     def _decide(
-        self, request: Request, staged: StagedObjects, now: Instant, previous: bytes
+        self, request: Request, staged: StagedObjects, now: Instant
     ) -> tuple[list[Event], list[Outcome]]:
         mark = staged.mark()
+        stamp = Stamp(
+            time=now,
+            actor=request.actor,
+            verb=request.verb,
+            request_id=request.request_id,
+            cause=request.cause,
+            observed=request.observed,
+        )
+        bytes_max = self._bounds.object_bytes_max if request.lease is None else None
         events: list[Event] = []
         outcomes: list[Outcome] = []
         try:
             for command in request.commands:
-                stamp = Stamp(
-                    time=now,
-                    actor=request.actor,
-                    verb=request.verb or verb_of(command),
-                    request_id=request.request_id,
-                    uid=_uid(request, command, staged, self._uids),
-                    cause=request.cause,
-                    observed=request.observed,
-                    origin=command.origin if isinstance(command, ImportObject) else None,
+                decided, made = decide_and_seal(
+                    command,
+                    staged,
+                    stamp,
+                    self._rules,
+                    new_uid=lambda: request.uid or self._uids.uid(),
+                    object_bytes_max=bytes_max,
                 )
-                decided = lifecycle.decide(staged, command, stamp, self._rules)
-                drafts = secret_drafts.protected(decided.drafts, staged, self._rules.secrets)
-                made = _seal_all(drafts, staged.revision, previous)
-                if drafts is not decided.drafts:
-                    secret_drafts.number(decided.drafts, made)
-                if request.lease is None:
-                    _check_sizes(made, command, staged, self._bounds.object_bytes_max)
-                staged.stage(made)
-                if made:
-                    previous = made[-1].hash
-                    events.extend(made)
-                outcomes.append(_outcome(decided, made))
+                events.extend(made)
+                outcomes.append(Outcome.of(decided, made))
         except BaseException:
             staged.restore(mark)
             raise
         return events, outcomes
-
-
-def _uid(request: Request, command: Command, staged: StagedObjects, uids: UidSource) -> str:
-    return (request.uid or uids.uid()) if _may_create(command, staged) else ""
-
-
-def _may_create(command: Command, objects: ObjectsReader) -> bool:
-    """Whether the command can need a fresh uid; an apply creates what is not there.
-
-    So does the replacement of an object of some kinds.
-    """
-    match command:
-        case CreateObject():
-            return True
-        case PatchObject():
-            return command.type is PatchType.APPLY
-        case UpdateObject(key=key):
-            kind = registry.find(key.group, key.resource)
-            if kind is None or not kind.created_by_update:
-                return False
-            return objects.get(admission.storage_key(kind, key)) is None
-    return False
-
-
-def _seal_all(drafts: Sequence[Draft], revision: Revision, previous: bytes) -> list[Event]:
-    events: list[Event] = []
-    for draft in drafts:
-        event = seal(draft, Revision(revision + len(events) + 1), previous)
-        previous = event.hash
-        events.append(event)
-    return events
-
-
-def _check_sizes(
-    made: Sequence[Event], command: Command, staged: StagedObjects, bytes_max: int
-) -> None:
-    """Raise TooLarge for an object that a client makes larger than may be stored."""
-    if not isinstance(command, CreateObject | UpdateObject | PatchObject):
-        return
-    for event in made:
-        size = len(event.body)
-        if size <= bytes_max or not event.is_about_object:
-            continue
-        before = staged.event(event.key)
-        if before is None or size > len(before.body):
-            raise TooLarge(f"the object would have {size} bytes; at most {bytes_max} are stored")
-
-
-def _outcome(decided: Decided, made: list[Event]) -> Outcome:
-    return Outcome(
-        tree=decided.tree,
-        event=made[-1] if made else None,
-        warnings=decided.warnings,
-        created=decided.created,
-    )
 
 
 def _drop_stale(batch: list[Request], stale: StaleLease) -> list[Request]:

@@ -67,8 +67,16 @@ AREAS = {
         tests=(f"{UNIT}/controllers",),
     ),
     "writer": Area(
-        sources=("app/service/writing.py", "app/domain/objects/write/staging.py"),
-        tests=(f"{UNIT}/service/test_writing.py", "tests/properties/test_writer_laws.py"),
+        sources=(
+            "app/service/writing.py",
+            "app/domain/objects/write/sealing.py",
+            "app/domain/objects/write/staging.py",
+        ),
+        tests=(
+            f"{UNIT}/service/test_writing.py",
+            f"{UNIT}/service/test_write_step.py",
+            "tests/properties/test_writer_laws.py",
+        ),
     ),
     "watches": Area(
         sources=("app/service/watches.py",),

@@ -31,9 +31,10 @@ from app.domain.log import Actor, Draft, Event, EventType, HistoryInfo, ObjectKe
 from app.domain.log.chain import seal
 from app.domain.objects.profile import Profile
 from app.domain.objects.rules import Rules
-from app.domain.objects.write import lifecycle
 from app.domain.objects.write.commands import Command
 from app.domain.objects.write.decided import Decided
+from app.domain.objects.write.sealing import decide_and_seal
+from app.domain.objects.write.staging import StagedObjects
 from app.domain.values import api_groups, api_resources, json_tree
 from app.domain.values.json_tree import JsonObject
 from app.domain.values.timestamps import Instant
@@ -170,14 +171,16 @@ class World:
         """Decide the command and show what it does. Raises Rejected, InputError."""
         rules = self._frozen.rules
         assert rules is not None, "proposals need the rules of the history"
-        self._count += 1
-        stamp = Stamp(
-            time=self.now, actor=_ASKER, verb=verb, uid=f"00000000-0000-0000-0000-{self._count:012}"
-        )
-        decided = lifecycle.decide(self.objects, command, stamp, rules)
-        for draft in decided.drafts:
-            self.fold(seal(draft, Revision(self.objects.revision + 1), b""))
+        staged = StagedObjects(self.objects, rules.secrets)
+        stamp = Stamp(time=self.now, actor=_ASKER, verb=verb)
+        decided, events = decide_and_seal(command, staged, stamp, rules, new_uid=self._new_uid)
+        for event in events:
+            self.fold(event)
         return decided
+
+    def _new_uid(self) -> str:
+        self._count += 1
+        return f"00000000-0000-0000-0000-{self._count:012}"
 
     def remove(self, key: ObjectKey) -> None:
         """Show the state without an object."""

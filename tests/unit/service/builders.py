@@ -30,6 +30,7 @@ async def running_history(
     log: EventLog | None = None,
     store: MemoryStore | None = None,
     seed: int = 7,
+    own_rules: Rules | None = None,
     **bounds: Any,
 ) -> AsyncIterator[HistoryRuntime]:
     wake_up = MemoryWakeUp()
@@ -43,7 +44,10 @@ async def running_history(
     if info is None:
         info = await ports.log.create_history("h", seed=7, settings={}, created=START)
     runtime = HistoryRuntime(
-        info=info, ports=ports, rules=rules(), bounds=RuntimeBounds(poll_seconds=0.05, **bounds)
+        info=info,
+        ports=ports,
+        rules=own_rules or rules(),
+        bounds=RuntimeBounds(poll_seconds=0.05, **bounds),
     )
     async with runtime.running():
         yield runtime

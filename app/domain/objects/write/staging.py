@@ -8,6 +8,7 @@ from collections.abc import Iterable
 from typing import cast
 
 from app.domain.log import Event, EventType, ObjectKey, Revision
+from app.domain.log.event import GENESIS
 from app.domain.objects.kinds import secret_values
 from app.domain.objects.kinds.secret_values import SecretCipher
 from app.domain.objects.quota import limits
@@ -24,7 +25,10 @@ class StagedObjects:
     With a cipher, Secrets are shown with their values: writes are decided about what they mean.
     """
 
-    def __init__(self, base: ObjectsReader, secrets: SecretCipher | None = None) -> None:
+    def __init__(
+        self, base: ObjectsReader, secrets: SecretCipher | None = None, *, hash: bytes = GENESIS
+    ) -> None:
+        """`hash` is that of the last event which the base shows: the next one follows it."""
         self._base = base
         self._secrets = secrets
         self._events: dict[ObjectKey, Event | None] = {}
@@ -33,16 +37,22 @@ class StagedObjects:
         self._undo: list[tuple[ObjectKey, object]] = []
         self._tallies: dict[str, tuple[int, Tally]] = {}
         self._revision = base.revision
+        self._hash = hash
 
     @property
     def revision(self) -> Revision:
         """The revision of the last staged event."""
         return self._revision
 
+    @property
+    def hash(self) -> bytes:
+        """The hash of the last staged event."""
+        return self._hash
+
     def stage(self, events: Iterable[Event]) -> None:
         """Show these events from now on."""
         for event in events:
-            self._revision = event.revision
+            self._revision, self._hash = event.revision, event.hash
             if not event.is_about_object:
                 continue
             key = event.key
@@ -53,13 +63,13 @@ class StagedObjects:
             if event.uid and not gone:
                 self._uids[event.uid] = key
 
-    def mark(self) -> tuple[int, Revision]:
+    def mark(self) -> tuple[int, Revision, bytes]:
         """A point to return to."""
-        return len(self._undo), self._revision
+        return len(self._undo), self._revision, self._hash
 
-    def restore(self, mark: tuple[int, Revision]) -> None:
+    def restore(self, mark: tuple[int, Revision, bytes]) -> None:
         """Forget what was staged after the mark."""
-        length, self._revision = mark
+        length, self._revision, self._hash = mark
         self._tallies = {
             namespace: held for namespace, held in self._tallies.items() if held[0] <= length
         }

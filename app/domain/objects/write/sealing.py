@@ -1,0 +1,112 @@
+"""The step between a command and the events of its append.
+
+The command is decided against the staged objects, the values of Secrets are protected, the drafts
+are sealed, and the objects are shown as the events leave them. Every writer takes this step: the
+group writer, the loop of replays and the hypothetical cluster of a proposal.
+"""
+
+from collections.abc import Callable, Sequence
+
+from msgspec.structs import replace
+
+from app.domain.errors import TooLarge
+from app.domain.log import Draft, Event, Revision, Stamp
+from app.domain.log.chain import seal
+from app.domain.objects import registry
+from app.domain.objects.rules import Rules
+from app.domain.objects.write import admission, lifecycle, secret_drafts
+from app.domain.objects.write.commands import (
+    Command,
+    CreateObject,
+    ImportObject,
+    PatchObject,
+    PatchType,
+    UpdateObject,
+    verb_of,
+)
+from app.domain.objects.write.decided import Decided
+from app.domain.objects.write.staging import StagedObjects
+
+
+def decide_and_seal(
+    command: Command,
+    staged: StagedObjects,
+    stamp: Stamp,
+    rules: Rules,
+    *,
+    new_uid: Callable[[], str],
+    object_bytes_max: int | None = None,
+) -> tuple[Decided, list[Event]]:
+    """The answer to a command and its events, which `staged` shows from now on.
+
+    `stamp` is what the commands of one append share: its verb may be empty, and each command gets
+    its origin and a fresh uid, where it creates. Without `object_bytes_max` objects may grow.
+    Raises Rejected, and TooLarge for an object that grows beyond the bound; `staged` is then as it
+    was.
+    """
+    stamp = _stamp_of(command, staged, stamp, new_uid)
+    decided = lifecycle.decide(staged, command, stamp, rules)
+    drafts = secret_drafts.protected(decided.drafts, staged, rules.secrets)
+    events = _sealed(drafts, staged)
+    if drafts is not decided.drafts:
+        secret_drafts.number(decided.drafts, events)
+    if object_bytes_max is not None:
+        _check_sizes(events, command, staged, object_bytes_max)
+    staged.stage(events)
+    return decided, events
+
+
+def creates(command: Command, staged: StagedObjects) -> bool:
+    """Whether the command makes an object if it is not refused.
+
+    An apply creates what is not there; so does the replacement of an object of some kinds.
+    """
+    match command:
+        case CreateObject():
+            return True
+        case PatchObject(key=key, type=PatchType.APPLY):
+            kind = registry.find(key.group, key.resource)
+        case UpdateObject(key=key):
+            kind = registry.find(key.group, key.resource)
+            if kind is None or not kind.created_by_update:
+                return False
+        case _:
+            return False
+    return staged.event(key if kind is None else admission.storage_key(kind, key)) is None
+
+
+def _stamp_of(
+    command: Command, staged: StagedObjects, stamp: Stamp, new_uid: Callable[[], str]
+) -> Stamp:
+    return replace(
+        stamp,
+        verb=stamp.verb or verb_of(command),
+        uid=new_uid() if creates(command, staged) else "",
+        origin=command.origin if isinstance(command, ImportObject) else None,
+    )
+
+
+def _sealed(drafts: Sequence[Draft], staged: StagedObjects) -> list[Event]:
+    revision, previous = staged.revision, staged.hash
+    events: list[Event] = []
+    for draft in drafts:
+        revision = Revision(revision + 1)
+        event = seal(draft, revision, previous)
+        previous = event.hash
+        events.append(event)
+    return events
+
+
+def _check_sizes(
+    events: Sequence[Event], command: Command, staged: StagedObjects, bytes_max: int
+) -> None:
+    """Raise TooLarge for an object that a command makes larger than may be stored."""
+    if not isinstance(command, CreateObject | UpdateObject | PatchObject):
+        return
+    for event in events:
+        size = len(event.body)
+        if size <= bytes_max or not event.is_about_object:
+            continue
+        before = staged.event(event.key)
+        if before is None or size > len(before.body):
+            raise TooLarge(f"the object would have {size} bytes; at most {bytes_max} are stored")
