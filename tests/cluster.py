@@ -27,7 +27,7 @@ from app.domain.objects.write.commands import (
 from app.domain.values import json_tree, timestamps
 from app.domain.values.json_tree import JsonObject
 from app.domain.values.timestamps import SECOND, Instant
-from app.service.reconciling import LoopBounds, Timeline
+from app.service.replays.reconciling import LoopBounds, Timeline
 
 USER = Actor(user="alice", groups=("system:masters",), agent="kubectl/test")
 T0 = timestamps.parse("2026-01-02T03:00:00Z")

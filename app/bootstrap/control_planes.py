@@ -23,7 +23,7 @@ from app.domain.objects import profile as profiles
 from app.domain.objects.rules import Rules
 from app.domain.values import json_tree
 from app.ports import UidSource
-from app.service.deciding.replay import Proofs
+from app.service.replays.deciding.replay import Proofs
 from app.settings import Settings
 
 _NOT_TRIED = frozenset(("c8", "c22", "c24"))

@@ -21,12 +21,12 @@ from app.domain.log.heads import SignedHead
 from app.domain.objects import profile as profiles
 from app.domain.values import json_tree
 from app.ports import SecondOpinion
-from app.service import replaying, verifying
-from app.service.deciding import replay as deciding
-from app.service.deciding.replay import Pacing
-from app.service.replaying import FoldReport, ReplayBounds
-from app.service.second_opinion import OpinionBounds
-from app.service.verifying import VerifyReport
+from app.service.replays import replaying, verifying
+from app.service.replays.deciding import replay as deciding
+from app.service.replays.deciding.replay import Pacing
+from app.service.replays.replaying import FoldReport, ReplayBounds
+from app.service.replays.second_opinion import OpinionBounds
+from app.service.replays.verifying import VerifyReport
 from app.settings import Settings
 
 Progress = Callable[[str, Revision, Revision], None]

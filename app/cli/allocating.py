@@ -168,7 +168,7 @@ class _Judge:
 
     def row(self, expression: str, device: Any, outcome: Any) -> dict[str, str]:
         """What the second opinion is of our outcome, as part of a row."""
-        from app.service import second_opinion
+        from app.service.replays import second_opinion
 
         opinion = second_opinion.ask_about(self._second, expression, device)
         ours = second_opinion.answer_of_outcome(outcome)

@@ -22,9 +22,10 @@ from app.bootstrap.verifying_process import Job
 from app.bootstrap.verifying_processes import PartProcesses
 from app.domain.controllers import registry
 from app.domain.log import Event, HistoryInfo, Revision
-from app.service import exporting, verifying
-from app.service.replaying import ReplayBounds
-from app.service.verifying import VerifyReport
+from app.service import exporting
+from app.service.replays import verifying
+from app.service.replays.replaying import ReplayBounds
+from app.service.replays.verifying import VerifyReport
 from tests.unit.service.test_replaying import history_of, story
 
 ANYWHERE = Division(start=0, fold=0, worth_percent=100, apart=1)

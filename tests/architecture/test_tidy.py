@@ -2,6 +2,7 @@
 
 import ast
 import re
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -9,6 +10,8 @@ ROOT = Path(__file__).resolve().parent.parent.parent
 OURS = ("app", "projections")
 MODULE_LINES_MAX = 500
 FUNCTION_LINES_MAX = 70
+FOLDER_MODULES_MAX = 24
+PREFIX_FILES_MAX = 2
 BAD_NAMES = {"utils", "helpers", "common", "misc", "base", "manager", "util", "helper"}
 
 BANS: dict[str, tuple[str, tuple[str, ...]]] = {
@@ -176,3 +179,19 @@ def test_nothing_speaks_of_the_place_where_it_was_made() -> None:
         if any(word in path.read_text(errors="replace") for word in words)
     ]
     assert not found, found
+
+
+def test_folders_hold_no_families_of_files() -> None:
+    """Three files with one prefix are a package; more than 24 modules are several."""
+    families = []
+    for folder in sorted({path.parent for path in sources(*OURS)}):
+        modules = [path.stem for path in folder.glob("*.py") if path.stem != "__init__"]
+        if len(modules) > FOLDER_MODULES_MAX:
+            families.append(f"{name(folder)}: {len(modules)} modules")
+        prefixes = Counter(module.split("_")[0] for module in modules)
+        families += [
+            f"{name(folder)}: {count} files {prefix}…"
+            for prefix, count in prefixes.items()
+            if count > PREFIX_FILES_MAX
+        ]
+    assert not families, f"make packages of these: {families}"

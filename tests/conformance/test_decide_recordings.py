@@ -7,7 +7,7 @@ from app.analysis.replay.differences import Aspect
 from app.analysis.verify.compare import Verdict
 from app.analysis.verify.invariants import Kind
 from app.bootstrap import choices, replays, stores
-from app.service.verifying import Outcome
+from app.service.replays.verifying import Outcome
 from tests.conformance.recordings import RECORDINGS
 from tests.shared_data import shared_path
 

@@ -32,7 +32,7 @@ from app.domain.values import json_tree
 from app.domain.values.timestamps import Instant
 from app.service import importing, recorded_doubts
 from app.service.explaining import Explainer
-from app.service.verifying import Outcome, VerifyReport
+from app.service.replays.verifying import Outcome, VerifyReport
 from projections.claims import ClaimsProjection
 from projections.timeline import TimelineProjection
 from tests.shared_data import shared_path

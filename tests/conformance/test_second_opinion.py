@@ -12,7 +12,7 @@ from app.domain.cel import program
 from app.domain.cel.evaluation import calls, equality
 from app.domain.cel.program import ProgramCache
 from app.ports import Answer
-from app.service.verifying import Outcome
+from app.service.replays.verifying import Outcome
 from tests.conformance.recordings import RECORDINGS
 from tests.shared_data import shared_path
 

@@ -15,7 +15,7 @@ from app.analysis.verify.compare import Verdict
 from app.bootstrap import choices, replays, stores
 from app.cli.application import application
 from app.cli.replaying import STATUSES
-from app.service.verifying import Outcome
+from app.service.replays.verifying import Outcome
 from tests.conformance import tampering
 from tests.shared_data import shared_path
 

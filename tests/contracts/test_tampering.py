@@ -25,7 +25,7 @@ from app.domain.log.heads import SignedHead
 from app.domain.values import json_tree
 from app.domain.values.json_tree import JsonObject
 from app.domain.values.timestamps import Instant
-from app.service.verifying import VerifyReport
+from app.service.replays.verifying import VerifyReport
 from app.settings import Settings
 from tests.cluster import T0, Cluster
 from tests.conftest import in_thread, say, with_database

@@ -90,7 +90,7 @@ AREAS = {
     ),
     "verify": Area(
         sources=(
-            "app/service/verifying.py",
+            "app/service/replays/verifying.py",
             "app/analysis/verify/parts.py",
             "app/analysis/verify/compare.py",
             "app/analysis/verify/redecide.py",
@@ -98,7 +98,7 @@ AREAS = {
         tests=(f"{UNIT}/analysis/verify/test_parts.py", f"{UNIT}/service/test_replaying.py"),
     ),
     "decide": Area(
-        sources=("app/service/deciding/*.py", "app/analysis/replay/*.py"),
+        sources=("app/service/replays/deciding/*.py", "app/analysis/replay/*.py"),
         tests=(f"{UNIT}/analysis/replay",),
     ),
 }

@@ -18,7 +18,7 @@ from app.domain.objects.profile import Profile
 from app.domain.values import json_tree
 from app.domain.values.json_tree import JsonObject
 from app.domain.values.timestamps import SECOND
-from app.service.reconciling import LoopBounds
+from app.service.replays.reconciling import LoopBounds
 from tests.cluster import Cluster, check_decisions, group_of
 from tests.simulation import hardware
 from tests.simulation.soundness import Soundness, Unsound

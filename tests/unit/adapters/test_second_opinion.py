@@ -163,7 +163,7 @@ def test_recursion_limit_of_the_process_stays():
 def test_cel_python_is_loaded_when_it_is_asked_for_and_not_before():
     shown = (
         "import sys, app.cli.replaying, app.cli.allocating, app.bootstrap.replays, "
-        "app.bootstrap.serving, app.service.second_opinion; "
+        "app.bootstrap.serving, app.service.replays.second_opinion; "
         "print(*[name for name in sys.modules if name.split('.')[0] in ('celpy', 'lark')])"
     )
     done = subprocess.run([sys.executable, "-c", shown], capture_output=True, text=True, check=True)

@@ -19,7 +19,7 @@ from app.domain.objects.write.commands import CreateObject, ImportObject
 from app.domain.values import json_tree, timestamps
 from app.domain.values.json_tree import JsonObject
 from app.domain.values.timestamps import SECOND, Instant
-from app.service.reconciling import Timeline
+from app.service.replays.reconciling import Timeline
 from tests.cluster import DRIVER, T0, USER, group_of
 
 ORDERS_MAX = 720

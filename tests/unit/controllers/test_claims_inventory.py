@@ -14,7 +14,7 @@ from app.domain.objects.profile import Profile
 from app.domain.objects.write.commands import CreateObject, ImportObject
 from app.domain.values import json_tree
 from app.domain.values.json_tree import JsonObject
-from app.service.reconciling import Timeline
+from app.service.replays.reconciling import Timeline
 from tests.cluster import DRIVER, T0, USER, group_of
 from tests.shared_data import REPOSITORY
 

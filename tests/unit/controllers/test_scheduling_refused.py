@@ -1,7 +1,7 @@
 """Plans that the rules refuse, and what others have to do with it."""
 
 from app.domain.values import json_tree
-from app.service.reconciling import LoopBounds
+from app.service.replays.reconciling import LoopBounds
 from tests.cluster import DRIVER, Cluster
 
 

@@ -22,9 +22,10 @@ from app.domain.values import json_tree
 from app.domain.values.json_tree import JsonObject
 from app.domain.values.timestamps import Instant
 from app.ports import Answer, Opinion
-from app.service import importing, replaying, verifying
-from app.service.replaying import FoldReport, ReplayBounds
-from app.service.verifying import Outcome, VerifyReport
+from app.service import importing
+from app.service.replays import replaying, verifying
+from app.service.replays.replaying import FoldReport, ReplayBounds
+from app.service.replays.verifying import Outcome, VerifyReport
 from projections import all_projections
 from tests.cluster import Cluster
 from tests.shared_data import shared_path

@@ -7,8 +7,8 @@ from app.domain.devices.cel_selectors import CelCompiler
 from app.domain.log import Actor, Event, EventType, ObjectKey, Revision, Stamp
 from app.domain.values.timestamps import Instant
 from app.ports import Answer, Opinion
-from app.service import second_opinion
-from app.service.second_opinion import REFUSED, TOO_DEAR, OpinionBounds, SelectorHistory
+from app.service.replays import second_opinion
+from app.service.replays.second_opinion import REFUSED, TOO_DEAR, OpinionBounds, SelectorHistory
 
 
 class Scripted:

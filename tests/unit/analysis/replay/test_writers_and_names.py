@@ -9,7 +9,7 @@ from app.domain.log import Actor, Event, EventType, ObjectKey, Revision, Stamp
 from app.domain.log.chain import canonical_json
 from app.domain.objects.write.commands import CreateObject, PatchObject, PatchType, UpdateObject
 from app.domain.values.timestamps import Instant
-from app.service.deciding.names import RecordedNames
+from app.service.replays.deciding.names import RecordedNames
 
 CLAIMS = ObjectKey("resource.k8s.io", "resourceclaims", "default", "")
 POD = ObjectKey("", "pods", "default", "a")

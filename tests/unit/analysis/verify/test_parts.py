@@ -19,9 +19,9 @@ from app.domain.controllers import registry
 from app.domain.log import Actor, Event, EventType, HistoryInfo, Revision
 from app.domain.values import json_tree
 from app.domain.values.json_tree import JsonObject
-from app.service import verifying
-from app.service.replaying import ReplayBounds
-from app.service.verifying import VerifyReport
+from app.service.replays import verifying
+from app.service.replays.replaying import ReplayBounds
+from app.service.replays.verifying import VerifyReport
 from tests.cluster import Cluster
 from tests.unit.service.test_replaying import history_of, imported_log, resealed, story
 

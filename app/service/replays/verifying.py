@@ -38,11 +38,12 @@ from app.domain.objects.profile import Profile
 from app.domain.objects.rules import Rules
 from app.domain.values.json_tree import JsonObject
 from app.ports import EventLog, SecondOpinion, ViewStore
-from app.service import integrity, recorded_doubts, second_opinion
-from app.service.integrity import Integrity, IntegrityCheck
-from app.service.replaying import Progress, ReplayBounds, pages, silent, stored_pages
-from app.service.second_opinion import OpinionBounds, OpinionReport, SelectorHistory
-from app.service.snapshot_audit import SnapshotAudit
+from app.service import recorded_doubts
+from app.service.replays import integrity, second_opinion
+from app.service.replays.integrity import Integrity, IntegrityCheck
+from app.service.replays.replaying import Progress, ReplayBounds, pages, silent, stored_pages
+from app.service.replays.second_opinion import OpinionBounds, OpinionReport, SelectorHistory
+from app.service.replays.snapshot_audit import SnapshotAudit
 
 VIOLATIONS_MAX = 100
 """How many violations a report names; all are counted."""

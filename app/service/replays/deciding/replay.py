@@ -36,8 +36,8 @@ from app.domain.objects.rules import Rules
 from app.domain.values.timestamps import Instant
 from app.ports import EventLog, UidSource
 from app.service import recorded_doubts
-from app.service.deciding.run import RecordedTies, Run
-from app.service.replaying import Progress, ReplayBounds, silent
+from app.service.replays.deciding.run import RecordedTies, Run
+from app.service.replays.replaying import Progress, ReplayBounds, silent
 
 
 class Pacing(StrEnum):

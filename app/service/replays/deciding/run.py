@@ -32,8 +32,8 @@ from app.domain.values import json_tree, timestamps
 from app.domain.values.json_tree import JsonObject
 from app.domain.values.timestamps import Instant
 from app.ports import UidSource
-from app.service.deciding.names import RecordedNames
-from app.service.reconciling import Timeline
+from app.service.replays.deciding.names import RecordedNames
+from app.service.replays.reconciling import Timeline
 
 
 class Started:

@@ -1,0 +1,1 @@
+"""Replays of a history: fold it, verify it, decide it again."""
