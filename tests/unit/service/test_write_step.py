@@ -11,6 +11,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 
 import pytest
+from app.service.reconciling import Timeline
 
 from app.adapters.uids import DerivedUids
 from app.analysis.blast.world import World, freeze
@@ -37,7 +38,6 @@ from app.domain.objects.write.commands import (
 )
 from app.domain.values import json_tree
 from app.domain.values.json_tree import JsonObject
-from app.service.reconciling import Timeline
 from tests.unit.objects.test_secret_values import Cipher
 from tests.unit.service.builders import START, namespace, running_history
 
