@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from app.analysis.replay import tolerances
-from app.analysis.replay.lags import Made, Waits
+from app.analysis.replay.lags import Made, Waits, in_order
 from app.domain.controllers.pacing import Tried
 from app.domain.controllers.scheduling.reports import messages
 from app.domain.values.timestamps import Instant
@@ -79,8 +79,12 @@ class Try:
 
 
 def waits_of(pods: Mapping[str, PodTries], writes: Iterable[Instant]) -> Waits:
-    """How long the scheduler's requests had waited: from the reports and conditions of all pods."""
-    return Waits((pair for tries in pods.values() for pair in _pairs(tries)), writes)
+    """How long the scheduler's requests had waited: from the reports and conditions of all pods.
+
+    Reports of several attempts of a pod may say what a condition says. Which one is of the same
+    attempt shows in the order of all requests.
+    """
+    return Waits(in_order([pair for tries in pods.values() for pair in _pairs(tries)]), writes)
 
 
 def attempts_of(
@@ -148,7 +152,7 @@ def _failures(tries: PodTries, waits: Waits, slack: int) -> tuple[_Refused, list
             if index not in told
             and made.first - tolerances.TABLE.same_attempt
             <= instant
-            <= sent + tolerances.TABLE.same_attempt
+            <= made.last + tolerances.TABLE.same_attempt
             and notes[index] in ("", note)
             and not tries.is_later(index, number)
         ]
@@ -183,21 +187,15 @@ def _failures(tries: PodTries, waits: Waits, slack: int) -> tuple[_Refused, list
 
 
 def _pairs(tries: PodTries) -> Iterable[tuple[Instant, Instant]]:
-    """When conditions were sent, and when the attempt was that their report names."""
-    reports = [found for found in tries.failures if found[1]]
-    begun = 0
-    for sent, message in tries.refusals:
+    """When conditions were sent, and when each attempt was whose report says the same."""
+    for number, (sent, message) in enumerate(tries.refusals):
         note = messages.note(message)
-        nearest = None
-        for index in range(begun, len(reports)):
-            instant, said = reports[index]
+        for index, (instant, said) in enumerate(tries.failures):
             if instant > sent + tolerances.TABLE.same_attempt:
                 break
-            if said == note and sent - instant <= tolerances.TABLE.reported_before:
-                nearest = index
-        if nearest is not None:
-            begun = nearest + 1
-            yield sent, min(sent, reports[nearest][0])
+            is_near = sent - instant <= tolerances.TABLE.reported_before
+            if said == note and is_near and not tries.is_later(index, number):
+                yield sent, min(sent, instant)
 
 
 def _message_at(refused: _Refused, instant: Instant) -> str:

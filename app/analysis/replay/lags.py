@@ -101,6 +101,34 @@ class Waits:
         return sent if since is None else since
 
 
+def in_order(pairs: Iterable[tuple[Instant, Instant]]) -> list[tuple[Instant, Instant]]:
+    """Of pairs (sent, made) the most that can be true together: what was sent later was made later.
+
+    Of several pairs of one request at most one is among them. Requests overtake each other a
+    little, so what was made at about the same time may have been sent in any order. Of equally
+    many pairs those with the shorter waits are taken.
+    """
+    # From the last request to the first, the times of the attempts must not rise.
+    ranked = {(-sent, made // -tolerances.TABLE.overtaken_by): (sent, made) for sent, made in pairs}
+    ends: list[int] = []
+    chains: list[tuple[tuple[Instant, Instant], int | None]] = []
+    last: list[int] = []
+    for (_, rank), pair in sorted(ranked.items(), key=lambda each: (each[0][0], -each[0][1])):
+        place = bisect_right(ends, rank)
+        chains.append((pair, last[place - 1] if place else None))
+        if place == len(ends):
+            ends.append(rank)
+            last.append(len(chains) - 1)
+        else:
+            ends[place], last[place] = rank, len(chains) - 1
+    chosen: list[tuple[Instant, Instant]] = []
+    number = last[-1] if last else None
+    while number is not None:
+        pair, number = chains[number]
+        chosen.append(pair)
+    return chosen
+
+
 def _busy_since(writes: list[Instant]) -> list[Instant]:
     """The instants of the first writes after pauses: with `near` the longest gap that is none."""
     return [

@@ -3,6 +3,7 @@
 import pytest
 
 from app.analysis.replay import tolerances
+from app.analysis.replay.attempts import PodTries, waits_of
 from app.analysis.replay.lags import Waits
 from app.domain.values.timestamps import SECOND, Instant
 
@@ -88,3 +89,31 @@ def test_slower_limit_than_usual_is_seen_in_the_conditions():
     made = Waits(pairs, writes).of(writes[60])
     assert made.first <= BURST[60] <= made.last
     assert writes[60] - BURST[60] > SECOND
+
+
+@pytest.mark.parametrize(("rate", "burst"), [(50, 100), (20, 20)])
+def test_report_of_a_later_attempt_of_the_same_text_is_no_pair(rate, burst):
+    """Each pod is tried three times, the first time without a report; the third says the same.
+
+    The conditions come so late that for each pod by itself the third report could be of the first.
+    """
+    count, texts = 60, ("a node is cordoned", "no device is free", "a node is cordoned")
+    made = [
+        Instant((10 + 2 * turn) * SECOND + 10_000 * number)
+        for turn in range(3)
+        for number in range(count)
+    ]
+    before = [Instant(10 * SECOND - 1_000 * number) for number in range(burst + 6 * rate, 0, -1)]
+    writes = sent([*before, *made], rate=rate, burst=burst)
+    known = writes[len(before) :]
+    pods = {}
+    for number in range(count):
+        turns = [turn * count + number for turn in range(3)]
+        pods[str(number)] = PodTries(
+            failures=[(made[at], text) for at, text in zip(turns[1:], texts[1:], strict=True)],
+            refusals=[(known[at], text) for at, text in zip(turns, texts, strict=True)],
+        )
+    waits = waits_of(pods, writes)
+    for at in range(count):
+        assert waits.of(known[at]).first <= made[at] <= waits.of(known[at]).last
+        assert waits.of(known[at]).last < made[2 * count]
