@@ -64,6 +64,9 @@ _TELLERS = {
 }
 """Who gives a pod that reason in its condition DisruptionTarget, and deletes it then."""
 
+_NODE_TAINTS = "node.kubernetes.io/"
+"""How the keys of taints begin that tell the state of a node."""
+
 _Entries = dict[tuple[str, str, str], JsonView]
 
 
@@ -274,8 +277,9 @@ def _is_proper(event: Event, before: JsonView | None) -> bool:
         return _differ(before, event.object, "status", "allocation") or _differ(
             before, event.object, "status", "reservedFor"
         )
+    if event.key.resource == "nodes":
+        return _is_of_node_controller(before, event.object)
     if event.key.resource not in ("pods", "devicetaintrules"):
-        # Administrators taint nodes as well.
         return False
     return bool(_writer(event.key.resource, before, event.object))
 
@@ -385,6 +389,25 @@ def _differ(before: JsonView, after: JsonView, *path: str) -> bool:
 def _node_labels(node: JsonView) -> dict[str, Any]:
     labels = json_tree.mapping(node, "metadata", "labels")
     return {name: value for name, value in labels.items() if name.startswith("beta.kubernetes.io/")}
+
+
+def _is_of_node_controller(before: JsonView, after: JsonView) -> bool:
+    """Whether only its taints changed, or only the old names of labels.
+
+    Administrators taint nodes as well, with keys of their own, and kubelets label them.
+    """
+    olds, news = (
+        {(json_tree.text(taint, "key"), json_tree.text(taint, "effect")) for taint in taints}
+        for taints in (json_tree.objects(tree, "spec", "taints") for tree in (before, after))
+    )
+    if olds != news:
+        return all(key.startswith(_NODE_TAINTS) for key, _ in olds ^ news)
+    kept, left = (
+        {name: value for name, value in labels.items() if name not in _node_labels(tree)}
+        for tree in (before, after)
+        for labels in (json_tree.mapping(tree, "metadata", "labels"),)
+    )
+    return _node_labels(before) != _node_labels(after) and kept == left
 
 
 def _told(pod: JsonView, name: str) -> tuple[str, ...]:

@@ -1,9 +1,8 @@
 """The classes of differences, and the ones that need no run to be proved.
 
 A class is proved for its case: a hypothesis (`hypotheses`) changes one thing, and the run with it
-(`proving`) comes to the recorded outcome of that object. Three classes are seen in the two traces
-themselves: what lies after the end of the comparison, what replica controllers wrote, and what
-controllers did to nodes that have no counterpart here.
+(`proving`) comes to the recorded outcome of that object. Two classes are seen in the two traces
+themselves: what lies after the end of the comparison, and what replica controllers wrote.
 """
 
 from collections import Counter
@@ -33,7 +32,7 @@ class Reason(StrEnum):
     NOT_COMPARABLE = "not comparable"
     """What it rests on was not recorded, so no run can tell."""
     NOT_EMULATED = "not emulated"
-    """What a controller or plug-in did that is not imitated here."""
+    """It rests on what nobody records: a node whose Lease was not renewed."""
     REPLICAS = "replica controller"
     """What replica controllers wrote is kept as recorded, also where it no longer fits."""
     QUEUE_ORDER = "race: order of waiting pods"
@@ -73,10 +72,6 @@ def seen_in_traces(sides: Sides, recorded: Trace, again: Trace, end: End) -> Jud
     key = recorded.keys.get(sides.uid) or again.keys.get(sides.uid)
     if key is None:
         return None
-    if key.resource == "nodes":
-        return Judgement(
-            reason=Reason.NOT_EMULATED, detail="what the node controller says, copies and taints"
-        )
     is_only_theirs = sides.uid in recorded.other_writers and sides.uid not in recorded.writes
     if sides.aspect is Aspect.FINAL and key.group == api_groups.APPS and is_only_theirs:
         return Judgement(reason=Reason.REPLICAS, detail="replica controllers do not decide again")

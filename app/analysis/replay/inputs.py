@@ -80,6 +80,16 @@ class Input:
         return is_terminating(self.before)
 
     @property
+    def is_about_status(self) -> bool:
+        """Whether the status is all that it changed, besides the bookkeeping in the metadata."""
+        if self.before is None or self.event.type is not EventType.OBJECT_UPDATED:
+            return False
+        before, after = self.before, self.event.object
+        return before.get("status") != after.get("status") and before.get("spec") == after.get(
+            "spec"
+        )
+
+    @property
     def is_about_devices(self) -> bool:
         """Whether it says something about devices of a claim."""
         return self.event.key.resource == "resourceclaims" and bool(self._told_devices)

@@ -11,7 +11,7 @@ gone when its cause is. A difference for which no hypothesis holds is unexplaine
 then taken as recorded, and what is gone in the run with them follows from it.
 """
 
-from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 
 from app.analysis.replay.authors import EVICTION, NODES, SCHEDULER
@@ -106,8 +106,8 @@ class Prover:
                 self._settle(key, judgement)
         self._pass_over_lacking()
         try:
-            await self._impose_nodes(different)
             for step in (
+                self._explain_nodes,
                 self._keep_pace,
                 self._turn_chosen_back,
                 self._turn_rules,
@@ -187,16 +187,50 @@ class Prover:
 
     # steps
 
-    async def _impose_nodes(self, different: Mapping[DifferenceKey, Sides]) -> None:
-        """What is known of nodes by leases alone is taken as recorded, with what follows."""
-        nodes = {
-            (NODES, uid)
-            for _, uid, _ in different
-            if uid in self._recorded.keys and self._recorded.keys[uid].resource == "nodes"
-        }
-        if nodes and self._open:
-            variant = replace(self._variant, imposed=self._variant.imposed | nodes)
-            self._accept(variant, *await self._differences(variant), {})
+    async def _explain_nodes(self) -> None:
+        """What is known of nodes by Leases alone is their status; the rest is decided here.
+
+        A node for which that is not all is unexplained, and taken as recorded with what follows.
+        """
+        nodes = {uid for _, uid, _ in self._open if self._is_node(uid)}
+        while nodes:
+            variant = replace(self._variant, unheard=self._variant.unheard | nodes)
+            again, left = await self._differences(variant)
+            wrong = {uid for _, uid, _ in left if uid in nodes}
+            if wrong:
+                nodes -= wrong
+                continue
+            if not left.keys() - self._open.keys():
+                judgement = Judgement(
+                    reason=Reason.NOT_EMULATED,
+                    detail="its status as the node controller wrote it, which no Lease here tells",
+                )
+                reasons = {key: judgement for key in self._open if key[1] in nodes}
+                self._accept(variant, again, left, reasons)
+            break
+        await self._give_up_nodes()
+
+    async def _give_up_nodes(self) -> None:
+        left = [sides for sides in self._open.values() if self._is_node(sides.uid)]
+        if not left:
+            return
+        for sides in left:
+            lack = self._lack(sides)
+            reason = Reason.NOT_COMPARABLE if lack else Reason.UNEXPLAINED
+            self._settle(sides.key, Judgement(reason=reason, detail=lack or _UNPROVED))
+            self._settled.add(sides.key)
+        await self._impose({(NODES, sides.uid) for sides in left})
+
+    async def _impose(self, writes: Set[tuple[str, str]]) -> None:
+        """Take writes as recorded: what is gone then follows from the difference about them."""
+        variant = replace(self._variant, imposed=self._variant.imposed | writes)
+        again, left = await self._differences(variant)
+        self._settled |= left.keys() - self._open.keys()
+        self._accept(variant, again, left, {})
+
+    def _is_node(self, uid: str) -> bool:
+        key = self._recorded.keys.get(uid) or self._again.keys.get(uid)
+        return key is not None and key.resource == "nodes"
 
     async def _keep_pace(self) -> None:
         """Without a pace: the same replay at the recorded pace."""
@@ -300,11 +334,7 @@ class Prover:
                 self._settle(key, judgement)
                 self._settled.add(key)
         author = EVICTION if root.aspect is Aspect.EVICTIONS else SCHEDULER
-        imposed = self._variant.imposed | {(author, subject) for subject in (group, root.uid)}
-        variant = replace(self._variant, imposed=imposed)
-        again, left = await self._differences(variant)
-        self._settled |= left.keys() - self._open.keys()
-        self._accept(variant, again, left, {})
+        await self._impose({(author, subject) for subject in (group, root.uid)})
 
     async def _try_local(self) -> None:
         """Orders, attempts and repetitions about single objects: many objects in one run."""

@@ -57,6 +57,8 @@ class Variant:
     - `unsynced`: pods for which the claim controller does nothing.
     - `postponed`: objects whose removal from outside comes a second later, where a source tells of
       seconds only.
+    - `unheard`: nodes whose status is taken as recorded where the node controller wrote it: it is
+      made from Leases, which recordings leave out.
     - `imposed`: (author, uid) of controllers whose writes about an object are taken as recorded.
     """
 
@@ -77,4 +79,5 @@ class Variant:
     released_last: frozenset[ObjectKey] = frozenset()
     unsynced: frozenset[ObjectKey] = frozenset()
     postponed: frozenset[str] = frozenset()
+    unheard: frozenset[str] = frozenset()
     imposed: frozenset[tuple[str, str]] = frozenset()

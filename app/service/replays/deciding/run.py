@@ -6,7 +6,7 @@ from functools import partial
 from heapq import heappop, heappush, merge
 
 from app.analysis.replay import tolerances
-from app.analysis.replay.authors import SCHEDULER
+from app.analysis.replay.authors import NODES, SCHEDULER
 from app.analysis.replay.facts import FINISHED, subject_of
 from app.analysis.replay.inputs import Input, command_of
 from app.analysis.replay.pace import is_derived
@@ -132,15 +132,10 @@ class Run:
 
     def inputs(self) -> Iterator[Input]:
         """What comes from outside in this run, in the order of the recording."""
-        imposed = self._variant.imposed
-        if not imposed:
+        if not (self._variant.imposed or self._variant.unheard):
             yield from self._recording.inputs
             return
-        taken = (
-            each
-            for each in self._recording.decided
-            if any((each.author, uid) in imposed for uid in each.subjects)
-        )
+        taken = (each for each in self._recording.decided if self._is_imposed(each))
         yield from merge(self._recording.inputs, taken, key=lambda each: each.number)
 
     def take(self, found: Input) -> None:
@@ -229,6 +224,13 @@ class Run:
                 late = Instant(max(late, here - there))
         return Instant(found.time + late)
 
+    def _is_imposed(self, found: Input) -> bool:
+        """Whether the variant takes a write of a controller as recorded."""
+        variant = self._variant
+        if found.event.uid in variant.unheard and found.author == NODES and found.is_about_status:
+            return True
+        return any((found.author, uid) in variant.imposed for uid in found.subjects)
+
     def _is_possible(self, found: Input) -> bool:
         ours = self.timeline.views.objects.get(found.event.key)
         if ours is None or json_tree.text(ours, "metadata", "uid") != found.event.uid:
@@ -247,9 +249,8 @@ class Run:
         if isinstance(command, DeleteObject) and event.uid in self._variant.skipped:
             self._announce(event.key)
         actor: Actor = event.stamp.actor
-        is_imposed = any((found.author, uid) in self._variant.imposed for uid in found.subjects)
         self._is_outside = True
-        self._writer = short_name(found.author) if is_imposed else None
+        self._writer = short_name(found.author) if self._is_imposed(found) else None
         try:
             self.timeline.submit(command, actor=actor, verb=event.stamp.verb)
         except Rejected as refusal:

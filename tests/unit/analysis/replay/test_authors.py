@@ -12,6 +12,7 @@ from app.analysis.replay.authors import (
     SCHEDULER,
     UNNAMED,
     Authors,
+    acting,
 )
 from app.domain.log import Actor, Event, EventType, ObjectKey, Revision, Stamp
 from app.domain.log.chain import canonical_json
@@ -247,3 +248,36 @@ def test_pod_that_was_placed_without_the_scheduler_is_reserved_by_the_claim_cont
     first = [pod("q", node=placed)]
     before, after = claim("p", allocated=True), claim("p", "q", allocated=True)
     assert author(CLAIM, before, after, first=first) == who
+
+
+def tainted(*keys, **labels):
+    taints = [{"key": key, "effect": "NoSchedule"} for key in keys]
+    return {"metadata": {"labels": labels}, "spec": {"taints": taints}}
+
+
+BETA_ARCH, ARCH = "beta.kubernetes.io/arch", "kubernetes.io/arch"
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "who"),
+    [
+        pytest.param(tainted("node.kubernetes.io/not-ready"), tainted(), NODES, id="ready"),
+        pytest.param(
+            tainted("a"), tainted("a", "node.kubernetes.io/unschedulable"), NODES, id="cordoned"
+        ),
+        pytest.param(tainted(), tainted("example.com/broken"), "boss", id="a taint of theirs"),
+        pytest.param(
+            tainted(**{ARCH: "x"}), tainted(**{ARCH: "x", BETA_ARCH: "x"}), NODES, id="copied"
+        ),
+        pytest.param(tainted(), tainted(**{ARCH: "x", BETA_ARCH: "x"}), "boss", id="labelled"),
+    ],
+)
+def test_account_that_does_other_things_too_is_the_node_controller_where_only_that_writes(
+    before, after, who
+):
+    """The controllers of a small cluster have one account, and most of its writes tell nothing."""
+    name = ObjectKey("", "configmaps", "default", "c")
+    others = [event(name, {"data": {}}, uid=f"c{number}", user="boss") for number in range(9)]
+    changed = [event(NODE, tree, user="boss") for tree in (before, after)]
+    authors = Authors(acting([*others, *changed]))
+    assert authors.of(changed[-1], before) == who

@@ -1,0 +1,131 @@
+"""What the node controller did and did not do: the verdict that decide gives of each."""
+
+import pytest
+
+from app.analysis.replay.classes import Reason
+from app.analysis.replay.differences import Aspect
+from app.analysis.replay.report import Agreement
+from app.bootstrap import choices, replays, stores
+from app.domain.controllers import registry
+from app.domain.log import ObjectKey
+from app.domain.objects.write.commands import PatchObject, PatchType
+from tests.cluster import Cluster
+from tests.conformance import disordered_logs
+from tests.conformance.test_decide_altered import lines_of
+
+pytestmark = pytest.mark.timeout(0)
+"""Runs are bounded in number; how long they take is a matter of the machine."""
+
+UNHEARD = {
+    "type": "Ready",
+    "status": "Unknown",
+    "reason": "NodeStatusUnknown",
+    "message": "Kubelet stopped posting node status.",
+}
+"""What the node controller writes when the Lease of a node was not renewed."""
+
+
+def cluster():
+    """Two nodes with two devices each, and a pod that has one of them."""
+    made = Cluster()
+    made.device_class()
+    made.template()
+    for name in ("left", "right"):
+        made.node(name)
+        made.slice(name)
+    made.pod("early", template="gpu", nodeSelector={"kubernetes.io/hostname": "right"})
+    return made.wait(10)
+
+
+def by_node_controller(made, body, subresource=""):
+    """Have the node controller write to the node `left`."""
+    command = PatchObject(
+        key=ObjectKey("", "nodes", "", "left"),
+        version="v1",
+        type=PatchType.MERGE,
+        body=body,
+        subresource=subresource,
+    )
+    made.line.submit(command, actor=registry.actor_of("node-lifecycle"), verb="patch")
+    made.settle()
+
+
+async def decide(made, folder, alter=lambda lines: lines):
+    lines = alter(lines_of(made.line.events, folder / "log"))
+    path = disordered_logs.write(lines, folder / "altered")
+    settings, store = choices.settings(), stores.memory_store()
+    history = await replays.load_files(store, settings, (path,))
+    return await replays.decide(store, settings, history, "", lambda *_: None)
+
+
+def classes(report, resource):
+    return {
+        found.reason
+        for found in report.differences
+        if found.subject.startswith((f"{resource}/", f"{resource}."))
+    }
+
+
+async def test_node_that_was_not_heard_of_is_proved_by_its_conditions_alone(tmp_path):
+    """Leases are in no recording: the condition is taken, taint and placements are decided."""
+    made = cluster()
+    by_node_controller(made, {"status": {"conditions": [UNHEARD]}}, "status")
+    made.pod("late", template="gpu")
+    made.wait(60)
+    assert made.must("pods", "late")["spec"]["nodeName"] == "right"
+    report = await decide(made, tmp_path)
+    assert classes(report, "nodes") == {Reason.NOT_EMULATED}
+    assert report.agreement is Agreement.PROVED
+    assert report.runs > 0
+
+
+async def test_taint_for_which_there_is_no_reason_is_unexplained(tmp_path):
+    made = cluster()
+    taint = {"key": "node.kubernetes.io/memory-pressure", "effect": "NoSchedule"}
+    by_node_controller(made, {"spec": {"taints": [taint]}})
+    made.pod("late", template="gpu")
+    made.wait(60)
+    assert made.must("pods", "late")["spec"]["nodeName"] == "right"
+    report = await decide(made, tmp_path)
+    assert report.agreement is Agreement.UNEXPLAINED
+    assert classes(report, "nodes") == {Reason.UNEXPLAINED}
+    assert classes(report, "pods") <= {Reason.FOLLOWS}
+
+
+async def test_taint_that_is_missing_is_unexplained(tmp_path):
+    made = cluster()
+    by_node_controller(made, {"status": {"conditions": [UNHEARD]}}, "status")
+    made.wait(60)
+
+    def untainted(lines):
+        kept = []
+        for line in lines:
+            is_node = line["objectRef"]["resource"] == "nodes"
+            tree = line.get("responseObject", {})
+            taints = tree.get("spec", {}).get("taints", [])
+            if is_node and any("unreachable" in taint["key"] for taint in taints):
+                continue
+            kept.append(line)
+        return kept
+
+    report = await decide(made, tmp_path, untainted)
+    assert report.agreement is Agreement.UNEXPLAINED
+    assert classes(report, "nodes") == {Reason.UNEXPLAINED}
+
+
+async def test_pod_without_claims_on_a_node_that_it_could_not_get_is_unexplained(tmp_path):
+    made = cluster()
+    made.pod("plain", nodeSelector={"kubernetes.io/hostname": "left"})
+    made.wait(60)
+
+    def moved(lines):
+        for line in lines:
+            spec = line.get("responseObject", {}).get("spec", {})
+            if line["objectRef"]["resource"] == "pods" and spec.get("nodeName") == "left":
+                spec["nodeName"] = "right"
+        return lines
+
+    report = await decide(made, tmp_path, moved)
+    assert report.agreement is Agreement.UNEXPLAINED
+    (found,) = (each for each in report.differences if each.aspect is Aspect.NODES)
+    assert found.reason == Reason.UNEXPLAINED
