@@ -334,7 +334,7 @@ class Meter(Protocol):
         ...
 
 
-class Answer(StrEnum):
+class Match(StrEnum):
     """What an expression says of a device."""
 
     MATCH = "match"
@@ -346,7 +346,7 @@ class Answer(StrEnum):
 class Opinion:
     """The answer of another evaluator; None with the `reason` why it cannot answer."""
 
-    answer: Answer | None
+    answer: Match | None
     reason: str = ""
 
 

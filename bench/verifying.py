@@ -15,7 +15,7 @@ from collections.abc import Sequence
 
 import anyio
 
-from app.analysis.verify.compare import Verdict
+from app.analysis.verify.compare import ComparisonResult
 from app.bootstrap import replays
 from bench.cluster import history, prepare
 from bench.shapes import arrive, template_pods
@@ -56,8 +56,8 @@ async def measure(pods: int, processes: int, profiler: cProfile.Profile | None) 
             profiler.disable()
             pstats.Stats(profiler, stream=sys.stdout).sort_stats("tottime").print_stats(60)
             pstats.Stats(profiler, stream=sys.stdout).sort_stats("cumtime").print_stats(80)
-        count = report.decisions.counts.get(Verdict.SAME, 0)
-        effects = report.effects.counts.get(Verdict.SAME, 0)
+        count = report.decisions.counts.get(ComparisonResult.SAME, 0)
+        effects = report.effects.counts.get(ComparisonResult.SAME, 0)
         print(
             f"verify, {processes} processes at most: {NODES} nodes, {events} events, {count} "
             f"decisions and {effects} effects the same, {len(report.violations)} violations: "

@@ -26,10 +26,10 @@ from app.api.server.health import Health
 from app.api.server.limits import ApiLimits
 from app.api.server.messages import (
     TEXT,
-    Answer,
     ClientGone,
     Receive,
     Request,
+    Response,
     Scope,
     Send,
     Stream,
@@ -123,7 +123,7 @@ class Application:
         self._meter.answered(request, answer.status, perf_counter() - started)
         await send_answer(answer, request, send, compress_from=self._limits.compress_from_bytes)
 
-    async def _answer(self, request: Request) -> Answer | Stream:
+    async def _answer(self, request: Request) -> Response | Stream:
         path = request.path
         paths.check(path)
         if path in _HEALTH or path.startswith(("/livez/", "/readyz/")):
@@ -140,7 +140,7 @@ class Application:
 
     async def _kubernetes(
         self, request: Request, place: Place, identity: Identity
-    ) -> Answer | Stream:
+    ) -> Response | Stream:
         timeline = await open_timeline(self._histories, place)
         resource = paths.parse_resource(place.path)
         if resource is not None and resource.resource:
@@ -159,15 +159,15 @@ class Application:
             return await self._objects.answer(request, timeline, resource, identity, rights)
         return self._document(request, place, timeline)
 
-    def _document(self, request: Request, place: Place, timeline: Timeline) -> Answer:
+    def _document(self, request: Request, place: Place, timeline: Timeline) -> Response:
         """Discovery, OpenAPI and version."""
         profile = timeline.views.profile
         customs = tuple(definitions.all_kinds(timeline.views.objects))
         path = place.path.rstrip("/") or "/"
-        found: Answer | None = None
+        found: Response | None = None
         documents = discovery.of_profile(profile, customs)
         if path == "/version":
-            found = Answer(encode(version_document(profile)))
+            found = Response(encode(version_document(profile)))
         elif path.startswith("/openapi/"):
             found = self._openapi_of(profile, customs).answer(request, path, place.prefix)
         elif path.startswith("/api"):
@@ -175,11 +175,11 @@ class Application:
             if found is None and documents.knows_beginning(path):
                 raise rejections.unknown_resource()
         elif path == "/":
-            found = Answer(encode({"paths": _PATHS}))
+            found = Response(encode({"paths": _PATHS}))
         elif path in ("/healthz", "/livez", "/readyz"):
-            found = Answer(b"ok", content_type=TEXT)
+            found = Response(b"ok", content_type=TEXT)
         if found is None and path.startswith("/openapi/v3/"):
-            return Answer(b"", status=404, content_type=b"")
+            return Response(b"", status=404, content_type=b"")
         if found is None:
             return status.page_not_found()
         if request.method not in ("GET", "HEAD"):

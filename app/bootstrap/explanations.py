@@ -2,7 +2,7 @@
 
 from app.analysis.blast.compare import BlastBounds
 from app.analysis.explain.pods import ExplainBounds
-from app.analysis.explain.questions import Answer, Question
+from app.analysis.explain.questions import ObjectExplanation, Question
 from app.analysis.views import LiveViews
 from app.bootstrap.histories import open_histories
 from app.bootstrap.stores import Store, find_history, find_revision
@@ -14,7 +14,7 @@ from app.settings import Settings
 
 async def why(
     store: Store, settings: Settings, name: str, moment: str, question: Question
-) -> Answer:
+) -> ObjectExplanation:
     """The answer as of `moment` (empty: now). Raises NotFound, InputError."""
     info = await find_history(store, name)
     profile = profiles.from_settings(info.settings)

@@ -10,14 +10,14 @@ from app.settings import Settings
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Answer:
+class QueryResult:
     """What was found, and what should be known about it."""
 
     found: Found
     notes: tuple[str, ...]
 
 
-async def ask(settings: Settings, text: str) -> Answer:
+async def ask(settings: Settings, text: str) -> QueryResult:
     """Ask the database of the settings. Raises InputError for a wrong question."""
     async with (
         open_store(settings) as store,
@@ -29,7 +29,7 @@ async def ask(settings: Settings, text: str) -> Answer:
         notes.append(
             f"there are more rows: the first {len(found.rows)} are shown (REDRA_SQL_ROWS_MAX)"
         )
-    return Answer(found=found, notes=tuple(notes))
+    return QueryResult(found=found, notes=tuple(notes))
 
 
 def _bounds(settings: Settings) -> DatabaseBounds:

@@ -10,7 +10,7 @@ from app.cli.serving import DataOption
 from app.domain.errors import InputError
 
 if TYPE_CHECKING:  # heavy: other commands should not pay for it
-    from app.analysis.explain.questions import Answer
+    from app.analysis.explain.questions import ObjectExplanation
 
 
 def register(root: typer.Typer) -> None:
@@ -45,7 +45,7 @@ def why(
     settings = choices.settings(data=data)
     question = Question(kind=kind, namespace=namespace, name=name, node=node, help=what_would_help)
 
-    async def ask() -> "Answer":
+    async def ask() -> "ObjectExplanation":
         async with stores.open_store(settings) as store:
             return await explanations.why(store, settings, history, at, question)
 
@@ -57,7 +57,7 @@ def why(
         console.say(line)
 
 
-def page(answer: "Answer", width: int) -> list[str]:
+def page(answer: "ObjectExplanation", width: int) -> list[str]:
     """The answer as it is printed."""
     from app.analysis.explain import pages
     from app.analysis.recordings import uncertainty

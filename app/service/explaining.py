@@ -25,7 +25,7 @@ from app.analysis.explain import pods as pod_reasons
 from app.analysis.explain import preemption as preemption_reasons
 from app.analysis.explain.choices import Choice
 from app.analysis.explain.pods import ExplainBounds, PodFindings, Steps
-from app.analysis.explain.questions import Answer, Question
+from app.analysis.explain.questions import ObjectExplanation, Question
 from app.analysis.explain.reasons import NAMES_MAX, Reason, listed
 from app.analysis.recordings import uncertainty
 from app.analysis.views import LiveViews, features_of
@@ -93,7 +93,7 @@ class Explainer:
             binding_timeout=options.binding_timeout,
         )
 
-    async def why(self, question: Question) -> Answer:
+    async def why(self, question: Question) -> ObjectExplanation:
         """The answer as of the views. Raises NotFound, InputError for a kind without reasons.
 
         What an import could not know goes with the answer as doubts, and with a NotFound as words.
@@ -127,7 +127,7 @@ class Explainer:
             ),
         )
 
-    async def _why(self, question: Question) -> Answer:
+    async def _why(self, question: Question) -> ObjectExplanation:
         key = questions.key_of(question)
         decision = await self._last_decision(key)
         tree = self._views.objects.get(key)
@@ -145,7 +145,7 @@ class Explainer:
 
     async def _pod(
         self, key: ObjectKey, tree: JsonObject, decision: Event | None, question: Question
-    ) -> Answer:
+    ) -> ObjectExplanation:
         subject = f"pod {key.namespace}/{key.name}"
         said = [] if decision is None else [decision_reasons.reason_of(decision)]
         node = json_tree.text(tree, "spec", "nodeName")
@@ -154,7 +154,7 @@ class Explainer:
             quirks = self._rules.quirks
             holdings = await self._run(lambda views: device_reasons.claims_of(views, tree, quirks))
             holdings += await self._disruption(key)
-            return Answer(
+            return ObjectExplanation(
                 subject=subject,
                 outcome="Scheduled",
                 revision=self._views.revision,
@@ -168,7 +168,7 @@ class Explainer:
             said += preemption_reasons.awaited(self._views.objects, tree)
             found = await self._findings(tree, decision, question)
         outcome = json_tree.text(body or {}, "outcome") or "Pending"
-        return Answer(
+        return ObjectExplanation(
             subject=subject,
             outcome="Scheduled" if node else outcome,
             revision=self._views.revision,
@@ -238,7 +238,7 @@ class Explainer:
 
     async def _claim(
         self, key: ObjectKey, tree: JsonObject, decision: Event | None, question: Question
-    ) -> Answer:
+    ) -> ObjectExplanation:
         subject = f"resourceclaim {key.namespace}/{key.name}"
         children = [] if decision is None else [decision_reasons.reason_of(decision)]
         results = device_reasons.results_of(tree)
@@ -259,7 +259,7 @@ class Explainer:
                 if found is not None:
                     children.append(Reason(text=found.subject, children=found.reason.children))
                     details = found.details
-        return Answer(
+        return ObjectExplanation(
             subject=subject,
             outcome="Allocated" if is_allocated else "Pending",
             revision=self._views.revision,
@@ -269,7 +269,7 @@ class Explainer:
             details=details,
         )
 
-    async def _of_user(self, question: Question) -> Answer | None:
+    async def _of_user(self, question: Question) -> ObjectExplanation | None:
         try:
             return await self._why(question)
         except NotFound:
@@ -302,7 +302,9 @@ class Explainer:
             return Choice(children=(Reason(text=text),))
         return choices.compared(found, key, tree, before)
 
-    async def _rule(self, key: ObjectKey, tree: JsonObject, decision: Event | None) -> Answer:
+    async def _rule(
+        self, key: ObjectKey, tree: JsonObject, decision: Event | None
+    ) -> ObjectExplanation:
         children, devices, claims = await self._run(lambda views: device_reasons.rule(views, tree))
         blast = await self._blast(key.name)
         radius = Reason(
@@ -310,7 +312,7 @@ class Explainer:
             children=blasting_text.reasons(blast, NAMES_MAX),
         )
         condition = json_tree.objects(tree, "status", "conditions")
-        return Answer(
+        return ObjectExplanation(
             subject=f"devicetaintrule {key.name}",
             outcome=json_tree.text(condition[0], "reason") if condition else "NotProcessed",
             revision=self._views.revision,
@@ -332,13 +334,13 @@ class Explainer:
         bounds = self._blast_bounds
         return await anyio.to_thread.run_sync(compare.blast_of_rule, frozen, rule, bounds)
 
-    def _other(self, key: ObjectKey, decision: Event | None) -> Answer:
+    def _other(self, key: ObjectKey, decision: Event | None) -> ObjectExplanation:
         if decision is None:
             raise InputError(
                 f"no controller has decided about {questions.named(key)}",
                 cure="ask about a pod, resourceclaim or devicetaintrule",
             )
-        return Answer(
+        return ObjectExplanation(
             subject=questions.named(key),
             outcome=json_tree.text(decision.object, "outcome"),
             revision=self._views.revision,
@@ -349,7 +351,7 @@ class Explainer:
             decision=_body(decision),
         )
 
-    async def _gone(self, key: ObjectKey, decision: Event | None) -> Answer:
+    async def _gone(self, key: ObjectKey, decision: Event | None) -> ObjectExplanation:
         revision = self._views.revision
         events = await self._changes(key)
         if not events:
@@ -367,7 +369,7 @@ class Explainer:
             children.insert(0, decision_reasons.reason_of(decision, with_causes=True))
         children += await self._disruption(key)
         outcome = json_tree.text(decision.object, "outcome") if decision is not None else "Deleted"
-        return Answer(
+        return ObjectExplanation(
             subject=questions.named(key),
             outcome=outcome,
             revision=revision,

@@ -18,7 +18,7 @@ from app.domain.log import Actor, Stamp
 from app.domain.objects.review import changes, hooks
 from app.domain.objects.review.attributes import Attributes
 from app.domain.objects.review.changes import Review
-from app.domain.objects.review.hooks import Hook, Verdict, WebhookFailed
+from app.domain.objects.review.hooks import Hook, WebhookFailed, WebhookReview
 from app.domain.objects.rules import Rules
 from app.domain.objects.write import lifecycle
 from app.domain.objects.write.commands import (
@@ -198,7 +198,7 @@ class _Asking:
     async def _validate(self, attributes: Attributes) -> None:
         """Ask all validating webhooks together; the first refusal in their order counts."""
         found = list(self._validating(attributes))
-        verdicts: list[Verdict | Rejected | None] = [None] * len(found)
+        verdicts: list[WebhookReview | Rejected | None] = [None] * len(found)
 
         async def ask(place: int, hook: Hook) -> None:
             try:
@@ -231,7 +231,9 @@ class _Asking:
         rules = self._setting.rules
         return hooks.asked(configuration, webhook, attributes, self._objects, rules)
 
-    async def _verdict(self, hook: Hook, attributes: Attributes, *, is_mutating: bool) -> Verdict:
+    async def _verdict(
+        self, hook: Hook, attributes: Attributes, *, is_mutating: bool
+    ) -> WebhookReview:
         """What a webhook says; nothing when it fails and that is to be ignored."""
         uid = self._setting.uids.uid()
         body = hooks.request_of(hook, attributes, uid)
@@ -241,7 +243,7 @@ class _Asking:
         except WebhookFailed as problem:
             if hook.is_ignored_when_failing:
                 _log.warning("%s: the write goes on without it", hooks.failure_text(hook, problem))
-                return Verdict()
+                return WebhookReview()
             raise changes.failed(hooks.failure_text(hook, problem)) from problem
 
 

@@ -8,7 +8,7 @@ from typer.testing import CliRunner
 
 from app.bootstrap import opinions
 from app.cli.application import root
-from app.ports import Answer, Opinion
+from app.ports import Match, Opinion
 from tests.shared_data import shared_path
 
 SLICES = Path(__file__).resolve().parents[2] / "examples" / "cluster" / "03-gpu-slices.yaml"
@@ -21,7 +21,7 @@ class Contrary:
     name = "contrary"
 
     def ask(self, expression, **device):
-        return Opinion(answer=Answer.MATCH)
+        return Opinion(answer=Match.MATCH)
 
 
 def redra(*arguments, env=None):

@@ -12,7 +12,7 @@ import pytest
 
 from app.adapters.history.writers import AuditWriter
 from app.analysis.replay.differences import Aspect
-from app.analysis.verify.compare import Verdict
+from app.analysis.verify.compare import ComparisonResult
 from app.bootstrap import choices, replays, stores
 from app.domain.controllers.registry import Options
 from app.domain.controllers.scheduling.plugins.dynamic_resources.delayed_binding import (
@@ -289,6 +289,10 @@ async def test_history_of_ours_is_decided_literally(name, logs):
 async def test_every_allocation_of_ours_is_verified(name, logs):
     report = await replay(replays.verify, logs(name))
     counts = report.allocations.counts
-    assert counts.get(Verdict.DIFFERENT, 0) == counts.get(Verdict.NOT_COMPARABLE, 0) == 0
-    assert counts[Verdict.SAME] > 0
+    assert (
+        counts.get(ComparisonResult.DIFFERENT, 0)
+        == counts.get(ComparisonResult.NOT_COMPARABLE, 0)
+        == 0
+    )
+    assert counts[ComparisonResult.SAME] > 0
     assert report.agrees

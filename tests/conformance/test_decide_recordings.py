@@ -4,7 +4,7 @@ import pytest
 
 from app.analysis.replay.classes import Reason
 from app.analysis.replay.differences import Aspect
-from app.analysis.verify.compare import Verdict
+from app.analysis.verify.compare import ComparisonResult
 from app.analysis.verify.invariants import Kind
 from app.bootstrap import choices, replays, stores
 from app.service.replays.verifying import Outcome
@@ -179,9 +179,9 @@ async def test_without_the_recorded_pace_races_are_named():
 async def test_every_recorded_allocation_is_decided_alike_on_its_node(name):
     report = await replay(replays.verify, name)
     counts = report.allocations.counts
-    assert counts.get(Verdict.DIFFERENT, 0) == 0
-    assert counts.get(Verdict.NOT_COMPARABLE, 0) == 0
-    assert counts[Verdict.SAME] > 0
+    assert counts.get(ComparisonResult.DIFFERENT, 0) == 0
+    assert counts.get(ComparisonResult.NOT_COMPARABLE, 0) == 0
+    assert counts[ComparisonResult.SAME] > 0
     assert report.agrees
 
 

@@ -17,7 +17,7 @@ from app.adapters.history.reading import ReadOptions
 from app.adapters.memory import MemoryLog, MemoryStore
 from app.analysis.blast import compare, world
 from app.analysis.blast.compare import Put
-from app.analysis.explain.questions import Answer, Question
+from app.analysis.explain.questions import ObjectExplanation, Question
 from app.analysis.recordings import uncertainty
 from app.analysis.views import LiveViews
 from app.bootstrap import choices, replays, stores
@@ -128,7 +128,7 @@ class Recording:
     views: LiveViews
     events: list[Event]
 
-    async def why(self, pod: str) -> Answer:
+    async def why(self, pod: str) -> ObjectExplanation:
         """The answer about a pod as of the views."""
 
         async def same(_: Revision) -> LiveViews:

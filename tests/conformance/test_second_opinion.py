@@ -11,7 +11,7 @@ from app.bootstrap import choices, replays, stores
 from app.domain.cel import program
 from app.domain.cel.evaluation import calls, equality
 from app.domain.cel.program import ProgramCache
-from app.ports import Answer
+from app.ports import Match
 from app.service.replays.verifying import Outcome
 from tests.conformance.recordings import RECORDINGS
 from tests.shared_data import shared_path
@@ -22,8 +22,8 @@ RANDOM = ("conformance", "oracle", "cel-random.jsonl")
 
 def _answer(expected):
     if "error" in expected or "runtimeError" in expected:
-        return Answer.ERROR
-    return Answer.MATCH if expected.get("match") else Answer.NO_MATCH
+        return Match.ERROR
+    return Match.MATCH if expected.get("match") else Match.NO_MATCH
 
 
 def _questions(path):

@@ -3,7 +3,7 @@
 import pytest
 
 from app.analysis.replay.differences import Aspect
-from app.analysis.verify.compare import Verdict
+from app.analysis.verify.compare import ComparisonResult
 from app.bootstrap import choices, replays, stores
 from tests.conformance import spoken_pools, spoken_scenes
 
@@ -31,5 +31,5 @@ async def test_what_the_specification_says_is_decided(name, tmp_path):
 async def test_every_allocation_of_the_specification_is_verified(name, tmp_path):
     path = SCENES[name]().write(tmp_path / "audit.jsonl")
     report = await replay(replays.verify, path)
-    assert set(report.allocations.counts) == {Verdict.SAME}
+    assert set(report.allocations.counts) == {ComparisonResult.SAME}
     assert report.agrees

@@ -11,7 +11,7 @@ import shutil
 
 import pytest
 
-from app.analysis.verify.compare import Verdict
+from app.analysis.verify.compare import ComparisonResult
 from app.bootstrap import choices, replays, stores
 from app.cli.application import application
 from app.cli.replaying import STATUSES
@@ -111,7 +111,7 @@ async def test_evictions_without_a_taint_fail(tmp_path):
 async def test_counters_that_were_never_enough_are_overdrawn(tmp_path):
     report, *_ = await tampered("b-mig-partitions", tampering.shrink_counters, 0, tmp_path)
     assert "counters-not-overdrawn" in {each.rule for each in report.violations}
-    assert report.allocations.counts[Verdict.DIFFERENT] > 0
+    assert report.allocations.counts[ComparisonResult.DIFFERENT] > 0
     assert report.outcome is Outcome.FAILED
 
 

@@ -9,7 +9,7 @@ from app.adapters.history.opening import open_history
 from app.adapters.history.reading import ReadOptions
 from app.adapters.memory import MemoryLog, MemoryStore
 from app.analysis.explain import pages
-from app.analysis.explain.questions import Answer, Question
+from app.analysis.explain.questions import ObjectExplanation, Question
 from app.analysis.explain.reasons import Reason
 from app.analysis.views import LiveViews
 from app.bootstrap.rules import rules_for
@@ -40,7 +40,7 @@ class Recording:
             views.fold(event)
         return views
 
-    async def why(self, kind: str, event: Event, **how) -> Answer:
+    async def why(self, kind: str, event: Event, **how) -> ObjectExplanation:
         """The answer about the event's object as of the event."""
         explainer = Explainer(
             self._log,

@@ -5,7 +5,7 @@ import json
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from app.domain.allocation import Allocation, Refusal, Variant, checking, scenarios
+from app.domain.allocation import Allocation, DoesNotFit, Variant, checking, scenarios
 from app.domain.allocation.reasons import causes, explanation, summary
 from app.domain.allocation.usage import Usage
 from app.domain.devices import nodes
@@ -48,7 +48,7 @@ def test_every_answer_can_be_explained_within_bounds(world: dict, bound: int) ->
         assert json.loads(json.dumps(tree)) == tree
     made = summary.Summary()
     for answer in answers:
-        if isinstance(answer, Refusal):
+        if isinstance(answer, DoesNotFit):
             made.add(answer.node.name, summary.causes_of(answer.case.problem))
     shown: dict = {}
     claims = [json_tree.text(one, "metadata", "name") for one in given_input["claims"]]
@@ -63,7 +63,7 @@ def test_summary_counts_what_the_explanation_says_of_every_device(world: dict) -
     asked = differences.allocator_of(given_input)
     for tree in given_input["nodes"]:
         answer = asked.allocate(nodes.node_of(tree), given_input["claims"])
-        if not isinstance(answer, Refusal):
+        if not isinstance(answer, DoesNotFit):
             continue
         problem = answer.case.problem
         counted = {

@@ -7,7 +7,7 @@
 import json
 import re
 
-from app.domain.devices.device_selectors import SelectorCompileError, Verdict
+from app.domain.devices.device_selectors import SelectorCompileError, SelectorResult
 from app.domain.devices.model import Device
 
 DRIVER = re.compile(r'device\.driver == ("[^"]*")')
@@ -31,7 +31,7 @@ class PlainSelector:
     def judge_like(self, device):
         return None
 
-    def verdict(self, device: Device) -> Verdict:
+    def verdict(self, device: Device) -> SelectorResult:
         for part in self.parts:
             found = DRIVER.fullmatch(part)
             if part in ("true", "false"):
@@ -41,10 +41,10 @@ class PlainSelector:
             else:
                 match = self.compares(device, ATTRIBUTE.fullmatch(part))
             if match is None:
-                return Verdict(match=False, error="no such key")
+                return SelectorResult(match=False, error="no such key")
             if not match:
-                return Verdict(match=False)
-        return Verdict(match=True)
+                return SelectorResult(match=False)
+        return SelectorResult(match=True)
 
     def compares(self, device: Device, found: re.Match) -> bool | None:
         domain, name, operator, text = found.groups()

@@ -17,7 +17,7 @@ from app.adapters.history.joining import normalising, placing
 from app.adapters.history.joining.resolving import Resolver
 from app.adapters.history.joining.spool import Spool, replace_times
 from app.adapters.history.limits import ImportLimits
-from app.adapters.history.reading import Notes, ReadOptions, Refusal
+from app.adapters.history.reading import Notes, ReadOptions, SkippedRecord
 from app.adapters.history.storage import etcd, kine
 from app.adapters.history.unpacking import ByteSource
 from app.analysis.recordings.releases import ReleaseEvidence
@@ -143,7 +143,7 @@ class RecordedHistory:
         return (*self._notes.texts, *counted)
 
     @property
-    def refusals(self) -> tuple[Refusal, ...]:
+    def refusals(self) -> tuple[SkippedRecord, ...]:
         """What was passed over, the first of it when it is much."""
         return tuple(self._notes.refusals)
 

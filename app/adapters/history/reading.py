@@ -53,7 +53,7 @@ class ReadOptions:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Refusal:
+class SkippedRecord:
     """Something that was passed over because of `keep_going`, and why."""
 
     place: str
@@ -72,7 +72,7 @@ class Notes:
     refusals_max: int = DEFAULT_LIMITS.refusals_max
     texts: list[str] = field(default_factory=list)
     counts: dict[str, int] = field(default_factory=dict)
-    refusals: list[Refusal] = field(default_factory=list)
+    refusals: list[SkippedRecord] = field(default_factory=list)
     refused: int = 0
     contradictions: list[Contradiction] = field(default_factory=list)
 
@@ -99,7 +99,7 @@ class Notes:
         self.refused += 1
         if len(self.refusals) < self.refusals_max:
             text = f"{problem.problem}; {problem.cure}" if problem.cure else problem.problem
-            self.refusals.append(Refusal(place=problem.place, problem=text))
+            self.refusals.append(SkippedRecord(place=problem.place, problem=text))
 
 
 def object_record(

@@ -12,7 +12,7 @@ from celpy.evaluation import CELEvalError
 
 from app.adapters.second_opinion import evaluator, optional_syntax
 from app.adapters.second_opinion.values import FAILURES, Failed, Unsupported, device_of
-from app.ports import Answer, Opinion
+from app.ports import Match, Opinion
 
 EXPRESSIONS_MAX: Final = 4_096
 """Parsed expressions that are remembered; when there are more, all are forgotten."""
@@ -49,7 +49,7 @@ class CelPython:
         try:
             device = device_of(driver, attributes, capacity, allow_multiple_allocations)
         except Failed:
-            return Opinion(answer=Answer.ERROR)
+            return Opinion(answer=Match.ERROR)
         except Unsupported as problem:
             return Opinion(answer=None, reason=f"it does not know: {problem}")
         try:
@@ -89,10 +89,10 @@ class CelPython:
 
 def _opinion(tree: lark.Tree[Any], value: Any) -> Opinion:
     if isinstance(value, celtypes.BoolType):
-        return Opinion(answer=Answer.MATCH if value else Answer.NO_MATCH)
+        return Opinion(answer=Match.MATCH if value else Match.NO_MATCH)
     if not isinstance(value, CELEvalError):
         # A selector must come to a bool.
-        return Opinion(answer=Answer.ERROR)
+        return Opinion(answer=Match.ERROR)
     kind = value.args[1] if len(value.args) > 1 else None
     if kind is Unsupported:
         return Opinion(answer=None, reason=f"it does not know: {value.args[0]}")
@@ -101,4 +101,4 @@ def _opinion(tree: lark.Tree[Any], value: Any) -> Opinion:
         return Opinion(answer=None, reason=f"it fails: {getattr(kind, '__name__', kind)}")
     if evaluator.has_eager_macro(tree):
         return Opinion(answer=None, reason="it fails at the first error in map, filter, exists_one")
-    return Opinion(answer=Answer.ERROR)
+    return Opinion(answer=Match.ERROR)

@@ -27,7 +27,7 @@ class Question:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Answer:
+class ObjectExplanation:
     """The subject, what was decided last and when, and the reasons.
 
     `decision` is the recorded body, None when no controller has decided about the subject.

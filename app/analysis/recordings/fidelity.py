@@ -76,7 +76,7 @@ class KindReport:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Verdict:
+class Judgeability:
     """The answer to one question; `reasons` are why it is no, or what limits a yes."""
 
     question: str
@@ -93,7 +93,7 @@ class FidelityReport:
     times: dict[str, int]
     gaps: tuple[str, ...]
     gap_count: int
-    verdicts: tuple[Verdict, ...]
+    verdicts: tuple[Judgeability, ...]
     notes: tuple[str, ...] = ()
     refused: int = 0
     refusals: tuple[tuple[str, str], ...] = ()
@@ -247,7 +247,7 @@ class FidelityCollector:
             found.qualities += kind.qualities
         return found
 
-    def _can_decide(self, judged: _Kind) -> Verdict:
+    def _can_decide(self, judged: _Kind) -> Judgeability:
         seen = {
             resource
             for (_, resource), kind in self._kinds.items()
@@ -261,7 +261,7 @@ class FidelityCollector:
             if missing:
                 reasons.append(f"never seen: {', '.join(missing)}")
         reasons += _reasons(judged, _DECIDE)
-        return Verdict(
+        return Judgeability(
             question="can decisions be re-checked?", answer=not reasons, reasons=tuple(reasons)
         )
 
@@ -271,7 +271,7 @@ def is_judged(group: str, resource: str) -> bool:
     return group == api_groups.RESOURCE or (group == "" and resource in NEEDED)
 
 
-def _can_rebuild(judged: _Kind, refused: int) -> Verdict:
+def _can_rebuild(judged: _Kind, refused: int) -> Judgeability:
     reasons = _reasons(judged, _REBUILD)
     partial = judged.qualities[Quality.PARTIAL] + judged.qualities[Quality.IDENTITY]
     if partial:
@@ -280,14 +280,14 @@ def _can_rebuild(judged: _Kind, refused: int) -> Verdict:
         reasons.append(f"{refused} records were refused")
     if not judged.ops[Op.DELETED] and not judged.ops[Op.MODIFIED]:
         reasons.append("the sources show one moment, not a course of events")
-    return Verdict(
+    return Judgeability(
         question="can the state be rebuilt at every point?",
         answer=not reasons,
         reasons=tuple(reasons),
     )
 
 
-def _can_time(judged: _Kind) -> Verdict:
+def _can_time(judged: _Kind) -> Judgeability:
     reasons = []
     derived = judged.times[TimeQuality.DERIVED]
     none = judged.times[TimeQuality.NONE]
@@ -299,7 +299,9 @@ def _can_time(judged: _Kind) -> Verdict:
         reasons.append("times are whole seconds")
     if contradicting := judged.losses[Loss.TIMES_CONTRADICT]:
         reasons.append(f"{contradicting} times contradict the order of changes")
-    return Verdict(question="can timing be trusted?", answer=not reasons, reasons=tuple(reasons))
+    return Judgeability(
+        question="can timing be trusted?", answer=not reasons, reasons=tuple(reasons)
+    )
 
 
 def _reasons(judged: _Kind, texts: dict[Loss, str]) -> list[str]:

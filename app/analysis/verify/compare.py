@@ -15,7 +15,7 @@ EXAMPLES_MAX = 20
 """How many differences a tally names; all are counted."""
 
 
-class Verdict(StrEnum):
+class ComparisonResult(StrEnum):
     """What a comparison came to.
 
     `CONCURRENT` is the same under the assumption that allocations which were written a little later
@@ -66,19 +66,19 @@ class Compared:
     `reasons` are why something was not comparable: how often, by reason and author.
     """
 
-    counts: Mapping[Verdict, int]
+    counts: Mapping[ComparisonResult, int]
     differences: tuple[Difference, ...]
     reasons: Mapping[str, Mapping[str, int]]
 
     @property
     def agrees(self) -> bool:
         """True when nothing differs."""
-        return not self.counts.get(Verdict.DIFFERENT, 0)
+        return not self.counts.get(ComparisonResult.DIFFERENT, 0)
 
     @property
     def is_complete(self) -> bool:
         """True when everything could be compared."""
-        return not self.counts.get(Verdict.NOT_COMPARABLE, 0)
+        return not self.counts.get(ComparisonResult.NOT_COMPARABLE, 0)
 
     @property
     def total(self) -> int:
@@ -88,7 +88,7 @@ class Compared:
     def to_json(self) -> JsonObject:
         """For reports: every verdict with its count, in a fixed order."""
         return {
-            "counts": {verdict.value: self.counts.get(verdict, 0) for verdict in Verdict},
+            "counts": {verdict.value: self.counts.get(verdict, 0) for verdict in ComparisonResult},
             "differences": [difference.to_json() for difference in self.differences],
             "notComparable": {
                 reason: dict(sorted(authors.items()))
@@ -101,31 +101,31 @@ class Compared:
 class Tally:
     """Counts verdicts while they come in."""
 
-    counts: Counter[Verdict] = field(default_factory=Counter)
+    counts: Counter[ComparisonResult] = field(default_factory=Counter)
     differences: list[Difference] = field(default_factory=list)
     reasons: dict[str, Counter[str]] = field(default_factory=dict)
 
     def same(self) -> None:
         """Count an agreement."""
-        self.counts[Verdict.SAME] += 1
+        self.counts[ComparisonResult.SAME] += 1
 
     def effect(self) -> None:
         """Count what is compared as the effect of a decision."""
-        self.counts[Verdict.EFFECT] += 1
+        self.counts[ComparisonResult.EFFECT] += 1
 
     def concurrent(self) -> None:
         """Count an agreement under the assumption of concurrency."""
-        self.counts[Verdict.CONCURRENT] += 1
+        self.counts[ComparisonResult.CONCURRENT] += 1
 
     def different(self, difference: Difference) -> None:
         """Count a difference; the first ones are kept."""
-        self.counts[Verdict.DIFFERENT] += 1
+        self.counts[ComparisonResult.DIFFERENT] += 1
         if len(self.differences) < EXAMPLES_MAX:
             self.differences.append(difference)
 
     def not_comparable(self, reason: str, author: str) -> None:
         """Count what cannot be compared, by reason and by who wrote it."""
-        self.counts[Verdict.NOT_COMPARABLE] += 1
+        self.counts[ComparisonResult.NOT_COMPARABLE] += 1
         self.reasons.setdefault(reason, Counter())[author] += 1
 
     def result(self) -> Compared:

@@ -15,7 +15,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from app.analysis.verify.compare import EXAMPLES_MAX, Compared, Verdict
+from app.analysis.verify.compare import EXAMPLES_MAX, Compared, ComparisonResult
 from app.analysis.verify.reallocate import AllocationChecker, AllocationIndex
 from app.analysis.verify.redecide import DecisionChecker
 from app.analysis.views import LiveViews
@@ -227,7 +227,7 @@ class PartVerifier:
 
 def joined(parts: Sequence[Compared]) -> Compared:
     """What was compared in the parts of a history that follow each other."""
-    counts: Counter[Verdict] = Counter()
+    counts: Counter[ComparisonResult] = Counter()
     reasons: dict[str, Counter[str]] = {}
     for part in parts:
         counts.update(part.counts)

@@ -13,7 +13,7 @@ from app.api.kubernetes.discovery import Review
 from app.api.kubernetes.paths import ResourcePath
 from app.api.kubernetes.representations import encode
 from app.api.server.limits import ApiLimits
-from app.api.server.messages import Answer, Request
+from app.api.server.messages import Request, Response
 from app.domain.errors import BadRequest
 from app.domain.log import Actor
 from app.domain.objects import field_errors
@@ -40,7 +40,7 @@ async def answer(
     identity: Identity,
     runtime: HistoryRuntime,
     by: Reviewing,
-) -> Answer:
+) -> Response:
     """The review with its status filled in. Raises BadRequest, Invalid."""
     limits = by.limits
     text = await request.body(bytes_max=limits.body_bytes_max, seconds_max=limits.body_seconds_max)
@@ -77,7 +77,7 @@ async def answer(
             tree["status"] = {"allowed": decision.allowed}
             if decision.reason:
                 tree["status"]["reason"] = decision.reason
-    return Answer(encode(tree), status=201)
+    return Response(encode(tree), status=201)
 
 
 def _question(review: Review, spec: JsonView) -> Question:

@@ -8,7 +8,7 @@ from app.api.kubernetes.negotiation import PLAIN, Form
 from app.api.kubernetes.paths import ResourcePath
 from app.api.kubernetes.representations import Target, check_include
 from app.api.kubernetes.timelines import Timeline
-from app.api.server.messages import Answer, Header, Request, warning
+from app.api.server.messages import Header, Request, Response, warning
 from app.domain.errors import NotFound
 from app.domain.log import Actor, ObjectKey
 from app.domain.objects import history_kinds, registry, rejections
@@ -130,7 +130,7 @@ def deprecation(timeline: Timeline, path: ResourcePath, kind: Kind) -> str:
     return registry.deprecation(kind, path.version, timeline.views.profile)
 
 
-def deprecated(answer: Answer, timeline: Timeline, path: ResourcePath, kind: Kind) -> Answer:
+def deprecated(answer: Response, timeline: Timeline, path: ResourcePath, kind: Kind) -> Response:
     """The answer with the warning that its version gets, if any."""
     text = deprecation(timeline, path, kind)
     if not text:

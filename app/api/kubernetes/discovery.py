@@ -13,7 +13,7 @@ from functools import lru_cache
 import msgspec
 
 from app.api.kubernetes import negotiation
-from app.api.server.messages import Answer, Request
+from app.api.server.messages import Request, Response
 from app.domain.objects import profile as profiles
 from app.domain.objects import registry
 from app.domain.objects.profile import Profile
@@ -107,7 +107,7 @@ class Discovery:
         named = {name: self.groups[name] for name in _sorted_groups(self.groups) if name}
         self._aggregated = {"/api": self._document(core), "/apis": self._document(named)}
 
-    def answer(self, request: Request, path: str) -> Answer | None:
+    def answer(self, request: Request, path: str) -> Response | None:
         """The document at a path without trailing slash; None when there is none."""
         if path in ("/api", "/apis"):
             if negotiation.wants_aggregated_discovery(request.header(b"accept")):
@@ -315,19 +315,19 @@ def _gvk(group: str, version: str, kind: str) -> JsonObject:
     return {"group": group, "version": version, "kind": kind}
 
 
-def _plain(request: Request, tree: JsonObject) -> Answer:
+def _plain(request: Request, tree: JsonObject) -> Response:
     negotiation.check_json(request.header(b"accept"))
     body = _encode(tree)
     return _tagged(request, body, _hash(body), b"application/json")
 
 
-def _tagged(request: Request, body: bytes, tag: str, content_type: bytes) -> Answer:
+def _tagged(request: Request, body: bytes, tag: str, content_type: bytes) -> Response:
     quoted = f'"{tag}"'
     headers = ((b"etag", quoted.encode()), (b"vary", b"Accept"))
     asked = request.header(b"if-none-match")
     if asked and quoted in (part.strip().removeprefix("W/") for part in asked.split(",")):
-        return Answer(b"", status=304, content_type=content_type, headers=headers)
-    return Answer(body, content_type=content_type, headers=headers)
+        return Response(b"", status=304, content_type=content_type, headers=headers)
+    return Response(body, content_type=content_type, headers=headers)
 
 
 def _hash(body: bytes) -> str:

@@ -22,7 +22,7 @@ from app.api.kubernetes.timelines import Timeline
 from app.api.kubernetes.watching import Watching
 from app.api.kubernetes.writes import Writes, with_warnings
 from app.api.server.limits import ApiLimits
-from app.api.server.messages import Answer, Request, Stream, Subject, warning
+from app.api.server.messages import Request, Response, Stream, Subject, warning
 from app.api.server.metrics import METRIC_VERBS
 from app.domain.errors import RedraError
 from app.domain.log import Event
@@ -59,7 +59,7 @@ class Objects:
         path: ResourcePath,
         identity: Identity,
         rights: ClaimRights | GiverRights | None = None,
-    ) -> Answer | Stream:
+    ) -> Response | Stream:
         """The response to a request about a resource. Raises Rejected."""
         kind = calls.find_served(timeline, path)
         call = Call(
@@ -91,7 +91,7 @@ class Objects:
             return answer
         return calls.deprecated(answer, timeline, path, kind)
 
-    async def _answer(self, call: Call, verb: str) -> Answer | Stream:
+    async def _answer(self, call: Call, verb: str) -> Response | Stream:
         request, timeline = call.request, call.timeline
         if verb not in ("get", "list", "watch"):
             timeline.check_writable()
@@ -111,7 +111,7 @@ class Objects:
 
     async def bind(
         self, request: Request, timeline: Timeline, path: ResourcePath, identity: Identity
-    ) -> Answer:
+    ) -> Response:
         """The response to a Binding that names its pod itself. Raises Rejected."""
         timeline.check_writable()
         pods = replace(path, resource="pods", subresource="binding")
@@ -127,7 +127,7 @@ class Objects:
         call.target(negotiation.choose(request.header(b"accept")))
         return await self._subresources.bind_named(call)
 
-    async def _write(self, call: Call, verb: str) -> Answer:
+    async def _write(self, call: Call, verb: str) -> Response:
         if verb not in call.kind.verbs:
             raise rejections.not_allowed()
         write = _WRITES.get(verb)
@@ -135,7 +135,7 @@ class Objects:
             raise rejections.not_allowed()
         return await write(self._writes, call)
 
-    def _get(self, call: Call) -> Answer:
+    def _get(self, call: Call) -> Response:
         form = negotiation.choose(call.request.header(b"accept"))
         event = call.timeline.views.objects.event(call.key)
         if event is None:
@@ -143,12 +143,12 @@ class Objects:
         target = call.target(form)
         negotiation.check_of(form, is_list=False, kind=call.kind)
         if form is PLAIN and target.serves(event):
-            return Answer(event.body)
+            return Response(event.body)
         now = call.timeline.now
         answer = respond(self._representations.shown_bytes(event, target, now), form)
         return with_warnings(answer, _unreadable(event, target))
 
-    async def _list(self, call: Call) -> Answer:
+    async def _list(self, call: Call) -> Response:
         form = negotiation.choose(call.request.header(b"accept"))
         negotiation.check_of(form, is_list=True, kind=call.kind)
         options = parameters.list_options(call.request)
@@ -171,7 +171,7 @@ class Objects:
         return replace(stream, headers=(warning(text),)) if text else stream
 
 
-_WRITES: dict[str, Callable[[Writes, Call], Awaitable[Answer]]] = {
+_WRITES: dict[str, Callable[[Writes, Call], Awaitable[Response]]] = {
     "create": Writes.create,
     "update": Writes.update,
     "patch": Writes.patch,

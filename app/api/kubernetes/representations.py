@@ -13,7 +13,7 @@ import msgspec
 import yaml
 
 from app.api.kubernetes.negotiation import Encoding, Form, Shape
-from app.api.server.messages import Answer
+from app.api.server.messages import Response
 from app.domain.errors import BadRequest
 from app.domain.log import Event
 from app.domain.log.chain import canonical_json
@@ -247,11 +247,11 @@ def _converted(tree: JsonObject, target: Target) -> JsonObject:
     return conversion.convert(tree, kind, kind.storage_api_version, target.api_version)
 
 
-def respond(body: bytes, form: Form, *, status: int = 200) -> Answer:
+def respond(body: bytes, form: Form, *, status: int = 200) -> Response:
     """A response in the form's encoding; `body` is JSON."""
     if form.encoding is Encoding.YAML:
-        return Answer(_yaml(body), status=status, content_type=b"application/yaml")
-    return Answer(body, status=status)
+        return Response(_yaml(body), status=status, content_type=b"application/yaml")
+    return Response(body, status=status)
 
 
 def _partial(body: bytes, version: str) -> bytes:

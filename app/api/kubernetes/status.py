@@ -7,7 +7,7 @@ import logging
 
 import msgspec
 
-from app.api.server.messages import Answer, Header, warning
+from app.api.server.messages import Header, Response, warning
 from app.domain.errors import (
     Expired,
     HistoryBroken,
@@ -83,7 +83,7 @@ def status_of(problem: RedraError) -> JsonObject:
     return failure(500, "InternalError", f"Internal error occurred: {problem}")
 
 
-def answer(problem: RedraError) -> Answer:
+def answer(problem: RedraError) -> Response:
     """The response for an error of ours."""
     tree = status_of(problem)
     retry = tree.get("details", {}).get("retryAfterSeconds")
@@ -92,19 +92,19 @@ def answer(problem: RedraError) -> Answer:
         headers = ((b"retry-after", b"%d" % retry),)
     if isinstance(problem, Rejected):
         headers += tuple(warning(text) for text in problem.warnings)
-    return Answer(_encode(tree), status=tree["code"], headers=headers)
+    return Response(_encode(tree), status=tree["code"], headers=headers)
 
 
-def unexpected(problem: Exception) -> Answer:
+def unexpected(problem: Exception) -> Response:
     """The response for a mistake of ours: logged with its trace, told without it."""
     _log.error("a request failed unexpectedly", exc_info=problem)
     text = f"Internal error occurred: {type(problem).__name__}"
-    return Answer(_encode(failure(500, "InternalError", text)), status=500)
+    return Response(_encode(failure(500, "InternalError", text)), status=500)
 
 
-def page_not_found() -> Answer:
+def page_not_found() -> Response:
     """What servers say about paths outside the API."""
-    return Answer(b"404 page not found\n", status=404, content_type=b"text/plain; charset=utf-8")
+    return Response(b"404 page not found\n", status=404, content_type=b"text/plain; charset=utf-8")
 
 
 def _details(problem: Rejected) -> JsonObject:

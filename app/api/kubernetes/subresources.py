@@ -12,7 +12,7 @@ from app.api.kubernetes.calls import Call
 from app.api.kubernetes.representations import Representations, encode, respond
 from app.api.kubernetes.writes import Writes, with_warnings
 from app.api.server.limits import ApiLimits
-from app.api.server.messages import TEXT, Answer
+from app.api.server.messages import TEXT, Response
 from app.domain.controllers import conditions, registry
 from app.domain.errors import BadRequest, Conflict, TooManyRequests
 from app.domain.objects import field_errors, rejections
@@ -66,7 +66,7 @@ class Subresources:
         self._limits = limits
         self._evicting = anyio.Lock()
 
-    async def answer(self, call: Call, verb: str) -> Answer:
+    async def answer(self, call: Call, verb: str) -> Response:
         """The response to a request whose path names a subresource. Raises Rejected."""
         name = call.path.subresource
         own = _OWN.get((name, verb))
@@ -82,7 +82,7 @@ class Subresources:
             return self._get(call)
         raise rejections.not_allowed()
 
-    def _get(self, call: Call) -> Answer:
+    def _get(self, call: Call) -> Response:
         form = negotiation.choose(call.request.header(b"accept"))
         event = call.timeline.views.objects.event(call.key)
         if event is None:
@@ -90,12 +90,12 @@ class Subresources:
         body = self._representations.shown_bytes(event, call.target(form), call.timeline.now)
         return respond(body, form)
 
-    async def _bind(self, call: Call) -> Answer:
+    async def _bind(self, call: Call) -> Response:
         """POST of a Binding. Parity: controllers.md 4.6."""
         tree, _ = await self._writes.read_object(call)
         return await self._bind_pod(call, tree)
 
-    async def bind_named(self, call: Call) -> Answer:
+    async def bind_named(self, call: Call) -> Response:
         """POST of a Binding to the bindings of a namespace: its own name is the pod's."""
         tree, _ = await self._writes.read_object(call)
         name = json_tree.text(tree, "metadata", "name")
@@ -103,7 +103,7 @@ class Subresources:
             raise BadRequest("Name parameter required.")
         return await self._bind_pod(replace(call, path=replace(call.path, name=name)), tree)
 
-    async def _bind_pod(self, call: Call, tree: JsonObject) -> Answer:
+    async def _bind_pod(self, call: Call, tree: JsonObject) -> Response:
         options = parameters.write_options(call.request, patch=None, action="Create")
         if json_tree.text(tree, "kind") not in ("Binding", ""):
             raise BadRequest("the body must be a Binding")
@@ -129,9 +129,9 @@ class Subresources:
             ),
             "create",
         )
-        return with_warnings(Answer(encode(_CREATED), status=201), outcome.warnings)
+        return with_warnings(Response(encode(_CREATED), status=201), outcome.warnings)
 
-    async def _evict(self, call: Call) -> Answer:
+    async def _evict(self, call: Call) -> Response:
         """POST of an Eviction: a delete that asks the disruption budgets first."""
         tree, _ = await self._writes.read_object(call)
         if json_tree.text(tree, "kind") not in ("Eviction", ""):
@@ -148,7 +148,7 @@ class Subresources:
         async with self._evicting:
             for _ in range(eviction.CONFLICTS_MAX):
                 if await self._try_evict(call, options, dry_run=dry_run):
-                    return with_warnings(Answer(encode(_CREATED), status=201), warnings)
+                    return with_warnings(Response(encode(_CREATED), status=201), warnings)
                 await anyio.lowlevel.checkpoint()
         raise TooManyRequests("the pod or its disruption budget changes all the time")
 
@@ -239,16 +239,16 @@ class Subresources:
             version = str(outcome.event.revision)
         return replace(options, resource_version=version)
 
-    async def _request_token(self, call: Call) -> Answer:
+    async def _request_token(self, call: Call) -> Response:
         """POST of a TokenRequest. Nothing is written: no token stands in the log."""
         tree, _ = await self._writes.read_object(call)
         if json_tree.text(tree, "kind") not in ("TokenRequest", ""):
             raise BadRequest("the body must be a TokenRequest")
         timeline = call.timeline
         issued = self._tokens.issue(timeline.runtime, call.key, tree, timeline.now)
-        return Answer(encode(issued), status=201)
+        return Response(encode(issued), status=201)
 
-    async def _log(self, call: Call) -> Answer:
+    async def _log(self, call: Call) -> Response:
         """There are no containers, so there is nothing that they wrote."""
         tree = call.timeline.views.objects.get(call.key)
         if tree is None:
@@ -258,16 +258,16 @@ class Subresources:
                 f'no container output is kept for pod "{call.path.name}": an emulated node runs '
                 "no containers"
             )
-        return Answer(b"", content_type=TEXT)
+        return Response(b"", content_type=TEXT)
 
-    async def _read_scale(self, call: Call) -> Answer:
+    async def _read_scale(self, call: Call) -> Response:
         """GET of how many replicas a workload has and wants."""
         tree = call.timeline.views.objects.get(call.key)
         if tree is None:
             raise calls.object_not_found(call)
-        return Answer(encode(subresources.scale_of(call.kind, tree)))
+        return Response(encode(subresources.scale_of(call.kind, tree)))
 
-    async def _write_scale(self, call: Call) -> Answer:
+    async def _write_scale(self, call: Call) -> Response:
         """PUT of a Scale."""
         options = parameters.write_options(call.request, patch=None, action="Update")
         tree, _ = await self._writes.read_object(call)
@@ -284,13 +284,13 @@ class Subresources:
             ),
             "update",
         )
-        answer = Answer(encode(subresources.scale_of(call.kind, outcome.tree or {})))
+        answer = Response(encode(subresources.scale_of(call.kind, outcome.tree or {})))
         return with_warnings(answer, outcome.warnings)
 
-    async def _patch_scale(self, call: Call) -> Answer:
+    async def _patch_scale(self, call: Call) -> Response:
         """PATCH of a Scale."""
         outcome = await self._writes.submit_patch(call, subresources.SCALE)
-        answer = Answer(encode(subresources.scale_of(call.kind, outcome.tree or {})))
+        answer = Response(encode(subresources.scale_of(call.kind, outcome.tree or {})))
         return with_warnings(answer, outcome.warnings)
 
 
@@ -315,7 +315,7 @@ def _check_name(call: Call, tree: JsonObject, kind: str) -> None:
         raise BadRequest(f"name in URL does not match name in {kind} object")
 
 
-_OWN: dict[tuple[str, str], Callable[[Subresources, Call], Awaitable[Answer]]] = {
+_OWN: dict[tuple[str, str], Callable[[Subresources, Call], Awaitable[Response]]] = {
     ("binding", "create"): Subresources._bind,
     ("eviction", "create"): Subresources._evict,
     ("log", "get"): Subresources._log,

@@ -15,7 +15,7 @@ from app.api.kubernetes.calls import Call
 from app.api.kubernetes.negotiation import PLAIN
 from app.api.kubernetes.representations import Representations, encode, respond
 from app.api.server.limits import ApiLimits
-from app.api.server.messages import Answer, Header, warning
+from app.api.server.messages import Header, Response, warning
 from app.domain.errors import BadRequest, NotFound, RedraError
 from app.domain.log import Event, EventType, ObjectKey
 from app.domain.objects import registry, rejections
@@ -57,7 +57,7 @@ class Writes:
         self._limits = limits
         self._bounds = limits.body
 
-    async def create(self, call: Call) -> Answer:
+    async def create(self, call: Call) -> Response:
         """POST to a collection."""
         kind, path = call.kind, call.path
         if kind.namespaced and not path.namespace:
@@ -81,7 +81,7 @@ class Writes:
         )
         return self.outcome(call, outcome, status=201)
 
-    async def update(self, call: Call, subresource: str = "") -> Answer:
+    async def update(self, call: Call, subresource: str = "") -> Response:
         """PUT of an object or of a part of it."""
         options = _judged(parameters.write_options(call.request, patch=None, action="Update"), call)
         tree, problems = await self.read_object(call)
@@ -107,7 +107,7 @@ class Writes:
         )
         return self.outcome(call, outcome, status=201 if outcome.created else 200)
 
-    async def patch(self, call: Call, subresource: str = "") -> Answer:
+    async def patch(self, call: Call, subresource: str = "") -> Response:
         """PATCH of an object or of a part of it."""
         outcome = await self.submit_patch(call, subresource)
         return self.outcome(call, outcome, status=201 if outcome.created else 200)
@@ -133,7 +133,7 @@ class Writes:
             "patch",
         )
 
-    async def delete(self, call: Call) -> Answer:
+    async def delete(self, call: Call) -> Response:
         """DELETE of one object."""
         body = await self._read_options(call)
         options, dry_run = parameters.delete_options(call.request, body)
@@ -141,7 +141,7 @@ class Writes:
         outcome = await self.submit(call, command, "delete")
         return self._deleted(call, outcome)
 
-    async def delete_collection(self, call: Call) -> Answer:
+    async def delete_collection(self, call: Call) -> Response:
         """DELETE of a collection; answers with what was selected, as it was before.
 
         With a limit only so many go, the first ones in the order of lists, and the answer has a
@@ -187,7 +187,7 @@ class Writes:
         )
         return decoded.value, decoded.problems
 
-    def outcome(self, call: Call, outcome: Outcome, *, status: int) -> Answer:
+    def outcome(self, call: Call, outcome: Outcome, *, status: int) -> Response:
         """The answer to a write: the object as it is now, with warnings."""
         form = negotiation.choose(call.request.header(b"accept"))
         event, tree = outcome.event, outcome.tree
@@ -260,7 +260,7 @@ class Writes:
             metadata["namespace"] = path.namespace
         return metadata
 
-    def _deleted(self, call: Call, outcome: Outcome) -> Answer:
+    def _deleted(self, call: Call, outcome: Outcome) -> Response:
         kind, event = call.kind, outcome.event
         tree = outcome.tree if outcome.tree is not None else {}
         survives = bool(json_tree.text(tree, "metadata", "deletionTimestamp"))
@@ -270,16 +270,16 @@ class Writes:
             return self.outcome(call, outcome, status=200)
         uid = json_tree.text(tree, "metadata", "uid")
         body = status.success(name=call.path.name, group=kind.group, resource=kind.plural, uid=uid)
-        return with_warnings(Answer(encode(body)), outcome.warnings)
+        return with_warnings(Response(encode(body)), outcome.warnings)
 
-    def _collection(self, call: Call, events: Sequence[Event], metadata: JsonObject) -> Answer:
+    def _collection(self, call: Call, events: Sequence[Event], metadata: JsonObject) -> Response:
         form = negotiation.choose(call.request.header(b"accept"))
         target, now = call.target(form), call.timeline.now
         body = self._representations.list_bytes(events, target, now, metadata=metadata)
         return respond(body, form)
 
 
-def with_warnings(answer: Answer, texts: Sequence[str]) -> Answer:
+def with_warnings(answer: Response, texts: Sequence[str]) -> Response:
     """The answer with one Warning header for each text."""
     if not texts:
         return answer

@@ -14,7 +14,7 @@ from app.api.kubernetes import discovery
 from app.api.kubernetes.discovery import Discovery
 from app.api.openapi import custom, enums, v2
 from app.api.openapi import paths as openapi_paths
-from app.api.server.messages import Answer, Request
+from app.api.server.messages import Request, Response
 from app.domain.objects.profile import Profile
 from app.domain.objects.registry import Kind
 from app.domain.objects.schema import corrections, structural
@@ -76,10 +76,10 @@ class Openapi:
         }
         return _encode({"paths": paths})
 
-    def answer(self, request: Request, path: str, prefix: str) -> Answer | None:
+    def answer(self, request: Request, path: str, prefix: str) -> Response | None:
         """The response for a path below `/openapi`; None when there is no such document."""
         if path == "/openapi/v3":
-            return Answer(self.index(prefix))
+            return Response(self.index(prefix))
         if path == "/openapi/v2":
             return self._v2(request)
         place = path.removeprefix("/openapi/v3/")
@@ -89,15 +89,15 @@ class Openapi:
         asked = request.parameter("hash")
         if asked and asked != current:
             location = f"{prefix}/openapi/v3/{place}?hash={current}".encode()
-            return Answer(b"", status=301, headers=((b"location", location),))
+            return Response(b"", status=301, headers=((b"location", location),))
         tag = f'"{current}"'.encode()
         headers = [(b"etag", tag), (b"vary", b"Accept")]
         if asked:
             headers.append((b"cache-control", b"public, immutable, max-age=%d" % _KEEP_SECONDS))
             headers.append((b"expires", b"Thu, 31 Dec 2099 23:59:59 GMT"))
         if request.header(b"if-none-match").encode() == tag:
-            return Answer(b"", status=304, headers=tuple(headers))
-        return Answer(self.document(place), headers=tuple(headers))
+            return Response(b"", status=304, headers=tuple(headers))
+        return Response(self.document(place), headers=tuple(headers))
 
     def document(self, place: str) -> bytes:
         """The document of one group-version, such as `apis/resource.k8s.io/v1`."""
@@ -176,17 +176,17 @@ class Openapi:
         enums.add(name, found, self._profile.minor)
         return found
 
-    def _v2(self, request: Request) -> Answer:
+    def _v2(self, request: Request) -> Response:
         """The one document of v2, in the form that is asked for; JSON when nothing is said."""
         is_protobuf = "protobuf" in request.header(b"accept")
         body = self.old_document(is_protobuf=is_protobuf)
         tag = f'"{hashlib.sha256(body).hexdigest().upper()}"'.encode()
         headers = ((b"etag", tag), (b"vary", b"Accept"))
         if request.header(b"if-none-match").encode() == tag:
-            return Answer(b"", status=304, headers=headers)
+            return Response(b"", status=304, headers=headers)
         if is_protobuf:
-            return Answer(body, content_type=V2_PROTOBUF, headers=headers)
-        return Answer(body, headers=headers)
+            return Response(body, content_type=V2_PROTOBUF, headers=headers)
+        return Response(body, headers=headers)
 
     def old_document(self, *, is_protobuf: bool) -> bytes:
         """The document of v2 about all that is served."""

@@ -16,7 +16,7 @@ from app.analysis.blast.world import Frozen
 from app.api.kubernetes.timelines import views_at
 from app.api.redra import models
 from app.api.server.limits import ApiLimits
-from app.api.server.messages import Answer, Request
+from app.api.server.messages import Request, Response
 from app.domain.errors import BadRequest
 from app.service import moments, recorded_doubts
 from app.service.histories import Histories
@@ -31,7 +31,7 @@ class BlastApi:
         self._limits = limits
         self._turns = anyio.CapacityLimiter(limits.blasts_at_once_max)
 
-    async def of_rule(self, request: Request, runtime: HistoryRuntime) -> Answer:
+    async def of_rule(self, request: Request, runtime: HistoryRuntime) -> Response:
         """What an existing DeviceTaintRule does. Raises NotFound, BadRequest."""
         kind, name = request.parameter("kind"), request.parameter("name")
         if kind.lower() not in ("devicetaintrule", "devicetaintrules") or not name:
@@ -41,7 +41,7 @@ class BlastApi:
             request, runtime, lambda frozen: compare.blast_of_rule(frozen, name, bounds)
         )
 
-    async def of_proposal(self, request: Request, runtime: HistoryRuntime) -> Answer:
+    async def of_proposal(self, request: Request, runtime: HistoryRuntime) -> Response:
         """What the changes in the body would do together. Raises Rejected as their write would."""
         limits = self._limits
         text = await request.body(
@@ -66,10 +66,10 @@ class BlastApi:
 
     async def _answer(
         self, request: Request, runtime: HistoryRuntime, question: Callable[[Frozen], BlastRadius]
-    ) -> Answer:
+    ) -> Response:
         # Those that wait hold no state: it is frozen when their turn has come.
         async with self._turns:
             frozen = await self._frozen(request, runtime)
             found = await anyio.to_thread.run_sync(question, frozen)
         found = await recorded_doubts.with_doubts(found, runtime.log, runtime.info)
-        return Answer(msgspec.json.encode(found))
+        return Response(msgspec.json.encode(found))

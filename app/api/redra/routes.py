@@ -19,7 +19,7 @@ from app.api.redra.blast import BlastApi
 from app.api.redra.managing import ManagingApi
 from app.api.redra.readers import WORKED_OUT_FROM, Reader
 from app.api.server.limits import ApiLimits
-from app.api.server.messages import Answer, Request, Stream
+from app.api.server.messages import Request, Response, Stream
 from app.domain.devices.cel_selectors import CelCompiler
 from app.domain.errors import BadRequest, InputError, NotFound, RevisionTooLarge
 from app.domain.log import Actor, Event, HistoryInfo, ObjectKey, Revision
@@ -68,7 +68,7 @@ class RedraApi:
         self._compiler = CelCompiler()
         self._views = views.ViewTables(kept_max=_KEPT_VIEWS_MAX)
 
-    async def answer(self, request: Request, actor: Actor) -> Answer | Stream:
+    async def answer(self, request: Request, actor: Actor) -> Response | Stream:
         """The response for whom the gate has let in; 404 for paths that are not served.
 
         Raises Rejected, also Forbidden for what the history's rules do not let the reader see.
@@ -81,7 +81,7 @@ class RedraApi:
             case "GET", []:
                 return _answer(models.Index(paths=document.paths()))
             case "GET", ["openapi.json"]:
-                return Answer(document.document())
+                return Response(document.document())
             case "GET", ["workers"]:
                 return await self._workers(actor)
             case "GET", ["histories"]:
@@ -112,7 +112,7 @@ class RedraApi:
                     return await read(self, asked)
         return status.page_not_found()
 
-    async def _workers(self, actor: Actor) -> Answer:
+    async def _workers(self, actor: Actor) -> Response:
         items = [
             models.RuntimeHealth(
                 history=runtime.info.name,
@@ -126,7 +126,7 @@ class RedraApi:
         ]
         return _answer(models.WorkerList(items=items))
 
-    async def _list(self, actor: Actor) -> Answer:
+    async def _list(self, actor: Actor) -> Response:
         items = [
             await self._history(info)
             for info in await self._histories.all()
@@ -134,7 +134,7 @@ class RedraApi:
         ]
         return _answer(models.HistoryList(items=items))
 
-    async def _manage(self, request: Request, name: str, what: str, actor: Actor) -> Answer:
+    async def _manage(self, request: Request, name: str, what: str, actor: Actor) -> Response:
         """Rename or copy a history: it gets a name, as one that is made does, and keeps its data.
 
         So the right to make histories is needed as well, and for a copy, which other rules may
@@ -186,7 +186,7 @@ class RedraApi:
             content_type=_LINES,
         )
 
-    async def _decisions(self, asked: Asked) -> Answer:
+    async def _decisions(self, asked: Asked) -> Response:
         request, runtime = asked.request, asked.runtime
         after = _integer(request, "after", 0)
         limit = min(_integer(request, "limit", 100), self._limits.log_page_max)
@@ -209,7 +209,7 @@ class RedraApi:
             found.append(_decision(row))
         return _answer(models.DecisionList(items=found, next=0))
 
-    async def _view_list(self, _: Asked) -> Answer:
+    async def _view_list(self, _: Asked) -> Response:
         items = [
             models.View(
                 name=name,
@@ -227,7 +227,7 @@ class RedraApi:
         ]
         return _answer(models.ViewList(items=items))
 
-    async def _view(self, asked: Asked) -> Answer:
+    async def _view(self, asked: Asked) -> Response:
         request, runtime, name = asked.request, asked.runtime, asked.rest
         until = await self._until(request, runtime)
         rows, revision = await self._views.rows(runtime, name, until)
@@ -235,7 +235,7 @@ class RedraApi:
         shown, left_out = views.limited(rows, _integer(request, "limit", 10_000))
         return _answer(models.Rows(view=name, revision=revision, items=shown, left_out=left_out))
 
-    async def _why(self, asked: Asked) -> Answer:
+    async def _why(self, asked: Asked) -> Response:
         """Why an object is as it is: the decision about it and the reasons made again in full."""
         request, runtime = asked.request, asked.runtime
         question = Question(
@@ -262,9 +262,9 @@ class RedraApi:
                 blast_bounds=self._limits.blast,
             )
             found = await explainer.why(question)
-        return Answer(msgspec.json.encode(found.to_json()))
+        return Response(msgspec.json.encode(found.to_json()))
 
-    async def _blast(self, asked: Asked) -> Answer:
+    async def _blast(self, asked: Asked) -> Response:
         request, runtime = asked.request, asked.runtime
         asked.reader().check_all(WORKED_OUT_FROM)
         return await self._blasts.of_rule(request, runtime)
@@ -280,7 +280,7 @@ class RedraApi:
             raise NotFound(str(problem)) from problem
 
 
-_Read = Callable[[RedraApi, Asked], Awaitable[Answer | Stream]]
+_Read = Callable[[RedraApi, Asked], Awaitable[Response | Stream]]
 
 _PARTS: dict[tuple[str, int], _Read] = {
     ("events", 0): RedraApi._events,
@@ -365,8 +365,8 @@ def _decision(row: dict[str, object]) -> models.Decision:
     return models.Decision.model_validate(named | {"time": text})
 
 
-def _answer(model: BaseModel, *, code: int = 200) -> Answer:
-    return Answer(model.model_dump_json().encode(), status=code)
+def _answer(model: BaseModel, *, code: int = 200) -> Response:
+    return Response(model.model_dump_json().encode(), status=code)
 
 
 def _required(request: Request, name: str) -> str:

@@ -1,10 +1,10 @@
 """Health pages: is the process alive, can it serve. Parity: api.md 2."""
 
-from app.api.server.messages import TEXT, Answer
+from app.api.server.messages import TEXT, Response
 from app.domain.errors import RedraError
 from app.service.histories import Histories
 
-_OK = Answer(b"ok", content_type=TEXT)
+_OK = Response(b"ok", content_type=TEXT)
 
 
 class Health:
@@ -18,7 +18,7 @@ class Health:
         self._histories = histories
         self._default = default_history
 
-    async def answer(self, path: str) -> Answer:
+    async def answer(self, path: str) -> Response:
         """`ok`, with a line for each thing that is odd but harmless; 503 with what is wrong."""
         if path.startswith("/livez"):
             return _OK
@@ -39,10 +39,10 @@ class Health:
                 problems.append(f"{self._default}: {problem}")
         if problems:
             text = "\n".join(problems) + "\n"
-            return Answer(text.encode(), status=503, content_type=TEXT)
+            return Response(text.encode(), status=503, content_type=TEXT)
         notes = [f"{found.info.name}: {found.cause}" for found in self._histories.broken()]
         for replaced in self._histories.replaced():
             notes.append(f"{replaced.info.name}: read anew because {replaced.cause}")
         for runtime in self._histories.open_runtimes():
             notes += [f"{runtime.info.name}: {note}" for note in runtime.notes()]
-        return Answer("\n".join(("ok", *notes, "")).encode(), content_type=TEXT) if notes else _OK
+        return Response("\n".join(("ok", *notes, "")).encode(), content_type=TEXT) if notes else _OK

@@ -187,7 +187,7 @@ class _Begun:
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class Response:
     """A complete response."""
 
     body: bytes
@@ -212,7 +212,9 @@ def warning(text: str) -> Header:
     return (b"warning", f'299 - "{safe}"'.encode("utf-8", "replace"))
 
 
-async def send_answer(answer: Answer, request: Request, send: Send, *, compress_from: int) -> None:
+async def send_answer(
+    answer: Response, request: Request, send: Send, *, compress_from: int
+) -> None:
     """Send a complete response, compressed when it is large and the client accepts that.
 
     Parity: JSON ends with a line feed.

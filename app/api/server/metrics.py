@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import TypeAlias
 
-from app.api.server.messages import Answer, Request, Subject
+from app.api.server.messages import Request, Response, Subject
 from app.domain.values.timestamps import SECOND
 from app.ports import Meter
 from app.service.histories import Histories
@@ -79,7 +79,7 @@ class RequestMeter:
             self._running[request.subject] = running
         self._meter.gauge("apiserver_longrunning_requests", running, **request.subject._asdict())
 
-    def page(self) -> Answer:
+    def page(self) -> Response:
         """All metrics in Prometheus' text format."""
         for runtime in self._histories.open_runtimes():
             name = runtime.info.name
@@ -98,4 +98,4 @@ class RequestMeter:
                     history=name,
                 )
         text = self._render() if self._render is not None else ""
-        return Answer(text.encode(), content_type=_CONTENT_TYPE)
+        return Response(text.encode(), content_type=_CONTENT_TYPE)

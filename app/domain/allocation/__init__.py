@@ -14,8 +14,8 @@ from app.domain.allocation.allocator import (
     Allocator,
     Answer,
     Bounds,
+    DoesNotFit,
     Failure,
-    Refusal,
     Scope,
 )
 from app.domain.allocation.features import Features, Variant
@@ -28,10 +28,10 @@ __all__ = [
     "Allocator",
     "Answer",
     "Bounds",
+    "DoesNotFit",
     "Failure",
     "Features",
     "Quirks",
-    "Refusal",
     "Scope",
     "Variant",
 ]

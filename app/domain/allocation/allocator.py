@@ -67,7 +67,7 @@ class Allocation:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Refusal:
+class DoesNotFit:
     """The claims do not fit on the node."""
 
     node: Node
@@ -87,7 +87,7 @@ class Failure:
     timed_out: bool = False
 
 
-Answer: TypeAlias = Allocation | Refusal | Failure
+Answer: TypeAlias = Allocation | DoesNotFit | Failure
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -243,7 +243,7 @@ class Allocator:
             return Failure(
                 node=node, scope=Scope.NODE, text=INVALID_POOLS, case=case, steps=found.steps
             )
-        return Refusal(node=node, case=case, steps=found.steps)
+        return DoesNotFit(node=node, case=case, steps=found.steps)
 
     def _attempt_for(self, claims: Sequence[JsonView]) -> _Attempt:
         known = self._attempt

@@ -42,7 +42,7 @@ class Fault:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Refusal:
+class Exclusion:
     """The first selector or rule that excluded a device, for explanations.
 
     `expression` is empty when it was no selector; then `binding` tells switched-off binding
@@ -66,7 +66,7 @@ class Selection:
 
     matching: int
     faults: dict[int, Fault]
-    refused: dict[int, Refusal]
+    refused: dict[int, Exclusion]
 
 
 def select(
@@ -111,10 +111,10 @@ def _select(
 ) -> Selection:
     devices = view.devices
     faults: dict[int, Fault] = {}
-    refused: dict[int, Refusal] = {}
+    refused: dict[int, Exclusion] = {}
     alive = list(range(len(devices)))
     if not binding_conditions and view.traits.binding:
-        bound = Refusal(reason="binding conditions are not enabled", binding=True)
+        bound = Exclusion(reason="binding conditions are not enabled", binding=True)
         refused = {index: bound for index in alive if devices[index].binding_conditions}
         alive = [index for index in alive if index not in refused]
     for of_class, expressions in ((True, selectors.of_class), (False, selectors.own)):
@@ -130,7 +130,7 @@ def _select(
 
 
 def _for_node(
-    view: NodeView, alive: list[int], faults: dict[int, Fault], refused: dict[int, Refusal]
+    view: NodeView, alive: list[int], faults: dict[int, Fault], refused: dict[int, Exclusion]
 ) -> list[int]:
     """The devices that are for the node; the others are entered in faults or refused."""
     left = []
@@ -138,7 +138,7 @@ def _for_node(
         if view.slices[index].per_device:
             try:
                 if not view.devices[index].node.matches(view.node):
-                    refused[index] = Refusal(reason="the device is for other nodes")
+                    refused[index] = Exclusion(reason="the device is for other nodes")
                     continue
             except NodeSelectionError as problem:
                 faults[index] = Fault(of_class=False, number=-1, on_device="", detail=str(problem))
@@ -154,7 +154,7 @@ def _apply(
     compiler: SelectorCompiler,
     place: tuple[bool, int],
     faults: dict[int, Fault],
-    refused: dict[int, Refusal],
+    refused: dict[int, Exclusion],
 ) -> list[int]:
     """The devices that one selector leaves; the others are entered in faults or refused."""
     if not alive:
@@ -172,7 +172,7 @@ def _apply(
         faults.update(dict.fromkeys(alive, fault))
         return []
     left: list[int] = []
-    refusal = Refusal(
+    refusal = Exclusion(
         reason="the selector is false", expression=expression, of_class=of_class, number=number
     )
     if view.is_uniform:

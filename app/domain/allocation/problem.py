@@ -12,7 +12,7 @@ from app.domain.allocation import capacity, constraints, counters, eligibility
 from app.domain.allocation.capacity import Requested
 from app.domain.allocation.constraints import Facts
 from app.domain.allocation.counters import NO_DRAWS, AvailableCounters, Draws
-from app.domain.allocation.eligibility import Fault, Refusal
+from app.domain.allocation.eligibility import Exclusion, Fault
 from app.domain.allocation.features import Features, Variant
 from app.domain.allocation.quirks import Quirks
 from app.domain.allocation.requests import (
@@ -54,7 +54,7 @@ class Row:
     candidates: int = 0
     listed: tuple[int, ...] = ()
     faults: Mapping[int, Fault] = field(default_factory=dict)
-    refused: Mapping[int, Refusal] = field(default_factory=dict)
+    refused: Mapping[int, Exclusion] = field(default_factory=dict)
     tainted: int = 0
     rooms: dict[int, tuple[Room, ...]] = field(default_factory=dict)
     grows: bool = False

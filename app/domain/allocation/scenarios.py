@@ -14,8 +14,8 @@ from app.domain.allocation.allocator import (
     Allocator,
     Answer,
     Bounds,
+    DoesNotFit,
     Failure,
-    Refusal,
     Scope,
 )
 from app.domain.allocation.checking import Case
@@ -199,7 +199,7 @@ def _ask(
         case Failure():
             shown["error"] = answer.text
             shown["errorScope"] = answer.scope.value
-        case Allocation() | Refusal():
+        case Allocation() | DoesNotFit():
             pass
     if world.settings.on_answer is not None:
         world.settings.on_answer(world.case(node, claims, allocator.variant), answer, shown)

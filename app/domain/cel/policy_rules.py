@@ -87,7 +87,7 @@ _SLOTS: Final = ("object", "oldObject", "request", "namespaceObject", "params", 
 """The order of what an evaluation is given."""
 
 
-class Answer(msgspec.Struct, frozen=True, kw_only=True):
+class Evaluated(msgspec.Struct, frozen=True, kw_only=True):
     """What an expression gives: a value, or the text of an error."""
 
     value: Value = None
@@ -207,14 +207,14 @@ class Session:
             found[-1] = _Variables(self)
         self._values = found
 
-    def ask(self, expression: str) -> Answer:
+    def ask(self, expression: str) -> Evaluated:
         """What an expression says. The text of an error names the expression."""
         found = self.run(expression, self._scope)
         if self._left < 0:
-            return Answer(error=_OUT_OF_BUDGET)
+            return Evaluated(error=_OUT_OF_BUDGET)
         if isinstance(found, CelError):
-            return Answer(error=f"expression '{expression}' resulted in error: {found.message}")
-        return Answer(value=found)
+            return Evaluated(error=f"expression '{expression}' resulted in error: {found.message}")
+        return Evaluated(value=found)
 
     def run(self, expression: str, scope: Scope) -> Value:
         """The value of an expression, perhaps an error."""

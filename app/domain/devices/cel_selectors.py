@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from app.domain import cel
 from app.domain.cel.evaluation import reads
 from app.domain.cel.evaluation.reads import Read
-from app.domain.devices.device_selectors import SelectorCompileError, Verdict
+from app.domain.devices.device_selectors import SelectorCompileError, SelectorResult
 from app.domain.devices.model import Device
 
 VERDICTS_MAX = 50_000
@@ -31,11 +31,11 @@ class CelSelector:
         self._detailed = detailed_errors
         # An expression that reads nothing still fails on a device that cannot be converted.
         self._parts = sorted(program.reads) or [("driver",)]
-        self._verdicts: dict[object, Verdict] = {}
+        self._verdicts: dict[object, SelectorResult] = {}
         self._as_published = _key_of(self._parts)
-        self._plain: dict[object, Verdict] = {}
+        self._plain: dict[object, SelectorResult] = {}
 
-    def judge(self, devices: Sequence[Device]) -> Sequence[Verdict]:
+    def judge(self, devices: Sequence[Device]) -> Sequence[SelectorResult]:
         """The verdict for each device, in order."""
         key_of, known = self._as_published, self._plain
         if key_of is None:
@@ -55,11 +55,11 @@ class CelSelector:
             found.append(verdict)
         return found
 
-    def judge_like(self, device: Device) -> Verdict | None:
+    def judge_like(self, device: Device) -> SelectorResult | None:
         """The verdict for all plain devices of the driver, if that is all the expression reads."""
         return self.judge((device,))[0] if self._as_published is _driver else None
 
-    def _converted(self, device: Device) -> Verdict:
+    def _converted(self, device: Device) -> SelectorResult:
         """The verdict by the CEL values of what the expression reads."""
         given = device.cel_input
         value = given.value
@@ -73,11 +73,11 @@ class CelSelector:
             known[key] = verdict
         return verdict
 
-    def _evaluate(self, device: cel.DeviceInput) -> Verdict:
+    def _evaluate(self, device: cel.DeviceInput) -> SelectorResult:
         outcome = self.program.evaluate(device, hint=self._detailed)
         if outcome.error is not None:
-            return Verdict(match=False, error=outcome.error, names_device=self._detailed)
-        return Verdict(match=outcome.match is True)
+            return SelectorResult(match=False, error=outcome.error, names_device=self._detailed)
+        return SelectorResult(match=outcome.match is True)
 
 
 KeyOf = Callable[[Device], object]

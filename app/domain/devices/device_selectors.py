@@ -17,7 +17,7 @@ class SelectorCompileError(Exception):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Verdict:
+class SelectorResult:
     """What a selector says of one device: a match, or not, or the text of a run-time error.
 
     Errors name the device since 1.37; before, `names_device` is false.
@@ -31,11 +31,11 @@ class Verdict:
 class DeviceSelector(Protocol):
     """A compiled selector."""
 
-    def judge(self, devices: Sequence[Device]) -> Sequence[Verdict]:
+    def judge(self, devices: Sequence[Device]) -> Sequence[SelectorResult]:
         """The verdict for each device, in order. Pure; may remember by device."""
         ...
 
-    def judge_like(self, device: Device) -> Verdict | None:
+    def judge_like(self, device: Device) -> SelectorResult | None:
         """The verdict for all plain devices of the device's driver; None if it depends on more."""
         ...
 

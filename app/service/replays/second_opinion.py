@@ -15,14 +15,18 @@ import msgspec
 from anyio import lowlevel
 
 from app.domain import cel
-from app.domain.devices.device_selectors import SelectorCompileError, SelectorCompiler, Verdict
+from app.domain.devices.device_selectors import (
+    SelectorCompileError,
+    SelectorCompiler,
+    SelectorResult,
+)
 from app.domain.devices.inventory import Inventory, SliceChange
 from app.domain.devices.model import Device
 from app.domain.errors import InputError
 from app.domain.log import Event, EventType
 from app.domain.values import api_groups, json_tree
 from app.domain.values.json_tree import JsonObject, JsonView
-from app.ports import Answer, Opinion, SecondOpinion
+from app.ports import Match, Opinion, SecondOpinion
 
 EXAMPLES_MAX = 100
 """How many disagreements a report names; all are counted."""
@@ -57,8 +61,8 @@ class Disagreement:
 
     expression: str
     device: str
-    ours: Answer
-    theirs: Answer
+    ours: Match
+    theirs: Match
     error: str = ""
 
     def to_json(self) -> JsonObject:
@@ -116,7 +120,9 @@ class OpinionTally:
     disagreements: list[Disagreement] = field(default_factory=list)
     unsaid: Counter[str] = field(default_factory=Counter)
 
-    def take(self, expression: str, device: Device, verdict: Verdict, opinion: Opinion) -> None:
+    def take(
+        self, expression: str, device: Device, verdict: SelectorResult, opinion: Opinion
+    ) -> None:
         """Compare our verdict with the opinion."""
         ours = answer_of(verdict)
         if opinion.answer is None:
@@ -137,18 +143,18 @@ class OpinionTally:
                 )
 
 
-def answer_of(verdict: Verdict) -> Answer:
+def answer_of(verdict: SelectorResult) -> Match:
     """Our answer; texts of errors are not compared."""
     if verdict.error:
-        return Answer.ERROR
-    return Answer.MATCH if verdict.match else Answer.NO_MATCH
+        return Match.ERROR
+    return Match.MATCH if verdict.match else Match.NO_MATCH
 
 
-def answer_of_outcome(outcome: cel.Outcome) -> Answer:
+def answer_of_outcome(outcome: cel.Outcome) -> Match:
     """Our answer, where a selector was evaluated by itself."""
     if outcome.error is not None:
-        return Answer.ERROR
-    return Answer.MATCH if outcome.match else Answer.NO_MATCH
+        return Match.ERROR
+    return Match.MATCH if outcome.match else Match.NO_MATCH
 
 
 class SelectorHistory:
@@ -373,12 +379,12 @@ def _ranked(
 
 def _verdicts(
     compiler: SelectorCompiler, expression: str, devices: Sequence[Device]
-) -> Iterator[tuple[Device, Verdict | None]]:
+) -> Iterator[tuple[Device, SelectorResult | None]]:
     """Each device with our verdict; None for an expression that does not compile."""
     if not devices:
         return
     try:
-        verdicts: Sequence[Verdict | None] = compiler.compile(expression).judge(devices)
+        verdicts: Sequence[SelectorResult | None] = compiler.compile(expression).judge(devices)
     except SelectorCompileError:
         verdicts = [None] * len(devices)
     yield from zip(devices, verdicts, strict=True)

@@ -6,9 +6,9 @@ import sys
 import pytest
 
 from app.adapters.second_opinion import CelPython, optional_syntax
-from app.ports import Answer
+from app.ports import Match
 
-YES, NO, ERROR = Answer.MATCH, Answer.NO_MATCH, Answer.ERROR
+YES, NO, ERROR = Match.MATCH, Match.NO_MATCH, Match.ERROR
 D = 'device.attributes["d"]'
 M = 'device.capacity["d"].memory'
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from app.domain.allocation import AllocatedState, Allocator, Bounds, Failure, Refusal, Variant
+from app.domain.allocation import AllocatedState, Allocator, Bounds, DoesNotFit, Failure, Variant
 from app.domain.devices.inventory import Inventory
 from tests.worlds.builders import (
     ALL_ON,
@@ -211,7 +211,7 @@ HARD = [
 @pytest.mark.parametrize(("slices", "claims"), [row[1:] for row in HARD], ids=[r[0] for r in HARD])
 def test_hopeless_search_ends_soon(slices: list, claims: list) -> None:
     answer = allocator(*slices).allocate(node(), claims)
-    assert isinstance(answer, Refusal)
+    assert isinstance(answer, DoesNotFit)
     assert answer.steps < STEPS_FEW
 
 

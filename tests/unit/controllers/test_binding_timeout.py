@@ -2,7 +2,7 @@
 
 import pytest
 
-from app.analysis.verify.compare import Verdict
+from app.analysis.verify.compare import ComparisonResult
 from app.bootstrap import choices
 from app.domain.controllers import registry
 from app.domain.controllers.registry import Options
@@ -42,7 +42,7 @@ def test_devices_may_take_as_long_as_the_history_says(settings, seconds):
     cluster.wait(5)
     assert has_timed_out(cluster)
     decisions, effects = check_decisions(cluster)
-    assert Verdict.DIFFERENT not in decisions.counts.keys() | effects.counts.keys()
+    assert ComparisonResult.DIFFERENT not in decisions.counts.keys() | effects.counts.keys()
 
 
 def test_claim_whose_time_is_up_is_given_back_by_the_next_attempt():

@@ -2,7 +2,7 @@
 
 import pytest
 
-from app.analysis.verify.compare import Verdict
+from app.analysis.verify.compare import ComparisonResult
 from app.bootstrap import choices
 from app.domain.controllers import registry
 from app.domain.controllers.registry import Options
@@ -148,8 +148,8 @@ def test_decisions_of_delayed_bindings_are_made_again_alike():
         cluster.pod(name, claim="claim")
     cluster.wait(1)
     decisions, effects = check_decisions(cluster)
-    assert not {Verdict.DIFFERENT} & (decisions.counts.keys() | effects.counts.keys())
-    assert decisions.counts[Verdict.SAME] >= 6
+    assert not {ComparisonResult.DIFFERENT} & (decisions.counts.keys() | effects.counts.keys())
+    assert decisions.counts[ComparisonResult.SAME] >= 6
 
 
 @pytest.mark.parametrize("millis", [-1, 0.5, "30", registry.BIND_DELAY_MAX_MILLIS + 1])

@@ -2,7 +2,7 @@
 
 import pytest
 
-from app.analysis.verify.compare import Verdict
+from app.analysis.verify.compare import ComparisonResult
 from app.bootstrap import choices
 from app.domain.controllers import registry
 from app.domain.controllers.registry import Options
@@ -124,7 +124,7 @@ def test_node_that_is_registered_again_after_a_restart_is_decided_again_alike():
     made.settle()
     assert made.messages("n1") == ["Node n1 event: Registered Node n1 in Controller"] * 2
     decisions, effects = check_decisions(made)
-    assert Verdict.DIFFERENT not in decisions.counts.keys() | effects.counts.keys()
+    assert ComparisonResult.DIFFERENT not in decisions.counts.keys() | effects.counts.keys()
 
 
 def test_report_after_the_end_of_its_event_is_a_new_one():

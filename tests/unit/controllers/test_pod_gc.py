@@ -2,7 +2,7 @@
 
 import pytest
 
-from app.analysis.verify.compare import Verdict
+from app.analysis.verify.compare import ComparisonResult
 from app.bootstrap import choices
 from app.domain.controllers import registry
 from app.domain.controllers.registry import Options
@@ -267,7 +267,7 @@ def test_every_reason_is_decided_again_alike():
     cluster.wait(100)
     assert len(cluster.decisions("pod-gc")) == 4
     decisions, effects = check_decisions(cluster)
-    assert Verdict.DIFFERENT not in decisions.counts.keys() | effects.counts.keys()
+    assert ComparisonResult.DIFFERENT not in decisions.counts.keys() | effects.counts.keys()
 
 
 def test_threshold_is_a_setting_of_the_history():

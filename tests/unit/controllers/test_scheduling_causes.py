@@ -6,7 +6,7 @@ from dataclasses import replace
 import msgspec
 import pytest
 
-from app.analysis.verify.compare import Verdict
+from app.analysis.verify.compare import ComparisonResult
 from app.domain.allocation.reasons.summary import SummaryBounds
 from app.domain.controllers.registry import Options
 from app.domain.log import Event
@@ -48,9 +48,9 @@ def refusals(cluster: Cluster) -> list[Event]:
 
 def same(cluster: Cluster) -> None:
     decisions, effects = check_decisions(cluster)
-    assert not decisions.counts.get(Verdict.DIFFERENT), decisions.differences[:1]
-    assert not decisions.counts.get(Verdict.NOT_COMPARABLE)
-    assert not effects.counts.get(Verdict.DIFFERENT)
+    assert not decisions.counts.get(ComparisonResult.DIFFERENT), decisions.differences[:1]
+    assert not decisions.counts.get(ComparisonResult.NOT_COMPARABLE)
+    assert not effects.counts.get(ComparisonResult.DIFFERENT)
 
 
 def test_decision_counts_the_causes_of_all_nodes() -> None:

@@ -9,7 +9,7 @@ import pytest
 
 from app.analysis.explain.pages import page
 from app.analysis.explain.pods import ExplainBounds
-from app.analysis.explain.questions import Answer, Question
+from app.analysis.explain.questions import ObjectExplanation, Question
 from app.analysis.explain.reasons import Reason
 from app.analysis.views import LiveViews
 from app.domain.devices.cel_selectors import CelCompiler
@@ -22,7 +22,7 @@ from tests.cluster import DRIVER, Cluster
 from tests.unit.analysis.blast.worlds import PATIENT
 from tests.unit.service.test_replaying import history_of
 
-Ask = Callable[..., Awaitable[Answer]]
+Ask = Callable[..., Awaitable[ObjectExplanation]]
 
 
 def views_up_to(events: list[Event], revision: int) -> LiveViews:
@@ -44,7 +44,7 @@ async def asking(
         asked.append(revision)
         return views_up_to(events, revision)
 
-    async def ask(kind: str, name: str, **how: object) -> Answer:
+    async def ask(kind: str, name: str, **how: object) -> ObjectExplanation:
         explainer = Explainer(
             log,
             info,
@@ -407,7 +407,7 @@ async def test_answer_is_of_the_revision_at_which_it_was_asked() -> None:
     cluster.pod("later", template="gpu")
     cluster.settle()
     views = views_up_to(cluster.line.events, revision)
-    answers: list[Answer] = []
+    answers: list[ObjectExplanation] = []
     async with asking(cluster, views=views) as ask, anyio.create_task_group() as tasks:
 
         async def wonder() -> None:

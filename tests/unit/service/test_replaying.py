@@ -9,7 +9,7 @@ import pytest
 from app.adapters.history.opening import open_history
 from app.adapters.history.reading import ReadOptions
 from app.adapters.memory import MemoryLog, MemoryStore
-from app.analysis.verify.compare import Verdict, first_difference
+from app.analysis.verify.compare import ComparisonResult, first_difference
 from app.analysis.views import features_of
 from app.bootstrap.rules import rules_for
 from app.domain.controllers import registry
@@ -21,7 +21,7 @@ from app.domain.objects.profile import Profile
 from app.domain.values import json_tree
 from app.domain.values.json_tree import JsonObject
 from app.domain.values.timestamps import Instant
-from app.ports import Answer, Opinion
+from app.ports import Match, Opinion
 from app.service import importing
 from app.service.replays import replaying, verifying
 from app.service.replays.replaying import FoldReport, ReplayBounds
@@ -118,7 +118,7 @@ class Agreeable:
     name = "agreeable"
 
     def ask(self, expression: str, **device: object) -> Opinion:
-        return Opinion(answer=Answer.MATCH)
+        return Opinion(answer=Match.MATCH)
 
 
 async def test_our_own_history_agrees_in_everything(told: Cluster) -> None:
@@ -127,11 +127,11 @@ async def test_our_own_history_agrees_in_everything(told: Cluster) -> None:
     assert report.events == report.revision == told.line.head.revision
     assert report.chain.head == f"sha256:{told.line.head.hash.hex()}"
     decided = sum(event.type is EventType.DECISION_RECORDED for event in told.line.events)
-    assert report.decisions.counts == {Verdict.SAME: decided}
-    assert set(report.effects.counts) == {Verdict.SAME}
+    assert report.decisions.counts == {ComparisonResult.SAME: decided}
+    assert set(report.effects.counts) == {ComparisonResult.SAME}
     assert report.effects.total > decided
     allocated = len(first_allocations(told.line.events))
-    assert report.allocations.counts == {Verdict.EFFECT: allocated}
+    assert report.allocations.counts == {ComparisonResult.EFFECT: allocated}
     assert report.outcome is Outcome.VERIFIED
 
 
@@ -255,7 +255,7 @@ async def test_an_allocation_is_judged_whoever_wrote_it(told: Cluster, user: str
     events = [by(user)(event) for event in told.line.events]
     report = await verify_events(resealed(events, lambda *_: None))
     allocated = len(first_allocations(events))
-    assert report.allocations.counts == {Verdict.SAME: allocated}
+    assert report.allocations.counts == {ComparisonResult.SAME: allocated}
 
 
 @pytest.mark.parametrize("user", ["system:serviceaccount:batch:volcano", "alice"])
@@ -279,7 +279,7 @@ async def test_another_device_fails_whoever_wrote_it(user: str) -> None:
 
     report = await verify_events(resealed(events, steal))
     assert report.violations == ()
-    assert report.allocations.counts[Verdict.DIFFERENT] == 1
+    assert report.allocations.counts[ComparisonResult.DIFFERENT] == 1
     assert report.outcome is Outcome.FAILED
 
 
@@ -418,7 +418,7 @@ async def test_what_a_real_scheduler_chose_is_chosen_again(
 
 async def test_a_scheduler_that_ignored_rules_is_found_out() -> None:
     report = await imported("e-taints-rules-ignored", RULES_SEEN)
-    assert report.allocations.counts[Verdict.DIFFERENT] == 7
+    assert report.allocations.counts[ComparisonResult.DIFFERENT] == 7
     assert {found.rule for found in report.violations} == {"placement-respects-taints"}
     assert report.violations_count == 7
     assert not report.agrees, "placements against rules are violations, whoever made them"

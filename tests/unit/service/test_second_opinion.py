@@ -6,7 +6,7 @@ import pytest
 from app.domain.devices.cel_selectors import CelCompiler
 from app.domain.log import Actor, Event, EventType, ObjectKey, Revision, Stamp
 from app.domain.values.timestamps import Instant
-from app.ports import Answer, Opinion
+from app.ports import Match, Opinion
 from app.service.replays import second_opinion
 from app.service.replays.second_opinion import REFUSED, TOO_DEAR, OpinionBounds, SelectorHistory
 
@@ -23,7 +23,7 @@ class Scripted:
     def ask(self, expression, *, driver, attributes, capacity, allow_multiple_allocations):
         x = attributes["x"]["int"]
         self.questions.append((expression, x))
-        answer = self.answers.get(x, Answer.MATCH)
+        answer = self.answers.get(x, Match.MATCH)
         return Opinion(answer=answer, reason="" if answer else "no idea")
 
 
@@ -135,15 +135,15 @@ async def test_answers_are_compared_and_what_is_missing_is_counted():
         event(1, "deviceclasses", selecting(f"{X} > 1", X, f"{X}.missing == 1")),
         event(2, "resourceslices", slice_of(1, 2, 3, 4)),
     )
-    second = Scripted({3: None, 4: Answer.ERROR})
+    second = Scripted({3: None, 4: Match.ERROR})
     report = await compare(selectors, second)
     # `x` alone compiles, because it may be anything: here it is an error.
     assert (report.agreed, report.disagreed, report.unsaid) == (3, 6, {"no idea": 3})
     assert [
         (each.expression, each.device, each.ours, each.theirs) for each in report.disagreements[:2]
     ] == [
-        (f"{X} > 1", "d/p/dev-1-0", Answer.NO_MATCH, Answer.MATCH),
-        (f"{X} > 1", "d/p/dev-4-3", Answer.MATCH, Answer.ERROR),
+        (f"{X} > 1", "d/p/dev-1-0", Match.NO_MATCH, Match.MATCH),
+        (f"{X} > 1", "d/p/dev-4-3", Match.MATCH, Match.ERROR),
     ]
     assert not report.is_complete
 

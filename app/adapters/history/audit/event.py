@@ -33,7 +33,7 @@ class ObjectRef(msgspec.Struct, kw_only=True, rename="camel"):
     subresource: str = ""
 
 
-class Answer(msgspec.Struct, kw_only=True):
+class ResponseStatus(msgspec.Struct, kw_only=True):
     """The status of the answer."""
 
     code: int = 0
@@ -58,7 +58,7 @@ class AuditEvent(msgspec.Struct, kw_only=True, rename="camel"):
     impersonated_user: User | None = None
     user_agent: str = ""
     object_ref: ObjectRef | None = None
-    response_status: Answer | None = None
+    response_status: ResponseStatus | None = None
     request_object: msgspec.Raw = msgspec.Raw()
     response_object: msgspec.Raw = msgspec.Raw()
     request_received_timestamp: str = ""

@@ -9,7 +9,7 @@ from enum import StrEnum
 
 from app.domain.allocation import capacity
 from app.domain.allocation.constraints import ConstraintState
-from app.domain.allocation.eligibility import Refusal
+from app.domain.allocation.eligibility import Exclusion
 from app.domain.allocation.features import Variant
 from app.domain.allocation.problem import Problem, Row
 from app.domain.allocation.usage import Usage
@@ -95,7 +95,7 @@ def _not_selectable(problem: Problem, row: Row, device: int) -> Cause | None:
     return None if refusal is None else of_refusal(refusal, row)
 
 
-def of_refusal(refusal: Refusal, row: Row) -> Cause:
+def of_refusal(refusal: Exclusion, row: Row) -> Cause:
     """The cause of a device that a selector or rule excluded."""
     if not refusal.expression:
         kind = Kind.BINDING if refusal.binding else Kind.OTHER_NODE

@@ -14,8 +14,8 @@ from app.domain.allocation.allocator import (
     Allocation,
     Allocator,
     Answer,
+    DoesNotFit,
     Failure,
-    Refusal,
     Scope,
 )
 from app.domain.allocation.case import Case
@@ -145,7 +145,7 @@ def explain(answer: Answer, *, effort_steps: int = EFFORT_STEPS) -> Explanation:
     match answer:
         case Allocation():
             return _of_allocation(answer, effort_steps)
-        case Refusal():
+        case DoesNotFit():
             return _of_refusal(answer, CANNOT_ALLOCATE, effort_steps)
         case Failure():
             return _of_failure(answer, effort_steps)
@@ -195,7 +195,7 @@ def event_reason(answer: Answer) -> str:
     match answer:
         case Allocation():
             return ""
-        case Refusal():
+        case DoesNotFit():
             return CANNOT_ALLOCATE
         case Failure():
             return answer.text
@@ -206,7 +206,7 @@ def _same(one: Answer, other: Answer) -> bool:
         return one.allocation_results(lambda: "") == other.allocation_results(lambda: "")
     if isinstance(one, Failure) and isinstance(other, Failure):
         return (one.scope, one.text) == (other.scope, other.text)
-    return isinstance(one, Refusal) and isinstance(other, Refusal)
+    return isinstance(one, DoesNotFit) and isinstance(other, DoesNotFit)
 
 
 def _of_failure(answer: Failure, effort_steps: int) -> Explanation:
@@ -229,7 +229,7 @@ def _has_problem(case: Case) -> bool:
         return False
 
 
-def _of_refusal(answer: Refusal | Failure, text: str, effort_steps: int) -> Explanation:
+def _of_refusal(answer: DoesNotFit | Failure, text: str, effort_steps: int) -> Explanation:
     assert answer.case is not None
     problem = answer.case.problem
     usage = Usage(problem)

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from app.domain.allocation import eligibility
-from app.domain.allocation.eligibility import Refusal
+from app.domain.allocation.eligibility import Exclusion
 from app.domain.allocation.problem import Problem, Row
 from app.domain.allocation.reasons import causes
 from app.domain.allocation.reasons.causes import Kind
@@ -245,7 +245,7 @@ def _refused(problem: Problem, row: Row) -> Iterable[tuple[tuple[str, str], int]
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class _Refused:
-    refused: Mapping[int, Refusal]
+    refused: Mapping[int, Exclusion]
     masks: _Masks
 
 

@@ -23,7 +23,7 @@ class Pending:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Verdict:
+class EvictionCondition:
     """A computed condition without its times."""
 
     status: str
@@ -31,7 +31,9 @@ class Verdict:
     message: str
 
 
-def compute(objects: ObjectsReader, state: TaintState, rule: Rule, evicted: int) -> Verdict:
+def compute(
+    objects: ObjectsReader, state: TaintState, rule: Rule, evicted: int
+) -> EvictionCondition:
     """What the condition should say now."""
     if rule.effect == NO_EXECUTE:
         pending = pending_pods(state, rule)
@@ -41,21 +43,25 @@ def compute(objects: ObjectsReader, state: TaintState, rule: Rule, evicted: int)
                 f"{_count(pending.pods, 'pod')} {need} to be evicted "
                 f"in {_namespaces(pending.namespaces)}."
             )
-            verdict = Verdict(status="True", reason="PodsPendingEviction", message=message)
+            verdict = EvictionCondition(
+                status="True", reason="PodsPendingEviction", message=message
+            )
         elif evicted:
-            verdict = Verdict(status="False", reason="Completed", message="")
+            verdict = EvictionCondition(status="False", reason="Completed", message="")
         else:
-            verdict = Verdict(status="False", reason="NotStarted", message="")
+            verdict = EvictionCondition(status="False", reason="NotStarted", message="")
     elif rule.effect == "None":
-        verdict = Verdict(status="False", reason="NoEffect", message=preview(objects, state, rule))
+        verdict = EvictionCondition(
+            status="False", reason="NoEffect", message=preview(objects, state, rule)
+        )
     else:
         message = "Eviction only happens for the NoExecute effect."
-        verdict = Verdict(status="False", reason="OtherEffect", message=message)
+        verdict = EvictionCondition(status="False", reason="OtherEffect", message=message)
     if not evicted:
         return verdict
     suffix = f"{_count(evicted, 'pod')} evicted since starting the controller."
     message = f"{verdict.message} {suffix}" if verdict.message else suffix
-    return Verdict(status=verdict.status, reason=verdict.reason, message=message)
+    return EvictionCondition(status=verdict.status, reason=verdict.reason, message=message)
 
 
 def preview(objects: ObjectsReader, state: TaintState, rule: Rule) -> str:

@@ -185,7 +185,7 @@ class RuleStatusReconciler:
         )
 
     def _apply(
-        self, rule_id: _RuleId, verdict: condition.Verdict, generation: int, now: Instant
+        self, rule_id: _RuleId, verdict: condition.EvictionCondition, generation: int, now: Instant
     ) -> PatchObject:
         # Parity: any change of the condition moves lastTransitionTime; it is the rate limiter.
         return PatchObject(
@@ -214,7 +214,7 @@ class RuleStatusReconciler:
         )
 
 
-def _says(held: JsonObject | None, verdict: condition.Verdict, generation: int) -> bool:
+def _says(held: JsonObject | None, verdict: condition.EvictionCondition, generation: int) -> bool:
     return (
         held is not None
         and held.get("status") == verdict.status

@@ -38,7 +38,7 @@ from app.domain.controllers.scheduling.plugins.dynamic_resources.waiting_binding
 )
 from app.domain.controllers.scheduling.queue import hints, repeated_attempts
 from app.domain.controllers.scheduling.queue.hints import Waker, claim_names
-from app.domain.controllers.scheduling.queue.repeated_attempts import QuietAttempt
+from app.domain.controllers.scheduling.queue.repeated_attempts import RepeatedAttempt
 from app.domain.controllers.scheduling.queue.waiting_pods import QueuedPod, SchedulingQueue, Where
 from app.domain.controllers.scheduling.reports import events, messages
 from app.domain.log import DECISION, Event, EventType, ObjectKey, Revision
@@ -76,7 +76,7 @@ class SchedulingReconciler:
         self._start = 0
         self._next_start = 0
         self._is_step_over = False
-        self._quiet: list[QuietAttempt] = []
+        self._quiet: list[RepeatedAttempt] = []
         self._refused: dict[Place, str] = {}
         self._moved: dict[Place, int] = {}
         self._merged: dict[ObjectKey, JsonView] = {}
@@ -193,7 +193,7 @@ class SchedulingReconciler:
         self, views: SchedulingViews, body: JsonView, inputs: JsonView
     ) -> Plan | None:
         now = Instant(json_tree.integer(inputs, "now") or 0)
-        again: list[QuietAttempt] = []
+        again: list[RepeatedAttempt] = []
         for found in repeated_attempts.read(inputs):
             tree = views.objects.get(pod_key(found.namespace, found.name))
             if tree is None:

@@ -60,7 +60,7 @@ Step: TypeAlias = Command | Report
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Answer:
+class WorkloadSteps:
     """What to do, in order, and when to look again without an event."""
 
     steps: tuple[Step, ...] = ()
@@ -83,7 +83,7 @@ class Workload:
     place: Place
     component: str
     dependents: frozenset[Place]
-    sync: Callable[[Situation], Answer]
+    sync: Callable[[Situation], WorkloadSteps]
     release: Callable[[JsonObject], Command | None] | None = None
     failed: Callable[[Situation, str], tuple[Step, ...]] | None = None
     watches_nodes: bool = False

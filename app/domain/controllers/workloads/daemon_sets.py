@@ -7,7 +7,7 @@ the taints that nodes get by themselves.
 from dataclasses import dataclass
 
 from app.domain.controllers.workloads import pods_of, revisions, templates
-from app.domain.controllers.workloads.answer import Answer, Report, Situation, Step
+from app.domain.controllers.workloads.answer import Report, Situation, Step, WorkloadSteps
 from app.domain.controllers.workloads.revisions import Revision
 from app.domain.values import api_resources, json_tree, selectors
 from app.domain.values.json_tree import JsonObject, JsonView
@@ -41,7 +41,7 @@ class _Set:
     pods: dict[str, list[JsonObject]]
 
 
-def sync(situation: Situation) -> Answer:
+def sync(situation: Situation) -> WorkloadSteps:
     """Make pods where they are missing, delete them where they may not be, roll the template."""
     found = _read(situation)
     if not situation.is_ending:
@@ -51,7 +51,7 @@ def sync(situation: Situation) -> Answer:
         steps += _missing(found) + _misplaced(found)
         steps = steps or _outdated(found)
         if steps:
-            return Answer(steps=tuple(steps))
+            return WorkloadSteps(steps=tuple(steps))
     return _status(found)
 
 
@@ -224,7 +224,7 @@ def _delete(pod: JsonObject) -> list[Step]:
     return [pods_of.delete(pod), report]
 
 
-def _status(found: _Set) -> Answer:
+def _status(found: _Set) -> WorkloadSteps:
     situation = found.situation
     tree = situation.tree
     seconds = json_tree.integer(tree, "spec", "minReadySeconds") or 0
@@ -251,8 +251,8 @@ def _status(found: _Set) -> Answer:
         "numberReady",
     )
     if status == tree.get("status"):
-        return Answer(due=counts.due)
-    return Answer(steps=(pods_of.with_status(situation, status),), due=counts.due)
+        return WorkloadSteps(due=counts.due)
+    return WorkloadSteps(steps=(pods_of.with_status(situation, status),), due=counts.due)
 
 
 def _hash(pod: JsonView) -> str:

@@ -7,7 +7,7 @@ NewReplicaSetAvailable; `Available` follows the pods that must be available.
 from collections.abc import Sequence
 
 from app.domain.controllers.workloads import pods_of
-from app.domain.controllers.workloads.answer import Answer, Situation
+from app.domain.controllers.workloads.answer import Situation, WorkloadSteps
 from app.domain.controllers.workloads.replica_sets import REPLICA_FAILURE
 from app.domain.objects.write.commands import UpdateObject
 from app.domain.values import json_tree, timestamps
@@ -23,7 +23,7 @@ def answer(
     replicas: int,
     unavailable_max: int,
     annotations: dict[str, str],
-) -> Answer:
+) -> WorkloadSteps:
     """Write the status and the revision when they have changed."""
     tree = situation.tree
     numbers = _numbers(tree, new, sets)
@@ -47,11 +47,11 @@ def answer(
     status["conditions"] = conditions.found
     kept = json_tree.labels(tree, "metadata", "annotations")
     if status == tree.get("status") and annotations.items() <= kept.items():
-        return Answer(due=due)
+        return WorkloadSteps(due=due)
     command: UpdateObject = pods_of.with_status(situation, status)
     if annotations:
         command.tree["metadata"]["annotations"] = kept | annotations
-    return Answer(steps=(command,), due=due)
+    return WorkloadSteps(steps=(command,), due=due)
 
 
 def _failure_of(new: JsonView | None, sets: Sequence[JsonView]) -> JsonView:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from app.domain.controllers.event_objects import MANAGER
 from app.domain.controllers.workloads import deployment_status, pods_of, templates
-from app.domain.controllers.workloads.answer import Answer, Report, Situation, Step
+from app.domain.controllers.workloads.answer import Report, Situation, Step, WorkloadSteps
 from app.domain.log import ObjectKey
 from app.domain.objects.write.commands import CreateObject, DeleteObject, UpdateObject
 from app.domain.values import api_resources, json_tree
@@ -45,13 +45,13 @@ class _Rollout:
         return self.replicas + self.surge
 
 
-def sync(situation: Situation) -> Answer:
+def sync(situation: Situation) -> WorkloadSteps:
     """Make or scale ReplicaSets; when none needs it, write the status."""
     rollout = _rollout(situation)
     if not situation.is_ending:
         steps = _scaling(rollout)
         if steps:
-            return Answer(steps=tuple(steps))
+            return WorkloadSteps(steps=tuple(steps))
     return deployment_status.answer(
         situation,
         rollout.new,

@@ -15,14 +15,14 @@ REASON = "PodFailurePolicy"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Verdict:
+class PodFailure:
     """Whether the pod counts as failed; with a `message` the Job has failed because of it."""
 
     counts: bool = True
     message: str = ""
 
 
-def judge(spec: JsonView, pod: JsonView) -> Verdict:
+def judge(spec: JsonView, pod: JsonView) -> PodFailure:
     """What the policy of the Job says of a failed pod."""
     for number, rule in enumerate(json_tree.objects(spec, "podFailurePolicy", "rules")):
         what = _fitting(rule, pod)
@@ -30,11 +30,11 @@ def judge(spec: JsonView, pod: JsonView) -> Verdict:
             continue
         action = json_tree.text(rule, "action")
         if action == "Ignore":
-            return Verdict(counts=False)
+            return PodFailure(counts=False)
         if action == "FailJob":
-            return Verdict(message=f"{what} matching {action} rule at index {number}")
-        return Verdict()
-    return Verdict()
+            return PodFailure(message=f"{what} matching {action} rule at index {number}")
+        return PodFailure()
+    return PodFailure()
 
 
 def _fitting(rule: JsonView, pod: JsonView) -> str:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from app.domain.controllers.event_objects import MANAGER
 from app.domain.controllers.workloads import failure_policy, job_pods, pods_of
-from app.domain.controllers.workloads.answer import Answer, Report, Situation, Step
+from app.domain.controllers.workloads.answer import Report, Situation, Step, WorkloadSteps
 from app.domain.controllers.workloads.job_pods import JobPods
 from app.domain.objects.write.commands import Command, DeleteObject, Propagation
 from app.domain.values import json_tree, timestamps
@@ -52,24 +52,24 @@ class _Job:
         return self.spec.get("completionMode") == "Indexed"
 
 
-def sync(situation: Situation) -> Answer:
+def sync(situation: Situation) -> WorkloadSteps:
     """The next thing to do for a Job."""
     job = _read(situation)
     counting = _count_ended(job)
     if counting:
         _refresh(job)
-        return Answer(steps=(pods_of.with_status(situation, job.status), *counting))
+        return WorkloadSteps(steps=(pods_of.with_status(situation, job.status), *counting))
     if job.is_over:
         return _after_end(job)
     due: Instant | None = None
     if not situation.is_ending:
         steps, due = _decide(job)
         if steps:
-            return Answer(steps=tuple(steps), due=due)
+            return WorkloadSteps(steps=tuple(steps), due=due)
     _refresh(job)
     if job.status == situation.tree.get("status"):
-        return Answer(due=due)
-    return Answer(steps=(pods_of.with_status(situation, job.status),), due=due)
+        return WorkloadSteps(due=due)
+    return WorkloadSteps(steps=(pods_of.with_status(situation, job.status),), due=due)
 
 
 def release(pod: JsonObject) -> Command | None:
@@ -239,23 +239,23 @@ def _missing(job: _Job) -> list[int | None]:
     return found
 
 
-def _after_end(job: _Job) -> Answer:
+def _after_end(job: _Job) -> WorkloadSteps:
     """A finished Job goes when its time to live is over."""
     seconds = json_tree.integer(job.spec, "ttlSecondsAfterFinished")
     if seconds is None or job.situation.is_ending:
-        return Answer()
+        return WorkloadSteps()
     ended = job.condition("Complete") or job.condition("Failed")
     since = _instant(json_tree.text(ended, "lastTransitionTime"))
     due = Instant((since or 0) + seconds * SECOND)
     if due > job.situation.now:
-        return Answer(due=due)
+        return WorkloadSteps(due=due)
     removal = DeleteObject(
         key=job.situation.key,
         uid=job.situation.uid,
         propagation=Propagation.FOREGROUND,
         options=MANAGER,
     )
-    return Answer(steps=(removal,))
+    return WorkloadSteps(steps=(removal,))
 
 
 def _refresh(job: _Job) -> None:

@@ -7,7 +7,7 @@ as soon as the eviction has begun. Parity: controllers.md 5.5.
 from collections import Counter
 
 from app.domain.controllers.workloads import pods_of
-from app.domain.controllers.workloads.answer import Answer, Report, Situation, Step
+from app.domain.controllers.workloads.answer import Report, Situation, Step, WorkloadSteps
 from app.domain.values import api_resources, json_tree, timestamps
 from app.domain.values.json_tree import JsonObject, JsonView
 from app.domain.values.timestamps import Instant
@@ -18,7 +18,7 @@ REPLICA_FAILURE = "ReplicaFailure"
 DELETION_COST = "controller.kubernetes.io/pod-deletion-cost"
 
 
-def sync(situation: Situation) -> Answer:
+def sync(situation: Situation) -> WorkloadSteps:
     """Make or delete pods; when the number is right, write the status."""
     pods = situation.owned(api_resources.PODS)
     active = [pod for pod in pods if pods_of.is_active(pod)]
@@ -26,9 +26,11 @@ def sync(situation: Situation) -> Answer:
         wanted = json_tree.integer(situation.tree, "spec", "replicas") or 0
         missing = wanted - len(active)
         if missing > 0:
-            return Answer(steps=_creates(situation, min(missing, situation.pods_max)))
+            return WorkloadSteps(steps=_creates(situation, min(missing, situation.pods_max)))
         if missing < 0:
-            return Answer(steps=_deletes(situation, active, min(-missing, situation.pods_max)))
+            return WorkloadSteps(
+                steps=_deletes(situation, active, min(-missing, situation.pods_max))
+            )
     return _status(situation, active, _leaving(pods))
 
 
@@ -103,7 +105,7 @@ def _reversed(text: str) -> tuple[int, ...]:
 
 def _status(
     situation: Situation, active: list[JsonObject], leaving: int, problem: str = ""
-) -> Answer:
+) -> WorkloadSteps:
     tree = situation.tree
     seconds = json_tree.integer(tree, "spec", "minReadySeconds") or 0
     counts = pods_of.count(active, seconds, situation.now)
@@ -123,8 +125,8 @@ def _status(
     if problem:
         status["conditions"] = [_failure(tree, problem, situation.now)]
     if status == tree.get("status"):
-        return Answer(due=counts.due)
-    return Answer(steps=(pods_of.with_status(situation, status),), due=counts.due)
+        return WorkloadSteps(due=counts.due)
+    return WorkloadSteps(steps=(pods_of.with_status(situation, status),), due=counts.due)
 
 
 def _failure(tree: JsonView, problem: str, now: Instant) -> JsonObject:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from app.domain.controllers.event_objects import MANAGER
 from app.domain.controllers.workloads import pods_of, revisions, templates
-from app.domain.controllers.workloads.answer import Answer, Report, Situation, Step
+from app.domain.controllers.workloads.answer import Report, Situation, Step, WorkloadSteps
 from app.domain.controllers.workloads.revisions import Revision
 from app.domain.log import ObjectKey
 from app.domain.objects.write.commands import CreateObject
@@ -41,7 +41,7 @@ class _Set:
         return since is not None and since <= self.situation.now
 
 
-def sync(situation: Situation) -> Answer:
+def sync(situation: Situation) -> WorkloadSteps:
     """Make, replace or remove pods in the order of their ordinals; then write the status."""
     found = _read(situation)
     steps: list[Step] = []
@@ -52,7 +52,7 @@ def sync(situation: Situation) -> Answer:
         if not steps:
             steps = _surplus(found) or _outdated(found)
         if steps:
-            return Answer(steps=tuple(steps))
+            return WorkloadSteps(steps=tuple(steps))
     return _status(found)
 
 
@@ -210,7 +210,7 @@ def _delete(found: _Set, pod: JsonObject) -> list[Step]:
     return [pods_of.delete(pod), Report(reason="SuccessfulDelete", message=text)]
 
 
-def _status(found: _Set) -> Answer:
+def _status(found: _Set) -> WorkloadSteps:
     situation = found.situation
     tree = situation.tree
     pods = [pod for pod in found.pods.values() if not pods_of.is_finished(pod)]
@@ -236,8 +236,8 @@ def _status(found: _Set) -> Answer:
         "collisionCount",
     )
     if status == tree.get("status"):
-        return Answer(due=counts.due)
-    return Answer(steps=(pods_of.with_status(situation, status),), due=counts.due)
+        return WorkloadSteps(due=counts.due)
+    return WorkloadSteps(steps=(pods_of.with_status(situation, status),), due=counts.due)
 
 
 def _revision(pod: JsonView) -> str:

@@ -75,7 +75,7 @@ class Hook:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Verdict:
+class WebhookReview:
     """What a webhook says: nothing against the write, or else a refusal; warnings; changes."""
 
     refusal: Rejected | None = None
@@ -161,15 +161,15 @@ def request_of(hook: Hook, attributes: Attributes, uid: str) -> bytes:
     )
 
 
-def verdict_of(hook: Hook, body: bytes, uid: str, *, is_mutating: bool) -> Verdict:
+def verdict_of(hook: Hook, body: bytes, uid: str, *, is_mutating: bool) -> WebhookReview:
     """What the answer of a webhook means. Raises WebhookFailed for one that means nothing."""
     response = _response(hook, body, uid)
     warnings = tuple(json_tree.texts(response, "warnings"))
     operations = _operations(response, is_mutating=is_mutating, is_strict=hook.version == "v1")
     if response.get("allowed") is not True:
-        return Verdict(refusal=_refusal(hook, response), warnings=warnings)
+        return WebhookReview(refusal=_refusal(hook, response), warnings=warnings)
     patch = Patch(hook.told, operations) if operations else None
-    return Verdict(warnings=warnings, patch=patch)
+    return WebhookReview(warnings=warnings, patch=patch)
 
 
 def _response(hook: Hook, body: bytes, uid: str) -> JsonView:

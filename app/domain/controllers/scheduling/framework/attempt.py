@@ -57,7 +57,9 @@ __all__ = [
     "nodes_to_find",
 ]
 
-CONTRADICTORY = filters.Refusal(plugin="NodeAffinity", reasons=("pod affinity terms conflict",))
+CONTRADICTORY = filters.NodeRejection(
+    plugin="NodeAffinity", reasons=("pod affinity terms conflict",)
+)
 
 FEASIBLE_MIN = 100
 """At least so many feasible nodes are looked for, or all when there are fewer nodes."""
@@ -109,7 +111,7 @@ class _Tally:
     names_claims: bool = False
     refusing: list[NodeInfo] = field(default_factory=list)
 
-    def add(self, info: NodeInfo, refusal: filters.Refusal) -> None:
+    def add(self, info: NodeInfo, refusal: filters.NodeRejection) -> None:
         for reason in refusal.reasons:
             self.reasons[reason] = self.reasons.get(reason, 0) + 1
         self.plugins.add(refusal.plugin)
@@ -141,7 +143,7 @@ def attempt(
         is_in_flight = views.allocated.is_in_flight
         pod_claims.check_fresh(views.objects, claims, rules.gates, is_in_flight)
     except ClaimsNotReady as problem:
-        refusal = filters.Refusal(plugin=DEVICES, reasons=(str(problem),))
+        refusal = filters.NodeRejection(plugin=DEVICES, reasons=(str(problem),))
         return _prefilter_failure(nodes, pod, refusal, start, rules.quirks)
     cycle = begin(rules, views, nodes, verdicts, pod, claims, now)
     is_hopeless = cycle.kind.hopeless_at == nodes.version and not cycle.depends_on_others
@@ -396,7 +398,7 @@ def _to_deallocate(cycle: Cycle, tally: _Tally) -> PodClaim | None:
 def _prefilter_failure(
     nodes: NodeIndex,
     pod: PodSpec,
-    refusal: filters.Refusal,
+    refusal: filters.NodeRejection,
     start: int,
     quirks: ControllerQuirks,
 ) -> Attempt:

@@ -11,10 +11,10 @@ from typing import Protocol, TypeAlias
 from app.domain.allocation import (
     AllocatedState,
     Allocator,
+    DoesNotFit,
     Failure,
     Features,
     Quirks,
-    Refusal,
     Scope,
 )
 from app.domain.allocation import Allocation as Found
@@ -32,7 +32,7 @@ from app.domain.controllers.scheduling.framework.pods_on_nodes import BoundPod
 from app.domain.controllers.scheduling.framework.verdicts import (
     DeviceVerdict,
     KindOfPod,
-    Verdict,
+    NodeVerdict,
     Verdicts,
 )
 from app.domain.controllers.scheduling.plugins import (
@@ -67,11 +67,13 @@ from app.domain.values.timestamps import Instant
 
 DEVICES = "DynamicResources"
 
-CANNOT_ALLOCATE = filters.Refusal(plugin=DEVICES, reasons=("cannot allocate all claims",))
-CANNOT_FIT = filters.Refusal(plugin=DEVICES, reasons=("cannot fit resource",))
-GAVE_UP = filters.Refusal(plugin=DEVICES, reasons=("timed out trying to allocate devices",))
-LEFT_OVER = filters.Refusal(plugin=DEVICES, reasons=("cannot schedule extended resource claim",))
-NOT_AVAILABLE = filters.Refusal(
+CANNOT_ALLOCATE = filters.NodeRejection(plugin=DEVICES, reasons=("cannot allocate all claims",))
+CANNOT_FIT = filters.NodeRejection(plugin=DEVICES, reasons=("cannot fit resource",))
+GAVE_UP = filters.NodeRejection(plugin=DEVICES, reasons=("timed out trying to allocate devices",))
+LEFT_OVER = filters.NodeRejection(
+    plugin=DEVICES, reasons=("cannot schedule extended resource claim",)
+)
+NOT_AVAILABLE = filters.NodeRejection(
     plugin=DEVICES, reasons=("resourceclaim not available on the node",)
 )
 
@@ -196,13 +198,13 @@ class Cycle:
             self.extended[served] = extended.claim_for(self.tree, classes)
         return self.extended[served]
 
-    def verdict(self, info: NodeInfo) -> Verdict:
+    def verdict(self, info: NodeInfo) -> NodeVerdict:
         """The framework's part, remembered or found out."""
         known = self.kind.by_node.get(info.name)
         if known is not None and known.version == info.version:
             return known
         refusal = filters.check_node(self.pod, info, self._served(info))
-        made = Verdict(version=info.version, refusal=refusal)
+        made = NodeVerdict(version=info.version, refusal=refusal)
         if refusal is None:
             made.room = scoring.room_score(self.pod, info, leaves=self.rules.quirks.r5)
             made.soft_taints = scoring.soft_taints(self.pod, info)
@@ -224,7 +226,7 @@ class Cycle:
                 there = [known.get(info.name, 0) for info in feasible]
                 scoring.add(totals, there, scoring.IMAGES_WEIGHT)
 
-    def check(self, info: NodeInfo, verdict: Verdict) -> filters.Refusal | None:
+    def check(self, info: NodeInfo, verdict: NodeVerdict) -> filters.NodeRejection | None:
         """The first reason against the node; raises Aborted for an error of the allocator."""
         if self.nominated and (refusal := self.check_rivals(info)) is not None:
             return refusal
@@ -247,7 +249,7 @@ class Cycle:
             raise Aborted(devices.error)
         return devices.refusal
 
-    def check_rivals(self, info: NodeInfo) -> filters.Refusal | None:
+    def check_rivals(self, info: NodeInfo) -> filters.NodeRejection | None:
         """What the framework says when the pods nominated for the node are there already.
 
         The node has to do with them and without them. Devices make no difference: what nominated
@@ -265,7 +267,7 @@ class Cycle:
         *,
         gone: Collection[BoundPod] = (),
         come: Collection[BoundPod] = (),
-    ) -> filters.Refusal | None:
+    ) -> filters.NodeRejection | None:
         """The framework's part for a node `changed` by pods that are gone and that came."""
         refusal = filters.check_node(self.pod, changed, self._served(info))
         if refusal is None and self.spread is not None:
@@ -280,7 +282,7 @@ class Cycle:
             hood = Neighbourhood(pod=self.pod, namespace_labels=labels)
         return hood.changed(info, gone, come).check_node(info)
 
-    def check_devices(self, info: NodeInfo) -> filters.Refusal | None:
+    def check_devices(self, info: NodeInfo) -> filters.NodeRejection | None:
         """What devices say of a node, asked anew and not remembered; raises Aborted."""
         if not self.claims and self.wanted is None:
             return None
@@ -308,15 +310,15 @@ class Cycle:
                 case Failure(timed_out=True):
                     made.error = f"node {info.name}: {GAVE_UP.reasons[0]}"
                 case Failure(scope=Scope.NODE, text=text):
-                    made.refusal = filters.Refusal(plugin=DEVICES, reasons=(text,))
+                    made.refusal = filters.NodeRejection(plugin=DEVICES, reasons=(text,))
                     made.claims = None if text == INVALID_POOLS else self.asked
                 case Failure(text=text):
                     made.error = text
                     made.claims = self.asked
-                case Refusal():
+                case DoesNotFit():
                     made.refusal = CANNOT_ALLOCATE
         if made.error and not self.rules.quirks.c16:
-            made.refusal = filters.Refusal(plugin=DEVICES, reasons=(made.error,))
+            made.refusal = filters.NodeRejection(plugin=DEVICES, reasons=(made.error,))
             made.error = ""
         if made.refusal is not None or made.error:
             # Parity: C12, the unavailable claims of such a node are not remembered.
@@ -348,7 +350,7 @@ class Cycle:
             return frozenset()
         return frozenset(name for name in self.wanted.classes if info.has(name) == 0)
 
-    def _extend(self, info: NodeInfo, made: DeviceVerdict) -> filters.Refusal | None:
+    def _extend(self, info: NodeInfo, made: DeviceVerdict) -> filters.NodeRejection | None:
         """Put the extended resources of devices into the verdict, or say why the node is out."""
         assert self.wanted is not None, "called for pods with extended resources"
         for name in self.wanted.amounts:

@@ -17,7 +17,7 @@ HARD_EFFECTS = frozenset({"NoSchedule", "NoExecute"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Refusal:
+class NodeRejection:
     """Why a node is out for a pod."""
 
     plugin: str
@@ -25,16 +25,16 @@ class Refusal:
     resolvable: bool = False
 
 
-UNSCHEDULABLE = Refusal(plugin="NodeUnschedulable", reasons=("node(s) were unschedulable",))
-NOT_NAMED = Refusal(
+UNSCHEDULABLE = NodeRejection(plugin="NodeUnschedulable", reasons=("node(s) were unschedulable",))
+NOT_NAMED = NodeRejection(
     plugin="NodeAffinity", reasons=("node(s) didn't satisfy plugin(s) [NodeAffinity]",)
 )
-NAME = Refusal(plugin="NodeName", reasons=("node(s) didn't match the requested node name",))
-TAINTED = Refusal(plugin="TaintToleration", reasons=("node(s) had untolerated taint(s)",))
-AFFINITY = Refusal(
+NAME = NodeRejection(plugin="NodeName", reasons=("node(s) didn't match the requested node name",))
+TAINTED = NodeRejection(plugin="TaintToleration", reasons=("node(s) had untolerated taint(s)",))
+AFFINITY = NodeRejection(
     plugin="NodeAffinity", reasons=("node(s) didn't match Pod's node affinity/selector",)
 )
-PORTS = Refusal(
+PORTS = NodeRejection(
     plugin="NodePorts",
     reasons=("node(s) didn't have free ports for the requested pod ports",),
     resolvable=True,
@@ -45,7 +45,7 @@ _UNSCHEDULABLE_TAINT = {"key": "node.kubernetes.io/unschedulable", "effect": "No
 
 def check_node(
     pod: PodSpec, info: NodeInfo, served_by_devices: frozenset[str] = frozenset()
-) -> Refusal | None:
+) -> NodeRejection | None:
     """The first reason against the node, None when the framework has none.
 
     `served_by_devices` are extended resources that devices provide on this node; they are not
@@ -77,30 +77,30 @@ def is_tolerated(pod: PodSpec, taint: JsonView) -> bool:
     return any(tolerates(toleration, taint) for toleration in pod.tolerations)
 
 
-def _check_named(pod: PodSpec, info: NodeInfo) -> Refusal | None:
+def _check_named(pod: PodSpec, info: NodeInfo) -> NodeRejection | None:
     # Parity: an affinity to nodes by name, as DaemonSets set it, is looked at before all filters.
     is_out = pod.only_nodes is not None and info.name not in pod.only_nodes
     return NOT_NAMED if is_out else None
 
 
-def _check_unschedulable(pod: PodSpec, info: NodeInfo) -> Refusal | None:
+def _check_unschedulable(pod: PodSpec, info: NodeInfo) -> NodeRejection | None:
     if info.is_unschedulable and not is_tolerated(pod, _UNSCHEDULABLE_TAINT):
         return UNSCHEDULABLE
     return None
 
 
-def _check_name(pod: PodSpec, info: NodeInfo) -> Refusal | None:
+def _check_name(pod: PodSpec, info: NodeInfo) -> NodeRejection | None:
     return NAME if pod.node_name and pod.node_name != info.name else None
 
 
-def _check_taints(pod: PodSpec, info: NodeInfo) -> Refusal | None:
+def _check_taints(pod: PodSpec, info: NodeInfo) -> NodeRejection | None:
     for taint in info.taints:
         if taint.get("effect") in HARD_EFFECTS and not is_tolerated(pod, taint):
             return TAINTED
     return None
 
 
-def _check_affinity(pod: PodSpec, info: NodeInfo) -> Refusal | None:
+def _check_affinity(pod: PodSpec, info: NodeInfo) -> NodeRejection | None:
     labels = info.labels
     if any(labels.get(key) != value for key, value in pod.node_selector):
         return AFFINITY
@@ -109,7 +109,7 @@ def _check_affinity(pod: PodSpec, info: NodeInfo) -> Refusal | None:
     return None
 
 
-def _check_ports(pod: PodSpec, info: NodeInfo) -> Refusal | None:
+def _check_ports(pod: PodSpec, info: NodeInfo) -> NodeRejection | None:
     if not pod.ports:
         return None
     taken = [port for bound in info.pods.values() for port in bound.ports]
@@ -121,7 +121,9 @@ def _check_ports(pod: PodSpec, info: NodeInfo) -> Refusal | None:
     return None
 
 
-def _check_room(pod: PodSpec, info: NodeInfo, served_by_devices: frozenset[str]) -> Refusal | None:
+def _check_room(
+    pod: PodSpec, info: NodeInfo, served_by_devices: frozenset[str]
+) -> NodeRejection | None:
     reasons: list[str] = []
     resolvable = True
     if len(info.pods) + 1 > info.has(PODS):
@@ -136,7 +138,7 @@ def _check_room(pod: PodSpec, info: NodeInfo, served_by_devices: frozenset[str])
             resolvable = resolvable and amount <= room
     if not reasons:
         return None
-    return Refusal(plugin="NodeResourcesFit", reasons=tuple(reasons), resolvable=resolvable)
+    return NodeRejection(plugin="NodeResourcesFit", reasons=tuple(reasons), resolvable=resolvable)
 
 
 def _in_order(pod: PodSpec) -> list[tuple[str, int]]:
@@ -144,7 +146,7 @@ def _in_order(pod: PodSpec) -> list[tuple[str, int]]:
     return sorted(pod.amounts.asked.items(), key=lambda item: (first.get(item[0], 3), item[0]))
 
 
-_CHECKS: tuple[Callable[[PodSpec, NodeInfo], Refusal | None], ...] = (
+_CHECKS: tuple[Callable[[PodSpec, NodeInfo], NodeRejection | None], ...] = (
     _check_named,
     _check_unschedulable,
     _check_name,

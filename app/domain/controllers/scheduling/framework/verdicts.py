@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 
 from app.domain.allocation import Allocation
 from app.domain.allocation.reasons.summary import NodeCauses
-from app.domain.controllers.scheduling.framework.filters import Refusal
+from app.domain.controllers.scheduling.framework.filters import NodeRejection
 from app.domain.controllers.scheduling.framework.nodes import NodeIndex
 from app.domain.log import ObjectKey
 
@@ -30,7 +30,7 @@ class DeviceVerdict:
     fit.
     """
 
-    refusal: Refusal | None = None
+    refusal: NodeRejection | None = None
     error: str = ""
     unavailable: tuple[int, ...] = ()
     allocation: Allocation | None = None
@@ -41,11 +41,11 @@ class DeviceVerdict:
 
 
 @dataclass(slots=True, kw_only=True, eq=False)
-class Verdict:
+class NodeVerdict:
     """A kind of pod on one node, at one version of the node."""
 
     version: int
-    refusal: Refusal | None
+    refusal: NodeRejection | None
     devices: DeviceVerdict | None = None
     room: int = 0
     soft_taints: int = 0
@@ -65,7 +65,7 @@ class KindOfPod:
     version of all nodes at which the last attempt found no node, with what it found.
     """
 
-    by_node: dict[str, Verdict] = field(default_factory=dict)
+    by_node: dict[str, NodeVerdict] = field(default_factory=dict)
     states: bytearray = field(default_factory=bytearray)
     era: int = -1
     cursor: int = 0

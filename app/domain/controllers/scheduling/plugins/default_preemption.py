@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from app.domain.controllers import conditions
 from app.domain.controllers.resources import pod_key
 from app.domain.controllers.scheduling.framework.cycle import Aborted, Cycle
-from app.domain.controllers.scheduling.framework.filters import Refusal
+from app.domain.controllers.scheduling.framework.filters import NodeRejection
 from app.domain.controllers.scheduling.framework.nodes import NodeInfo, drop, take
 from app.domain.controllers.scheduling.framework.pods_on_nodes import BoundPod, PodPlace
 from app.domain.controllers.scheduling.plugins import disruption_budgets
@@ -37,7 +37,7 @@ CANDIDATES_MIN = 100
 CANDIDATES_PERCENT = 10
 """How many nodes with victims are compared: a tenth of those where it may help, at least 100."""
 
-_NOBODY = Refusal(plugin=NAME, reasons=(messages.NO_VICTIMS,))
+_NOBODY = NodeRejection(plugin=NAME, reasons=(messages.NO_VICTIMS,))
 _PRIORITY_SPAN = 1 << 31
 
 
@@ -181,7 +181,7 @@ def _search(cycle: Cycle, hopeful: Sequence[NodeInfo], start: int) -> Preemption
         except Aborted as abort:
             errors[messages.filter_error(abort.text)] = None
             continue
-        if isinstance(answer, Refusal):
+        if isinstance(answer, NodeRejection):
             for reason in answer.reasons:
                 reasons[reason] = reasons.get(reason, 0) + 1
             continue
@@ -226,7 +226,7 @@ class _Trial:
         self._gone = {pod.place: pod for pod in gone}
         self._node = info.changed(gone, ())
 
-    def refusal(self) -> Refusal | None:
+    def refusal(self) -> NodeRejection | None:
         """What the framework says; nominated pods count as in every attempt."""
         cycle, gone = self._cycle, tuple(self._gone.values())
         if rivals := cycle.nominated.get(self._info.name, ()):
@@ -247,7 +247,9 @@ class _Trial:
         return False
 
 
-def _try_node(cycle: Cycle, info: NodeInfo, protected: Sequence[Budget]) -> Candidate | Refusal:
+def _try_node(
+    cycle: Cycle, info: NodeInfo, protected: Sequence[Budget]
+) -> Candidate | NodeRejection:
     """The victims on one node, or what is against it. Raises Aborted for an allocator's error."""
     lower = [pod for pod in info.pods.values() if pod.priority < cycle.pod.priority]
     if not lower:

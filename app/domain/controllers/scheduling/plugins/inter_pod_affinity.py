@@ -7,17 +7,17 @@ controllers.md 4.2 for order and texts. What pods would like only is `attraction
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
-from app.domain.controllers.scheduling.framework.filters import Refusal
+from app.domain.controllers.scheduling.framework.filters import NodeRejection
 from app.domain.controllers.scheduling.framework.nodes import BoundPod, NodeIndex, NodeInfo
 from app.domain.controllers.scheduling.framework.pod_spec import AffinityTerm, PodSpec
 
 NAME = "InterPodAffinity"
 
-NO_AFFINITY = Refusal(plugin=NAME, reasons=("node(s) didn't match pod affinity rules",))
-ANTI_AFFINITY = Refusal(
+NO_AFFINITY = NodeRejection(plugin=NAME, reasons=("node(s) didn't match pod affinity rules",))
+ANTI_AFFINITY = NodeRejection(
     plugin=NAME, reasons=("node(s) didn't match pod anti-affinity rules",), resolvable=True
 )
-EXISTING = Refusal(
+EXISTING = NodeRejection(
     plugin=NAME,
     reasons=("node(s) didn't satisfy existing pods anti-affinity rules",),
     resolvable=True,
@@ -41,7 +41,7 @@ class Neighbourhood:
     avoided_domains: dict[Domain, int] = field(default_factory=dict)
     closed_domains: dict[Domain, int] = field(default_factory=dict)
 
-    def check_node(self, info: NodeInfo) -> Refusal | None:
+    def check_node(self, info: NodeInfo) -> NodeRejection | None:
         """The first reason against the node."""
         labels = info.labels
         if self.pod.affinity and not self._is_wanted(labels):

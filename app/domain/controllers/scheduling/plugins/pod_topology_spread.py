@@ -11,7 +11,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from app.domain.controllers import pods
-from app.domain.controllers.scheduling.framework.filters import HARD_EFFECTS, Refusal, is_tolerated
+from app.domain.controllers.scheduling.framework.filters import (
+    HARD_EFFECTS,
+    NodeRejection,
+    is_tolerated,
+)
 from app.domain.controllers.scheduling.framework.nodes import ZONE, BoundPod, NodeIndex, NodeInfo
 from app.domain.controllers.scheduling.framework.pod_spec import PodSpec
 from app.domain.log import ObjectKey
@@ -23,12 +27,12 @@ from app.domain.values.selectors import LabelSelector, Requirement, SelectorErro
 NAME = "PodTopologySpread"
 HOSTNAME = "kubernetes.io/hostname"
 
-SKEWED = Refusal(
+SKEWED = NodeRejection(
     plugin=NAME,
     reasons=("node(s) didn't match pod topology spread constraints",),
     resolvable=True,
 )
-UNLABELLED = Refusal(
+UNLABELLED = NodeRejection(
     plugin=NAME,
     reasons=("node(s) didn't match pod topology spread constraints (missing required label)",),
 )
@@ -87,7 +91,7 @@ class Spread:
     counts_empty: bool = False
     counts: tuple[_Counts, ...] = ()
 
-    def check_node(self, info: NodeInfo) -> Refusal | None:
+    def check_node(self, info: NodeInfo) -> NodeRejection | None:
         """Whether putting the pod there would exceed a hard constraint's skew."""
         for constraint, counts in zip(self.hard, self.counts, strict=True):
             domain = info.labels.get(constraint.key)

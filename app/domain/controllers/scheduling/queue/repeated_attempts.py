@@ -21,7 +21,7 @@ KEY = "quiet"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class QuietAttempt:
+class RepeatedAttempt:
     """One attempt that wrote nothing. `assumed` pods of the same step were taken as placed.
 
     `refused` says why the write of a placement was refused before; then nothing was tried.
@@ -38,17 +38,17 @@ class QuietAttempt:
     refused: str = ""
 
 
-def refusal_of(found: QuietAttempt) -> Attempt | None:
+def refusal_of(found: RepeatedAttempt) -> Attempt | None:
     """The result of an attempt whose write was refused before; None for one that was tried."""
     if not found.refused:
         return None
     return Attempt(outcome="Error", message=found.refused, next_start=found.start)
 
 
-def of_attempt(turn: Turn, result: Attempt) -> QuietAttempt:
+def of_attempt(turn: Turn, result: Attempt) -> RepeatedAttempt:
     """The record of one attempt."""
     facts = turn.pod.facts
-    return QuietAttempt(
+    return RepeatedAttempt(
         namespace=facts.namespace,
         name=facts.name,
         uid=facts.uid,
@@ -62,7 +62,7 @@ def of_attempt(turn: Turn, result: Attempt) -> QuietAttempt:
 
 
 def plan_of(
-    attempts: list[QuietAttempt], *, now: Instant, following: int, cause: int, observed: Revision
+    attempts: list[RepeatedAttempt], *, now: Instant, following: int, cause: int, observed: Revision
 ) -> Plan:
     """The plan that records them; `following` is where the next attempt begins to look."""
     groups: dict[tuple[str, tuple[str, ...], str], list[list[object]]] = {}
@@ -95,7 +95,7 @@ def plan_of(
     )
 
 
-def read(inputs: JsonView) -> Iterator[QuietAttempt]:
+def read(inputs: JsonView) -> Iterator[RepeatedAttempt]:
     """The attempts of a recorded decision; a row that is none is passed over."""
     for group in json_tree.objects(inputs, "attempts"):
         rows = group.get("pods")
@@ -103,7 +103,7 @@ def read(inputs: JsonView) -> Iterator[QuietAttempt]:
             if not _is_attempt(row):
                 continue
             namespace, name, uid, start, assumed, number = row
-            yield QuietAttempt(
+            yield RepeatedAttempt(
                 namespace=namespace,
                 name=name,
                 uid=uid,
