@@ -6,9 +6,9 @@ from dataclasses import dataclass
 
 import anyio
 
-from app.bootstrap import collecting
-from app.bootstrap.choices import settings
+from app.bootstrap import garbage_collection
 from app.bootstrap.histories import open_histories, views_of
+from app.bootstrap.process_settings import settings
 from app.bootstrap.projecting import keep_process
 from app.bootstrap.serving import supervise
 from app.bootstrap.stores import Store, open_store
@@ -158,7 +158,7 @@ async def _wait_until_nodes_are_ready(runtime: HistoryRuntime) -> None:
 @asynccontextmanager
 async def history() -> AsyncIterator[Cluster]:
     """An empty history on a database of its own, with all controllers and the projector."""
-    collecting.expect_large_heap()
+    garbage_collection.expect_large_heap()
     with temporary_data() as folder:
         chosen = settings(data=folder)
         async with open_store(chosen, migrate=True) as store, open_histories(store, chosen) as all_:

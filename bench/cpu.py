@@ -14,7 +14,7 @@ from collections.abc import Callable, Sequence
 import anyio
 import anyio.lowlevel
 
-from app.bootstrap import collecting
+from app.bootstrap import garbage_collection
 from app.bootstrap.histories import views_of
 from app.bootstrap.rules import rules_for
 from app.bootstrap.stores import Store, memory_store
@@ -127,7 +127,7 @@ def main(arguments: Sequence[str] = ()) -> None:
     parser = argparse.ArgumentParser(prog="bench.cpu", description=__doc__)
     parser.add_argument("--profile", action="store_true", help="print where the time goes")
     options = parser.parse_args(arguments)
-    collecting.expect_large_heap()
+    garbage_collection.expect_large_heap()
     profiler = cProfile.Profile() if options.profile else None
 
     def show(what: str, spent: float) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 
 import anyio
 
-from app.bootstrap.choices import settings
+from app.bootstrap.process_settings import settings
 from app.bootstrap.recordings import Recording, export_history, import_history
 from app.bootstrap.stores import open_store
 from bench.folder import temporary_data

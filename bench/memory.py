@@ -12,7 +12,7 @@ import time
 from collections.abc import Iterator, Sequence
 
 from app.analysis.views import LiveViews, compiler_of, features_of
-from app.bootstrap import collecting
+from app.bootstrap import garbage_collection
 from app.bootstrap.histories import views_of
 from app.domain.controllers import registry
 from app.domain.controllers.plan import Reconciler
@@ -80,7 +80,7 @@ def main(arguments: Sequence[str] = ()) -> None:
     parser.add_argument("--pods", type=int, default=50_000)
     parser.add_argument("--parts", nargs="*", default=("controllers", "projections"))
     options = parser.parse_args(arguments)
-    collecting.expect_large_heap()
+    garbage_collection.expect_large_heap()
     before = resident_megabytes()
     consumers = Consumers(options.parts)
     started, count, size, place = time.process_time(), 0, 0, ObjectKey("", "", "", "")

@@ -23,9 +23,9 @@ from app.adapters import schemas
 from app.adapters.telemetry import Telemetry
 from app.api.application import create_app
 from app.api.server.connections import ConnectionBounds, connection_class
-from app.bootstrap import collecting
-from app.bootstrap.choices import settings
+from app.bootstrap import garbage_collection
 from app.bootstrap.histories import default_history, open_histories
+from app.bootstrap.process_settings import settings
 from app.bootstrap.serving import api_limits, supervise
 from app.bootstrap.stores import memory_store
 from app.domain.log import Event, Head, HistoryId, LeaseToken
@@ -123,7 +123,7 @@ async def run(lanes: Sequence[Lane], count: int) -> float:
 
 async def measure() -> None:
     """Print the least and the middle of some rounds."""
-    collecting.expect_large_heap()
+    garbage_collection.expect_large_heap()
     store = memory_store()
     slow = SlowLog(store.log)
     store = replace(store, ports=replace(store.ports, log=slow))  # type: ignore[arg-type]  # hands on
@@ -153,7 +153,7 @@ async def measure() -> None:
 
         lanes = [Lane(number, make) for number in range(CLIENTS)]
         await run(lanes, CREATES)
-        collecting.keep_loaded()
+        garbage_collection.keep_loaded()
         rounds: list[tuple[float, float]] = []
         for _ in range(ROUNDS):
             turn = turn_seconds()

@@ -5,9 +5,9 @@ from contextlib import suppress
 
 import anyio
 
-from app.bootstrap import collecting
-from app.bootstrap.choices import settings
+from app.bootstrap import garbage_collection
 from app.bootstrap.histories import open_histories
+from app.bootstrap.process_settings import settings
 from app.bootstrap.rules import rules_for
 from app.bootstrap.stores import open_store
 from app.domain.errors import AlreadyExists
@@ -59,7 +59,7 @@ async def make_namespace(runtime: HistoryRuntime) -> None:
 
 async def measure() -> None:
     """Creates per second at each number of callers, durable (fsync on)."""
-    collecting.expect_large_heap()
+    garbage_collection.expect_large_heap()
     rules_for(Profile())
     with temporary_data() as folder:
         chosen = settings(data=folder)

@@ -10,7 +10,7 @@ from app.analysis.replay.proving import Switched
 from app.analysis.replay.variants import Switches
 from app.analysis.replay.writers import DECIDED
 from app.analysis.views import compiler_of, features_of
-from app.bootstrap import choices
+from app.bootstrap import history_settings
 from app.bootstrap.rules import rules_of
 from app.domain.allocation.quirks import Quirks
 from app.domain.controllers import registry
@@ -111,12 +111,12 @@ def _rules_seen(profile: profiles.Profile) -> Switched | None:
 def _chosen(settings: Settings, info: HistoryInfo, stored: HistoryInfo) -> Iterator[Switched]:
     """The switches that were given and matter, each turned back."""
     quirks = _quirks_of(_without(info, "quirks"))
-    for name, value in choices.switches(settings.quirks.lower(), place="--quirk").items():
+    for name, value in history_settings.switches(settings.quirks.lower(), place="--quirk").items():
         if name in quirks and quirks[name] is not value:
             turned = Switches(quirks={name: quirks[name]})
             yield Switched(reason=f"switch --quirk {name}={_word(value)}", switches=turned)
     default = profiles.from_settings(_without(info, "gates").settings)
-    for name, value in choices.switches(settings.gates, place="--gate").items():
+    for name, value in history_settings.switches(settings.gates, place="--gate").items():
         if default.enabled(name) is not value:
             turned = Switches(gates={name: not value})
             yield Switched(reason=f"switch --gate {name}={_truth(value)}", switches=turned)

@@ -21,8 +21,8 @@ from app.analysis.fleet import generation
 from app.analysis.fleet import incidents as fleet_incidents
 from app.analysis.fleet.generation import Fleet
 from app.analysis.fleet.incidents import Incident, Present
-from app.bootstrap.choices import history_settings
 from app.bootstrap.histories import open_histories
+from app.bootstrap.history_settings import history_settings
 from app.bootstrap.manifests import read_documents
 from app.bootstrap.stores import open_store
 from app.domain.errors import AlreadyExists, BadRequest, InputError, NotFound

@@ -6,8 +6,7 @@ from dataclasses import replace
 
 from app.adapters.webhooks import HttpsWebhooks
 from app.analysis.views import features_of
-from app.bootstrap import choices
-from app.bootstrap.choices import history_settings
+from app.bootstrap.history_settings import history_settings, switches
 from app.bootstrap.rules import rules_of
 from app.bootstrap.stores import Store
 from app.domain.controllers import registry
@@ -92,11 +91,11 @@ def _check_given(info: HistoryInfo, settings: Settings) -> None:
         **has,
         "gates": {
             **json_tree.mapping(has, "gates"),
-            **choices.switches(settings.gates, place="--gate"),
+            **switches(settings.gates, place="--gate"),
         },
         "quirks": {
             **json_tree.mapping(has, "quirks"),
-            **choices.switches(settings.quirks.lower(), place="--quirk"),
+            **switches(settings.quirks.lower(), place="--quirk"),
         },
     }
     if "profile" in settings.model_fields_set:

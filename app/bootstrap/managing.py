@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 
-from app.bootstrap import choices
+from app.bootstrap import history_settings
 from app.bootstrap.histories import open_histories
 from app.bootstrap.stores import Store, find_history, find_revision
 from app.domain.errors import AlreadyExists, InputError
@@ -21,7 +21,7 @@ async def create(store: Store, settings: Settings, name: str) -> None:
     """Make a history as a new cluster, with the settings' profile. Raises InputError."""
     await importing.check_name_is_free(store.log, name)
     async with open_histories(store, settings) as histories:
-        await histories.create_cluster(name, settings=choices.history_settings(settings))
+        await histories.create_cluster(name, settings=history_settings.history_settings(settings))
 
 
 async def rename(store: Store, name: str, new_name: str) -> None:

@@ -16,7 +16,7 @@ from functools import partial
 import anyio
 from anyio.abc import TaskGroup
 
-from app.bootstrap import children, collecting
+from app.bootstrap import child_processes, garbage_collection
 from app.bootstrap.histories import folding_bounds, views_of
 from app.bootstrap.stores import Store, find_history, open_store
 from app.domain.errors import InputError, LogUnavailable
@@ -54,7 +54,7 @@ async def project(
     is the signal: a process that was started so ends with the one that started it, however that
     ended.
     """
-    collecting.expect_large_heap()
+    garbage_collection.expect_large_heap()
     if until_input_ends:
         os.nice(NICENESS)
     async with AsyncExitStack() as stack:
@@ -114,7 +114,7 @@ async def keep_process(
     `tell` hears why it ended when it should not have, and None when it has run well again for a
     while. It is started again each time, later and later until it has run well.
     """
-    command = children.command("project", "--until-input-ends")
+    command = child_processes.command("project", "--until-input-ends")
     surroundings = settings.environment(database_url=store.url)
     failures = 0
     while True:
@@ -135,7 +135,7 @@ async def keep_process(
             status = await process.wait()
         finally:
             with anyio.CancelScope(shield=True):
-                await children.end(process)
+                await child_processes.end(process)
         pause = restart_pause(failures)
         failures += 1
         _log.error(

@@ -13,8 +13,8 @@ from app.adapters.history.reading import ReadOptions
 from app.adapters.secret_keys import IMPORTED_FILE
 from app.analysis.recordings import releases
 from app.analysis.recordings.fidelity import ROW_TITLES, FidelityReport
-from app.bootstrap.choices import history_settings
 from app.bootstrap.histories import folding_bounds, views_of
+from app.bootstrap.history_settings import history_settings
 from app.bootstrap.rules import rules_for
 from app.bootstrap.stores import Store, find_history
 from app.domain.controllers import registry

@@ -7,7 +7,7 @@ import msgspec
 
 from app.analysis.replay.report import DecideReport
 from app.analysis.views import compiler_of, features_of
-from app.bootstrap import choices, verifying_processes
+from app.bootstrap import history_settings, verifying_processes
 from app.bootstrap.control_planes import ControlPlanes, proofs_of
 from app.bootstrap.histories import views_of
 from app.bootstrap.recordings import Recording, import_history
@@ -160,11 +160,11 @@ async def _as_asked(
     unless the history's settings say something else.
     """
     gates = dict(json_tree.mapping(info.settings, "gates"))
-    switched = choices.switches(settings.gates, place="--gate")
+    switched = history_settings.switches(settings.gates, place="--gate")
     profiles.Profile(gates=switched)  # refuses what cannot be switched
     gates |= switched
     quirks = dict(json_tree.mapping(info.settings, "quirks"))
-    quirks |= choices.switches(settings.quirks.lower(), place="--quirk")
+    quirks |= history_settings.switches(settings.quirks.lower(), place="--quirk")
     is_recorded = json_tree.flag(info.settings, "recorded")
     if is_recorded and RULES_GATE not in gates and await _has_rules(store, settings, info):
         gates[RULES_GATE] = True

@@ -17,7 +17,7 @@ from app.adapters.telemetry import Telemetry
 from app.api.application import Application, create_app
 from app.api.server.connections import ConnectionBounds, connection_class
 from app.api.server.limits import ApiLimits
-from app.bootstrap import collecting, kubeconfigs
+from app.bootstrap import garbage_collection, kubeconfigs
 from app.bootstrap.access import Door, open_door
 from app.bootstrap.explanations import blast_bounds, explain_bounds
 from app.bootstrap.histories import (
@@ -112,7 +112,7 @@ async def serve(
     note: Callable[[str], None],
 ) -> None:
     """`redra up`: store, histories, API and workers, until a signal to stop."""
-    collecting.expect_large_heap()
+    garbage_collection.expect_large_heap()
     door = open_door(settings)
     async with AsyncExitStack() as stack:
         listener = bind(door.address.host, door.address.port)
@@ -151,7 +151,7 @@ async def serve(
             is_shared=store.is_shared,
             note=note,
         )
-        collecting.keep_loaded()
+        garbage_collection.keep_loaded()
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(_stop_on_signal, server, application.end_watches)
             tasks.start_soon(_tell_when_started, server, lambda: ready(url, kubeconfig))
@@ -190,7 +190,7 @@ async def work(
 
     Without names also those that are made later, as long as they are in use.
     """
-    collecting.expect_large_heap()
+    garbage_collection.expect_large_heap()
     async with AsyncExitStack() as stack:
         store = await stack.enter_async_context(open_store(settings, note=ready))
         histories = await stack.enter_async_context(open_histories(store, settings))
@@ -200,7 +200,7 @@ async def work(
             with suppress(HistoryBroken):
                 await histories.open(name)
         await histories.open_active(settings.history_idle_seconds, names)
-        collecting.keep_loaded()
+        garbage_collection.keep_loaded()
         async with anyio.create_task_group() as tasks:
             tend = partial(
                 tending.run,

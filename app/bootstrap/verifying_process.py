@@ -16,7 +16,7 @@ from app.adapters import event_spool
 from app.analysis.verify.parts import Part, PartFound, PartVerifier
 from app.analysis.verify.reallocate import AllocationIndex, Written
 from app.analysis.views import compiler_of, features_of
-from app.bootstrap import collecting
+from app.bootstrap import garbage_collection
 from app.bootstrap.rules import rules_of
 from app.domain.controllers import registry
 from app.domain.log import Event, HistoryInfo, ObjectKey, Revision
@@ -143,9 +143,9 @@ def main() -> None:
     if not body or len(body) < length:
         return
     threading.Thread(target=_end_with, args=(stream.fileno(),), daemon=True).start()
-    collecting.expect_large_heap()
+    garbage_collection.expect_large_heap()
     job = msgspec.msgpack.decode(body, type=Job)
-    collecting.keep_loaded()
+    garbage_collection.keep_loaded()
     _tell(msgspec.json.encode(verify(job, _tell)))
 
 

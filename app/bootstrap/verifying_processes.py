@@ -14,7 +14,7 @@ from anyio.abc import Process
 
 from app.adapters.event_spool import EventSpool
 from app.analysis.verify.parts import Part, PartFound
-from app.bootstrap import children, verifying_process
+from app.bootstrap import child_processes, verifying_process
 from app.bootstrap.verifying_process import Job
 from app.domain.errors import InputError
 from app.domain.log import Event, HistoryInfo, Revision
@@ -84,7 +84,7 @@ class PartProcesses:
         # Not to be interrupted in between: a process that is half started would be left behind.
         with anyio.CancelScope(shield=True):
             process = await anyio.open_process(
-                children.program("app.bootstrap.verifying_process"),
+                child_processes.program("app.bootstrap.verifying_process"),
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=None,
@@ -97,7 +97,7 @@ class PartProcesses:
             status = await process.wait()
         finally:
             with anyio.CancelScope(shield=True):
-                await children.end(process)
+                await child_processes.end(process)
         if found is None:
             raise InputError(
                 f"the process for revisions {part.after + 1} to {part.until} ended with status "

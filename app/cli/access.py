@@ -31,9 +31,9 @@ def kubeconfig(
     Contexts are named as in paths: HISTORY or HISTORY@MOMENT; the past is read-only. A history that
     is not there is refused, as far as the data can be asked.
     """
-    from app.bootstrap import choices, kubeconfigs
+    from app.bootstrap import kubeconfigs, process_settings
 
-    settings = choices.settings(data=data)
+    settings = process_settings.settings(data=data)
     text = kubeconfigs.for_moments(
         settings.data / "kubeconfig", histories=history or (), moments=at or (), server=server
     )

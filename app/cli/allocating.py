@@ -278,9 +278,9 @@ def _devices(
             raise InputError("it holds no ResourceSlice", place=str(slices))
         inventory = Inventory.of_slices(found)
     else:
-        from app.bootstrap import choices, explanations, stores
+        from app.bootstrap import explanations, process_settings, stores
 
-        settings = choices.settings(data=data)
+        settings = process_settings.settings(data=data)
 
         async def read() -> Inventory:
             async with stores.open_store(settings) as store:

@@ -30,9 +30,9 @@ def sql(
     docs/reference/views.md has the tables. Those of an imported history are filled by
     `redra rebuild`, or while `redra up` runs.
     """
-    from app.bootstrap import choices, questions, stores
+    from app.bootstrap import process_settings, questions, stores
 
-    settings = choices.settings(data=data)
+    settings = process_settings.settings(data=data)
     if url:
         console.say(stores.address(settings))
         return

@@ -39,9 +39,9 @@ def blast(
     """
     from app.analysis.blast import text
     from app.analysis.blast.radius import BlastRadius
-    from app.bootstrap import blasts, choices, stores
+    from app.bootstrap import blasts, process_settings, stores
 
-    settings = choices.settings(data=data)
+    settings = process_settings.settings(data=data)
     changes = blasts.read_changes(settings, file or [], delete or [])
     if not changes:
         raise InputError("nothing is proposed", cure="give -f FILE or --delete KIND/NAME")

@@ -14,7 +14,7 @@ from typing import Annotated, Any
 
 import typer
 
-from app.bootstrap import children
+from app.bootstrap import child_processes
 from app.cli import console
 from app.domain.errors import InputError
 from app.domain.values import json_tree
@@ -132,7 +132,7 @@ def _run(folder: Path, examples: Path) -> None:
 
 @contextmanager
 def _serving(data: Path) -> Iterator[Server]:
-    command = children.command("up", "--listen", "127.0.0.1:0", "--data", str(data))
+    command = child_processes.command("up", "--listen", "127.0.0.1:0", "--data", str(data))
     process = subprocess.Popen(  # noqa: S603 - our own program
         command, stdout=subprocess.PIPE, text=True
     )
@@ -194,7 +194,7 @@ def _split(pods: list[dict[str, Any]]) -> tuple[list[str], list[str]]:
 def _redra(*arguments: str) -> str:
     console.say(f"$ redra {' '.join(arguments)}")
     done = subprocess.run(  # noqa: S603 - our own program
-        children.command(*arguments), stdout=subprocess.PIPE, text=True
+        child_processes.command(*arguments), stdout=subprocess.PIPE, text=True
     )
     console.say(done.stdout.rstrip())
     _check(done.returncode == 0, f"`redra {arguments[0]}` ends with 0, not {done.returncode}")
@@ -203,7 +203,7 @@ def _redra(*arguments: str) -> str:
 
 def _hashes(data: Path, history: str) -> dict[str, str]:
     done = subprocess.run(  # noqa: S603 - our own program
-        children.command("rebuild", history, "--data", str(data), "-o", "json"),
+        child_processes.command("rebuild", history, "--data", str(data), "-o", "json"),
         stdout=subprocess.PIPE,
         text=True,
     )

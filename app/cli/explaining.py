@@ -37,12 +37,12 @@ def why(
 ) -> None:
     """Say why something is as it is: node by node, request by request, device by device."""
     from app.analysis.explain.questions import Question
-    from app.bootstrap import choices, explanations, stores
+    from app.bootstrap import explanations, process_settings, stores
 
     kind, slash, name = subject.partition("/")
     if not slash or not name:
         raise InputError(f"{subject!r} names nothing", cure="write it as KIND/NAME, as in pod/web")
-    settings = choices.settings(data=data)
+    settings = process_settings.settings(data=data)
     question = Question(kind=kind, namespace=namespace, name=name, node=node, help=what_would_help)
 
     async def ask() -> "ObjectExplanation":

@@ -44,7 +44,7 @@ def fleet(
     """
     from app.analysis.fleet import generation as generator
     from app.analysis.fleet import incidents as fleet_incidents
-    from app.bootstrap import choices, fleets
+    from app.bootstrap import fleets, process_settings
 
     whole = generator.build(fleets.read_profile(profile), nodes, seed)
     incidents = (
@@ -55,7 +55,7 @@ def fleet(
         for incident in incidents:
             console.say(f"# {incident.at_seconds:.0f} s: {incident.text}")
         return
-    settings = choices.settings(data=data)
+    settings = process_settings.settings(data=data)
 
     async def write(target: fleets.Target) -> None:
         await fleets.publish(target, whole, console.say)

@@ -57,9 +57,9 @@ def import_history(
     unless --keep-going. Ends with a fidelity report: what is there, what is missing, and which
     answers are therefore unsure.
     """
-    from app.bootstrap import choices, recordings, stores
+    from app.bootstrap import process_settings, recordings, stores
 
-    settings = choices.settings(data=data, profile=profile, gates=gate, quirks=quirk)
+    settings = process_settings.settings(data=data, profile=profile, gates=gate, quirks=quirk)
     for source in sources:
         if not source.exists():
             raise InputError("there is no such file", place=str(source))
@@ -125,9 +125,9 @@ def export(
     data: DataOption = None,
 ) -> None:
     """Write a history as a native bundle: events with their hashes, settings, reports."""
-    from app.bootstrap import choices, recordings, stores
+    from app.bootstrap import process_settings, recordings, stores
 
-    settings = choices.settings(data=data)
+    settings = process_settings.settings(data=data)
 
     async def run() -> int:
         async with stores.open_store(settings) as store:

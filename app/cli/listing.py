@@ -46,10 +46,10 @@ def histories(
     if deleted:
         _list_deleted(data, output)
         return
-    from app.bootstrap import choices, stores
+    from app.bootstrap import process_settings, stores
     from app.service import brokenness
 
-    settings = choices.settings(data=data)
+    settings = process_settings.settings(data=data)
 
     async def read() -> list[dict[str, object]]:
         async with stores.open_store(settings) as store:
@@ -79,9 +79,9 @@ def histories(
 
 
 def _list_deleted(data: Path | None, output: Output) -> None:
-    from app.bootstrap import choices, managing, stores
+    from app.bootstrap import managing, process_settings, stores
 
-    settings = choices.settings(data=data)
+    settings = process_settings.settings(data=data)
 
     async def read() -> list[dict[str, Any]]:
         async with stores.open_store(settings) as store:
@@ -110,9 +110,9 @@ def log(
     data: DataOption = None,
 ) -> None:
     """Print the events of a history as JSON lines."""
-    from app.bootstrap import choices, stores
+    from app.bootstrap import process_settings, stores
 
-    settings = choices.settings(data=data)
+    settings = process_settings.settings(data=data)
 
     async def read() -> None:
         printed = 0
@@ -158,11 +158,11 @@ def timeline(
 ) -> None:
     """Tell what happened: one line per event that a person would want to know of."""
     from app.analysis.recordings import uncertainty
-    from app.bootstrap import choices, histories, stores
+    from app.bootstrap import histories, process_settings, stores
     from app.domain.log.doubts import Doubt
     from app.service import recorded_doubts
 
-    settings = choices.settings(data=data)
+    settings = process_settings.settings(data=data)
 
     async def read() -> tuple[list[dict[str, Any]], tuple[Doubt, ...]]:
         async with stores.open_store(settings) as store:

@@ -31,9 +31,9 @@ def create(
     data: DataOption = None,
 ) -> None:
     """Make a history with what every new cluster has."""
-    from app.bootstrap import choices, managing, stores
+    from app.bootstrap import managing, process_settings, stores
 
-    settings = choices.settings(data=data, profile=profile, gates=gate, quirks=quirk)
+    settings = process_settings.settings(data=data, profile=profile, gates=gate, quirks=quirk)
 
     async def run() -> None:
         async with stores.open_store(settings, make=True) as store:
@@ -52,9 +52,9 @@ def rename(
 
     A server that serves it notices within REDRA_POLL_SECONDS and cuts off who follows it.
     """
-    from app.bootstrap import choices, managing, stores
+    from app.bootstrap import managing, process_settings, stores
 
-    settings = choices.settings(data=data)
+    settings = process_settings.settings(data=data)
 
     async def run() -> None:
         async with stores.open_store(settings) as store:
@@ -74,9 +74,9 @@ def copy(
 
     Where the source is no recording, a server goes on with the copy as a cluster of its own.
     """
-    from app.bootstrap import choices, managing, stores
+    from app.bootstrap import managing, process_settings, stores
 
-    settings = choices.settings(data=data)
+    settings = process_settings.settings(data=data)
 
     async def run() -> int:
         async with stores.open_store(settings) as store:
@@ -106,11 +106,11 @@ def delete(
     The tombstone has the name, the last revision and hash, and when and by whom it was deleted:
     `redra histories --deleted`. Export what you may want back.
     """
-    from app.bootstrap import choices, managing, stores
+    from app.bootstrap import managing, process_settings, stores
 
     if not names and not unfinished:
         raise InputError("no history is named", cure="name one, or use --unfinished")
-    settings = choices.settings(data=data)
+    settings = process_settings.settings(data=data)
 
     async def run() -> list[str]:
         async with stores.open_store(settings) as store:

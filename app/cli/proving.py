@@ -37,9 +37,9 @@ def head(
     Keep it where nobody who can write the database can write. `redra verify --head FILE` then
     notices a log that was cut short or written anew.
     """
-    from app.bootstrap import choices, heads, stores
+    from app.bootstrap import heads, process_settings, stores
 
-    settings = choices.settings(data=data)
+    settings = process_settings.settings(data=data)
     if public_key:
         console.say(heads.own_key(settings).public_pem.rstrip())
         return

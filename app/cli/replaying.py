@@ -130,15 +130,15 @@ def replay(
     and something could not. decide exits with 0 when nothing differs, with 1 when a difference is
     unexplained, and with 3 otherwise: a run proves the class of each, or it is not comparable.
     """
-    from app.bootstrap import choices, collecting, heads, replays, stores
+    from app.bootstrap import garbage_collection, heads, process_settings, replays, stores
 
     chosen = _pace(pace, mode)
     options = {"--processes": processes, "--head": head, "--head-key": head_key}
     _check_is_verify(mode, {**options, "--second-opinion": second_opinion or None})
-    settings = choices.settings(
+    settings = process_settings.settings(
         data=data, profile=profile, gates=gate, quirks=quirk, verify_processes=processes
     )
-    collecting.expect_large_heap()
+    garbage_collection.expect_large_heap()
     files = _files(sources)
     signed = [] if head is None else heads.read(settings, head, head_key or ())
     trusted = heads.trusted(settings, head_key or ())

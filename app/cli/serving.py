@@ -74,9 +74,9 @@ def up(
     DIR/kubeconfig-PORT. Stops cleanly on SIGTERM and SIGINT. Other addresses than loopback need
     --tls; docs/how-to/secure.md tells who is let in then.
     """
-    from app.bootstrap import choices, serving
+    from app.bootstrap import process_settings, serving
 
-    settings = choices.settings(
+    settings = process_settings.settings(
         listen=listen,
         data=data,
         profile=profile,
@@ -115,9 +115,9 @@ def work(
 
     Each controller of a history has one leader; a second process takes over when it ends.
     """
-    from app.bootstrap import choices, serving
+    from app.bootstrap import process_settings, serving
 
-    settings = choices.settings(data=data)
+    settings = process_settings.settings(data=data)
 
     async def run() -> None:
         await serving.work(
@@ -143,9 +143,9 @@ def project(
 
     `redra up` starts such a process by itself; set REDRA_PROJECTOR to do without.
     """
-    from app.bootstrap import choices, projecting
+    from app.bootstrap import process_settings, projecting
 
-    settings = choices.settings(data=data)
+    settings = process_settings.settings(data=data)
 
     async def run() -> None:
         await projecting.project(

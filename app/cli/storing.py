@@ -32,9 +32,9 @@ def migrate(
 
     `base` is the empty database: every history is deleted.
     """
-    from app.bootstrap import choices, stores
+    from app.bootstrap import process_settings, stores
 
-    settings = choices.settings(data=data)
+    settings = process_settings.settings(data=data)
 
     def allow(names: list[str]) -> None:
         listed = ", ".join(names[:NAMES_MAX]) + (", …" if len(names) > NAMES_MAX else "")
@@ -60,9 +60,9 @@ def rebuild(
 
     Exit code 1 when a view differs from what was there.
     """
-    from app.bootstrap import choices, recordings, stores
+    from app.bootstrap import process_settings, recordings, stores
 
-    settings = choices.settings(data=data)
+    settings = process_settings.settings(data=data)
 
     async def run() -> list[dict[str, object]]:
         async with stores.open_store(settings) as store:

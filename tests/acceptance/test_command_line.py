@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from app.bootstrap import children, kubeconfigs, serving
+from app.bootstrap import child_processes, kubeconfigs, serving
 from app.domain.errors import InputError
 
 ROOT = Path(__file__).resolve().parent.parent.parent
@@ -42,7 +42,7 @@ def test_own_processes_do_not_import_a_package_app_of_the_working_folder(tmp_pat
     (tmp_path / "app").mkdir()
     (tmp_path / "app" / "__init__.py").write_text("raise SystemExit(3)\n")
     done = subprocess.run(
-        children.command("project", "--help"), cwd=tmp_path, capture_output=True, text=True
+        child_processes.command("project", "--help"), cwd=tmp_path, capture_output=True, text=True
     )
     assert (done.returncode, done.stderr) == (0, "")
 

@@ -16,7 +16,7 @@ from app.adapters.history.formats.bundle import BundleWriter
 from app.analysis.verify.parts import Division, Part
 from app.analysis.verify.reallocate import AllocationIndex
 from app.analysis.views import compiler_of, features_of
-from app.bootstrap import children, verifying_process
+from app.bootstrap import child_processes, verifying_process
 from app.bootstrap.rules import rules_of
 from app.bootstrap.verifying_process import Job
 from app.bootstrap.verifying_processes import PartProcesses
@@ -176,7 +176,7 @@ def test_a_process_ends_with_its_input(events: list[Event], told: str) -> None:
     job = job_of(events, spool)
     given = {"nothing": b"", "half a job": job[: len(job) // 2], "a job": job}[told]
     done = subprocess.run(
-        children.program("app.bootstrap.verifying_process"),
+        child_processes.program("app.bootstrap.verifying_process"),
         input=given,
         capture_output=True,
         pass_fds=(spool.descriptor,),
@@ -192,7 +192,7 @@ def test_a_process_with_a_mistake_says_so(events: list[Event]) -> None:
     job = job_of(events, spool)
     os.write(spool.descriptor, (100).to_bytes(8, "big") + b"too short")
     process = subprocess.Popen(
-        children.program("app.bootstrap.verifying_process"),
+        child_processes.program("app.bootstrap.verifying_process"),
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,

@@ -14,7 +14,7 @@ from app.analysis.replay import tolerances
 from app.analysis.replay.differences import Aspect
 from app.analysis.replay.report import DecideReport
 from app.analysis.replay.tolerances import TABLE, Tolerances
-from app.bootstrap import choices, replays, stores
+from app.bootstrap import process_settings, replays, stores
 from tests.conformance.recordings import RECORDINGS
 from tests.shared_data import shared_path
 
@@ -26,7 +26,7 @@ class Recorded:
 
     def __init__(self, name: str) -> None:
         profile = "1.36.2" if name == "e-taints-rules-ignored" else "1.36"
-        self._settings = choices.settings(profile=profile)
+        self._settings = process_settings.settings(profile=profile)
         self._store = stores.memory_store()
         self._path = shared_path("histories", name, "audit.jsonl.gz")
         self._history = ""

@@ -8,7 +8,7 @@ from app.adapters.history.writers import AuditWriter
 from app.analysis.replay.classes import Reason
 from app.analysis.replay.differences import Aspect
 from app.analysis.replay.report import Agreement
-from app.bootstrap import choices, replays, stores
+from app.bootstrap import process_settings, replays, stores
 from app.cli import replaying
 from app.domain.controllers.registry import Options
 from app.domain.controllers.scheduling.plugins.dynamic_resources.delayed_binding import (
@@ -32,7 +32,7 @@ def recorded(name):
 
 async def decide(lines, folder, *, profile="1.36", quirks=(), runs_max=None):
     path = disordered_logs.write(lines, folder)
-    settings = choices.settings(profile=profile, quirks=list(quirks))
+    settings = process_settings.settings(profile=profile, quirks=list(quirks))
     if runs_max is not None:
         settings = settings.model_copy(update={"decide_runs_max": runs_max})
     store = stores.memory_store()

@@ -5,7 +5,7 @@ import random
 import pytest
 
 from app.analysis.replay.recording import WITHOUT_EFFECT
-from app.bootstrap import choices, replays, stores
+from app.bootstrap import process_settings, replays, stores
 from tests.conformance import disordered_logs as logs
 from tests.shared_data import shared_path
 
@@ -16,7 +16,7 @@ NAMES = ("a-quickstart", "e-taints", "c-multihost-tpu")
 
 
 async def decide(path):
-    settings = choices.settings(profile="1.36")
+    settings = process_settings.settings(profile="1.36")
     store = stores.memory_store()
     history = await replays.load_files(store, settings, (path,))
     found = await replays.decide(store, settings, history, "", lambda *_: None)

@@ -13,7 +13,7 @@ import pytest
 from app.adapters.history.writers import AuditWriter
 from app.analysis.replay.differences import Aspect
 from app.analysis.verify.compare import ComparisonResult
-from app.bootstrap import choices, replays, stores
+from app.bootstrap import process_settings, replays, stores
 from app.domain.controllers.registry import Options
 from app.domain.controllers.scheduling.plugins.dynamic_resources.delayed_binding import (
     FixedBindDelay,
@@ -271,7 +271,7 @@ def logs(tmp_path_factory):
 
 
 async def replay(work, path):
-    settings = choices.settings(gates=[f"{gate}=true" for gate in GATES])
+    settings = process_settings.settings(gates=[f"{gate}=true" for gate in GATES])
     store = stores.memory_store()
     history = await replays.load_files(store, settings, (path,))
     return await work(store, settings, history, "", lambda *_: None)

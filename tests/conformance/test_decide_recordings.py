@@ -6,7 +6,7 @@ from app.analysis.replay.classes import Reason
 from app.analysis.replay.differences import Aspect
 from app.analysis.verify.compare import ComparisonResult
 from app.analysis.verify.invariants import Kind
-from app.bootstrap import choices, replays, stores
+from app.bootstrap import process_settings, replays, stores
 from app.service.replays.verifying import Outcome
 from tests.conformance.recordings import RECORDINGS
 from tests.shared_data import shared_path
@@ -53,7 +53,7 @@ PARTS = tuple(name for name in RECORDINGS if name != "i-soak-short")
 
 async def replay(work, name, *, part="", profile="", quirks=(), moment="", **more):
     version = profile or PROFILES.get(name, "1.36")
-    settings = choices.settings(profile=version, quirks=list(quirks))
+    settings = process_settings.settings(profile=version, quirks=list(quirks))
     store, history = await loaded(version, name, part)
     return await work(store, settings, history, moment, silent, **more)
 
@@ -63,7 +63,7 @@ async def loaded(version, name, part, *, cache={}):  # noqa: B006 - one import f
     if (version, name, part) not in cache:
         store = stores.memory_store()
         path = shared_path("histories", name, part) if part else shared_path("histories", name)
-        settings = choices.settings(profile=version)
+        settings = process_settings.settings(profile=version)
         history = await replays.load_files(store, settings, (path,))
         cache[version, name, part] = store, history
     return cache[version, name, part]
@@ -125,17 +125,17 @@ async def test_history_can_be_decided_and_verified_as_another_release():
     """The recorded scheduler was a 1.36.2, which does not see rules (C24)."""
     store = stores.memory_store()
     path = shared_path("histories", "e-taints-rules-ignored")
-    history = await replays.load_files(store, choices.settings(profile="1.36"), (path,))
+    history = await replays.load_files(store, process_settings.settings(profile="1.36"), (path,))
     bugs = {}
     for profile in (None, "1.36.2"):
         report = await replays.decide(
-            store, choices.settings(), history, "", silent, profile=profile
+            store, process_settings.settings(), history, "", silent, profile=profile
         )
         bugs[profile] = sum(found.reason is Reason.IGNORED_RULES for found in report.differences)
     assert bugs[None] > 0
     assert bugs["1.36.2"] == 0
     verified = [
-        await replays.verify(store, choices.settings(), history, "", silent, profile)
+        await replays.verify(store, process_settings.settings(), history, "", silent, profile)
         for profile in ("1.36", "1.36.2")
     ]
     assert [report.allocations.agrees for report in verified] == [False, True]

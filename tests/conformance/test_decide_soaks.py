@@ -5,7 +5,7 @@ import json
 import pytest
 
 from app.analysis.replay.differences import Aspect
-from app.bootstrap import choices, replays, stores
+from app.bootstrap import process_settings, replays, stores
 from tests.conformance.soak_lines import SCHEDULER
 from tests.conformance.soak_recordings import RELEASE, Load, record
 
@@ -28,7 +28,7 @@ LOADS = {
 
 async def decide(path):
     """One run: what is literal needs no proof, and what is not is proved on recordings."""
-    settings = choices.settings(profile=RELEASE).model_copy(update={"decide_runs_max": 0})
+    settings = process_settings.settings(profile=RELEASE).model_copy(update={"decide_runs_max": 0})
     store = stores.memory_store()
     history = await replays.load_files(store, settings, (path,))
     return await replays.decide(store, settings, history, "", lambda *_: None)

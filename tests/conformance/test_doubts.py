@@ -20,7 +20,7 @@ from app.analysis.blast.compare import Put
 from app.analysis.explain.questions import ObjectExplanation, Question
 from app.analysis.recordings import uncertainty
 from app.analysis.views import LiveViews
-from app.bootstrap import choices, replays, stores
+from app.bootstrap import process_settings, replays, stores
 from app.bootstrap.rules import rules_for
 from app.domain.devices.cel_selectors import CelCompiler
 from app.domain.errors import NotFound
@@ -177,7 +177,7 @@ async def altered(folder: Path, alter: Callable[[Line], Line | None]) -> Recordi
 async def verified(path: Path) -> VerifyReport:
     """The verification of a file, as the command line does it."""
     store = stores.memory_store()
-    settings = choices.settings(profile="1.36", verify_processes=1)
+    settings = process_settings.settings(profile="1.36", verify_processes=1)
     history = await replays.load_files(store, settings, (path,))
     return await replays.verify(store, settings, history, "", lambda *_: None)
 

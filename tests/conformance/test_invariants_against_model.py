@@ -9,7 +9,7 @@ import random
 import pytest
 
 from app.analysis.verify.invariants import InvariantWatch, Switches
-from app.bootstrap import choices, replays, stores
+from app.bootstrap import process_settings, replays, stores
 from app.domain.log import Revision
 from tests.conformance import tampering
 from tests.shared_data import shared_path
@@ -38,7 +38,7 @@ CASES = [
 async def events_of(lines, path):
     store = stores.memory_store()
     name = await replays.load_files(
-        store, choices.settings(profile="1.36"), (tampering.write(lines, path),)
+        store, process_settings.settings(profile="1.36"), (tampering.write(lines, path),)
     )
     info = await store.log.find_history(name)
     return await store.log.read(info.id, after=Revision(0), limit=100_000)

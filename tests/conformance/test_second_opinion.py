@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from app.adapters.second_opinion import CelPython
-from app.bootstrap import choices, replays, stores
+from app.bootstrap import process_settings, replays, stores
 from app.domain.cel import program
 from app.domain.cel.evaluation import calls, equality
 from app.domain.cel.program import ProgramCache
@@ -66,7 +66,7 @@ def test_second_opinion_is_that_of_the_reference_where_it_answers(path, said, un
 
 
 async def _verify(name):
-    settings = choices.settings(verify_processes=1)
+    settings = process_settings.settings(verify_processes=1)
     store = stores.memory_store()
     path = shared_path("histories", name, "audit.jsonl.gz")
     history = await replays.load_files(store, settings, (path,))

@@ -4,7 +4,7 @@ import pytest
 
 from app.analysis.replay.differences import Aspect
 from app.analysis.verify.compare import ComparisonResult
-from app.bootstrap import choices, replays, stores
+from app.bootstrap import process_settings, replays, stores
 from tests.conformance import spoken_pools, spoken_scenes
 
 SCENES = spoken_scenes.SCENES | spoken_pools.SCENES
@@ -12,7 +12,7 @@ SCENES = spoken_scenes.SCENES | spoken_pools.SCENES
 
 async def replay(work, path):
     store = stores.memory_store()
-    settings = choices.settings(profile="1.36")
+    settings = process_settings.settings(profile="1.36")
     history = await replays.load_files(store, settings, (path,))
     return await work(store, settings, history, "", lambda *_: None)
 

@@ -12,7 +12,7 @@ import shutil
 import pytest
 
 from app.analysis.verify.compare import ComparisonResult
-from app.bootstrap import choices, replays, stores
+from app.bootstrap import process_settings, replays, stores
 from app.cli.application import application
 from app.cli.replaying import STATUSES
 from app.service.replays.verifying import Outcome
@@ -52,7 +52,7 @@ def silent(*_: object) -> None:
 
 async def verified(lines, path):
     store = stores.memory_store()
-    settings = choices.settings(profile="1.36", verify_processes=1)
+    settings = process_settings.settings(profile="1.36", verify_processes=1)
     history = await replays.load_files(store, settings, (tampering.write(lines, path),))
     return await replays.verify(store, settings, history, "", silent)
 

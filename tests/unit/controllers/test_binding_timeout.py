@@ -3,7 +3,7 @@
 import pytest
 
 from app.analysis.verify.compare import ComparisonResult
-from app.bootstrap import choices
+from app.bootstrap import history_settings, process_settings
 from app.domain.controllers import registry
 from app.domain.controllers.registry import Options
 from app.domain.errors import InputError
@@ -63,10 +63,11 @@ def test_time_is_a_number_of_seconds(seconds):
 
 
 def test_new_histories_take_the_time_of_the_process():
-    chosen = choices.settings().model_copy(update={"binding_timeout_seconds": 30})
-    told = choices.history_settings(chosen)["controllers"]
+    chosen = process_settings.settings().model_copy(update={"binding_timeout_seconds": 30})
+    told = history_settings.history_settings(chosen)["controllers"]
     assert told["bindingTimeoutSeconds"] == 30
     assert registry.options_from({"controllers": told}).binding_timeout == 30 * SECOND
     assert (
-        "bindingTimeoutSeconds" not in choices.history_settings(choices.settings())["controllers"]
+        "bindingTimeoutSeconds"
+        not in history_settings.history_settings(process_settings.settings())["controllers"]
     )

@@ -3,7 +3,7 @@
 import pytest
 
 from app.analysis.verify.compare import ComparisonResult
-from app.bootstrap import choices
+from app.bootstrap import history_settings, process_settings
 from app.domain.controllers import registry
 from app.domain.controllers.registry import Options
 from app.domain.controllers.scheduling.plugins.dynamic_resources.delayed_binding import (
@@ -190,9 +190,12 @@ def test_act_that_met_another_world_is_decided_again_alike(passed, lost):
 
 
 def test_new_histories_take_the_delay_of_the_process():
-    chosen = choices.settings().model_copy(update={"bind_delay_millis": 30})
-    assert choices.history_settings(chosen)["controllers"]["bindDelayMillis"] == 30
-    assert "bindDelayMillis" not in choices.history_settings(choices.settings())["controllers"]
+    chosen = process_settings.settings().model_copy(update={"bind_delay_millis": 30})
+    assert history_settings.history_settings(chosen)["controllers"]["bindDelayMillis"] == 30
+    assert (
+        "bindDelayMillis"
+        not in history_settings.history_settings(process_settings.settings())["controllers"]
+    )
 
 
 def test_pods_that_are_replaced_for_ever_are_no_faster_than_their_bindings():

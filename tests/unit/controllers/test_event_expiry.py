@@ -3,7 +3,7 @@
 import pytest
 
 from app.analysis.verify.compare import ComparisonResult
-from app.bootstrap import choices
+from app.bootstrap import history_settings, process_settings
 from app.domain.controllers import registry
 from app.domain.controllers.registry import Options
 from app.domain.errors import InputError
@@ -139,10 +139,10 @@ def test_report_after_the_end_of_its_event_is_a_new_one():
 
 
 def test_life_of_events_is_a_setting_of_new_histories():
-    chosen = choices.settings()
-    assert choices.history_settings(chosen)["controllers"] == {"eventTtlSeconds": HOUR}
+    chosen = process_settings.settings()
+    assert history_settings.history_settings(chosen)["controllers"] == {"eventTtlSeconds": HOUR}
     for_ever = chosen.model_copy(update={"event_ttl_seconds": 0})
-    assert "controllers" not in choices.history_settings(for_ever)
+    assert "controllers" not in history_settings.history_settings(for_ever)
     options = registry.options_from({"controllers": {"eventTtlSeconds": 60}})
     assert options.event_ttl == 60 * SECOND
     assert registry.options_from({}).event_ttl is None

@@ -3,7 +3,7 @@
 import pytest
 
 from app.analysis.verify.compare import ComparisonResult
-from app.bootstrap import choices
+from app.bootstrap import history_settings, process_settings
 from app.domain.controllers import registry
 from app.domain.controllers.registry import Options
 from app.domain.errors import InputError
@@ -275,7 +275,7 @@ def test_threshold_is_a_setting_of_the_history():
     for number in (0, 7):
         settings = {"controllers": {"terminatedPodsMax": number}}
         assert registry.options_from(settings).terminated_pods_max == number
-    chosen = choices.settings().model_copy(update={"terminated_pods_max": 7})
-    assert choices.history_settings(chosen)["controllers"]["terminatedPodsMax"] == 7
+    chosen = process_settings.settings().model_copy(update={"terminated_pods_max": 7})
+    assert history_settings.history_settings(chosen)["controllers"]["terminatedPodsMax"] == 7
     with pytest.raises(InputError):
         registry.options_from({"controllers": {"terminatedPodsMax": -1}})

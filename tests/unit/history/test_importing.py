@@ -6,7 +6,7 @@ from app.adapters.history.opening import open_history
 from app.adapters.history.reading import ReadOptions
 from app.adapters.memory import MemoryLog, MemoryStore
 from app.analysis.recordings.fidelity import ROW_TITLES
-from app.bootstrap import choices, recordings
+from app.bootstrap import process_settings, recordings
 from app.bootstrap.stores import memory_store
 from app.domain.errors import InputError, LogUnavailable
 from app.domain.log import EventType, ObjectKey, Revision, chain
@@ -134,7 +134,7 @@ async def test_recorded_rules_had_their_gate_on(tmp_path, type_, code, gates, ex
         audit("create", rule, type_=type_, name="r", namespace="", code=code, second=1),
     ]
     store = memory_store()
-    settings = choices.settings(profile="1.36", gates=[gates] if gates else None)
+    settings = process_settings.settings(profile="1.36", gates=[gates] if gates else None)
     wanted = recordings.Recording(paths=(write_lines(tmp_path / "audit.log", lines),))
     await recordings.import_history(store, settings, wanted, "h", lambda _done, _total: None)
     info = await store.log.find_history("h")

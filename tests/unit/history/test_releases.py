@@ -2,7 +2,7 @@
 
 import pytest
 
-from app.bootstrap import choices, recordings
+from app.bootstrap import process_settings, recordings
 from app.bootstrap.stores import memory_store
 from app.domain.errors import InputError
 from tests.unit.history.worlds import CLAIMS, PODS, audit, tree, write_lines
@@ -35,7 +35,7 @@ def static_pod(image, rv=60):
 async def imported(folder, lines, profile=None):
     store = memory_store()
     wanted = recordings.Recording(paths=(write_lines(folder / "audit.log", lines),))
-    settings = choices.settings(profile=profile)
+    settings = process_settings.settings(profile=profile)
     done = await recordings.import_history(store, settings, wanted, "h", lambda _a, _b: None)
     info = await store.log.find_history("h")
     assert done.to_json()["profile"] == info.settings["profile"]

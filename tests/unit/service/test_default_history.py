@@ -2,7 +2,7 @@
 
 import pytest
 
-from app.bootstrap import choices
+from app.bootstrap import process_settings
 from app.bootstrap.histories import default_history, open_histories
 from app.bootstrap.stores import memory_store
 from app.domain.errors import InputError
@@ -10,7 +10,7 @@ from app.domain.errors import InputError
 
 async def start(store, **given):
     """Start upon the store as `redra up` does; the profile of the default history, or a refusal."""
-    settings = choices.settings(**given)
+    settings = process_settings.settings(**given)
     async with open_histories(store, settings) as histories:
         try:
             await default_history(histories, settings)

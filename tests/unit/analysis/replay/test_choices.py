@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from app.analysis.views import compiler_of, features_of
-from app.bootstrap import choices
+from app.bootstrap import history_settings, process_settings
 from app.domain.controllers import registry
 from app.domain.errors import InputError
 from app.domain.objects import profile as profiles
@@ -13,10 +13,10 @@ from app.domain.objects.profile import Profile
 
 
 def test_gates_and_quirks_become_settings_of_a_history():
-    chosen = choices.settings(
+    chosen = process_settings.settings(
         profile="1.36", gates=["DRADeviceTaintRules=true"], quirks=["C8=on", "q3=off"]
     )
-    assert choices.history_settings(chosen) == {
+    assert history_settings.history_settings(chosen) == {
         "profile": "1.36",
         "gates": {"DRADeviceTaintRules": True},
         "quirks": {"c8": True, "q3": False},
@@ -29,7 +29,7 @@ def test_gates_and_quirks_become_settings_of_a_history():
 )
 def test_unknown_switch_is_refused_by_name(gates, quirks):
     with pytest.raises(InputError):
-        choices.history_settings(choices.settings(gates=gates, quirks=quirks))
+        history_settings.history_settings(process_settings.settings(gates=gates, quirks=quirks))
 
 
 def test_released_1_36_2_schedules_without_looking_at_rules():
@@ -60,7 +60,9 @@ def test_gate_that_nothing_reads_keeps_its_default(name):
     default = Profile().enabled(name)
     assert Profile(gates={name: default}).enabled(name) is default
     with pytest.raises(InputError, match=f"{name} cannot be switched {'off' if default else 'on'}"):
-        choices.history_settings(choices.settings(gates=[f"{name}={str(not default).lower()}"]))
+        history_settings.history_settings(
+            process_settings.settings(gates=[f"{name}={str(not default).lower()}"])
+        )
     # A history from before it was refused can still be opened.
     stored = {"profile": "1.37", "gates": {name: not default, "DRAAdminAccess": False}}
     assert profiles.from_settings(stored) == Profile(gates={"DRAAdminAccess": False})
@@ -79,9 +81,9 @@ def test_gates_are_read_somewhere_or_fixed():
 
 def test_controllers_that_do_not_run_are_a_setting(monkeypatch):
     monkeypatch.setenv("REDRA_CONTROLLERS_OFF", "kubelet, jobs")
-    found = choices.history_settings(choices.settings())
+    found = history_settings.history_settings(process_settings.settings())
     assert found["controllers"]["off"] == ["jobs", "kubelet"]
     assert registry.options_from(found).off == {"jobs", "kubelet"}
     monkeypatch.setenv("REDRA_CONTROLLERS_OFF", "scheduler")
     with pytest.raises(InputError, match="there is no controller 'scheduler'"):
-        choices.history_settings(choices.settings())
+        history_settings.history_settings(process_settings.settings())
