@@ -13,6 +13,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.prepared_data import prepare
+
 BIN = Path(sys.executable).parent
 
 
@@ -104,6 +106,7 @@ def cluster(folder, **settings):
     if not (BIN / "kubectl").exists():
         pytest.fail("kubectl is missing: run `make install`, it is in the lock")
     data = folder / "data"
+    prepare(data)
     errors = (folder / "redra.log").open("w")
     process = subprocess.Popen(
         [str(BIN / "redra"), "up", "--listen", "127.0.0.1:0", "--data", str(data)],

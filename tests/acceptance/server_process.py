@@ -13,6 +13,8 @@ from pathlib import Path
 
 import httpx
 
+from tests.prepared_data import prepare
+
 ROOT = Path(__file__).resolve().parent.parent.parent
 
 
@@ -36,6 +38,8 @@ class ServerProcess:
 
     def start(self):
         """Start and wait until it serves."""
+        if "REDRA_DATABASE_URL" not in self.environment:
+            prepare(self.data)
         command = [sys.executable, "-m", "app.cli", "up", "--data", str(self.data)]
         with self.log.open("a") as errors:
             self._process = subprocess.Popen(

@@ -18,6 +18,8 @@ from pathlib import Path
 import pytest
 import yaml
 
+from tests.prepared_data import prepare
+
 ROOT = Path(__file__).resolve().parents[2]
 KUBECTL = Path(sys.executable).parent / "kubectl"
 
@@ -107,6 +109,7 @@ class running:  # noqa: N801 - reads as what it is: `with running(...)`
         self, data: Path, listen: str, *arguments: str, stderr: bool = False, **environment: str
     ) -> None:
         self.data = data
+        prepare(data)
         self.cluster = Cluster(data=data, url="")
         command = [sys.executable, "-m", "app.cli", "up", "--listen", listen, *arguments]
         self.process = subprocess.Popen(
