@@ -336,7 +336,6 @@ class _Ahead:
     def take(self, event: Event) -> None:
         """Read one event."""
         self._note_cut(event)
-        self.invariants.note(event)
         if self.selectors is not None:
             self.selectors.take(event)
         self.revision = event.revision
@@ -459,6 +458,7 @@ async def _read_ahead(
             last = min(last, stored.readable_until)
         if last > ahead.revision:
             page = await log.read(history.id, after=ahead.revision, until=last, limit=len(rows))
+            ahead.invariants.follow(page)
             for event in page:
                 ahead.take(event)
             if audit is not None:

@@ -1,55 +1,48 @@
 """What is broken in a cell at present."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 
 from app.analysis.verify.invariants import amounts, nodes
 from app.analysis.verify.invariants.claims import is_owned
-from app.analysis.verify.invariants.cluster import (
-    CLAIM,
-    CLAIM_FINALIZER,
-    DEVICE,
-    OBJECT,
-    POD,
-    Cell,
-    Cluster,
-    Entry,
-    Fit,
-    KnownClaim,
-)
-from app.analysis.verify.invariants.holdings import Held, draws
+from app.analysis.verify.invariants.cluster import CLAIM_FINALIZER, Cell, Cluster
+from app.analysis.verify.invariants.known import SOUND, Fit, KnownClaim, KnownPod
+from app.analysis.verify.invariants.nodes import Selector
 from app.analysis.verify.invariants.placements import RESERVATIONS_MAX
-from app.analysis.verify.invariants.stock import DeviceId, PoolId
+from app.analysis.verify.invariants.pools import Held, Pool, draws
 from app.analysis.verify.invariants.violations import Finding, Kind, Place
 from app.domain.log import ObjectKey
 
 Broken = Iterator[tuple[Place, Finding]]
 
 
-def judge(cluster: Cluster, cell: Cell, *, is_listed: bool) -> dict[Place, Finding]:
+def judge(cluster: Cluster, cell: Cell, *, is_listed: bool) -> Mapping[Place, Finding]:
     """What is broken in the cell. `is_listed` tells that it was found as it is."""
-    kind, subject = cell
-    if kind == CLAIM:
-        return dict(_claim(cluster, subject))
-    if kind == POD:
-        return dict(_pod(cluster, subject, is_listed=is_listed))
-    if kind == OBJECT:
-        return cluster.faults.get(subject, {})
-    return dict(_device(cluster, subject) if kind == DEVICE else _pool(cluster, subject))
+    if isinstance(cell, KnownPod):
+        return _pod(cluster, cell, is_listed=is_listed)
+    if isinstance(cell, KnownClaim):
+        return dict(_claim(cluster, cell))
+    if isinstance(cell, Pool):
+        return dict(_pool(cell))
+    pool, subject = cell
+    if isinstance(pool, Pool):
+        return dict(_device(cluster, pool, subject))
+    return cluster.faults.get(subject, SOUND)
 
 
-def _device(cluster: Cluster, device: DeviceId) -> Broken:
-    held = cluster.holdings.of(device)
-    name = "/".join(device)
+def _device(cluster: Cluster, pool: Pool, name: str) -> Broken:
+    held = pool.holders.get(name, ())
+    device = (*pool.id, name)
+    path = "/".join(device)
     if held and cluster.stock.is_withdrawn(device):
-        message = f"device {name} is allocated and is published no more"
+        message = f"device {path} is allocated and is published no more"
         finding = Finding(kind=Kind.OUTSIDE, objects=_claims(held), message=message)
         yield ("allocated-device-published", device), finding
     if len(held) > 1 and not all(result.share_id for _, result in held):
-        published = cluster.stock.device(device)
+        published = pool.devices.get(name)
         if published is None or not published.allow_multiple_allocations:
-            message = f"device {name} is allocated {len(held)} times"
-            yield ("device-in-one-claim", device), _blamed(cluster, held, message)
-    for capacity, amount in cluster.holdings.consumed(device).items():
+            message = f"device {path} is allocated {len(held)} times"
+            yield ("device-in-one-claim", device), _blamed(held, message)
+    for capacity, amount in pool.consumed.get(name, {}).items():
         limit, is_certain = cluster.stock.capacity_of(device, capacity)
         if limit is None or amount <= limit:
             continue
@@ -57,60 +50,55 @@ def _device(cluster: Cluster, device: DeviceId) -> Broken:
         if not holders:
             continue
         message = (
-            f"of {capacity} of device {name} {amounts.text(amount)} is consumed, and there is "
+            f"of {capacity} of device {path} {amounts.text(amount)} is consumed, and there is "
             f"{amounts.text(limit)}"
         )
         place = ("consumed-within-capacity", device, capacity)
         if is_certain:
-            yield place, _blamed(cluster, holders, message)
+            yield place, _blamed(holders, message)
         else:
             yield place, Finding(kind=Kind.UNSURE, objects=_claims(holders), message=message)
 
 
-def _pool(cluster: Cluster, pool_id: PoolId) -> Broken:
-    pool = cluster.stock.pools.get(pool_id)
-    if pool is None or not pool.limits:
-        return
-    drawn = cluster.holdings.drawn(pool_id)
-    for counter, amount in drawn.items():
-        limit = pool.limits.get(counter)
+def _pool(pool: Pool) -> Broken:
+    limits = pool.limits
+    for counter, amount in pool.drawn.items() if limits else ():
+        limit = limits.get(counter)
         if limit is None or amount <= limit:
             continue
         holders = [
-            held
-            for device in cluster.holdings.in_pool(pool_id)
-            if draws(pool.device(device[2]), counter)
-            for held in cluster.holdings.of(device)
+            each
+            for name, held in sorted(pool.holders.items())
+            if draws(pool.devices.get(name), counter)
+            for each in held
         ]
         if not holders:
             continue
         message = (
-            f"of counter {counter[1]} of set {counter[0]} in pool {'/'.join(pool_id)} "
+            f"of counter {counter[1]} of set {counter[0]} in pool {'/'.join(pool.id)} "
             f"{amounts.text(amount)} is drawn, and there is {amounts.text(limit)}"
         )
-        yield ("counters-not-overdrawn", pool_id, *counter), _blamed(cluster, holders, message)
+        yield ("counters-not-overdrawn", pool.id, *counter), _blamed(holders, message)
 
 
-def _blamed(cluster: Cluster, held: Iterable[Held], message: str) -> Finding:
-    claims = _claims(held)
-    causes = frozenset(cluster.causes[claim] for claim in claims if claim in cluster.causes)
-    return Finding(kind=None, objects=claims, message=message, causes=causes)
+def _blamed(held: Iterable[Held], message: str) -> Finding:
+    causes = frozenset(claim.cause for claim, _ in held if claim.cause is not None)
+    return Finding(kind=None, objects=_claims(held), message=message, causes=causes)
 
 
 def _claims(held: Iterable[Held]) -> tuple[ObjectKey, ...]:
-    return tuple(dict.fromkeys(claim for claim, _ in held))
+    return tuple(dict.fromkeys(claim.key for claim, _ in held))
 
 
-def _claim(cluster: Cluster, key: ObjectKey) -> Broken:
-    known = cluster.claims.get(key)
-    if known is None:
+def _claim(cluster: Cluster, claim: KnownClaim) -> Broken:
+    if not claim.is_there:
         return
-    reserved = known.reserved
-    is_allocated = known.allocation is not None
-    if is_allocated and not known.is_protected:
+    key, reserved = claim.key, claim.reserved
+    is_allocated = claim.allocation is not None
+    if is_allocated and not claim.is_protected:
         message = f"the claim is allocated without the finalizer {CLAIM_FINALIZER}"
         # A claim that is about to be deleted loses it before. Parity: controllers.md 3.
-        kind = Kind.LATE if known.was_protected else Kind.BROKEN
+        kind = Kind.LATE if claim.was_protected else Kind.BROKEN
         yield (
             ("allocation-has-finalizer", key),
             Finding(kind=kind, objects=(key,), message=message),
@@ -123,20 +111,20 @@ def _claim(cluster: Cluster, key: ObjectKey) -> Broken:
         yield ("reservations-within-limit", key), _sure((key,), message)
     for consumer in reserved:
         if consumer.resource == "pods" and not consumer.api_group:
-            yield from _consumer(cluster, key, known, (consumer.name, consumer.uid))
-    yield from known.placed.items()
+            yield from _consumer(cluster, claim, consumer.name, consumer.uid)
+    yield from claim.placed.items()
 
 
-def _consumer(cluster: Cluster, key: ObjectKey, known: KnownClaim, entry: Entry) -> Broken:
+def _consumer(cluster: Cluster, claim: KnownClaim, name: str, uid: str) -> Broken:
     """Whether the pod that a claim is reserved for is there, and names the claim."""
-    name, uid = entry
+    key = claim.key
     pod_key = ObjectKey("", "pods", key.namespace, name)
     pod = cluster.pods.get(pod_key)
     objects = (key, pod_key)
-    if pod is None or pod.uid != uid:
+    if pod is None or not pod.is_there or pod.uid != uid:
         message = f"the claim is reserved for pod {name} ({uid}), which does not exist"
         kind = Kind.LATE
-        if entry in known.strangers:
+        if (name, uid) in claim.strangers:
             kind = Kind.BROKEN
             message = f"the claim was reserved for pod {name} ({uid}), which was not there or whose"
             message += " claims it is not of"
@@ -144,61 +132,79 @@ def _consumer(cluster: Cluster, key: ObjectKey, known: KnownClaim, entry: Entry)
             kind = Kind.UNSURE
         finding = Finding(kind=kind, objects=objects, message=message)
         yield ("reservation-names-pod", key, name, uid), finding
-    elif key not in pod.claims and not is_owned(known, uid):
+    elif claim not in pod.claims and not is_owned(claim, uid):
         message = f"the claim is reserved for pod {name} ({uid}), which does not name it"
         yield ("reserved-pod-names-claim", key, name, uid), _sure(objects, message)
 
 
-def _pod(cluster: Cluster, key: ObjectKey, *, is_listed: bool) -> Broken:
-    pod = cluster.pods.get(key)
-    before = cluster.fits.pop(key, {})
-    if pod is None or not pod.node:
-        return
-    fits: dict[ObjectKey, Fit] = {}
-    for claim_key in pod.claims:
-        known = cluster.claims.get(claim_key)
-        allocation = None if known is None else known.allocation
-        lack = ""
-        if known is None or allocation is None:
-            lack = "allocated"
-        elif not any(each.uid == pod.uid for each in known.reserved):
-            lack = "reserved for it"
-        if lack:
-            kind = Kind.OUTSIDE if pod.came_bound else Kind.BROKEN
-            if known is None and "resourceclaims" in cluster.lacking:
-                kind = Kind.UNSURE
-            message = f"the pod is bound and its claim {claim_key.name} is not {lack}"
-            finding = Finding(kind=kind, objects=(key, claim_key), message=message)
-            yield ("bound-pod-has-claims", key, claim_key), finding
-        if known is None or allocation is None:
+def _pod(cluster: Cluster, pod: KnownPod, *, is_listed: bool) -> Mapping[Place, Finding]:
+    before, pod.fits = pod.fits, None
+    broken: dict[Place, Finding] = {}
+    node, uid = pod.node, pod.uid
+    for claim in pod.claims if pod.is_there and node else ():
+        allocation = claim.allocation
+        if allocation is None:
+            broken |= _unready(cluster, pod, claim, "allocated")
             continue
-        together = (pod.uid, pod.node, known.uid, allocation.node_selector)
-        fit = before.get(claim_key)
+        for consumer in claim.reserved:
+            if consumer.uid == uid:
+                break
+        else:
+            broken |= _unready(cluster, pod, claim, "reserved for it")
+        if not allocation.node_selector:
+            continue
+        selector = nodes.selector(allocation.node_selector)
+        if selector.takes != node:
+            fit = None if before is None else before.get(claim.key)
+            broken |= _misplaced(cluster, pod, claim, selector, fit, is_listed=is_listed)
+    return broken
+
+
+def _unready(
+    cluster: Cluster, pod: KnownPod, claim: KnownClaim, lack: str
+) -> Mapping[Place, Finding]:
+    """A bound pod has a claim that lacks something."""
+    kind = Kind.OUTSIDE if pod.came_bound else Kind.BROKEN
+    if not claim.is_there and "resourceclaims" in cluster.lacking:
+        kind = Kind.UNSURE
+    message = f"the pod is bound and its claim {claim.key.name} is not {lack}"
+    finding = Finding(kind=kind, objects=(pod.key, claim.key), message=message)
+    return {("bound-pod-has-claims", pod.key, claim.key): finding}
+
+
+def _misplaced(
+    cluster: Cluster,
+    pod: KnownPod,
+    claim: KnownClaim,
+    selector: Selector,
+    fit: Fit | None,
+    *,
+    is_listed: bool,
+) -> Mapping[Place, Finding]:
+    """Whether the allocation of a claim selects the pod's node, as of when the two came together.
+
+    Labels that were found may have been others before.
+    """
+    node = pod.node
+    if selector.reads_labels:
+        together = (pod.uid, node, claim.uid, selector.tree)
         if fit is None or fit.together != together:
-            answer = _answer(cluster, pod.node, allocation.node_selector, is_listed=is_listed)
-            fit = Fit(together=together, answer=answer)
-        fits[claim_key] = fit
-        if fit.answer is not True:
-            node_key = ObjectKey("", "nodes", "", pod.node)
-            yield (
-                ("pod-on-allocated-node", key, claim_key),
-                Finding(
-                    kind=Kind.BROKEN if fit.answer is False else Kind.UNSURE,
-                    objects=(key, claim_key, node_key),
-                    message=f"the pod is on node {pod.node}, which the allocation of its claim "
-                    f"{claim_key.name} does not select",
-                ),
-            )
-    if fits:
-        cluster.fits[key] = fits
-
-
-def _answer(cluster: Cluster, node: str, selector: object, *, is_listed: bool) -> bool | None:
-    """Whether the node is selected; labels that were found may have been others before."""
-    answer = nodes.selects(selector, node, cluster.labels.get(node))
-    if answer is False and is_listed and nodes.reads_labels(selector):
-        return None
-    return answer
+            answer = nodes.selects(selector.tree, node, cluster.labels.get(node))
+            fit = Fit(together, None if answer is False and is_listed else answer)
+        pod.fits = {} if pod.fits is None else pod.fits
+        pod.fits[claim.key] = fit
+        answer = fit.answer
+    else:
+        answer = nodes.selects(selector.tree, node, None)
+    if answer is True:
+        return SOUND
+    finding = Finding(
+        kind=Kind.BROKEN if answer is False else Kind.UNSURE,
+        objects=(pod.key, claim.key, ObjectKey("", "nodes", "", node)),
+        message=f"the pod is on node {node}, which the allocation of its claim {claim.key.name} "
+        "does not select",
+    )
+    return {("pod-on-allocated-node", pod.key, claim.key): finding}
 
 
 def _sure(objects: tuple[ObjectKey, ...], message: str) -> Finding:

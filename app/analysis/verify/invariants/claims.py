@@ -1,19 +1,19 @@
 """What a write of a ResourceClaim changes, and what is wrong with the write itself."""
 
-from collections.abc import Iterable
+from collections.abc import Mapping, Sequence
 
 from app.analysis.verify.invariants import placements, reading
+from app.analysis.verify.invariants.asking import asked_in
 from app.analysis.verify.invariants.cluster import (
-    CLAIM,
     CLAIM_FINALIZER,
-    POD,
+    LISTED,
     Cluster,
-    KnownClaim,
     is_same,
     losses_of,
 )
+from app.analysis.verify.invariants.known import SOUND, KnownClaim, KnownPod, joined, parted
 from app.analysis.verify.invariants.placements import Written
-from app.analysis.verify.invariants.reading import Allocation, Claim, Consumer
+from app.analysis.verify.invariants.reading import Allocation, Claim, Consumer, Result
 from app.analysis.verify.invariants.violations import Cause, Finding, Kind, Place
 from app.domain.log import Event, EventType, ObjectKey
 
@@ -26,119 +26,159 @@ def take(cluster: Cluster, event: Event) -> None:
     is_whole = True
     if event.stamp.origin is not None or cluster.lossy or cluster.has_gap:
         is_whole = cluster.note_write(event)
-    old = cluster.claims.get(key)
+    known = cluster.claims.get(key)
     if event.type is _DELETED:
-        if old is not None:
-            del cluster.claims[key]
-            cluster.forget_faults(key)
-            _follow(cluster, key, old.allocation, None, is_other=True)
-            if old.reserved:
-                _note_reserved(cluster, key, old.reserved, ())
+        if known is not None and known.is_there:
+            _take_end(cluster, known)
         return
     claim = reading.claim(event.body)
-    is_found = old is None or event.type is _CREATED or not is_same(old.uid, event.uid)
-    if old is None or is_found:
-        known = KnownClaim(event.uid, event.stamp.time)
-        before = None if old is None else old.allocation
-        reserved: tuple[Consumer, ...] = () if old is None else old.reserved
-        is_other = old is None or not is_same(old.uid, event.uid)
-        cluster.claims[key] = known
-        cluster.forget_faults(key)
-        _read(known, claim)
-        if old is not None and not is_other and known.allocation == before is not None:
-            known.placed, known.was_protected = old.placed, old.was_protected
-        elif known.allocation is not None:
-            cluster.causes[key] = Cause.FOUND
-    else:
-        known, is_other = old, False
-        before, reserved = known.allocation, known.reserved
-        if not _changes(known, claim):
-            return
-        _change(cluster, event, known, claim, is_whole=is_whole)
-    now = known.allocation
-    known.was_protected = now is not None and (known.was_protected or known.is_protected)
-    _follow(cluster, key, before, now, is_other=is_other)
-    if reserved is not known.reserved:
-        _note_reserved(cluster, key, reserved, known.reserved)
-    if _is_odd(cluster, key, known, () if is_found else reserved):
-        cluster.dirty.add((CLAIM, key))
-
-
-def _changes(known: KnownClaim, claim: Claim) -> bool:
-    """Whether anything changed that a rule looks at."""
+    if known is None:
+        known = cluster.claims[key] = KnownClaim(key)
+    if (
+        not known.is_there
+        or event.type is _CREATED
+        or not (known.uid == event.uid or is_same(known.uid, event.uid))
+    ):
+        _take_found(cluster, event, known, claim)
+        return
     metadata, status = claim.metadata, claim.status
-    return (
-        bytes(status.allocation) != known.raw_allocation
-        or bytes(status.reserved_for) != known.raw_reserved
-        or (CLAIM_FINALIZER in metadata.finalizers) is not known.is_protected
-        or bool(metadata.deletion_timestamp) is not known.is_terminating
-        or bytes(claim.spec) != known.spec
-        or bytes(metadata.owner_references) != known.raw_owners
-    )
+    is_protected = CLAIM_FINALIZER in metadata.finalizers
+    if (
+        status.allocation == known.raw_allocation
+        and status.reserved_for == known.raw_reserved
+        and is_protected is known.is_protected
+        and (metadata.deletion_timestamp != "") is known.is_terminating
+        and claim.spec == known.asked.raw
+        and metadata.owner_references == known.raw_owners
+    ):
+        return
+    _take_change(cluster, event, known, claim, is_whole=is_whole)
 
 
-def _read(known: KnownClaim, claim: Claim) -> None:
-    """Take over what the object says; what did not change is not read again."""
-    metadata, status = claim.metadata, claim.status
-    known.spec = bytes(claim.spec)
-    known.raw_owners = bytes(metadata.owner_references)
-    known.is_protected = CLAIM_FINALIZER in metadata.finalizers
-    known.is_terminating = bool(metadata.deletion_timestamp)
-    allocation = bytes(status.allocation)
-    if allocation != known.raw_allocation:
-        known.raw_allocation, known.allocation = allocation, reading.allocation(allocation)
-    reserved = bytes(status.reserved_for)
-    if reserved != known.raw_reserved:
-        known.raw_reserved, known.reserved = reserved, reading.consumers(reserved)
+def _take_end(cluster: Cluster, known: KnownClaim) -> None:
+    """A claim is gone."""
+    allocation, reserved = known.allocation, known.reserved
+    known.forget()
+    cluster.forget_faults(known.key)
+    _follow(cluster, known, allocation, None)
+    if reserved:
+        _reserve(cluster, known, reserved, ())
+    if not known.users:
+        cluster.drop(known)
 
 
-def _change(
-    cluster: Cluster,
-    event: Event,
-    known: KnownClaim,
-    claim: Claim,
-    *,
-    is_whole: bool,
+def _take_found(cluster: Cluster, event: Event, known: KnownClaim, claim: Claim) -> None:
+    """A claim is seen for the first time, or is another one now."""
+    before, reserved, placed = known.allocation, known.reserved, known.placed
+    is_other = not known.is_there or not is_same(known.uid, event.uid)
+    was_protected = known.was_protected
+    if known.is_there:
+        known.forget()
+        cluster.forget_faults(known.key)
+    known.is_there = True
+    known.uid, known.made = event.uid, event.stamp.time
+    _read(known, claim, is_new=True)
+    is_kept = not is_other and reading.is_same_allocation(before, known.allocation)
+    if is_kept:
+        known.allocation = before
+    if known.allocation is not None:
+        if is_kept:
+            known.placed, known.was_protected = placed, was_protected or known.is_protected
+        else:
+            known.was_protected = known.is_protected
+    if not is_kept:
+        _follow(cluster, known, before, known.allocation)
+        if known.allocation is not None:
+            _note_cause(cluster, event, known, Cause.FOUND)
+    elif cluster.open and known in cluster.open:
+        cluster.dirty.add(known)
+    is_odd = _is_odd(known)
+    if reserved or known.reserved:
+        _reserve(cluster, known, reserved, known.reserved)
+    if is_odd or known.reserved:
+        cluster.dirty.add(known)
+
+
+def _take_change(
+    cluster: Cluster, event: Event, known: KnownClaim, claim: Claim, *, is_whole: bool
 ) -> None:
-    """Take a change of a known claim in, with what is wrong with it."""
-    key = event.key
-    held, raw, spec = known.allocation, known.raw_allocation, known.spec
+    """A known claim changed in something that a rule looks at."""
+    held, raw, spec = known.allocation, known.raw_allocation, known.asked.raw
     reserved, was_terminating = known.reserved, known.is_terminating
-    is_certain = is_whole and bool(known.uid) and known.uid == event.uid
+    is_certain = is_whole and known.uid != "" and known.uid == event.uid
     known.uid = event.uid
-    _read(known, claim)
+    _read(known, claim, is_new=False)
     now = known.allocation
-    losses = losses_of(event)
+    if now is not held and now is not None and reading.is_same_allocation(held, now):
+        known.allocation = now = held
+    losses = losses_of(event) if event.stamp.origin is not None else ()
     is_collapsed = "collapsed" in losses
     if now is None:
-        known.placed, known.was_protected = {}, False
-    elif now != held:
-        cluster.causes[key] = Cause.ALLOCATED
         known.was_protected = False
-        known.placed = _placed(cluster, event, known)
+        known.placed = SOUND
+    elif now is not held:
+        known.was_protected = False
+        known.placed = _placed(cluster, event, known, now.devices.results)
         if held is not None:
             _note_exchange(event, known)
-    elif raw != known.raw_allocation and is_certain and not _means_same(raw, known):
-        known.placed = dict(known.placed)
+    elif (
+        raw != known.raw_allocation
+        and is_certain
+        and not reading.means_same(raw, known.raw_allocation)
+    ):
         _note_exchange(event, known)
+    if now is not None and known.is_protected:
+        known.was_protected = True
+    is_odd = _is_odd(known)
+    if now is not held:
+        _follow(cluster, known, held, now)
+        if now is not None:
+            _note_cause(cluster, event, known, Cause.ALLOCATED)
+    elif cluster.open and known in cluster.open:
+        cluster.dirty.add(known)
     if reserved is not known.reserved:
-        _note_strangers(cluster, event, known, reserved, is_certain=is_certain and not is_collapsed)
-    if not is_certain:
-        return
-    if spec != known.spec and not reading.means_same(spec, known.spec):
-        note_changed(cluster, event, "spec")
-    if was_terminating and not known.is_terminating:
-        note_changed(cluster, event, "metadata.deletionTimestamp")
-    is_taken = (now is not None and held is None) or bool(_added(reserved, known.reserved))
-    if known.is_terminating and is_taken and (was_terminating or not is_collapsed):
-        message = "the claim is allocated or reserved anew although it is being deleted"
-        kind = Kind.UNSURE if "no_rv" in losses else Kind.BROKEN
-        place = ("terminating-claim-unused", key, event.revision)
-        cluster.note_fault(key, place, Finding(kind=kind, objects=(key,), message=message))
+        if known.strangers:
+            left = {(each.name, each.uid) for each in known.reserved}
+            known.strangers &= left
+        if _reserve(cluster, known, reserved, known.reserved):
+            is_odd = True
+            if is_certain and not is_collapsed:
+                _note_strangers(cluster, event, known, reserved)
+    if is_odd:
+        cluster.dirty.add(known)
+    if is_certain:
+        if spec != known.asked.raw and not reading.means_same(spec, known.asked.raw):
+            note_changed(cluster, event, "spec")
+        if was_terminating and not known.is_terminating:
+            note_changed(cluster, event, "metadata.deletionTimestamp")
+        if known.is_terminating and (was_terminating or not is_collapsed):
+            is_taken = held is None and now is not None
+            if is_taken or _added(reserved, known.reserved):
+                _note_late(cluster, event, is_guess="no_rv" in losses)
 
 
-def _means_same(raw: bytes, known: KnownClaim) -> bool:
-    return reading.means_same(raw, known.raw_allocation)
+def _read(known: KnownClaim, claim: Claim, *, is_new: bool) -> None:
+    """Take over what the object says; what did not change is not read again."""
+    metadata, status = claim.metadata, claim.status
+    known.is_protected = CLAIM_FINALIZER in metadata.finalizers
+    known.is_terminating = metadata.deletion_timestamp != ""
+    if is_new or claim.spec != known.asked.raw:
+        known.asked = asked_in(claim.spec)
+    if is_new or metadata.owner_references != known.raw_owners:
+        known.raw_owners = metadata.owner_references.copy()
+    if status.allocation != known.raw_allocation:
+        known.raw_allocation = raw = status.allocation.copy()
+        known.allocation = reading.allocation(raw)
+    if status.reserved_for != known.raw_reserved:
+        known.raw_reserved = raw = status.reserved_for.copy()
+        known.reserved = reading.consumers(raw)
+
+
+def _note_cause(cluster: Cluster, event: Event, known: KnownClaim, cause: Cause) -> None:
+    """Remember how a claim came to hold its devices, where something is judged for it."""
+    if cluster.dirty or event.stamp.verb == LISTED:
+        known.cause = cause
+        cluster.caused.append(known)
 
 
 def note_changed(cluster: Cluster, event: Event, field: str, kind: Kind = Kind.BROKEN) -> None:
@@ -148,26 +188,37 @@ def note_changed(cluster: Cluster, event: Event, field: str, kind: Kind = Kind.B
     cluster.note_fault(event.key, place, Finding(kind=kind, objects=(event.key,), message=message))
 
 
+def _note_late(cluster: Cluster, event: Event, *, is_guess: bool) -> None:
+    key = event.key
+    message = "the claim is allocated or reserved anew although it is being deleted"
+    kind = Kind.UNSURE if is_guess else Kind.BROKEN
+    place = ("terminating-claim-unused", key, event.revision)
+    cluster.note_fault(key, place, Finding(kind=kind, objects=(key,), message=message))
+
+
 def _note_exchange(event: Event, known: KnownClaim) -> None:
     """Parity: objects.md 5.4. What is allocated goes by way of nothing."""
     was_seen = "collapsed" not in losses_of(event)
-    known.placed["allocation-unchanged", event.key, event.revision] = Finding(
+    place = ("allocation-unchanged", event.key, event.revision)
+    finding = Finding(
         kind=Kind.BROKEN if was_seen else Kind.UNSURE,
         objects=(event.key,),
         message="the claim got another allocation without giving the first one back",
     )
+    known.placed = {**known.placed, place: finding}
 
 
-def _placed(cluster: Cluster, event: Event, known: KnownClaim) -> dict[Place, Finding]:
+def _placed(
+    cluster: Cluster, event: Event, known: KnownClaim, results: Sequence[Result]
+) -> Mapping[Place, Finding]:
     """What is wrong with the allocation that the event wrote."""
-    allocation = known.allocation
-    assert allocation is not None, "it was written"
+    if placements.is_plain(cluster.stock, cluster.switches, known.asked, results):
+        return SOUND
     written = Written(
         claim=event.key,
-        spec=known.spec,
-        raw=known.raw_allocation,
+        asked=known.asked,
         made=known.made,
-        results=allocation.devices.results,
+        results=results,
         now=event.stamp.time,
     )
     return {
@@ -176,10 +227,12 @@ def _placed(cluster: Cluster, event: Event, known: KnownClaim) -> dict[Place, Fi
     }
 
 
-def _added(before: tuple[Consumer, ...], after: tuple[Consumer, ...]) -> Iterable[Consumer]:
+def _added(before: Sequence[Consumer], after: Sequence[Consumer]) -> Sequence[Consumer]:
     """The consumers of `after` that are not among those before."""
-    if not before or before is after:
-        return () if before is after else after
+    if not after or before is after:
+        return ()
+    if not before:
+        return after
     if after[: len(before)] == before:
         return [each for each in after[len(before) :] if each not in before]
     known = set(before)
@@ -187,28 +240,20 @@ def _added(before: tuple[Consumer, ...], after: tuple[Consumer, ...]) -> Iterabl
 
 
 def _note_strangers(
-    cluster: Cluster,
-    event: Event,
-    known: KnownClaim,
-    before: tuple[Consumer, ...],
-    *,
-    is_certain: bool,
+    cluster: Cluster, event: Event, known: KnownClaim, before: Sequence[Consumer]
 ) -> None:
     """Remember for which pods the claim was reserved that were gone long ago, or never there."""
     key, now = event.key, event.stamp.time
-    if known.strangers:
-        left = {(each.name, each.uid) for each in known.reserved}
-        known.strangers &= left
-    for consumer in _added(before, known.reserved) if is_certain else ():
+    for consumer in _added(before, known.reserved):
         if consumer.resource != "pods" or consumer.api_group:
             continue
         pod_key = ObjectKey("", "pods", key.namespace, consumer.name)
         pod = cluster.pods.get(pod_key)
-        if pod is not None and pod.uid == consumer.uid:
+        if pod is not None and pod.is_there and pod.uid == consumer.uid:
             continue
         claims = cluster.claims_of_gone(pod_key, consumer.uid, now)
         if claims is None or (key not in claims and not is_owned(known, consumer.uid)):
-            known.strangers.add((consumer.name, consumer.uid))
+            known.strangers |= {(consumer.name, consumer.uid)}
 
 
 def is_owned(known: KnownClaim, uid: str) -> bool:
@@ -217,68 +262,61 @@ def is_owned(known: KnownClaim, uid: str) -> bool:
     return any(reading.text(each, "uid") == uid for each in owners)
 
 
-def _is_odd(
-    cluster: Cluster, key: ObjectKey, known: KnownClaim, checked: tuple[Consumer, ...]
-) -> bool:
-    """Whether a rule about the claim may be broken; `checked` are consumers as they were before."""
-    reserved = known.reserved
+def _is_odd(known: KnownClaim) -> bool:
+    """Whether a rule about the claim may be broken, its consumers left aside."""
     if known.allocation is None:
-        return bool(reserved)
-    if known.placed or not known.is_protected or len(reserved) > placements.RESERVATIONS_MAX:
+        return bool(known.reserved)
+    if known.placed or not known.is_protected:
         return True
-    pods, users = cluster.pods, cluster.users.get(key, ())
-    for consumer in _added(checked, reserved):
-        place = ("", "pods", key.namespace, consumer.name)
-        pod = pods.get(place)  # type: ignore[call-overload]  # a plain tuple is an equal key
-        if pod is None or pod.uid != consumer.uid:
-            return True
-        if place not in users and not is_owned(known, consumer.uid):
-            return True
-    return False
+    return len(known.reserved) > placements.RESERVATIONS_MAX
 
 
 def _follow(
-    cluster: Cluster,
-    key: ObjectKey,
-    before: Allocation | None,
-    now: Allocation | None,
-    *,
-    is_other: bool,
+    cluster: Cluster, known: KnownClaim, before: Allocation | None, now: Allocation | None
 ) -> None:
     """Keep what follows from an allocation that changed, or a claim that came or went."""
-    if cluster.open and (CLAIM, key) in cluster.open:
-        cluster.dirty.add((CLAIM, key))
-    if before == now and not is_other and key not in cluster.causes:
-        return
-    for pod in cluster.users.get(key, ()):
-        if cluster.pods[pod].node:
-            cluster.dirty.add((POD, pod))
+    if cluster.open and known in cluster.open:
+        cluster.dirty.add(known)
+    for pod in known.users:
+        if pod.node:
+            cluster.dirty.add(pod)
     if before is not None:
-        for device in cluster.holdings.release(key, before.devices.results):
-            cluster.note_device(device)
+        cluster.release(known, before.devices.results)
     if now is not None:
-        for device in cluster.holdings.hold(key, now.devices.results):
-            cluster.note_device(device)
+        cluster.hold(known, now.devices.results)
 
 
-def _note_reserved(
-    cluster: Cluster, key: ObjectKey, before: tuple[Consumer, ...], after: tuple[Consumer, ...]
-) -> None:
-    """Keep for whom the claim is reserved, and judge the pods for which that changed."""
+def _reserve(
+    cluster: Cluster, known: KnownClaim, before: Sequence[Consumer], after: Sequence[Consumer]
+) -> bool:
+    """Keep for whom the claim is reserved, and judge the pods for which that changed.
+
+    True when a consumer that was added is not a pod that is there and names the claim.
+    """
     removed, added = _added(after, before), _added(before, after)
-    namespace, reservers = key.namespace, cluster.reservers
+    namespace, is_odd = known.key.namespace, False
     for consumer in removed:
-        claims = reservers.get((namespace, consumer.name))
-        if claims is not None and all(each.name != consumer.name for each in after):
-            claims.discard(key)
-            if not claims:
-                del reservers[namespace, consumer.name]
+        if consumer.resource == "pods" and not consumer.api_group:
+            if after and any(each.name == consumer.name for each in after):
+                continue
+            pod = cluster.pod(namespace, consumer.name)
+            pod.reservers = parted(pod.reservers, known)
+            if not pod.is_there:
+                cluster.drop(pod)
     for consumer in added:
-        reservers.setdefault((namespace, consumer.name), set()).add(key)
-    users = cluster.users.get(key)
-    if users:
-        changed = {each.uid for each in removed} | {each.uid for each in added}
-        for pod in users:
-            known = cluster.pods[pod]
-            if known.node and known.uid in changed:
-                cluster.dirty.add((POD, pod))
+        if consumer.resource == "pods" and not consumer.api_group:
+            pod = cluster.pod(namespace, consumer.name)
+            pod.reservers = joined(pod.reservers, known)
+            if not (pod.is_there and pod.uid == consumer.uid and known in pod.claims):
+                is_odd = is_odd or _is_stray(known, pod, consumer.uid)
+    for pod in known.users:
+        if pod.node and any(each.uid == pod.uid for each in (*removed, *added)):
+            cluster.dirty.add(pod)
+    return is_odd
+
+
+def _is_stray(known: KnownClaim, pod: KnownPod, uid: str) -> bool:
+    """Whether the pod is not there, is another one, or has nothing to do with the claim."""
+    if not pod.is_there or pod.uid != uid:
+        return True
+    return known not in pod.claims and not is_owned(known, uid)

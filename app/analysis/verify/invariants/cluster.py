@@ -2,16 +2,16 @@
 
 from collections import deque
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
-import msgspec
+from msgspec import Raw
 
-from app.analysis.verify.invariants.holdings import Holdings
+from app.analysis.verify.invariants.known import KnownClaim, KnownPod
 from app.analysis.verify.invariants.placements import Switches
-from app.analysis.verify.invariants.reading import Allocation, Consumer
-from app.analysis.verify.invariants.stock import DeviceId, PoolId, Stock
-from app.analysis.verify.invariants.violations import IN_FLIGHT, Cause, Finding, Place
+from app.analysis.verify.invariants.pools import Pool
+from app.analysis.verify.invariants.reading import Result
+from app.analysis.verify.invariants.stock import Stock
+from app.analysis.verify.invariants.violations import IN_FLIGHT, Finding, Place
 from app.domain.log import Event, EventType, ObjectKey
 from app.domain.values.timestamps import Instant
 
@@ -39,64 +39,12 @@ LOSSES = frozenset(
 
 _PARTIAL = frozenset(("partial", "identity"))
 
-DEVICE, POOL, CLAIM, POD, OBJECT = "device", "pool", "claim", "pod", "object"
-"""What is judged as a whole. Plain texts: hashing a member of an enumeration costs more."""
+OBJECT = "object"
+"""The cell of what is wrong with the writes of an object themselves."""
 
-Cell = tuple[str, Any]
-
-Entry = tuple[str, str]
-"""Name and uid of a consumer."""
-
-
-class KnownClaim(msgspec.Struct):
-    """A claim: what was read of it, since when it is there, what was wrong with its allocation.
-
-    `was_protected` tells that it had its finalizer at some time since it was allocated. `strangers`
-    are pods that were not there when the claim was reserved for them. `spec` and what is named
-    `raw` are the bytes of those parts.
-    """
-
-    uid: str
-    made: Instant
-    spec: bytes = b""
-    raw_allocation: bytes = b""
-    raw_reserved: bytes = b""
-    raw_owners: bytes = b""
-    allocation: Allocation | None = None
-    reserved: tuple[Consumer, ...] = ()
-    is_protected: bool = False
-    was_protected: bool = False
-    is_terminating: bool = False
-    placed: dict[Place, Finding] = {}
-    strangers: set[Entry] = set()
-
-
-class KnownPod(msgspec.Struct):
-    """A pod that may name claims; `came_bound` when it had its node from the first write on.
-
-    `node` is the node that needs its claims: none for a pod that is finished. `parts` are its
-    entries for claims, their statuses and that of its extended resources, as bytes.
-    """
-
-    uid: str
-    node_name: str
-    node: str
-    parts: tuple[bytes, bytes, bytes]
-    claims: tuple[ObjectKey, ...]
-    came_bound: bool
-    is_terminating: bool
-    is_marked: bool
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Fit:
-    """Whether an allocation selects the node of a pod, as of when the two came together.
-
-    `together` are the pod's uid, its node, the claim's uid and the selector.
-    """
-
-    together: tuple[str, str, str, Any]
-    answer: bool | None
+Cell = KnownClaim | KnownPod | Pool | tuple[Pool | str, Any]
+"""What is judged as a whole: a claim, a pod, a pool with its counters, a device (pool and name), or
+the writes of an object (`OBJECT` and its key)."""
 
 
 class Cluster:
@@ -111,24 +59,103 @@ class Cluster:
         self.switches = switches
         self.lacking = lacking
         self.stock = Stock()
-        self.holdings = Holdings(self.stock)
         self.claims: dict[ObjectKey, KnownClaim] = {}
         self.pods: dict[ObjectKey, KnownPod] = {}
-        self.templates: dict[ObjectKey, tuple[str, bytes]] = {}
+        self.templates: dict[ObjectKey, tuple[str, Raw]] = {}
         self.labels: dict[str, Mapping[str, Any]] = {}
-        self.users: dict[ObjectKey, set[ObjectKey]] = {}
-        self.reservers: dict[tuple[str, str], set[ObjectKey]] = {}
         self.has_seen_pods = False
-        self.causes: dict[ObjectKey, Cause] = {}
+        self.caused: list[KnownClaim] = []
+        self.leaving: list[KnownClaim | KnownPod] = []
         self.lossy: set[ObjectKey] = set()
-        self.fits: dict[ObjectKey, dict[ObjectKey, Fit]] = {}
         self.faults: dict[ObjectKey, dict[Place, Finding]] = {}
         self.dirty: set[Cell] = set()
         self.open: dict[Cell, Any] = {}
-        self._gone: dict[ObjectKey, dict[str, tuple[Instant, tuple[ObjectKey, ...]]]] = {}
-        self._gone_order: deque[tuple[Instant, ObjectKey, str]] = deque()
+        self._gone: dict[tuple[ObjectKey, str], tuple[Instant, tuple[ObjectKey, ...]]] = {}
+        self._gone_order: deque[tuple[Instant, tuple[ObjectKey, str]]] = deque()
         self.has_gap = False
         self._since_gap: set[ObjectKey] = set()
+
+    def claim(self, namespace: str, name: str) -> KnownClaim:
+        """A claim that something names, whether it is there or not."""
+        place = (GROUP, "resourceclaims", namespace, name)
+        # A plain tuple is an equal key, and cheaper.
+        claim = self.claims.get(cast(ObjectKey, place))
+        if claim is None:
+            key = ObjectKey(*place)
+            claim = self.claims[key] = KnownClaim(key)
+        return claim
+
+    def pod(self, namespace: str, name: str) -> KnownPod:
+        """A pod that something names, whether it is there or not."""
+        place = ("", "pods", namespace, name)
+        pod = self.pods.get(cast(ObjectKey, place))
+        if pod is None:
+            key = ObjectKey(*place)
+            pod = self.pods[key] = KnownPod(key)
+        return pod
+
+    def drop(self, known: KnownClaim | KnownPod) -> None:
+        """Forget a claim or a pod that is not there, if nothing names it; judge it before."""
+        if known.is_there:
+            return
+        if known in self.dirty or (self.open and known in self.open):
+            self.leaving.append(known)
+        elif isinstance(known, KnownClaim):
+            if not known.users:
+                self.claims.pop(known.key, None)
+        elif not known.reservers:
+            self.pods.pop(known.key, None)
+
+    def drop_leaving(self) -> None:
+        """Forget what had to be judged before."""
+        leaving, self.leaving = self.leaving, []
+        for known in leaving:
+            self.drop(known)
+
+    def hold(self, claim: KnownClaim, results: Iterable[Result]) -> None:
+        """A claim got devices: judge those that more than one has, or that are not there."""
+        for result in results:
+            if result.admin_access:
+                continue
+            pool = self.stock.pool_of(result.driver, result.pool)
+            name = result.device
+            held = pool.hold(claim, result)
+            if len(held) > 1 or result.consumed_capacity or name not in pool.devices:
+                self.dirty.add((pool, name))
+            if self.open or pool.limits:
+                self._note_counters(pool, name)
+
+    def release(self, claim: KnownClaim, results: Iterable[Result]) -> None:
+        """A claim gave devices back."""
+        for result in results:
+            if result.admin_access:
+                continue
+            pool = self.stock.pool_of(result.driver, result.pool)
+            name = result.device
+            if pool.release(claim, result):
+                self.dirty.add((pool, name))
+            if self.open or pool.limits:
+                self._note_counters(pool, name)
+
+    def note_pools(self, pools: Iterable[Pool]) -> None:
+        """What is published in pools changed: judge what is held of them."""
+        for pool in pools:
+            for name, held in pool.holders.items():
+                is_shared = len(held) > 1 or name in pool.consumed
+                if is_shared or name not in pool.devices or (pool, name) in self.open:
+                    self.dirty.add((pool, name))
+            if pool.holders and (pool.limits or pool in self.open):
+                self.dirty.add(pool)
+
+    def _note_counters(self, pool: Pool, device: str) -> None:
+        """A device was taken or given back: judge what is open, or overdrawn now."""
+        if pool.limits and pool.is_overdrawn(device):
+            self.dirty.add(pool)
+        if self.open:
+            if pool in self.open:
+                self.dirty.add(pool)
+            if (pool, device) in self.open:
+                self.dirty.add((pool, device))
 
     def note_gap(self) -> None:
         """Anything may have been written unseen."""
@@ -176,42 +203,22 @@ class Cluster:
         if self.faults and self.faults.pop(key, None) is not None:
             self.dirty.add((OBJECT, key))
 
-    def note_device(self, device: DeviceId) -> None:
-        """A device was taken or given back: judge it, and its pool, where that may matter."""
-        is_open = bool(self.open) and (DEVICE, device) in self.open
-        pool_id = device[:2]
-        pool = self.stock.pools.get(pool_id)
-        is_there = pool is not None and pool.publishes(device[2])
-        if is_open or not is_there or self.holdings.is_shared(device):
-            self.dirty.add((DEVICE, device))
-        if (pool is not None and pool.limits) or (self.open and (POOL, pool_id) in self.open):
-            self.dirty.add((POOL, pool_id))
-
-    def note_pools(self, pools: Iterable[PoolId]) -> None:
-        """What is published in pools changed."""
-        for pool_id in pools:
-            self.holdings.forget(pool_id)
-            for device in self.holdings.in_pool(pool_id):
-                self.note_device(device)
-
-    def note_gone(self, key: ObjectKey, pod: KnownPod, now: Instant) -> None:
+    def note_gone(self, pod: KnownPod, now: Instant) -> None:
         """A pod went; for a moment somebody may not have seen that."""
-        order = self._gone_order
+        order, gone = self._gone_order, self._gone
         while order and now - order[0][0] > IN_FLIGHT:
-            time, name, uid = order.popleft()
-            uids = self._gone.get(name, {})
-            if uids.get(uid, (None,))[0] == time:
-                del uids[uid]
-                if not uids:
-                    del self._gone[name]
-        order.append((now, key, pod.uid))
-        self._gone.setdefault(key, {})[pod.uid] = (now, pod.claims)
+            time, place = order.popleft()
+            if place in gone and gone[place][0] == time:
+                del gone[place]
+        place = pod.key, pod.uid
+        order.append((now, place))
+        gone[place] = now, tuple([claim.key for claim in pod.claims])
 
     def claims_of_gone(
         self, key: ObjectKey, uid: str, now: Instant
     ) -> tuple[ObjectKey, ...] | None:
         """The claims of a pod that went a moment ago; None for one that did not."""
-        time, claims = self._gone.get(key, {}).get(uid, (None, ()))
+        time, claims = self._gone.get((key, uid), (None, ()))
         return claims if time is not None and now - time <= IN_FLIGHT else None
 
 

@@ -7,12 +7,15 @@ claims must have a taint that evicts, and which the claim does not tolerate for 
 from collections.abc import Iterator
 from typing import Any
 
+from msgspec import Raw
+
 from app.analysis.verify.invariants import reading
 from app.analysis.verify.invariants.cluster import Cluster, losses_of
+from app.analysis.verify.invariants.known import KnownClaim
+from app.analysis.verify.invariants.pools import DeviceId
 from app.analysis.verify.invariants.reading import Taint
-from app.analysis.verify.invariants.stock import DeviceId
 from app.analysis.verify.invariants.violations import CLOCK_TOLERANCE, Finding, Kind
-from app.domain.log import Event, ObjectKey
+from app.domain.log import Event
 from app.domain.values import timestamps
 from app.domain.values.json_tree import JsonObject
 from app.domain.values.timestamps import SECOND, Instant, TimestampError
@@ -25,21 +28,24 @@ NO_EXECUTE = "NoExecute"
 _NEEDED = frozenset(("resourceclaims", "resourceslices", "devicetaintrules"))
 
 
-def is_marked(conditions: bytes) -> bool:
+def is_marked(conditions: Raw) -> bool:
     """Whether a pod with these conditions is to be deleted for a taint of a device."""
-    return MARK in conditions and any(
-        reading.text(each, "type") == "DisruptionTarget"
-        and reading.text(each, "status") == "True"
-        and reading.text(each, "reason") == MARK.decode()
-        for each in reading.objects(reading.value(conditions))
+    return (
+        bool(conditions)
+        and MARK in bytes(conditions)
+        and any(
+            reading.text(each, "type") == "DisruptionTarget"
+            and reading.text(each, "status") == "True"
+            and reading.text(each, "reason") == MARK.decode()
+            for each in reading.objects(reading.value(conditions))
+        )
     )
 
 
-def note(cluster: Cluster, event: Event, claims: tuple[ObjectKey, ...]) -> None:
+def note(cluster: Cluster, event: Event, claims: tuple[KnownClaim, ...]) -> None:
     """A pod was marked: note a fault when none of its devices has a taint that evicts."""
     now = event.stamp.time
-    known = [cluster.claims.get(key) for key in claims]
-    held = [claim for claim in known if claim is not None and claim.allocation is not None]
+    held = [claim for claim in claims if claim.allocation is not None]
     for claim in held:
         allocation = reading.value(claim.raw_allocation)
         for result in reading.objects(reading.get(allocation, "devices", "results")):
@@ -54,7 +60,7 @@ def note(cluster: Cluster, event: Event, claims: tuple[ObjectKey, ...]) -> None:
     )
     finding = Finding(
         kind=Kind.BROKEN if is_sure else Kind.UNSURE,
-        objects=(event.key, *claims),
+        objects=(event.key, *(claim.key for claim in claims)),
         message="the pod is evicted for a taint, and none of its devices has one that evicts it",
     )
     cluster.note_fault(event.key, ("eviction-has-taint", event.key, event.revision), finding)

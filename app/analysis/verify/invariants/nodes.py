@@ -1,9 +1,50 @@
 """Node selectors: whether an allocation may be used on a node. Parity: core v1 NodeSelector."""
 
 from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
+from msgspec import Raw
+
 from app.analysis.verify.invariants import reading
+
+_SELECTORS_MAX = 4_096
+"""Selectors that are remembered: an allocation on a node has the same one as its neighbours."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Selector:
+    """A node selector, read. One that does not `read_labels` never changes its mind.
+
+    `takes` is the node for one that takes just that node, by its name.
+    """
+
+    tree: Any
+    takes: str | None
+    reads_labels: bool
+
+
+def selector(part: Raw) -> Selector:
+    """The node selector of an allocation."""
+    return _selector(bytes(part))
+
+
+@lru_cache(maxsize=_SELECTORS_MAX)
+def _selector(part: bytes) -> Selector:
+    tree = reading.value(part)
+    return Selector(tree=tree, takes=_single(tree), reads_labels=reads_labels(tree))
+
+
+def _single(tree: Any) -> str | None:
+    terms = reading.objects(reading.get(tree, "nodeSelectorTerms"))
+    if len(terms) != 1 or reading.objects(terms[0].get("matchExpressions")):
+        return None
+    names = reading.objects(terms[0].get("matchFields"))
+    if len(names) != 1 or names[0].get("key") != "metadata.name":
+        return None
+    values = reading.texts(names[0].get("values"))
+    return values[0] if names[0].get("operator") == "In" and len(values) == 1 else None
 
 
 def selects(selector: Any, node: str, labels: Mapping[str, Any] | None) -> bool | None:

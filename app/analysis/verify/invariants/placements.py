@@ -8,12 +8,13 @@ told from what the scheduler had seen, and is unsure.
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import Any
 
 from app.analysis.verify.invariants import reading
+from app.analysis.verify.invariants.asking import Asked, Wanted, tolerations_in
+from app.analysis.verify.invariants.pools import DeviceId
 from app.analysis.verify.invariants.reading import Result, Taint
-from app.analysis.verify.invariants.stock import SINCE_EVER, DeviceId, Stock
+from app.analysis.verify.invariants.stock import SINCE_EVER, Stock
 from app.analysis.verify.invariants.violations import IN_FLIGHT, Finding, Kind, Place
 from app.domain.log import ObjectKey
 from app.domain.values.json_tree import JsonObject
@@ -21,9 +22,6 @@ from app.domain.values.timestamps import Instant
 
 RESERVATIONS_MAX = 256
 """Consumers of one claim. Parity: objects.md 10."""
-
-_SPECS_MAX = 1_024
-"""Specs of which it is remembered what they ask for."""
 
 BLOCKING = frozenset(("NoSchedule", "NoExecute"))
 """Effects of taints that keep a device from being allocated."""
@@ -49,23 +47,11 @@ class Switches:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Wanted:
-    """What a request, or one alternative of it, asks for."""
-
-    mode: str
-    count: int
-    is_admin: bool
-    tolerations: tuple[tuple[Any, ...], ...]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Written:
-    """An allocation: the claim with its spec and age, what is allocated (as bytes, and read), and
-    the instant of the write."""
+    """An allocation: the claim, what it asks for, its age, what it got, the time of the write."""
 
     claim: ObjectKey
-    spec: bytes
-    raw: bytes
+    asked: Asked
     made: Instant
     results: Sequence[Result]
     now: Instant
@@ -73,18 +59,13 @@ class Written:
 
 def judge(stock: Stock, switches: Switches, written: Written) -> Iterator[tuple[Place, Finding]]:
     """What is wrong with an allocation, each with the place within it."""
-    asked = _asked(written.spec)
-    wanted, results = asked.wanted, written.results
-    if len(results) != 1 or asked.single != (results[0].request, results[0].admin_access):
-        yield from _unsatisfied(written, wanted)
+    asked, wanted, results = written.asked, written.asked.wanted, written.results
+    yield from _unsatisfied(written, wanted)
     if asked.constraints:
         yield from _constraints(stock, switches, written, asked.constraints)
-    copies: list[tuple[tuple[Any, ...], ...]] = [()] * len(results)
-    if b'"tolerations"' in written.raw:
-        listed = reading.get(reading.value(written.raw), "devices", "results")
-        copies = [_tolerations(each) for each in reading.objects(listed)]
-    for index, (result, copied) in enumerate(zip(results, copies, strict=True)):
+    for index, result in enumerate(results):
         request = wanted.get(result.request)
+        copied = tolerations_in(reading.value(result.tolerations))
         for rule, kind, objects, message in _result(stock, switches, written, result, copied):
             yield (rule, index), _finding(written, kind, message, objects)
         if (
@@ -96,26 +77,18 @@ def judge(stock: Stock, switches: Switches, written: Written) -> Iterator[tuple[
             yield ("tolerations-copied", index), _finding(written, Kind.BROKEN, message)
 
 
-@dataclass(frozen=True, slots=True)
-class Asked:
-    """What a claim asks for. `single` is the name and access of its request for one device."""
-
-    wanted: Mapping[str, Wanted]
-    constraints: Sequence[JsonObject]
-    single: tuple[str, bool] | None
-
-
-@lru_cache(maxsize=_SPECS_MAX)
-def _asked(part: bytes) -> Asked:
-    """What a spec asks for; many claims have the same one, from a template."""
-    spec = reading.value(part)
-    wanted = _wanted(spec)
-    single = None
-    if len(wanted) == 1:
-        ((name, request),) = wanted.items()
-        if "/" not in name and request.mode in ("", "ExactCount") and request.count in (0, 1):
-            single = name, request.is_admin
-    return Asked(wanted, reading.objects(reading.get(spec, "devices", "constraints")), single)
+def is_plain(stock: Stock, switches: Switches, asked: Asked, results: Sequence[Result]) -> bool:
+    """Whether an allocation is surely right: most are one untainted device for one request."""
+    if len(results) != 1 or (switches.rules and stock.rules):
+        return False
+    result = results[0]
+    if asked.single != result.request or result.admin_access or result.tolerations:
+        return False
+    pool = stock.pools.get((result.driver, result.pool))
+    device = None if pool is None else pool.devices.get(result.device)
+    if device is None or device.taints:
+        return False
+    return not result.share_id or device.allow_multiple_allocations
 
 
 def _finding(
@@ -261,41 +234,6 @@ def _tolerates(toleration: tuple[Any, ...], taint: Taint) -> bool:
     if effect not in ("", taint.effect) or key not in ("", taint.key):
         return False
     return operator == "Exists" or (operator in ("", "Equal") and value == taint.value)
-
-
-def _wanted(spec: Any) -> dict[str, Wanted]:
-    """What is asked for by `request` or `request/alternative`."""
-    wanted: dict[str, Wanted] = {}
-    for request in reading.objects(reading.get(spec, "devices", "requests")):
-        name = reading.text(request, "name")
-        exactly = request.get("exactly")
-        if isinstance(exactly, dict):
-            wanted[name] = _request(exactly)
-        for alternative in reading.objects(request.get("firstAvailable")):
-            wanted[f"{name}/{reading.text(alternative, 'name')}"] = _request(alternative)
-    return wanted
-
-
-def _request(tree: JsonObject) -> Wanted:
-    count = tree.get("count")
-    is_number = isinstance(count, int) and not isinstance(count, bool)
-    return Wanted(
-        mode=reading.text(tree, "allocationMode"),
-        count=count if is_number and isinstance(count, int) else 0,
-        is_admin=tree.get("adminAccess") is True,
-        tolerations=_tolerations(tree),
-    )
-
-
-def _tolerations(tree: JsonObject) -> tuple[tuple[Any, ...], ...]:
-    """Key, operator, value, effect and seconds of each toleration."""
-    return tuple(
-        (
-            *(reading.text(each, name) for name in ("key", "operator", "value", "effect")),
-            each.get("tolerationSeconds"),
-        )
-        for each in reading.objects(tree.get("tolerations"))
-    )
 
 
 def _values(value: Any) -> tuple[str, frozenset[Any]] | None:

@@ -1,28 +1,18 @@
 """What a write of a pod changes, and what is wrong with the write itself."""
 
-from functools import lru_cache
+from collections.abc import Collection
 
 from app.analysis.verify.invariants import evictions, reading
+from app.analysis.verify.invariants.asking import entries_in
 from app.analysis.verify.invariants.claims import note_changed
-from app.analysis.verify.invariants.cluster import (
-    CLAIM,
-    GROUP,
-    LISTED,
-    POD,
-    Cluster,
-    KnownPod,
-    is_same,
-    losses_of,
-)
-from app.analysis.verify.invariants.reading import PodClaim
+from app.analysis.verify.invariants.cluster import LISTED, Cluster, is_same, losses_of
+from app.analysis.verify.invariants.known import KnownClaim, KnownPod, joined, parted
+from app.analysis.verify.invariants.reading import Pod
 from app.analysis.verify.invariants.violations import Kind
-from app.domain.log import Event, EventType, ObjectKey
+from app.domain.log import Event, EventType
 
 FINISHED = frozenset(("Succeeded", "Failed"))
 """Phases of pods that need their claims no longer."""
-
-_ENTRIES_MAX = 1_024
-"""Lists of entries of pods that are remembered."""
 
 _DELETED, _CREATED = EventType.OBJECT_DELETED, EventType.OBJECT_CREATED
 
@@ -31,131 +21,182 @@ def take(cluster: Cluster, event: Event) -> None:
     """A pod was written or deleted."""
     cluster.has_seen_pods = True
     key, uid, kind = event.key, event.uid, event.type
-    # Most pods change in what no rule reads: what comes before the first return is a hot path.
     is_whole = True
     if event.stamp.origin is not None or cluster.lossy or cluster.has_gap:
         is_whole = cluster.note_write(event)
-    old = cluster.pods.get(key)
+    known = cluster.pods.get(key)
     if kind is _DELETED:
-        if old is not None:
-            del cluster.pods[key]
-            cluster.forget_faults(key)
-            cluster.note_gone(key, old, event.stamp.time)
-            _follow(cluster, key, old, None)
+        if known is not None and known.is_there:
+            _take_end(cluster, event, known)
         return
     pod = reading.pod(event.body)
+    if known is None:
+        known = cluster.pods[key] = KnownPod(key)
+    if not known.is_there or kind is _CREATED or not (known.uid == uid or is_same(known.uid, uid)):
+        _take_found(cluster, event, known, pod)
+    else:
+        _take_change(cluster, event, known, pod, is_whole=is_whole)
+
+
+def _take_end(cluster: Cluster, event: Event, known: KnownPod) -> None:
+    """A pod is gone."""
+    cluster.note_gone(known, event.stamp.time)
+    cluster.forget_faults(known.key)
+    for claim in known.claims:
+        claim.users = parted(claim.users, known)
+        if not (claim.is_there or claim.users):
+            cluster.drop(claim)
+    known.forget()
+    if known.fits or (cluster.open and known in cluster.open):
+        cluster.dirty.add(known)
+    if known.reservers:
+        cluster.dirty.update(known.reservers)
+    else:
+        cluster.drop(known)
+
+
+def _take_found(cluster: Cluster, event: Event, known: KnownPod, pod: Pod) -> None:
+    """A pod is seen for the first time, or is another one now."""
+    before = known.claims
+    if known.is_there:
+        cluster.forget_faults(known.key)
+        if known.uid != event.uid:
+            cluster.note_gone(known, event.stamp.time)
     spec, status = pod.spec, pod.status
+    known.is_there = True
+    known.uid, known.node_name = event.uid, spec.node_name
+    known.node = "" if status.phase in FINISHED else spec.node_name
+    known.came_bound = spec.node_name != "" and event.stamp.verb != LISTED
+    known.is_terminating = pod.metadata.deletion_timestamp != ""
+    known.raw_conditions = status.conditions.copy()
+    known.is_marked = evictions.is_marked(status.conditions)
+    _read_names(known, pod)
+    known.claims = _claims(cluster, known)
+    if known.claims != before:
+        _note_names(cluster, known, before)
+    if known.claims or known.fits or cluster.open:
+        _follow(cluster, known, is_other=True)
+    if known.reservers:
+        cluster.dirty.update(known.reservers)
+
+
+def _take_change(
+    cluster: Cluster, event: Event, known: KnownPod, pod: Pod, *, is_whole: bool
+) -> None:
+    """A known pod was written. Most change in what no rule reads: this is a hot path."""
+    uid, spec, status = event.uid, pod.spec, pod.status
     node_name = spec.node_name
     node = "" if status.phase in FINISHED else node_name
     is_terminating = pod.metadata.deletion_timestamp != ""
-    conditions = bytes(status.conditions)
-    is_marked = evictions.MARK in conditions and evictions.is_marked(conditions)
-    parts = (
-        bytes(spec.resource_claims),
-        bytes(status.resource_claim_statuses),
-        bytes(status.extended_resource_claim_status),
+    is_marked = known.is_marked
+    if status.conditions != known.raw_conditions:
+        known.raw_conditions = status.conditions.copy()
+        is_marked = evictions.is_marked(status.conditions)
+    is_named = (
+        status.resource_claim_statuses == known.raw_statuses
+        and spec.resource_claims == known.entries.raw
+        and status.extended_resource_claim_status == known.raw_extended
     )
-    if old is None or kind is _CREATED or not is_same(old.uid, uid):
-        if old is not None:
-            cluster.forget_faults(key)
-            if old.uid != uid:
-                cluster.note_gone(key, old, event.stamp.time)
-        came_bound = node_name != "" and event.stamp.verb != LISTED
-        claims = _claims(key, parts)
-    else:
-        is_named = parts == old.parts
-        if (
-            is_named
-            and node == old.node
-            and node_name == old.node_name
-            and is_terminating is old.is_terminating
-            and is_marked is old.is_marked
-            and uid == old.uid
-        ):
-            return
-        came_bound = old.came_bound
-        claims = old.claims if is_named else _claims(key, parts)
-    known = KnownPod(uid, node_name, node, parts, claims, came_bound, is_terminating, is_marked)
-    cluster.pods[key] = known
-    if old is not None:
-        if is_whole and uid and uid == old.uid and kind is not _CREATED:
-            _note_faults(cluster, event, old, known)
-        _follow(cluster, key, old, known)
-    elif claims or (key.namespace, key.name) in cluster.reservers:
-        _follow(cluster, key, None, known)
+    is_other = node != known.node or uid != known.uid
+    if (
+        is_named
+        and not is_other
+        and node_name == known.node_name
+        and is_terminating is known.is_terminating
+        and is_marked is known.is_marked
+    ):
+        return
+    before, is_evicted = known.claims, False
+    if is_whole and uid and uid == known.uid:
+        is_evicted = is_marked and not known.is_marked
+        if not is_named or known.node_name or is_terminating is not known.is_terminating:
+            _note_faults(cluster, event, known, pod)
+    if not is_named:
+        _read_names(known, pod)
+        claims = _claims(cluster, known)
+        if claims != before:
+            known.claims = claims
+            _note_names(cluster, known, before)
+            is_other = True
+    if known.reservers and (known.claims is not before or uid != known.uid):
+        cluster.dirty.update(known.reservers)
+    known.uid, known.node, known.node_name = uid, node, node_name
+    known.is_terminating, known.is_marked = is_terminating, is_marked
+    if is_evicted:
+        evictions.note(cluster, event, known.claims)
+    if (is_other and known.claims) or known.fits or cluster.open:
+        _follow(cluster, known, is_other=is_other)
 
 
-def _note_faults(cluster: Cluster, event: Event, old: KnownPod, known: KnownPod) -> None:
-    """What no server lets anybody do to a pod. Parity: controllers.md 1.5, 3.7, 3.11."""
-    before, after = old.node_name, known.node_name
-    losses = losses_of(event)
+def _note_faults(cluster: Cluster, event: Event, known: KnownPod, pod: Pod) -> None:
+    """What no server lets anybody do to a pod. Parity: controllers.md 1.5, 3.7, 3.11.
+
+    `known` is the pod as it was.
+    """
+    before, after = known.node_name, pod.spec.node_name
     if before and before != after:
+        losses = losses_of(event)
         # Whose binding it was is not known without a uid, and a guess may stand in the wrong place.
         is_guess = "no_uid" in losses or (not after and "no_rv" in losses)
         note_changed(cluster, event, "spec.nodeName", Kind.UNSURE if is_guess else Kind.BROKEN)
-    claims = old.parts[0]
-    if claims != known.parts[0] and not reading.means_same(claims, known.parts[0]):
+    entries = pod.spec.resource_claims
+    if entries != known.entries.raw and not reading.means_same(entries, known.entries.raw):
         note_changed(cluster, event, "spec.resourceClaims")
-    if old.is_terminating and not known.is_terminating:
-        is_guess = "no_rv" in losses
+    if known.is_terminating and not pod.metadata.deletion_timestamp:
+        is_guess = "no_rv" in losses_of(event)
         kind = Kind.UNSURE if is_guess else Kind.BROKEN
         note_changed(cluster, event, "metadata.deletionTimestamp", kind)
-    if known.is_marked and not old.is_marked:
-        evictions.note(cluster, event, known.claims)
 
 
-def _follow(cluster: Cluster, key: ObjectKey, old: KnownPod | None, known: KnownPod | None) -> None:
-    """Keep what follows from a pod that was written or deleted."""
-    before = () if old is None else old.claims
-    claims = () if known is None else known.claims
-    dirty = cluster.dirty
-    if known is not None and known.node:
-        is_other = (
-            old is None
-            or before is not claims
-            or old.uid != known.uid
-            or known.node != old.node
-            or known.came_bound
-        )
-        if claims and is_other:
-            dirty.add((POD, key))
-    elif key in cluster.fits:
-        dirty.add((POD, key))
-    if cluster.open and (POD, key) in cluster.open:
-        dirty.add((POD, key))
-    is_renamed = before is not claims and before != claims
-    if is_renamed:
-        users = cluster.users
-        for claim in before:
-            of_claim = users.get(claim)
-            if of_claim is not None:
-                of_claim.discard(key)
-                if not of_claim:
-                    del users[claim]
-        for claim in claims:
-            users.setdefault(claim, set()).add(key)
-    if is_renamed or old is None or known is None or old.uid != known.uid:
-        reserved = cluster.reservers.get((key.namespace, key.name))
-        if reserved:
-            dirty.update((CLAIM, claim) for claim in reserved)
+def _follow(cluster: Cluster, known: KnownPod, *, is_other: bool) -> None:
+    """Judge a pod that was written, if it has other claims, another node or another uid."""
+    if known.node:
+        if is_other and known.claims:
+            cluster.dirty.add(known)
+    elif known.fits:
+        cluster.dirty.add(known)
+    if cluster.open and known in cluster.open:
+        cluster.dirty.add(known)
 
 
-def _claims(key: ObjectKey, parts: tuple[bytes, bytes, bytes]) -> tuple[ObjectKey, ...]:
+def _read_names(known: KnownPod, pod: Pod) -> None:
+    """Take over the parts of a pod that name claims."""
+    entries, status = pod.spec.resource_claims, pod.status
+    if entries != known.entries.raw:
+        known.entries = entries_in(entries)
+    known.raw_statuses = status.resource_claim_statuses.copy()
+    known.raw_extended = status.extended_resource_claim_status.copy()
+
+
+def _note_names(cluster: Cluster, known: KnownPod, before: tuple[KnownClaim, ...]) -> None:
+    """A pod names other claims than before."""
+    for claim in before:
+        if claim not in known.claims:
+            claim.users = parted(claim.users, known)
+            if not claim.is_there:
+                cluster.drop(claim)
+    for claim in known.claims:
+        if claim not in before:
+            claim.users = joined(claim.users, known)
+
+
+def _claims(cluster: Cluster, known: KnownPod) -> tuple[KnownClaim, ...]:
     """The claims that a pod names, as far as they have been made."""
-    entries, statuses, extended = parts
-    if not entries and not extended:
+    entries = known.entries
+    names: Collection[str] = entries.named
+    if entries.unnamed and known.raw_statuses:
+        # Of several statuses for one entry the last counts.
+        statuses = reading.pod_claims(known.raw_statuses)
+        made = {each.name: each.resource_claim_name for each in statuses}
+        names = [name for entry, name in made.items() if name and entry in entries.unnamed]
+        if entries.named:
+            names = {*names, *entries.named}
+    if known.raw_extended:
+        extended = reading.text(reading.value(known.raw_extended), "resourceClaimName")
+        names = {*names, extended} if extended else names
+    if not names:
         return ()
-    made = {each.name: each.resource_claim_name for each in reading.pod_claims(statuses)}
-    names = {each.resource_claim_name or made.get(each.name, "") for each in _entries(entries)}
-    if extended:
-        names.add(reading.text(reading.value(extended), "resourceClaimName"))
-    names.discard("")
-    namespace = key.namespace
-    ordered = sorted(names) if len(names) > 1 else names
-    return tuple(ObjectKey(GROUP, "resourceclaims", namespace, name) for name in ordered)
-
-
-@lru_cache(maxsize=_ENTRIES_MAX)
-def _entries(part: bytes) -> tuple[PodClaim, ...]:
-    """The entries of a pod, which pods of one template have in common."""
-    return reading.pod_claims(part)
+    namespace = known.key.namespace
+    if len(names) > 1:
+        names = sorted(set(names))
+    return tuple([cluster.claim(namespace, name) for name in names])

@@ -13,16 +13,17 @@ def take_slice(cluster: Cluster, event: Event) -> None:
     """A ResourceSlice was written or deleted. Parity: objects.md 7, what of it is immutable."""
     is_whole = cluster.note_write(event)
     key, now, stock = event.key, event.stamp.time, cluster.stock
-    old = stock.slices.get(key)
     if event.type is _DELETED:
         cluster.forget_faults(key)
         cluster.note_pools(stock.remove_slice(key, now))
         return
     since = SINCE_EVER if event.stamp.verb == LISTED else now
+    old = stock.slices.get(key)
+    uid = None if old is None else old.uid
     touched = stock.put_slice(key, event.uid, event.body, since, now)
     if old is not None:
         new = stock.slices[key]
-        if event.type is _CREATED or old.uid != new.uid:
+        if event.type is _CREATED or uid != new.uid:
             cluster.forget_faults(key)
         elif is_whole and new.uid:
             if old.pool[0] != new.pool[0]:
@@ -56,9 +57,8 @@ def take_patch(cluster: Cluster, event: Event) -> None:
     else:
         is_new = event.type is _CREATED
         stock.put_patch(event.key, event.uid, event.body, event.revision, is_new=is_new)
-    for pool in list(stock.pools):
-        for device in cluster.holdings.in_pool(pool):
-            cluster.note_device(device)
+    for pool in stock.pools.values():
+        cluster.dirty.update((pool, device) for device in pool.holders)
 
 
 def take_template(cluster: Cluster, event: Event) -> None:
@@ -69,7 +69,7 @@ def take_template(cluster: Cluster, event: Event) -> None:
     if event.type is _DELETED:
         cluster.forget_faults(key)
         return
-    spec = bytes(reading.template(event.body).spec)
+    spec = reading.template(event.body).spec.copy()
     cluster.templates[key] = event.uid, spec
     if old is None:
         return

@@ -16,7 +16,8 @@ from app.domain.values.json_tree import JsonObject
 _T = TypeVar("_T")
 
 
-_NO_BYTES = Raw()
+NOTHING = Raw()
+"""The bytes of a part that is absent."""
 
 
 class _Part(msgspec.Struct, frozen=True, gc=False, rename="camel"):
@@ -33,6 +34,7 @@ class Result(_Part, frozen=True, gc=False, rename="camel"):
     admin_access: bool = False
     share_id: str = msgspec.field(default="", name="shareID")
     consumed_capacity: dict[str, Any] = {}
+    tolerations: Raw = NOTHING
 
     @property
     def id(self) -> tuple[str, str, str]:
@@ -47,10 +49,10 @@ class Results(_Part, frozen=True, gc=False, rename="camel"):
 
 
 class Allocation(_Part, frozen=True, gc=False, rename="camel"):
-    """An allocation; the selector as it is written."""
+    """An allocation; the selector as its bytes."""
 
     devices: Results = Results()
-    node_selector: Any = None
+    node_selector: Raw = NOTHING
 
 
 class Consumer(_Part, frozen=True, gc=False, rename="camel"):
@@ -135,16 +137,16 @@ class _PodSpec(_Part, frozen=True, gc=False, rename="camel"):
     """Of a pod; lists as their bytes."""
 
     node_name: str = ""
-    resource_claims: Raw = _NO_BYTES
+    resource_claims: Raw = NOTHING
 
 
 class _PodStatus(_Part, frozen=True, gc=False, rename="camel"):
     """Of a pod; lists as their bytes."""
 
     phase: str = ""
-    resource_claim_statuses: Raw = _NO_BYTES
-    extended_resource_claim_status: Raw = _NO_BYTES
-    conditions: Raw = _NO_BYTES
+    resource_claim_statuses: Raw = NOTHING
+    extended_resource_claim_status: Raw = NOTHING
+    conditions: Raw = NOTHING
 
 
 class Pod(_Part, frozen=True, gc=False, rename="camel"):
@@ -160,28 +162,28 @@ class _ClaimMetadata(_Part, frozen=True, gc=False, rename="camel"):
 
     deletion_timestamp: str = ""
     finalizers: tuple[str, ...] = ()
-    owner_references: Raw = _NO_BYTES
+    owner_references: Raw = NOTHING
 
 
 class _ClaimStatus(_Part, frozen=True, gc=False, rename="camel"):
     """Of a claim, as bytes."""
 
-    allocation: Raw = _NO_BYTES
-    reserved_for: Raw = _NO_BYTES
+    allocation: Raw = NOTHING
+    reserved_for: Raw = NOTHING
 
 
 class Claim(_Part, frozen=True, gc=False, rename="camel"):
     """A claim, most of it as bytes."""
 
     metadata: _ClaimMetadata = _ClaimMetadata()
-    spec: Raw = _NO_BYTES
+    spec: Raw = NOTHING
     status: _ClaimStatus = _ClaimStatus()
 
 
 class Template(_Part, frozen=True, gc=False, rename="camel"):
     """A template of claims, its spec as bytes."""
 
-    spec: Raw = _NO_BYTES
+    spec: Raw = NOTHING
 
 
 class _Labels(_Part, frozen=True, gc=False, rename="camel"):
@@ -214,20 +216,45 @@ template = reader(Template)
 pod = reader(Pod)
 node = reader(Node)
 slice_ = reader(Slice)
-_allocation = reader(Allocation)
+_allocation = msgspec.json.Decoder(Allocation).decode
 _decode = msgspec.json.Decoder().decode
 
 
-def allocation(part: bytes) -> Allocation | None:
+def allocation(part: Raw) -> Allocation | None:
     """The allocation of a claim; None when there is none."""
-    return _allocation(part) if part[:1] == b"{" else None
+    if not part:
+        return None
+    try:
+        return _allocation(part)
+    except msgspec.ValidationError:
+        tree = value(part)
+        return _read(Allocation, tree, None) if isinstance(tree, dict) else None
 
 
-def _list_reader(form: type[_T]) -> Callable[[bytes], tuple[_T, ...]]:
+def is_same_allocation(one: Allocation | None, other: Allocation | None) -> bool:
+    """Whether two allocations give the same devices to the same nodes.
+
+    Tolerations do not count: they are a part of the request.
+    """
+    if one is None or other is None:
+        return one is other
+    return _given(one) == _given(other) and (
+        one.node_selector == other.node_selector
+        or bool(value(one.node_selector) == value(other.node_selector))
+    )
+
+
+def _given(allocation: Allocation) -> list[Result]:
+    return [
+        msgspec.structs.replace(each, tolerations=NOTHING) for each in allocation.devices.results
+    ]
+
+
+def _list_reader(form: type[_T]) -> Callable[[Raw], tuple[_T, ...]]:
     """A function that reads lists of that form; of odd ones the items that are objects."""
     decode = msgspec.json.Decoder(tuple[form, ...]).decode  # type: ignore[valid-type]
 
-    def read(part: bytes) -> tuple[_T, ...]:
+    def read(part: Raw) -> tuple[_T, ...]:
         if not part:
             return ()
         try:
@@ -242,7 +269,7 @@ consumers = _list_reader(Consumer)
 pod_claims = _list_reader(PodClaim)
 
 
-def value(part: bytes) -> Any:
+def value(part: Raw | bytes) -> Any:
     """What stands in a part of an object; None for no part."""
     return _decode(part) if part else None
 
@@ -281,7 +308,7 @@ def meaning(value: Any) -> Any:
     return [meaning(each) for each in value] if isinstance(value, list) else value
 
 
-def means_same(one: bytes, other: bytes) -> bool:
+def means_same(one: Raw, other: Raw) -> bool:
     """Whether two parts of objects differ at most in what a writer may leave out."""
     return one == other or bool(meaning({"": value(one)}) == meaning({"": value(other)}))
 

@@ -1,20 +1,20 @@
 """What drivers and administrators publish: pools of slices, taint rules, patches."""
 
 from collections import deque
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from typing import Any
 
+import msgspec
+
 from app.analysis.verify.invariants import amounts, reading
+from app.analysis.verify.invariants.pools import DeviceId, Pool, PoolId, Published
 from app.analysis.verify.invariants.reading import Device, Slice, Taint
 from app.analysis.verify.invariants.violations import IN_FLIGHT
 from app.domain.log import ObjectKey, Revision
-from app.domain.values.json_tree import JsonObject
 from app.domain.values.timestamps import Instant
 
-DeviceId = tuple[str, str, str]
-PoolId = tuple[str, str]
-CounterId = tuple[str, str]
+_encode = msgspec.json.encode
 
 SINCE_EVER = Instant(-(2**62))
 """Since when something was there that was found when the recording began."""
@@ -28,112 +28,6 @@ class Ended:
     taint: Taint
     device: DeviceId | None
     rule: "TaintRule | None"
-
-
-@dataclass(slots=True, kw_only=True)
-class Published:
-    """A slice: its devices by name, and its body for those who want their attributes."""
-
-    name: str
-    uid: str
-    pool: PoolId
-    node_name: str
-    generation: int
-    slice: Slice
-    devices: Mapping[str, Device]
-    body: bytes
-    is_tainted: bool
-    trees: Mapping[str, JsonObject] | None = None
-
-    def tree_of(self, device: str) -> JsonObject:
-        """All that is published of a device."""
-        if self.trees is None:
-            trees: dict[str, JsonObject] = {}
-            for each in reading.objects(reading.get(reading.value(self.body), "spec", "devices")):
-                trees.setdefault(reading.text(each, "name"), each)
-            self.trees = trees
-        return self.trees.get(device, {})
-
-
-@dataclass(slots=True)
-class Pool:
-    """The slices of a pool. What follows from them is made when it is asked for."""
-
-    slices: dict[ObjectKey, Published] = field(default_factory=dict)
-    taints: dict[str, dict[Taint, Instant]] = field(default_factory=dict)
-    _places: dict[str, Published] | None = None
-    _limits: dict[CounterId, int] | None = None
-    _is_complete: bool | None = None
-
-    def forget(self) -> None:
-        """Some slice changed."""
-        self._places = self._limits = self._is_complete = None
-
-    def newest(self) -> list[Published]:
-        """The slices of the newest generation, by name."""
-        generation = max((each.generation for each in self.slices.values()), default=0)
-        newest = [each for each in self.slices.values() if each.generation == generation]
-        return sorted(newest, key=lambda each: each.name) if len(newest) > 1 else newest
-
-    def slice_of(self, device: str) -> Published | None:
-        """Where a device of the newest generation is published."""
-        if self._places is None:
-            self._places = {}
-            for each in reversed(self.newest()):
-                self._places.update(dict.fromkeys(each.devices, each))
-        return self._places.get(device)
-
-    def device(self, name: str) -> Device | None:
-        """A device of the newest generation."""
-        place = self.slice_of(name)
-        return None if place is None else place.devices[name]
-
-    def has(self, device: str) -> bool:
-        """Whether a device is published in whatever generation."""
-        return any(device in each.devices for each in self.slices.values())
-
-    def publishes(self, device: str) -> bool:
-        """Whether the pool has the device.
-
-        While not all slices of the newest generation are there, older ones count as well: a driver
-        writes them one by one.
-        """
-        if self.slice_of(device) is not None:
-            return True
-        if self._is_complete is None:
-            newest = self.newest()
-            count = newest[0].slice.spec.pool.resource_slice_count if newest else 0
-            self._is_complete = bool(newest) and len(newest) >= count
-        return not self._is_complete and self.has(device)
-
-    @property
-    def limits(self) -> Mapping[CounterId, int]:
-        """The counters of the newest generation."""
-        if self._limits is None:
-            self._limits = {
-                (counters.name, name): amounts.billionths(amount.value)
-                for each in self.newest()
-                for counters in each.slice.spec.shared_counters
-                for name, amount in counters.counters.items()
-            }
-        return self._limits
-
-    def note_taints(self, now: Instant) -> Iterator[tuple[str, Taint]]:
-        """Remember since when each device of the newest generation has each of its taints.
-
-        What no longer taints is returned.
-        """
-        before, self.taints = self.taints, {}
-        if any(each.is_tainted for each in self.slices.values()):
-            for each in self.newest():
-                for name, device in each.devices.items():
-                    if device.taints and self.slice_of(name) is each:
-                        since = before.get(name, {})
-                        taints = {taint: since.get(taint, now) for taint in device.taints}
-                        self.taints[name] = taints
-        for name, taints in before.items():
-            left = self.taints.get(name, {})
-            yield from ((name, taint) for taint in taints if taint not in left)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -170,7 +64,7 @@ class Patch:
 
 
 class Stock:
-    """All that is published. Each `put` and `remove` returns the pools that it touched."""
+    """All that is published. Putting or removing a slice returns the pools that it touched."""
 
     def __init__(self) -> None:
         self.pools: dict[PoolId, Pool] = {}
@@ -189,7 +83,14 @@ class Stock:
     def device(self, device: DeviceId) -> Device | None:
         """A device of the newest generation of its pool."""
         pool = self.pools.get(device[:2])
-        return None if pool is None else pool.device(device[2])
+        return None if pool is None else pool.devices.get(device[2])
+
+    def pool_of(self, driver: str, name: str) -> Pool:
+        """A pool, made when it is not known yet."""
+        pool = self.pools.get((driver, name))
+        if pool is None:
+            pool = self.pools[driver, name] = Pool((driver, name))
+        return pool
 
     def is_withdrawn(self, device: DeviceId) -> bool:
         """Whether a device was published and is no more."""
@@ -213,19 +114,24 @@ class Stock:
 
     def put_slice(
         self, key: ObjectKey, uid: str, body: bytes, since: Instant, now: Instant
-    ) -> set[PoolId]:
+    ) -> Iterable[Pool]:
         """A slice was written; what is new in it is there `since` an instant."""
         self.has_seen_slices = True
         read = reading.slice_(body)
+        old = self.slices.get(key)
+        if old is not None and _is_same(old.slice, read):
+            # Nothing but attributes, which are read when somebody asks.
+            old.uid, old.body, old.trees = uid, body, None
+            return ()
         spec = read.spec
-        pool_id = (spec.driver, spec.pool.name)
+        pool = self.pool_of(spec.driver, spec.pool.name)
         devices: dict[str, Device] = {}
         for device in spec.devices:
             devices.setdefault(device.name, device)
         place = Published(
             name=key.name,
             uid=uid,
-            pool=pool_id,
+            pool=pool.id,
             node_name=spec.node_name,
             generation=spec.pool.generation,
             slice=read,
@@ -233,34 +139,32 @@ class Stock:
             body=body,
             is_tainted=any(device.taints for device in spec.devices),
         )
-        touched = {pool_id}
-        old = self.slices.get(key)
+        touched = {pool}
         if old is not None:
-            touched.add(old.pool)
+            touched.add(self.pools[old.pool])
             del self.pools[old.pool].slices[key]
-        self.slices[key] = place
-        self.pools.setdefault(pool_id, Pool()).slices[key] = place
+        self.slices[key] = pool.slices[key] = place
         self._settle(touched, old, since, now)
         return touched
 
-    def remove_slice(self, key: ObjectKey, now: Instant) -> set[PoolId]:
+    def remove_slice(self, key: ObjectKey, now: Instant) -> Iterable[Pool]:
         """A slice was deleted."""
         old = self.slices.pop(key, None)
         if old is None:
-            return set()
-        del self.pools[old.pool].slices[key]
-        self._settle({old.pool}, old, now, now)
-        return {old.pool}
+            return ()
+        pool = self.pools[old.pool]
+        del pool.slices[key]
+        self._settle((pool,), old, now, now)
+        return (pool,)
 
     def _settle(
-        self, touched: Iterable[PoolId], old: Published | None, since: Instant, now: Instant
+        self, touched: Iterable[Pool], old: Published | None, since: Instant, now: Instant
     ) -> None:
-        for pool_id in touched:
-            pool = self.pools[pool_id]
+        for pool in touched:
             pool.forget()
             if pool.taints or any(each.is_tainted for each in pool.slices.values()):
                 for name, taint in pool.note_taints(since):
-                    self._ended.append(Ended(now, taint, (*pool_id, name), None))
+                    self._ended.append(Ended(now, taint, (*pool.id, name), None))
         if old is not None:
             pool = self.pools[old.pool]
             for name in old.devices:
@@ -377,4 +281,9 @@ class Stock:
         return value, is_certain
 
 
-_NOTHING = Pool()
+def _is_same(one: Slice, other: Slice) -> bool:
+    """Whether all that is read of two slices is the same: 1 and true are equal, and are not."""
+    return one == other and _encode(one) == _encode(other)
+
+
+_NOTHING = Pool(("", ""))

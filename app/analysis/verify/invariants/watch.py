@@ -14,7 +14,7 @@ Example, with device d and claims a and b:
     13        a gives d back     device d, claim a      ended at 13
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from app.analysis.verify.invariants import cells, claims, pods, publishing
@@ -46,10 +46,11 @@ _TAKERS: Mapping[str, tuple[str, Callable[[Cluster, Event], None]]] = {
 }
 """By resource: the group, and who takes its events. Nothing else is read by a rule."""
 
-_CREATED, _UPDATED, _DELETED = (
+_CREATED, _UPDATED, _DELETED, _GAP = (
     EventType.OBJECT_CREATED,
     EventType.OBJECT_UPDATED,
     EventType.OBJECT_DELETED,
+    EventType.GAP_OBSERVED,
 )
 
 UNDECIDED = "what would decide it is not recorded, or changed a moment before"
@@ -68,7 +69,7 @@ class _Open:
 
 
 class InvariantWatch:
-    """Follows a log from its first event on; `note` every event, then ask for `violations`."""
+    """Follows a log from its first event on; `follow` all events, then ask for `violations`."""
 
     def __init__(
         self, switches: Switches = Switches(), lacking: frozenset[str] = frozenset()
@@ -84,27 +85,38 @@ class InvariantWatch:
 
     def note(self, event: Event) -> None:
         """Take the next event in, and judge what it touched."""
-        kind, stamp, key = event.type, event.stamp, event.key
-        self._time = stamp.time
-        if kind is not _UPDATED and kind is not _CREATED and kind is not _DELETED:
-            if kind is EventType.GAP_OBSERVED:
-                self._note_gap(key)
-            return
-        is_listed = stamp.verb == LISTED
-        if self._is_listing and not is_listed:
-            self._end_listing()
-        cluster = self._cluster
-        taker = _TAKERS.get(key.resource)
-        if taker is not None and taker[0] == key.group:
-            taker[1](cluster, event)
-        if is_listed:
+        self.follow((event,))
+
+    def follow(self, events: Sequence[Event]) -> None:
+        """Take the next events in, and judge after each what it touched."""
+        cluster, taker_of = self._cluster, _TAKERS.get
+        for event in events:
+            kind, stamp = event.type, event.stamp
+            taker = taker_of(event.key.resource)
+            if self._is_listing or stamp.verb == LISTED or kind is _GAP:
+                self._note_apart(event)
+            elif taker is not None and (kind is _UPDATED or kind is _CREATED or kind is _DELETED):
+                if taker[0] == event.key.group:
+                    taker[1](cluster, event)
+                if cluster.dirty:
+                    self._at = event.revision, stamp.time
+                    self._judge(is_listed=False)
+        if events:
+            self._time = events[-1].stamp.time
+
+    def _note_apart(self, event: Event) -> None:
+        """Take an event in at which a list begins, goes on or ends, or something is missing."""
+        if event.type is _GAP:
+            self._note_gap(event.key)
+        elif event.is_about_object and event.stamp.verb == LISTED:
+            taker = _TAKERS.get(event.key.resource)
+            if taker is not None and taker[0] == event.key.group:
+                taker[1](self._cluster, event)
             self._is_listing = True
-            self._at = event.revision, stamp.time
-        elif cluster.dirty:
-            self._at = event.revision, stamp.time
-            self._judge(is_listed=False)
-        elif cluster.causes:
-            cluster.causes.clear()
+            self._at = event.revision, event.stamp.time
+        elif event.is_about_object:
+            self._end_listing()
+            self.note(event)
 
     def _note_gap(self, key: ObjectKey) -> None:
         """A write of one object was not recorded as a whole, or of any."""
@@ -152,12 +164,21 @@ class InvariantWatch:
         while cluster.dirty:
             cell = cluster.dirty.pop()
             broken = cells.judge(cluster, cell, is_listed=is_listed)
-            still = self._open.get(cell)
-            if broken or still:
-                self._compare(cell, still or {}, broken)
-        cluster.causes.clear()
+            if broken or (self._open and cell in self._open):
+                self._compare(cell, self._open.get(cell, {}), broken)
+        if cluster.leaving:
+            cluster.drop_leaving()
+        if cluster.caused:
+            self._forget_causes()
 
-    def _compare(self, cell: Cell, still: dict[Place, _Open], broken: dict[Place, Finding]) -> None:
+    def _forget_causes(self) -> None:
+        for claim in self._cluster.caused:
+            claim.cause = None
+        self._cluster.caused.clear()
+
+    def _compare(
+        self, cell: Cell, still: Mapping[Place, _Open], broken: Mapping[Place, Finding]
+    ) -> None:
         now: dict[Place, _Open] = {}
         for place, finding in broken.items():
             each = still.get(place)

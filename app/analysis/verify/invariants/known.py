@@ -1,0 +1,157 @@
+"""What is known of claims and pods, linked with each other.
+
+A claim or a pod that another object names is known before it was seen and after it is gone
+(`is_there` is False then), so that both sides find each other without a look into a table.
+"""
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+from msgspec import Raw
+
+from app.analysis.verify.invariants.asking import NO_ENTRIES, Asked
+from app.analysis.verify.invariants.reading import NOTHING, Allocation, Consumer
+from app.analysis.verify.invariants.violations import Cause, Finding, Place
+from app.domain.log import ObjectKey
+from app.domain.values.timestamps import Instant
+
+_T = TypeVar("_T")
+
+Entry = tuple[str, str]
+"""Name and uid of a consumer."""
+
+SOUND: Mapping[Place, Finding] = {}
+"""What is broken where nothing is."""
+
+NO_STRANGERS: frozenset[Entry] = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
+class Fit:
+    """Whether an allocation selects the node of a pod, as of when the two came together.
+
+    `together` are the pod's uid, its node, the claim's uid and the selector.
+    """
+
+    together: tuple[str, str, str, Any]
+    answer: bool | None
+
+
+class KnownClaim:
+    """A claim: what was read of it, since when it is there, what was wrong with its allocation.
+
+    `was_protected` tells that it had its finalizer at some time since it was allocated. `strangers`
+    are pods that were not there when the claim was reserved for them. What is named `raw` are the
+    bytes of those parts. `users` are the pods that name the claim. `cause` is how it came to hold
+    its devices, if that was in the present step. What is not set at first is read with the claim.
+    """
+
+    __slots__ = (
+        "allocation",
+        "asked",
+        "cause",
+        "is_protected",
+        "is_terminating",
+        "is_there",
+        "key",
+        "made",
+        "placed",
+        "raw_allocation",
+        "raw_owners",
+        "raw_reserved",
+        "reserved",
+        "strangers",
+        "uid",
+        "users",
+        "was_protected",
+    )
+
+    uid: str
+    made: Instant
+    asked: Asked
+    raw_owners: Raw
+    is_protected: bool
+    is_terminating: bool
+
+    def __init__(self, key: ObjectKey) -> None:
+        self.key = key
+        self.users: Collection[KnownPod] = ()
+        self.cause: Cause | None = None
+        self.forget()
+
+    def forget(self) -> None:
+        """The claim is not there."""
+        self.is_there = self.was_protected = False
+        self.raw_allocation = self.raw_reserved = NOTHING
+        self.allocation: Allocation | None = None
+        self.reserved: tuple[Consumer, ...] = ()
+        self.placed: Mapping[Place, Finding] = SOUND
+        self.strangers: frozenset[Entry] = NO_STRANGERS
+
+
+class KnownPod:
+    """A pod that may name claims; `came_bound` when it had its node from the first write on.
+
+    `node` is the node that needs its claims: none for a pod that is finished. What is named `raw`
+    are the bytes of the statuses of its entries, of that of its extended resources, and of its
+    conditions. `reservers` are the claims that are reserved for a pod of that name. What is not set
+    at first is read with the pod.
+    """
+
+    __slots__ = (
+        "came_bound",
+        "claims",
+        "entries",
+        "fits",
+        "is_marked",
+        "is_terminating",
+        "is_there",
+        "key",
+        "node",
+        "node_name",
+        "raw_conditions",
+        "raw_extended",
+        "raw_statuses",
+        "reservers",
+        "uid",
+    )
+
+    node_name: str
+    raw_statuses: Raw
+    raw_extended: Raw
+    raw_conditions: Raw
+    came_bound: bool
+    is_terminating: bool
+    is_marked: bool
+
+    def __init__(self, key: ObjectKey) -> None:
+        self.key = key
+        self.entries = NO_ENTRIES
+        self.reservers: Collection[KnownClaim] = ()
+        self.fits: dict[ObjectKey, Fit] | None = None
+        self.forget()
+
+    def forget(self) -> None:
+        """The pod is not there."""
+        self.is_there = False
+        self.uid = self.node = ""
+        self.claims: tuple[KnownClaim, ...] = ()
+
+
+def joined(some: Collection[_T], one: _T) -> Collection[_T]:
+    """The collection with one more. Most have one member or none: those are tuples, others sets."""
+    if not some:
+        return (one,)
+    if isinstance(some, set):
+        some.add(one)
+        return some
+    return {*some, one}
+
+
+def parted(some: Collection[_T], one: _T) -> Collection[_T]:
+    """The collection without one of its members."""
+    if isinstance(some, set):
+        some.discard(one)
+        return some
+    return () if one in some else some

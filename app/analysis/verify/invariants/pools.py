@@ -1,0 +1,216 @@
+"""A pool: what is published in it, and who holds that.
+
+Administrative access uses nothing, so it does not hold. Parity: allocator.md 7, 8.
+"""
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from app.analysis.verify.invariants import amounts, reading
+from app.analysis.verify.invariants.known import KnownClaim
+from app.analysis.verify.invariants.reading import Device, Result, Slice, Taint
+from app.domain.log import ObjectKey
+from app.domain.values.json_tree import JsonObject
+from app.domain.values.timestamps import Instant
+
+DeviceId = tuple[str, str, str]
+PoolId = tuple[str, str]
+CounterId = tuple[str, str]
+Held = tuple[KnownClaim, Result]
+
+
+@dataclass(slots=True, kw_only=True)
+class Published:
+    """A slice: its devices by name, and its body for those who want their attributes."""
+
+    name: str
+    uid: str
+    pool: PoolId
+    node_name: str
+    generation: int
+    slice: Slice
+    devices: Mapping[str, Device]
+    body: bytes
+    is_tainted: bool
+    trees: Mapping[str, JsonObject] | None = None
+
+    def tree_of(self, device: str) -> JsonObject:
+        """All that is published of a device."""
+        if self.trees is None:
+            trees: dict[str, JsonObject] = {}
+            for each in reading.objects(reading.get(reading.value(self.body), "spec", "devices")):
+                trees.setdefault(reading.text(each, "name"), each)
+            self.trees = trees
+        return self.trees.get(device, {})
+
+
+@dataclass(slots=True, eq=False)
+class Pool:
+    """The slices of a pool. What follows from them is made when it is asked for.
+
+    `holders` are the claims by device, in the order in which they got it, and `consumed` is what
+    they consume of its capacities.
+    """
+
+    id: PoolId
+    slices: dict[ObjectKey, Published] = field(default_factory=dict)
+    taints: dict[str, dict[Taint, Instant]] = field(default_factory=dict)
+    holders: dict[str, list[Held]] = field(default_factory=dict)
+    consumed: dict[str, Counter[str]] = field(default_factory=dict)
+    _devices: Mapping[str, Device] | None = None
+    _places: dict[str, Published] | None = None
+    _limits: dict[CounterId, int] | None = None
+    _is_complete: bool | None = None
+    _drawn: dict[CounterId, int] | None = None
+
+    def forget(self) -> None:
+        """Some slice changed."""
+        self._devices = self._places = self._limits = self._is_complete = self._drawn = None
+
+    def newest(self) -> list[Published]:
+        """The slices of the newest generation, by name."""
+        slices = self.slices.values()
+        if len(slices) < 2:
+            return list(slices)
+        generation = max(each.generation for each in slices)
+        newest = [each for each in slices if each.generation == generation]
+        return sorted(newest, key=lambda each: each.name)
+
+    def slice_of(self, device: str) -> Published | None:
+        """Where a device of the newest generation is published."""
+        if self._places is None:
+            self._places = {}
+            for each in reversed(self.newest()):
+                self._places.update(dict.fromkeys(each.devices, each))
+        return self._places.get(device)
+
+    @property
+    def devices(self) -> Mapping[str, Device]:
+        """The devices of the newest generation by name."""
+        if self._devices is None:
+            newest = self.newest()
+            self._devices = (
+                newest[0].devices
+                if len(newest) == 1
+                else {
+                    name: device
+                    for each in reversed(newest)
+                    for name, device in each.devices.items()
+                }
+            )
+        return self._devices
+
+    def has(self, device: str) -> bool:
+        """Whether a device is published in whatever generation."""
+        return any(device in each.devices for each in self.slices.values())
+
+    def publishes(self, device: str) -> bool:
+        """Whether the pool has the device.
+
+        While not all slices of the newest generation are there, older ones count as well: a driver
+        writes them one by one.
+        """
+        if device in self.devices:
+            return True
+        if self._is_complete is None:
+            newest = self.newest()
+            count = newest[0].slice.spec.pool.resource_slice_count if newest else 0
+            self._is_complete = bool(newest) and len(newest) >= count
+        return not self._is_complete and self.has(device)
+
+    @property
+    def limits(self) -> Mapping[CounterId, int]:
+        """The counters of the newest generation."""
+        if self._limits is None:
+            self._limits = {
+                (counters.name, name): amounts.billionths(amount.value)
+                for each in self.newest()
+                for counters in each.slice.spec.shared_counters
+                for name, amount in counters.counters.items()
+            }
+        return self._limits
+
+    def note_taints(self, now: Instant) -> Iterator[tuple[str, Taint]]:
+        """Remember since when each device of the newest generation has each of its taints.
+
+        What no longer taints is returned.
+        """
+        before, self.taints = self.taints, {}
+        if any(each.is_tainted for each in self.slices.values()):
+            for each in self.newest():
+                for name, device in each.devices.items():
+                    if device.taints and self.slice_of(name) is each:
+                        since = before.get(name, {})
+                        taints = {taint: since.get(taint, now) for taint in device.taints}
+                        self.taints[name] = taints
+        for name, taints in before.items():
+            left = self.taints.get(name, {})
+            yield from ((name, taint) for taint in taints if taint not in left)
+
+    def hold(self, claim: KnownClaim, result: Result) -> Sequence[Held]:
+        """A claim got a device; who holds it now."""
+        name = result.device
+        held = self.holders.get(name)
+        if held is None:
+            held = self.holders[name] = [(claim, result)]
+            if self._drawn is not None:
+                _add(self._drawn, self.devices.get(name), 1)
+        else:
+            held.append((claim, result))
+        if result.consumed_capacity:
+            consumed = self.consumed.setdefault(name, Counter())
+            for capacity, value in result.consumed_capacity.items():
+                consumed[capacity] += amounts.billionths(value)
+        return held
+
+    def release(self, claim: KnownClaim, result: Result) -> Sequence[Held]:
+        """A claim gave a device back; who holds it now."""
+        name = result.device
+        held = self.holders[name]
+        if len(held) > 1:
+            held.remove((claim, result))
+            for capacity, value in result.consumed_capacity.items():
+                self.consumed[name][capacity] -= amounts.billionths(value)
+            return held
+        del self.holders[name]
+        if self.consumed:
+            self.consumed.pop(name, None)
+        if self._drawn is not None:
+            _add(self._drawn, self.devices.get(name), -1)
+        return ()
+
+    @property
+    def drawn(self) -> Mapping[CounterId, int]:
+        """What the devices in use draw from the counters."""
+        if self._drawn is None:
+            self._drawn = {}
+            for name in self.holders:
+                _add(self._drawn, self.devices.get(name), 1)
+        return self._drawn
+
+    def is_overdrawn(self, device: str) -> bool:
+        """Whether more is drawn than there is of a counter from which the device draws."""
+        published = self.devices.get(device)
+        limits, drawn = self.limits, self.drawn
+        for each in () if published is None else published.consumes_counters:
+            for name in each.counters:
+                limit = limits.get((each.counter_set, name))
+                if limit is not None and drawn.get((each.counter_set, name), 0) > limit:
+                    return True
+        return False
+
+
+def _add(drawn: dict[CounterId, int], device: Device | None, times: int) -> None:
+    for each in () if device is None else device.consumes_counters:
+        for name, amount in each.counters.items():
+            place = each.counter_set, name
+            drawn[place] = drawn.get(place, 0) + times * amounts.billionths(amount.value)
+
+
+def draws(device: Device | None, counter: CounterId) -> bool:
+    """Whether a device draws from the counter."""
+    return device is not None and any(
+        each.counter_set == counter[0] and counter[1] in each.counters
+        for each in device.consumes_counters
+    )
