@@ -7,10 +7,12 @@ which something becomes due is part of its queue view.
 
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
-from typing import Protocol, TypeAlias, runtime_checkable
+from typing import Protocol, TypeAlias, TypeVar, runtime_checkable
 
 import msgspec
 
+from app.domain.allocation import AllocatedState
+from app.domain.devices.inventory import Inventory
 from app.domain.log import DECISION, Event, EventType, Revision
 from app.domain.objects.reader import ObjectsReader
 from app.domain.objects.write.commands import Command
@@ -64,18 +66,35 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Views(Protocol):
-    """What reconcilers may look at, all at one revision.
-
-    Further views (inventory of devices, allocated state, taints) are attributes of the concrete
-    class, which the service builds; each reconciler names those it needs in its own Protocol.
-    """
+    """What every reconciler may look at, all at one revision."""
 
     @property
     def objects(self) -> ObjectsReader: ...
 
 
-class Reconciler(Protocol):
-    """One controller.
+class DeviceViews(Views, Protocol):
+    """Views with the devices and what is allocated of them."""
+
+    @property
+    def inventory(self) -> Inventory: ...
+    @property
+    def allocated(self) -> AllocatedState: ...
+
+
+class MergingViews(DeviceViews, Protocol):
+    """Views that know at which revisions a rule or patch changed what slices say.
+
+    Parity: controllers.md 1.7 and 3.9, only such a change is as an update of slices.
+    """
+
+    def may_have_remerged(self, revision: Revision) -> bool: ...
+
+
+ViewsT = TypeVar("ViewsT", bound=Views, contravariant=True)
+
+
+class ReconcilerOf(Protocol[ViewsT]):
+    """One controller, which reads views of type `ViewsT`.
 
     `fold` is called for every event of what it `reads` in order, the own ones too, and for events
     about no object, such as a restart; it may be called for others. `views` show the event's
@@ -96,15 +115,19 @@ class Reconciler(Protocol):
     @property
     def reads(self) -> Reads: ...
 
-    def fold(self, event: Event, views: Views) -> None: ...
+    def fold(self, event: Event, views: ViewsT) -> None: ...
 
-    def step(self, views: Views, now: Instant) -> Plan | None: ...
+    def step(self, views: ViewsT, now: Instant) -> Plan | None: ...
 
     def settled(self, plan: Plan, problem: str | None, now: Instant) -> None: ...
 
     def due(self) -> Instant | None: ...
 
-    def redecide(self, views: Views, decision: Event) -> Plan | None: ...
+    def redecide(self, views: ViewsT, decision: Event) -> Plan | None: ...
+
+
+Reconciler: TypeAlias = ReconcilerOf[MergingViews]
+"""A controller as whoever runs it knows it: the views have all that any of them reads."""
 
 
 @runtime_checkable

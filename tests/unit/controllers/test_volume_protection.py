@@ -65,6 +65,29 @@ def test_claim_of_a_running_pod_waits_for_it(claim: str, volume: dict) -> None:
     assert cluster.get(CLAIMS, claim) is None
 
 
+def test_claims_of_one_pod_end_in_the_order_of_their_names() -> None:
+    cluster = Cluster()
+    names = [f"data-{number}" for number in (5, 2, 7, 0, 6, 1, 4, 3)]
+    volumes = [{"name": name, "persistentVolumeClaim": {"claimName": name}} for name in names]
+    for name in names:
+        claim_of(cluster, name)
+    containers = [{"name": "c", "image": "i"}]
+    cluster.create(
+        "v1", "Pod", "q", spec={"containers": containers, "volumes": volumes, "nodeName": "n"}
+    )
+    for name in names:
+        cluster.delete(CLAIMS, name)
+    cluster.settle()
+    cluster.delete("pods", "q", grace_seconds=0)
+    cluster.settle()
+    ended = [
+        event.key.name
+        for event in cluster.line.events
+        if event.key.resource == CLAIMS and event.type == "ObjectDeleted"
+    ]
+    assert ended == sorted(names)
+
+
 def test_pod_without_a_node_keeps_no_claim() -> None:
     cluster = Cluster()
     claim_of(cluster)

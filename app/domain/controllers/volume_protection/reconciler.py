@@ -4,11 +4,13 @@ A claim is in use by pods that are on a node and not finished, a volume while it
 upstream's controllers pvc-protection and pv-protection.
 """
 
+from collections.abc import Iterator
+
 from app.domain.controllers import pods
 from app.domain.controllers.event_objects import MANAGER
-from app.domain.controllers.plan import Plan, Reads, Views
+from app.domain.controllers.keyed import KeyedController, Work
+from app.domain.controllers.plan import Reads, Views
 from app.domain.controllers.resources import is_of
-from app.domain.controllers.work_queue import AnyQueue, WorkQueue
 from app.domain.log import Event, EventType, ObjectKey
 from app.domain.objects.kinds.volume_protection import FINALIZERS
 from app.domain.objects.reader import ObjectsReader
@@ -21,7 +23,7 @@ from app.domain.values.timestamps import Instant
 NAME = "volume-protection"
 
 
-class VolumeProtectionReconciler:
+class VolumeProtectionReconciler(KeyedController[ObjectKey, Views]):
     """Watches what is deleted and still protected."""
 
     name = NAME
@@ -34,71 +36,36 @@ class VolumeProtectionReconciler:
     )
 
     def __init__(self) -> None:
-        self._queue: WorkQueue[ObjectKey] = WorkQueue()
+        super().__init__()
         self._ending: set[ObjectKey] = set()
 
-    @property
-    def queues(self) -> tuple[AnyQueue, ...]:
-        """What waits for this controller, for metrics."""
-        return (self._queue,)
-
-    def fold(self, event: Event, views: Views) -> None:
-        """Queue what is to end, again with each event of a pod beside it."""
-        if not event.is_about_object:
-            return
+    def keys_of(self, event: Event, views: Views) -> Iterator[ObjectKey]:
+        """What is to end, again with each event of a pod beside it."""
         key = event.key
         if is_of(key, api_resources.PODS):
-            for ending in self._ending:
-                if ending.namespace == key.namespace:
-                    self._queue.add(ending, event.revision)
+            yield from sorted(end for end in self._ending if end.namespace == key.namespace)
         elif event.type is not EventType.OBJECT_DELETED and is_protected(key, event.object):
             self._ending.add(key)
-            self._queue.add(key, event.revision)
+            yield key
         else:
             self._ending.discard(key)
 
-    def step(self, views: Views, now: Instant) -> Plan | None:
+    def reconcile(self, views: Views, key: ObjectKey, now: Instant) -> Work | None:
         """Take the protection from one object."""
         objects = views.objects
-        while found := self._queue.take(now):
-            key, cause = found
-            tree = objects.get(key)
-            if tree is None or not is_protected(key, tree) or _is_used(objects, key, tree):
-                continue
-            written = metadata.of(tree)
-            kept = [name for name in metadata.finalizers(tree) if name != FINALIZERS[_place(key)]]
-            patch = PatchObject(
-                key=key,
-                version="v1",
-                type=PatchType.MERGE,
-                body={
-                    "metadata": {
-                        "finalizers": kept or None,
-                        "resourceVersion": written.get("resourceVersion"),
-                    }
-                },
-                options=MANAGER,
-            )
-            return Plan(
-                controller=NAME,
-                key="/".join(key),
-                commands=(patch,),
-                cause=cause,
-                observed=objects.revision,
-            )
-        return None
-
-    def settled(self, plan: Plan, problem: str | None, now: Instant) -> None:
-        """Try again after a refusal."""
-        self._queue.settle(ObjectKey(*plan.key.split("/", 3)), problem, now)
-
-    def due(self) -> Instant | None:
-        """When a refused write is tried again."""
-        return self._queue.due()
-
-    def redecide(self, views: Views, decision: Event) -> Plan | None:
-        """The end of a protection records no decision."""
-        return None
+        tree = objects.get(key)
+        if tree is None or not is_protected(key, tree) or _is_used(objects, key, tree):
+            return None
+        kept = [name for name in metadata.finalizers(tree) if name != FINALIZERS[_place(key)]]
+        revision = metadata.of(tree).get("resourceVersion")
+        patch = PatchObject(
+            key=key,
+            version="v1",
+            type=PatchType.MERGE,
+            body={"metadata": {"finalizers": kept or None, "resourceVersion": revision}},
+            options=MANAGER,
+        )
+        return Work((patch,))
 
 
 def is_protected(key: ObjectKey, tree: JsonView) -> bool:

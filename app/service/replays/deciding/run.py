@@ -16,7 +16,7 @@ from app.analysis.replay.traces import Trace
 from app.analysis.replay.variants import Variant
 from app.analysis.replay.writers import short_name
 from app.domain.controllers import registry
-from app.domain.controllers.plan import Plan, Reconciler, Views
+from app.domain.controllers.plan import MergingViews, Plan, Reconciler
 from app.domain.controllers.scheduling.reconciler import SchedulingReconciler
 from app.domain.errors import Rejected
 from app.domain.log import Actor, Event, EventType, ObjectKey
@@ -52,7 +52,7 @@ class Started:
         self.settled = reconciler.settled
         self.redecide = reconciler.redecide
 
-    def step(self, views: Views, now: Instant) -> Plan | None:
+    def step(self, views: MergingViews, now: Instant) -> Plan | None:
         """Nothing before the start."""
         self._is_up = self._is_up or now >= self._at
         return self._reconciler.step(views, now) if self._is_up else None
