@@ -4,10 +4,12 @@ Only events on what some quota of the namespace counts queue a quota. Limits tha
 here stand in `hard` and not in `used`.
 """
 
+from collections.abc import Iterator
+
 from app.domain.controllers.event_objects import MANAGER
-from app.domain.controllers.plan import Plan, Reads, Views
+from app.domain.controllers.keyed import KeyedController, Work
+from app.domain.controllers.plan import Reads, Views
 from app.domain.controllers.resources import is_of
-from app.domain.controllers.work_queue import AnyQueue, WorkQueue
 from app.domain.log import Event, EventType, ObjectKey
 from app.domain.objects.quota import limits as quota
 from app.domain.objects.reader import ObjectsReader
@@ -21,25 +23,18 @@ NAME = "quotas"
 _Place = tuple[str, str]
 
 
-class QuotaReconciler:
+class QuotaReconciler(KeyedController[ObjectKey, Views]):
     """Counts what namespaces with quotas use."""
 
     name = NAME
     reads: Reads = None
 
     def __init__(self) -> None:
-        self._queue: WorkQueue[ObjectKey] = WorkQueue()
+        super().__init__()
         self._counted: dict[str, dict[ObjectKey, frozenset[_Place]]] = {}
 
-    @property
-    def queues(self) -> tuple[AnyQueue, ...]:
-        """What waits for this controller, for metrics."""
-        return (self._queue,)
-
-    def fold(self, event: Event, views: Views) -> None:
-        """Queue the quotas that count the object of the event."""
-        if not event.is_about_object:
-            return
+    def keys_of(self, event: Event, views: Views) -> Iterator[ObjectKey]:
+        """The quotas that count the object of the event."""
         key = event.key
         if is_of(key, api_resources.RESOURCE_QUOTAS):
             held = self._counted.setdefault(key.namespace, {})
@@ -48,48 +43,27 @@ class QuotaReconciler:
             else:
                 named = (quota.places_of(name) for name in quota.hard(event.object))
                 held[key] = frozenset().union(*named)
-                self._queue.add(key, event.revision)
-        for found, places in self._counted.get(key.namespace, {}).items():
+                yield key
+        for counting, places in self._counted.get(key.namespace, {}).items():
             if (key.group, key.resource) in places:
-                self._queue.add(found, event.revision)
+                yield counting
 
-    def step(self, views: Views, now: Instant) -> Plan | None:
-        """Write one status that is not right."""
+    def reconcile(self, views: Views, key: ObjectKey, now: Instant) -> Work | None:
+        """Write a status that is not right."""
         objects = views.objects
-        while found := self._queue.take(now):
-            key, cause = found
-            status = _status(objects, key)
-            tree = objects.get(key)
-            if tree is None or status == json_tree.mapping(tree, "status"):
-                continue
-            patch = PatchObject(
-                key=key,
-                version="v1",
-                type=PatchType.MERGE,
-                body={"status": _replacement(tree, status)},
-                subresource="status",
-                options=MANAGER,
-            )
-            return Plan(
-                controller=NAME,
-                key="/".join(key),
-                commands=(patch,),
-                cause=cause,
-                observed=objects.revision,
-            )
-        return None
-
-    def settled(self, plan: Plan, problem: str | None, now: Instant) -> None:
-        """Try again after a refusal."""
-        self._queue.settle(ObjectKey(*plan.key.split("/", 3)), problem, now)
-
-    def due(self) -> Instant | None:
-        """When a refused status is tried again."""
-        return self._queue.due()
-
-    def redecide(self, views: Views, decision: Event) -> Plan | None:
-        """Counting records no decisions."""
-        return None
+        status = _status(objects, key)
+        tree = objects.get(key)
+        if tree is None or status == json_tree.mapping(tree, "status"):
+            return None
+        patch = PatchObject(
+            key=key,
+            version="v1",
+            type=PatchType.MERGE,
+            body={"status": _replacement(tree, status)},
+            subresource="status",
+            options=MANAGER,
+        )
+        return Work((patch,))
 
 
 def _status(objects: ObjectsReader, key: ObjectKey) -> JsonObject:
