@@ -5,15 +5,13 @@ from 1.37 on such a pool is named with a validation error and without numbers, a
 partitions or shared devices are summed up (summaries). Parity: objects.md 15.
 """
 
-from collections.abc import Iterable
-from typing import Protocol, cast
+from collections.abc import Iterable, Iterator
 
-from app.domain.allocation import AllocatedState
 from app.domain.controllers.event_objects import MANAGER
-from app.domain.controllers.plan import Plan, Reads, Views
+from app.domain.controllers.keyed import KeyedController, Work
+from app.domain.controllers.plan import DeviceViews, Reads
 from app.domain.controllers.pool_status import summaries
 from app.domain.controllers.resources import is_of
-from app.domain.controllers.work_queue import WorkQueue
 from app.domain.devices.inventory import Inventory
 from app.domain.devices.model import DeviceId, PoolId, Slice
 from app.domain.devices.pools import PoolState, Reading, build
@@ -30,77 +28,45 @@ NAME = "pool-status"
 LIMIT_DEFAULT = 100
 
 
-class PoolViews(Views, Protocol):
-    """The views that this controller reads."""
-
-    @property
-    def inventory(self) -> Inventory: ...
-
-    @property
-    def allocated(self) -> AllocatedState: ...
-
-
-class PoolStatusReconciler:
+class PoolStatusReconciler(KeyedController[ObjectKey, DeviceViews]):
     """Answers requests for the status of pools. `sums_up`: as from 1.37 on."""
 
     name = NAME
     reads: Reads = frozenset({api_resources.RESOURCE_POOL_STATUS_REQUESTS})
 
     def __init__(self, *, sums_up: bool) -> None:
+        super().__init__()
         self._sums_up = sums_up
-        self._queue: WorkQueue[ObjectKey] = WorkQueue()
 
-    def fold(self, event: Event, views: Views) -> None:
-        """Queue requests that have no answer."""
+    def keys_of(self, event: Event, views: DeviceViews) -> Iterator[ObjectKey]:
+        """Requests that have no answer."""
         if (
             is_of(event.key, api_resources.RESOURCE_POOL_STATUS_REQUESTS)
             and event.type is EventType.OBJECT_CREATED
         ):
-            self._queue.add(event.key, event.revision)
+            yield event.key
 
-    def step(self, views: Views, now: Instant) -> Plan | None:
+    def reconcile(self, views: DeviceViews, key: ObjectKey, now: Instant) -> Work | None:
         """Answer one request."""
-        found_views = cast(PoolViews, views)
-        while found := self._queue.take(now):
-            key, cause = found
-            tree = views.objects.get(key)
-            if tree is None or tree.get("status"):
-                continue
-            status = _status(found_views, tree, now, sums_up=self._sums_up)
-            if status is None:
-                continue
-            patch = PatchObject(
-                key=key,
-                version="v1alpha3",
-                type=PatchType.MERGE,
-                body={"status": status},
-                subresource="status",
-                options=MANAGER,
-            )
-            return Plan(
-                controller=NAME,
-                key="/".join(key),
-                commands=(patch,),
-                cause=cause,
-                observed=views.objects.revision,
-            )
-        return None
-
-    def settled(self, plan: Plan, problem: str | None, now: Instant) -> None:
-        """Try again after a refusal."""
-        self._queue.settle(ObjectKey(*plan.key.split("/", 3)), problem, now)
-
-    def due(self) -> Instant | None:
-        """When a refused answer is tried again."""
-        return self._queue.due()
-
-    def redecide(self, views: Views, decision: Event) -> Plan | None:
-        """Answers record no decisions."""
-        return None
+        tree = views.objects.get(key)
+        if tree is None or tree.get("status"):
+            return None
+        status = _status(views, tree, now, sums_up=self._sums_up)
+        if status is None:
+            return None
+        patch = PatchObject(
+            key=key,
+            version="v1alpha3",
+            type=PatchType.MERGE,
+            body={"status": status},
+            subresource="status",
+            options=MANAGER,
+        )
+        return Work((patch,))
 
 
 def _status(
-    views: PoolViews, request: JsonView, now: Instant, *, sums_up: bool
+    views: DeviceViews, request: JsonView, now: Instant, *, sums_up: bool
 ) -> JsonObject | None:
     spec = json_tree.mapping(request, "spec")
     driver, wanted = json_tree.text(spec, "driver"), json_tree.text(spec, "poolName")
