@@ -4,8 +4,10 @@ Parity: upstream's clusterrole-aggregation-controller, which looks at all such r
 change of a cluster role, and applies `rules` with force.
 """
 
-from app.domain.controllers.plan import Plan, Reads, Views
-from app.domain.controllers.work_queue import AnyQueue, WorkQueue
+from collections.abc import Iterator
+
+from app.domain.controllers.keyed import KeyedController, Work
+from app.domain.controllers.plan import Reads, Views
 from app.domain.log import Event, EventType, ObjectKey
 from app.domain.objects.access import cluster_roles
 from app.domain.objects.write.commands import PatchObject, PatchType, WriteOptions
@@ -18,27 +20,19 @@ NAME = "cluster-roles"
 _WRITER = WriteOptions(field_manager="clusterrole-aggregation-controller", force=True)
 
 
-class ClusterRoleReconciler:
+class ClusterRoleReconciler(KeyedController[tuple[str], Views]):
     """Follows all cluster roles and queues those that collect."""
 
     name = NAME
     reads: Reads = frozenset({api_resources.CLUSTER_ROLES})
 
     def __init__(self) -> None:
-        self._queue: WorkQueue[tuple[str]] = WorkQueue()
+        super().__init__()
         self._collecting: set[str] = set()
 
-    @property
-    def queues(self) -> tuple[AnyQueue, ...]:
-        """What waits for this controller, for metrics."""
-        return (self._queue,)
-
-    def fold(self, event: Event, views: Views) -> None:
-        """Any cluster role may be part of any that collects."""
-        if (
-            not event.is_about_object
-            or (event.key.group, event.key.resource) != api_resources.CLUSTER_ROLES
-        ):
+    def keys_of(self, event: Event, views: Views) -> Iterator[tuple[str]]:
+        """All that collect, for any cluster role may be part of them."""
+        if (event.key.group, event.key.resource) != api_resources.CLUSTER_ROLES:
             return
         name = event.key.name
         collects = json_tree.get(event.object, "aggregationRule") is not None
@@ -46,52 +40,32 @@ class ClusterRoleReconciler:
             self._collecting.add(name)
         else:
             self._collecting.discard(name)
-        for found in sorted(self._collecting):
-            self._queue.add((found,), event.revision)
+        for collecting in sorted(self._collecting):
+            yield (collecting,)
 
-    def step(self, views: Views, now: Instant) -> Plan | None:
-        """Write the rules of one role that has others than it should."""
+    def reconcile(self, views: Views, key: tuple[str], now: Instant) -> Work | None:
+        """Write the rules of a role that has others than it should."""
         objects = views.objects
-        while found := self._queue.take(now):
-            (name,), cause = found
-            key = ObjectKey(*api_resources.CLUSTER_ROLES, "", name)
-            role = objects.get(key)
-            if role is None:
-                continue
-            others = [
-                tree
-                for each in objects.keys(*api_resources.CLUSTER_ROLES)
-                if (tree := objects.get(each))
-            ]
-            rules = cluster_roles.collected(role, others)
-            if rules == json_tree.objects(role, "rules"):
-                continue
-            body = {
-                "apiVersion": f"{api_groups.RBAC}/v1",
-                "kind": "ClusterRole",
-                "metadata": {"name": name},
-                "rules": rules,
-            }
-            patch = PatchObject(
-                key=key, version="v1", type=PatchType.APPLY, body=body, options=_WRITER
-            )
-            return Plan(
-                controller=NAME,
-                key=name,
-                commands=(patch,),
-                cause=cause,
-                observed=objects.revision,
-            )
-        return None
-
-    def settled(self, plan: Plan, problem: str | None, now: Instant) -> None:
-        """Try again after a refusal."""
-        self._queue.settle((plan.key,), problem, now)
-
-    def due(self) -> Instant | None:
-        """When refused rules are written again."""
-        return self._queue.due()
-
-    def redecide(self, views: Views, decision: Event) -> Plan | None:
-        """Collecting rules records no decisions."""
-        return None
+        (name,) = key
+        place = ObjectKey(*api_resources.CLUSTER_ROLES, "", name)
+        role = objects.get(place)
+        if role is None:
+            return None
+        others = [
+            tree
+            for each in objects.keys(*api_resources.CLUSTER_ROLES)
+            if (tree := objects.get(each))
+        ]
+        rules = cluster_roles.collected(role, others)
+        if rules == json_tree.objects(role, "rules"):
+            return None
+        body = {
+            "apiVersion": f"{api_groups.RBAC}/v1",
+            "kind": "ClusterRole",
+            "metadata": {"name": name},
+            "rules": rules,
+        }
+        patch = PatchObject(
+            key=place, version="v1", type=PatchType.APPLY, body=body, options=_WRITER
+        )
+        return Work((patch,))
