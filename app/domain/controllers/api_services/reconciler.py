@@ -4,8 +4,10 @@ Parity: upstream's available controller tells an absent service; where it would 
 this one says that nothing is passed on.
 """
 
-from app.domain.controllers.plan import Plan, Reads, Views
-from app.domain.controllers.work_queue import AnyQueue, WorkQueue
+from collections.abc import Iterator
+
+from app.domain.controllers.keyed import KeyedController, Work
+from app.domain.controllers.plan import Reads, Views
 from app.domain.log import Event, EventType, ObjectKey
 from app.domain.objects.kinds import api_services
 from app.domain.objects.reader import ObjectsReader
@@ -18,75 +20,47 @@ NAME = "api-services"
 API_SERVICES = (api_groups.API_REGISTRATION, api_services.RESOURCE)
 
 
-class ApiServiceReconciler:
+class ApiServiceReconciler(KeyedController[tuple[str], Views]):
     """Follows APIServices, and services that come and go."""
 
     name = NAME
     reads: Reads = frozenset({API_SERVICES, api_resources.SERVICES})
 
     def __init__(self) -> None:
-        self._queue: WorkQueue[tuple[str]] = WorkQueue()
+        super().__init__()
         self._named: dict[str, tuple[str, str]] = {}
 
-    @property
-    def queues(self) -> tuple[AnyQueue, ...]:
-        """What waits for this controller, for metrics."""
-        return (self._queue,)
-
-    def fold(self, event: Event, views: Views) -> None:
-        """Queue an APIService that changed, and those of a service that came or went."""
-        if not event.is_about_object:
-            return
+    def keys_of(self, event: Event, views: Views) -> Iterator[tuple[str]]:
+        """An APIService that changed, and those of a service that came or went."""
         key = event.key
         if (key.group, key.resource) == API_SERVICES:
             self._named.pop(key.name, None)
             if event.type is not EventType.OBJECT_DELETED and api_services.is_remote(event.object):
                 self._named[key.name] = _service(event.object)
-            self._queue.add((key.name,), event.revision)
+            yield (key.name,)
         elif self._named and event.type is not EventType.OBJECT_UPDATED:
             for name in sorted(self._named):
                 if self._named[name] == (key.namespace, key.name):
-                    self._queue.add((name,), event.revision)
+                    yield (name,)
 
-    def step(self, views: Views, now: Instant) -> Plan | None:
-        """Write one condition that is not right."""
-        while found := self._queue.take(now):
-            (name,), cause = found
-            key = ObjectKey(*API_SERVICES, "", name)
-            tree = views.objects.get(key)
-            if tree is None:
-                continue
-            wanted = _condition(views.objects, tree, now)
-            held = next(iter(json_tree.objects(tree, "status", "conditions")), {})
-            if _told(held) == _told(wanted):
-                continue
-            patch = PatchObject(
-                key=key,
-                version="v1",
-                type=PatchType.STRATEGIC,
-                body={"status": {"conditions": [wanted]}},
-                subresource="status",
-            )
-            return Plan(
-                controller=NAME,
-                key=name,
-                commands=(patch,),
-                cause=cause,
-                observed=views.objects.revision,
-            )
-        return None
-
-    def settled(self, plan: Plan, problem: str | None, now: Instant) -> None:
-        """Try again after a refusal."""
-        self._queue.settle((plan.key,), problem, now)
-
-    def due(self) -> Instant | None:
-        """When a refused condition is written again."""
-        return self._queue.due()
-
-    def redecide(self, views: Views, decision: Event) -> Plan | None:
-        """Conditions record no decisions."""
-        return None
+    def reconcile(self, views: Views, key: tuple[str], now: Instant) -> Work | None:
+        """Write a condition that is not right."""
+        place = ObjectKey(*API_SERVICES, "", key[0])
+        tree = views.objects.get(place)
+        if tree is None:
+            return None
+        wanted = _condition(views.objects, tree, now)
+        held = next(iter(json_tree.objects(tree, "status", "conditions")), {})
+        if _told(held) == _told(wanted):
+            return None
+        patch = PatchObject(
+            key=place,
+            version="v1",
+            type=PatchType.STRATEGIC,
+            body={"status": {"conditions": [wanted]}},
+            subresource="status",
+        )
+        return Work((patch,))
 
 
 def _condition(objects: ObjectsReader, tree: JsonView, now: Instant) -> JsonObject:
