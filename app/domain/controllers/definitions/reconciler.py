@@ -6,9 +6,9 @@ Parity: the finalizing and naming controllers of apiextensions.k8s.io/v1.
 from collections.abc import Iterator
 
 from app.domain.controllers.event_objects import MANAGER
+from app.domain.controllers.keyed import KeyedController, Work
 from app.domain.controllers.plan import Plan, Reads, Views
 from app.domain.controllers.resources import is_of
-from app.domain.controllers.work_queue import WorkQueue
 from app.domain.log import Event, EventType, ObjectKey
 from app.domain.objects.custom import definitions, naming
 from app.domain.objects.reader import ObjectsReader
@@ -25,26 +25,24 @@ DELETED_MAX = 200
 _Place = tuple[str, str]
 
 
-class DefinitionReconciler:
+class DefinitionReconciler(KeyedController[tuple[str], Views]):
     """Empties and ends definitions, and settles who has which name."""
 
     name = NAME
     reads: Reads = None
 
     def __init__(self) -> None:
-        self._queue: WorkQueue[tuple[str]] = WorkQueue()
+        super().__init__()
         self._ending: dict[_Place, str] = {}
         self._nameless: set[str] = set()
 
-    def fold(self, event: Event, views: Views) -> None:
-        """Follow definitions that end or lack names, and objects that disappear."""
-        if not event.is_about_object:
-            return
+    def keys_of(self, event: Event, views: Views) -> Iterator[tuple[str]]:
+        """Definitions that end or lack names, and those of objects that disappear."""
         key = event.key
         if not is_of(key, api_resources.CUSTOM_RESOURCE_DEFINITIONS):
             name = self._ending.get((key.group, key.resource))
             if name is not None and event.type is EventType.OBJECT_DELETED:
-                self._queue.add((name,), event.revision)
+                yield (name,)
             return
         tree = event.object
         place = _place(tree)
@@ -53,48 +51,23 @@ class DefinitionReconciler:
             self._ending.pop(place, None)
         elif "deletionTimestamp" in tree["metadata"]:
             self._ending[place] = key.name
-            self._queue.add((key.name,), event.revision)
+            yield (key.name,)
         elif not _has_names(tree):
             self._nameless.add(key.name)
         # Whatever happened to this one, others may have waited for its names.
         for name in sorted(self._nameless - {key.name}):
-            self._queue.add((name,), event.revision)
+            yield (name,)
 
-    def step(self, views: Views, now: Instant) -> Plan | None:
+    def reconcile(self, views: Views, key: tuple[str], now: Instant) -> Work | None:
         """Delete some objects of a definition, end it, or look at its names again."""
-        while found := self._queue.take(now):
-            (name,), cause = found
-            tree = views.objects.get(
-                ObjectKey(*api_resources.CUSTOM_RESOURCE_DEFINITIONS, "", name)
-            )
-            if tree is None:
-                continue
-            commands = tuple(_commands(views.objects, name, tree, now))
-            if commands:
-                return Plan(
-                    controller=NAME,
-                    key=name,
-                    commands=commands,
-                    cause=cause,
-                    observed=views.objects.revision,
-                )
-        return None
+        (name,) = key
+        place = ObjectKey(*api_resources.CUSTOM_RESOURCE_DEFINITIONS, "", name)
+        tree = views.objects.get(place)
+        return None if tree is None else Work(tuple(_commands(views.objects, name, tree, now)))
 
-    def settled(self, plan: Plan, problem: str | None, now: Instant) -> None:
-        """Go on after a success, back off after a refusal."""
-        if problem is None:
-            self._queue.forget((plan.key,))
-            self._queue.add((plan.key,), plan.observed)
-        else:
-            self._queue.retry((plan.key,), now)
-
-    def due(self) -> Instant | None:
-        """When the next definition is to be looked at."""
-        return self._queue.due()
-
-    def redecide(self, views: Views, decision: Event) -> Plan | None:
-        """Definitions record no decisions."""
-        return None
+    def has_more(self, plan: Plan) -> bool:
+        """More of its objects may remain."""
+        return True
 
 
 def _commands(
