@@ -5,10 +5,12 @@ it to and fro. A node is only written when something else changes it, as upstrea
 controllers.md 5.5 (the annotation), upstream's ttl controller (the steps).
 """
 
+from collections.abc import Iterator
+
 from app.domain.controllers.event_objects import MANAGER
-from app.domain.controllers.plan import Plan, Reads, Views
+from app.domain.controllers.keyed import KeyedController, Work
+from app.domain.controllers.plan import Reads, Views
 from app.domain.controllers.resources import is_of
-from app.domain.controllers.work_queue import AnyQueue, WorkQueue
 from app.domain.log import Event, EventType, ObjectKey
 from app.domain.objects.write.commands import PatchObject, PatchType
 from app.domain.values import api_resources, json_tree
@@ -23,68 +25,42 @@ STEPS = ((0, 100, 0), (90, 500, 15), (450, 1_000, 30), (900, 2_000, 60), (1_800,
 """From how many nodes on, up to how many, and how many seconds."""
 
 
-class NodeTtlReconciler:
+class NodeTtlReconciler(KeyedController[tuple[str], Views]):
     """Keeps the annotation of each node that is touched."""
 
     name = NAME
     reads: Reads = frozenset({api_resources.NODES})
 
     def __init__(self) -> None:
-        self._queue: WorkQueue[tuple[str]] = WorkQueue()
+        super().__init__()
         self._nodes: set[str] = set()
         self._step = 0
 
-    @property
-    def queues(self) -> tuple[AnyQueue, ...]:
-        """What waits for this controller, for metrics."""
-        return (self._queue,)
-
-    def fold(self, event: Event, views: Views) -> None:
-        """Count the nodes, and queue the one that changed."""
-        if not event.is_about_object or not is_of(event.key, api_resources.NODES):
+    def keys_of(self, event: Event, views: Views) -> Iterator[tuple[str]]:
+        """The node that changed; all nodes are counted."""
+        if not is_of(event.key, api_resources.NODES):
             return
         if event.type is EventType.OBJECT_DELETED:
             self._nodes.discard(event.key.name)
         else:
             self._nodes.add(event.key.name)
-            self._queue.add((event.key.name,), event.revision)
+            yield (event.key.name,)
         self._move()
 
-    def step(self, views: Views, now: Instant) -> Plan | None:
+    def reconcile(self, views: Views, key: tuple[str], now: Instant) -> Work | None:
         """Write one node."""
-        while found := self._queue.take(now):
-            (name,), cause = found
-            key = ObjectKey(*api_resources.NODES, "", name)
-            tree = views.objects.get(key)
-            if tree is None or _told(tree) == self._seconds:
-                continue
-            patch = PatchObject(
-                key=key,
-                version="v1",
-                type=PatchType.STRATEGIC,
-                body={"metadata": {"annotations": {ANNOTATION: str(self._seconds)}}},
-                options=MANAGER,
-            )
-            return Plan(
-                controller=NAME,
-                key=name,
-                commands=(patch,),
-                cause=cause,
-                observed=views.objects.revision,
-            )
-        return None
-
-    def settled(self, plan: Plan, problem: str | None, now: Instant) -> None:
-        """Try again after a refusal."""
-        self._queue.settle((plan.key,), problem, now)
-
-    def due(self) -> Instant | None:
-        """When a refused write is tried again."""
-        return self._queue.due()
-
-    def redecide(self, views: Views, decision: Event) -> Plan | None:
-        """An annotation records no decision."""
-        return None
+        place = ObjectKey(*api_resources.NODES, "", key[0])
+        tree = views.objects.get(place)
+        if tree is None or _told(tree) == self._seconds:
+            return None
+        patch = PatchObject(
+            key=place,
+            version="v1",
+            type=PatchType.STRATEGIC,
+            body={"metadata": {"annotations": {ANNOTATION: str(self._seconds)}}},
+            options=MANAGER,
+        )
+        return Work((patch,))
 
     @property
     def _seconds(self) -> int:
