@@ -13,13 +13,14 @@ An Event that is refused (its namespace is missing) keeps no node from its taint
 come first then, and the Event is tried again after them.
 """
 
-from collections.abc import Set
+from collections.abc import Iterator, Set
 
 from app.domain.controllers.event_objects import MANAGER, Reporter, reference
+from app.domain.controllers.keyed import KeyedController, Work, decided_at, decided_cause
 from app.domain.controllers.plan import DECISIONS, Decision, Plan, Reads, Views
 from app.domain.controllers.resources import is_of
 from app.domain.controllers.work_queue import WorkQueue
-from app.domain.log import DECISION, Event, EventType, ObjectKey, Revision
+from app.domain.log import Event, EventType, ObjectKey, Revision
 from app.domain.objects.write.commands import Command, PatchObject, PatchType
 from app.domain.values import api_resources, json_tree, timestamps
 from app.domain.values.json_tree import JsonObject, JsonView
@@ -46,91 +47,94 @@ _COPIED_LABELS = {
 _TAINT_OF = {"False": NOT_READY, "Unknown": UNREACHABLE}
 
 
-class NodeReconciler:
+class NodeReconciler(KeyedController[tuple[str], Views]):
     """Registers nodes and keeps their taints and labels as their state says."""
 
     name = NAME
     reads: Reads = frozenset({api_resources.NODES, api_resources.EVENTS, DECISIONS})
 
     def __init__(self) -> None:
-        self._queue: WorkQueue[tuple[str]] = WorkQueue()
+        super().__init__()
         self._reporter = Reporter(COMPONENT)
         self._registered: set[str] = set()
         self._refused: set[str] = set()
         self._gone: WorkQueue[tuple[str, str]] = WorkQueue()
 
-    def fold(self, event: Event, views: Views) -> None:
-        """Queue every node that changed."""
+    def keys_of(self, event: Event, views: Views) -> Iterator[tuple[str]]:
+        """Every node that changed, and one that is said to be registered."""
         key = event.key
-        if event.type is EventType.DECISION_RECORDED:
-            if key.resource == DECISION.resource and event.object.get("controller") == NAME:
-                self._fold_decision(event)
-        elif is_of(key, api_resources.EVENTS):
-            self._fold_said(event)
-        elif is_of(key, api_resources.NODES):
-            if event.type is EventType.OBJECT_DELETED:
-                self._registered.discard(event.uid)
-                self._refused.discard(key.name)
-                due = Instant(event.stamp.time + FAREWELL)
-                self._gone.add_at((key.name, event.uid), due, event.revision)
-            else:
-                self._queue.add((key.name,), event.revision)
+        if is_of(key, api_resources.EVENTS):
+            yield from self._fold_said(event)
+        elif not is_of(key, api_resources.NODES):
+            return
+        elif event.type is EventType.OBJECT_DELETED:
+            self._registered.discard(event.uid)
+            self._refused.discard(key.name)
+            due = Instant(event.stamp.time + FAREWELL)
+            self._gone.add_at((key.name, event.uid), due, event.revision)
+        else:
+            yield (key.name,)
 
     def step(self, views: Views, now: Instant) -> Plan | None:
         """The next write for one node."""
         if gone := self._gone.take(now):
             (name, uid), cause = gone
-            return self._say_gone(views, name, uid, cause, now)
-        while found := self._queue.take(now):
-            (name,), cause = found
-            plan = self._plan(views, name, cause, now, self._refused, is_untold=None)
-            if plan is not None:
-                return plan
-        return None
+            return self.plan(views, (name,), self._say_gone(views, name, uid, now), cause)
+        return super().step(views, now)
+
+    def reconcile(self, views: Views, key: tuple[str], now: Instant) -> Work | None:
+        """The next write for a node."""
+        return self._work(views, key[0], now, self._refused, is_untold=None)
 
     def settled(self, plan: Plan, problem: str | None, now: Instant) -> None:
-        """Try again after a refusal; what comes after a refused Event is tried at once."""
+        """Try to say again that a node is gone, or settle the node of the plan."""
         if plan.decision is not None and plan.decision.outcome == "Removed":
-            gone = (plan.key, json_tree.text(plan.decision.inputs, "uid"))
-            if problem is not None:
-                self._gone.retry(gone, now)
-            else:
-                self._gone.forget(gone)
-        elif problem is not None:
-            self._queue.retry((plan.key,), now)
-            is_event = plan.decision is not None and plan.decision.outcome == "Registered"
-            if is_event and plan.key not in self._refused:
-                self._refused.add(plan.key)
-                self._queue.add((plan.key,), plan.observed)
+            uid = json_tree.text(plan.decision.inputs, "uid")
+            self._gone.settle((plan.key, uid), problem, now)
         else:
-            self._queue.forget((plan.key,))
+            super().settled(plan, problem, now)
+
+    def settle(self, key: tuple[str], plan: Plan, problem: str | None, now: Instant) -> None:
+        """Try again after a refusal; what comes after a refused Event is tried at once."""
+        self.queue.settle(key, problem, now)
+        is_event = plan.decision is not None and plan.decision.outcome == "Registered"
+        if problem is not None and is_event and plan.key not in self._refused:
+            self._refused.add(plan.key)
+            self.queue.add(key, plan.observed)
 
     def due(self) -> Instant | None:
         """When a refused node is tried again, or the end of one is to be told."""
-        found = [due for due in (self._queue.due(), self._gone.due()) if due is not None]
-        return min(found, default=None)
+        instants = [due for due in (self.queue.due(), self._gone.due()) if due is not None]
+        return min(instants, default=None)
 
     def redecide(self, views: Views, decision: Event) -> Plan | None:
         """The plan again from the node as it was."""
-        name = json_tree.text(decision.object, "name")
-        cause = Revision(json_tree.integer(decision.object, "cause") or 0)
-        now = json_tree.integer(decision.object, "inputs", "now") or decision.stamp.time
-        if json_tree.text(decision.object, "outcome") == "Removed":
-            uid = json_tree.text(decision.object, "inputs", "uid")
-            return self._say_gone(views, name, uid, cause, Instant(now))
-        refused = {name} if json_tree.flag(decision.object, "inputs", "refused") else set()
-        # After a restart nobody knows of nodes whose Events have ended: they are registered again.
-        is_untold = bool(refused) or json_tree.text(decision.object, "outcome") == "Registered"
-        return self._plan(views, name, cause, Instant(now), refused, is_untold=is_untold)
-
-    def _fold_decision(self, event: Event) -> None:
-        name, observed = event.key.name, Revision(event.stamp.observed)
-        if event.object.get("outcome") == "Removed":
-            self._gone.drop((name, json_tree.text(event.object, "inputs", "uid")), observed)
+        body = decision.object
+        name, outcome = json_tree.text(body, "name"), json_tree.text(body, "outcome")
+        now = decided_at(decision)
+        work: Work | None
+        if outcome == "Removed":
+            work = self._say_gone(views, name, json_tree.text(body, "inputs", "uid"), now)
         else:
-            self._queue.drop((name,), observed)
+            refused = {name} if json_tree.flag(body, "inputs", "refused") else set()
+            # After a restart nobody knows of nodes whose Events have ended: they are registered
+            # again.
+            is_untold = bool(refused) or outcome == "Registered"
+            work = self._work(views, name, now, refused, is_untold=is_untold)
+        return None if work is None else self.plan(views, (name,), work, decided_cause(decision))
 
-    def _fold_said(self, event: Event) -> None:
+    def fold_decision(self, decision: Event) -> None:
+        """Drop the node that an own decision was about."""
+        body = decision.object
+        if body.get("controller") != NAME:
+            return
+        name, observed = decision.key.name, Revision(decision.stamp.observed)
+        if body.get("outcome") == "Removed":
+            self._gone.drop((name, json_tree.text(body, "inputs", "uid")), observed)
+        else:
+            self.queue.drop((name,), observed)
+
+    def _fold_said(self, event: Event) -> Iterator[tuple[str]]:
         self._reporter.fold(event)
         if json_tree.text(event.object, "reason") != REGISTERED:
             return
@@ -138,9 +142,9 @@ class NodeReconciler:
         uid = json_tree.text(subject, "uid")
         if json_tree.text(subject, "kind") == "Node" and uid not in self._registered:
             self._registered.add(uid)
-            self._queue.add((json_tree.text(subject, "name"),), event.revision)
+            yield (json_tree.text(subject, "name"),)
 
-    def _say_gone(self, views: Views, name: str, uid: str, cause: Revision, now: Instant) -> Plan:
+    def _say_gone(self, views: Views, name: str, uid: str, now: Instant) -> Work:
         subject = {"kind": "Node", "name": name, "uid": uid, "apiVersion": "v1"}
         command = self._reporter.report(
             views.objects,
@@ -150,33 +154,20 @@ class NodeReconciler:
             reason=REMOVING,
             message=f"Node {name} event: Removing Node {name} from Controller",
         )
-        return Plan(
+        decision = Decision(
             controller=NAME,
-            key=name,
-            commands=(command,),
-            decision=Decision(
-                controller=NAME,
-                resource="nodes",
-                namespace="",
-                name=name,
-                outcome="Removed",
-                inputs={"now": now, "uid": uid},
-                summary={},
-            ),
-            cause=cause,
-            observed=views.objects.revision,
+            resource="nodes",
+            namespace="",
+            name=name,
+            outcome="Removed",
+            inputs={"now": now, "uid": uid},
+            summary={},
         )
+        return Work((command,), decision)
 
-    def _plan(
-        self,
-        views: Views,
-        name: str,
-        cause: Revision,
-        now: Instant,
-        refused: Set[str],
-        *,
-        is_untold: bool | None,
-    ) -> Plan | None:
+    def _work(
+        self, views: Views, name: str, now: Instant, refused: Set[str], *, is_untold: bool | None
+    ) -> Work | None:
         """The next write; the Event of a node among the `refused` comes last.
 
         `is_untold` is None for who is to look whether it has registered the node.
@@ -215,25 +206,19 @@ class NodeReconciler:
             command = _patch(key, {"metadata": {"labels": labels}})
         else:
             return None
-        return Plan(
+        decision = Decision(
             controller=NAME,
-            key=name,
-            commands=(command,),
-            decision=Decision(
-                controller=NAME,
-                resource="nodes",
-                namespace="",
-                name=name,
-                outcome=outcome,
-                inputs=inputs,
-                summary={
-                    "ready": _ready(tree),
-                    "taints": [json_tree.text(taint, "key") for taint in wanted],
-                },
-            ),
-            cause=cause,
-            observed=views.objects.revision,
+            resource="nodes",
+            namespace="",
+            name=name,
+            outcome=outcome,
+            inputs=inputs,
+            summary={
+                "ready": _ready(tree),
+                "taints": [json_tree.text(taint, "key") for taint in wanted],
+            },
         )
+        return Work((command,), decision)
 
 
 def _patch(key: ObjectKey, body: JsonObject) -> PatchObject:
