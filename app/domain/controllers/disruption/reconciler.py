@@ -6,15 +6,17 @@ by themselves, as upstream: pods come and go with them. A pod that is said to be
 on for two minutes is said to be no longer so.
 """
 
+from collections.abc import Iterator
+
 from app.domain.controllers import conditions
 from app.domain.controllers.disruption import counting
 from app.domain.controllers.disruption.counting import Count, Protected
 from app.domain.controllers.disruption.scale import ScaleUnknown
 from app.domain.controllers.event_objects import MANAGER, Reporter, reference, without_refused
-from app.domain.controllers.plan import Plan, Reads, Views
+from app.domain.controllers.keyed import KeyedController, Work
+from app.domain.controllers.plan import Reads, Views
 from app.domain.controllers.pods import FINISHED
 from app.domain.controllers.resources import is_of, pod_key
-from app.domain.controllers.work_queue import AnyQueue, WorkQueue
 from app.domain.log import Event, EventType, ObjectKey
 from app.domain.objects.kinds import disruption_budgets
 from app.domain.objects.reader import ObjectsReader
@@ -56,7 +58,7 @@ class _Budget:
         return True
 
 
-class DisruptionReconciler:
+class DisruptionReconciler(KeyedController[_Key, Views]):
     """Counts for budgets, and says what became of announced disruptions."""
 
     name = NAME
@@ -65,73 +67,39 @@ class DisruptionReconciler:
     )
 
     def __init__(self) -> None:
-        self._queue: WorkQueue[_Key] = WorkQueue()
+        super().__init__()
         self._budgets: dict[str, dict[str, _Budget]] = {}
         self._reporter = Reporter(COMPONENT)
 
-    @property
-    def queues(self) -> tuple[AnyQueue, ...]:
-        """What waits for this controller, for metrics."""
-        return (self._queue,)
-
-    def fold(self, event: Event, views: Views) -> None:
-        """Queue the budgets that count the pod of the event, or the budget itself."""
-        if not event.is_about_object:
-            return
+    def keys_of(self, event: Event, views: Views) -> Iterator[_Key]:
+        """The budgets that count the pod of the event, or the budget itself."""
         if is_of(event.key, api_resources.PODS):
-            self._fold_pod(event)
+            yield from self._fold_pod(event)
         elif is_of(event.key, api_resources.POD_DISRUPTION_BUDGETS):
-            self._fold_budget(event, views.objects)
+            yield from self._fold_budget(event, views.objects)
         else:
             self._reporter.fold(event)
 
-    def step(self, views: Views, now: Instant) -> Plan | None:
-        """Write one status that is not right."""
-        objects = views.objects
-        while found := self._queue.take(now):
-            key, cause = found
-            if key[0] == api_resources.PODS[1]:
-                commands = self._recover(objects, key, now)
-            else:
-                commands = self._count(objects, key, now)
-            if commands:
-                return Plan(
-                    controller=NAME,
-                    key="/".join(key),
-                    commands=without_refused(objects, commands),
-                    cause=cause,
-                    observed=objects.revision,
-                )
-        return None
+    def reconcile(self, views: Views, key: _Key, now: Instant) -> Work | None:
+        """Write a status that is not right."""
+        act = self._recover if key[0] == api_resources.PODS[1] else self._count
+        return Work(without_refused(views.objects, act(views.objects, key, now)))
 
-    def settled(self, plan: Plan, problem: str | None, now: Instant) -> None:
-        """Try again after a refusal."""
-        self._queue.settle(tuple(plan.key.split("/")), problem, now)
-
-    def due(self) -> Instant | None:
-        """When an announced disruption will not have come."""
-        return self._queue.due()
-
-    def redecide(self, views: Views, decision: Event) -> Plan | None:
-        """Counting records no decisions: a status follows from the objects alone."""
-        return None
-
-    def _fold_pod(self, event: Event) -> None:
+    def _fold_pod(self, event: Event) -> Iterator[_Key]:
         pod = event.object
         is_gone = event.type is EventType.OBJECT_DELETED
         if not is_gone and (until := _stale_at(pod)) is not None:
             place = (api_resources.PODS[1], event.key.namespace, event.key.name)
-            self._queue.add_at(place, until, event.revision)
+            self.queue.add_at(place, until, event.revision)
         budgets = self._budgets.get(event.key.namespace)
         if not budgets:
             return
         labels = json_tree.labels(pod, "metadata", "labels")
         for name, budget in budgets.items():
             if budget.take_in(pod, labels, is_gone=is_gone):
-                place = (api_resources.POD_DISRUPTION_BUDGETS[1], event.key.namespace, name)
-                self._queue.add(place, event.revision)
+                yield (api_resources.POD_DISRUPTION_BUDGETS[1], event.key.namespace, name)
 
-    def _fold_budget(self, event: Event, objects: ObjectsReader) -> None:
+    def _fold_budget(self, event: Event, objects: ObjectsReader) -> Iterator[_Key]:
         namespace, name = event.key.namespace, event.key.name
         held = self._budgets.setdefault(namespace, {})
         if event.type is EventType.OBJECT_DELETED:
@@ -149,7 +117,7 @@ class DisruptionReconciler:
                     if pod is not None:
                         labels = json_tree.labels(pod, "metadata", "labels")
                         budget.take_in(pod, labels, is_gone=False)
-        self._queue.add((api_resources.POD_DISRUPTION_BUDGETS[1], namespace, name), event.revision)
+        yield (api_resources.POD_DISRUPTION_BUDGETS[1], namespace, name)
 
     def _count(self, objects: ObjectsReader, key: _Key, now: Instant) -> tuple[Command, ...]:
         _, namespace, name = key
@@ -177,7 +145,7 @@ class DisruptionReconciler:
         for pod in found.late:
             commands += self._say_late(objects, now, namespace, pod, name)
         if found.due is not None:
-            self._queue.add_at(key, found.due, objects.revision)
+            self.queue.add_at(key, found.due, objects.revision)
         if found.status != json_tree.mapping(tree, "status"):
             commands.append(
                 UpdateObject(
@@ -231,7 +199,7 @@ class DisruptionReconciler:
         if pod is None or until is None:
             return ()
         if until > now:
-            self._queue.add_at(key, until, objects.revision)
+            self.queue.add_at(key, until, objects.revision)
             return ()
         metadata = pod["metadata"]
         condition: JsonObject = {
