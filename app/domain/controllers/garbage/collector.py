@@ -8,12 +8,12 @@ Parity: controllers.md 6.6.
 
 from collections.abc import Iterator
 
-from app.domain.controllers.batching import Batcher
+from app.domain.controllers.batching import BATCH_MAX
 from app.domain.controllers.event_objects import MANAGER
+from app.domain.controllers.keyed import KeyedController, Work
 from app.domain.controllers.pacing import Pace
 from app.domain.controllers.plan import Plan, Reads, Views
-from app.domain.controllers.work_queue import AnyQueue, WorkQueue
-from app.domain.log import Event, EventType, ObjectKey, Revision
+from app.domain.log import Event, EventType, ObjectKey
 from app.domain.objects import history_kinds, registry
 from app.domain.objects.reader import ObjectsReader
 from app.domain.objects.write.commands import (
@@ -39,104 +39,48 @@ DEPENDENTS_MAX = 100
 """How many dependents one step deals with; the owner is looked at again afterwards."""
 
 
-class GarbageReconciler:
+class GarbageReconciler(KeyedController[ObjectKey, Views]):
     """Collects what has lost its owners."""
 
     name = NAME
     reads: Reads = None
 
     def __init__(self, pace: Pace | None = None) -> None:
-        self._queue: WorkQueue[ObjectKey] = WorkQueue(NAME, pace)
-        self._batcher = Batcher()
+        super().__init__(pace=pace, batch_max=BATCH_MAX)
 
-    @property
-    def queues(self) -> tuple[AnyQueue, ...]:
-        """What waits for this controller, for metrics."""
-        return (self._queue,)
-
-    def fold(self, event: Event, views: Views) -> None:
-        """Queue dependents of what is gone, objects with dangling owners, owners that wait."""
-        if not event.is_about_object:
-            return
+    def keys_of(self, event: Event, views: Views) -> Iterator[ObjectKey]:
+        """Dependents of what is gone, objects with dangling owners, owners that wait."""
         objects = views.objects
         tree = event.object
         owners = json_tree.objects(tree, "metadata", "ownerReferences")
         if event.type is EventType.OBJECT_DELETED:
-            for key in objects.dependents(event.uid):
-                self._queue.add(key, event.revision)
+            yield from objects.dependents(event.uid)
             for owner in owners:
-                self._queue_waiting_owner(objects, owner, event.revision)
+                yield from _waiting_owner(objects, owner)
             return
         if "deletionTimestamp" in tree["metadata"] and _policy_finalizer(tree):
-            self._queue.add(event.key, event.revision)
+            yield event.key
         for owner in owners:
             if owner.get("blockOwnerDeletion") is False:
-                self._queue_waiting_owner(objects, owner, event.revision)
+                yield from _waiting_owner(objects, owner)
         if any(_is_dangling(objects, event.key, owner) for owner in owners):
-            self._queue.add(event.key, event.revision)
+            yield event.key
 
-    def step(self, views: Views, now: Instant) -> Plan | None:
-        """Deal with as many objects as go together, each as it is now.
+    def reconcile(self, views: Views, key: ObjectKey, now: Instant) -> Work | None:
+        """Deal with one object as it is now."""
+        tree = views.objects.get(key)
+        return None if tree is None else Work(tuple(_commands(views.objects, key, tree)))
 
-        What one of them changes for another is seen with the next step, as it is from a cache.
-        """
-        return self._batcher.collect(lambda: self._next(views, now), self._put_back)
-
-    def _next(self, views: Views, now: Instant) -> Plan | None:
-        while found := self._queue.take(now):
-            key, cause = found
-            tree = views.objects.get(key)
-            commands = () if tree is None else tuple(_commands(views.objects, key, tree))
-            if commands:
-                return Plan(
-                    controller=NAME,
-                    key="/".join(key),
-                    commands=commands,
-                    cause=cause,
-                    observed=views.objects.revision,
-                )
-        return None
-
-    def settled(self, plan: Plan, problem: str | None, now: Instant) -> None:
-        """Look again after a refusal; after a success when more dependents may remain."""
-        if problem is None:
-            self._batcher.passed()
-        elif plan.parts:
-            self._batcher.refused(plan)
-            for part in plan.parts:
-                self._put_back(part)
-            return
-        for part in plan.parts or (plan,):
-            key = _key_of(part)
-            if problem is not None:
-                self._queue.retry(key, now)
-                continue
-            self._queue.forget(key)
-            if len(part.commands) >= DEPENDENTS_MAX:
-                self._queue.add(key, part.observed)
-
-    def _put_back(self, plan: Plan) -> None:
-        self._queue.add_first(_key_of(plan), Revision(plan.cause))
-
-    def due(self) -> Instant | None:
-        """When the next retry is due."""
-        return self._queue.due()
-
-    def redecide(self, views: Views, decision: Event) -> Plan | None:
-        """Collection records no decisions: its plans follow from the objects alone."""
-        return None
-
-    def _queue_waiting_owner(
-        self, objects: ObjectsReader, owner: JsonView, revision: Revision
-    ) -> None:
-        key = objects.by_uid(json_tree.text(owner, "uid"))
-        tree = None if key is None else objects.get(key)
-        if key is not None and tree is not None and _policy_finalizer(tree):
-            self._queue.add(key, revision)
+    def has_more(self, plan: Plan) -> bool:
+        """More dependents may remain."""
+        return len(plan.commands) >= DEPENDENTS_MAX
 
 
-def _key_of(plan: Plan) -> ObjectKey:
-    return ObjectKey(*plan.key.split("/", 3))
+def _waiting_owner(objects: ObjectsReader, owner: JsonView) -> Iterator[ObjectKey]:
+    key = objects.by_uid(json_tree.text(owner, "uid"))
+    tree = None if key is None else objects.get(key)
+    if key is not None and tree is not None and _policy_finalizer(tree):
+        yield key
 
 
 def _commands(objects: ObjectsReader, key: ObjectKey, tree: JsonObject) -> Iterator[Command]:
