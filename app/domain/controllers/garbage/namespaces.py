@@ -8,10 +8,10 @@ the update of `finalize` with an empty list ends it. Parity: controllers.md 5.5.
 from collections.abc import Iterator
 
 from app.domain.controllers.event_objects import MANAGER
+from app.domain.controllers.keyed import KeyedController, Work
 from app.domain.controllers.pacing import Pace
 from app.domain.controllers.plan import Plan, Reads, Views
 from app.domain.controllers.resources import is_of
-from app.domain.controllers.work_queue import AnyQueue, WorkQueue
 from app.domain.log import Event, EventType, ObjectKey
 from app.domain.objects import history_kinds
 from app.domain.objects.reader import ObjectsReader
@@ -43,73 +43,44 @@ _ORDER = (
 _Conditions = tuple[tuple[str, str, str, str], ...]
 
 
-class NamespaceReconciler:
+class NamespaceReconciler(KeyedController[tuple[str], Views]):
     """Empties and ends namespaces."""
 
     name = NAME
     reads: Reads = None
 
     def __init__(self, pace: Pace | None = None) -> None:
-        self._queue: WorkQueue[tuple[str]] = WorkQueue(NAME, pace)
+        super().__init__(pace=pace)
         self._ending: set[str] = set()
         self._started: set[str] = set()
 
-    @property
-    def queues(self) -> tuple[AnyQueue, ...]:
-        """What waits for this controller, for metrics."""
-        return (self._queue,)
-
-    def fold(self, event: Event, views: Views) -> None:
-        """Follow namespaces that end and what disappears from them."""
-        if not event.is_about_object:
-            return
+    def keys_of(self, event: Event, views: Views) -> Iterator[tuple[str]]:
+        """Namespaces that something disappears from while they end."""
         key = event.key
         if is_of(key, api_resources.NAMESPACES):
             if event.type is EventType.OBJECT_DELETED:
                 self._ending.discard(key.name)
                 self._started.discard(key.name)
-                self._queue.drop((key.name,), event.revision)
+                self.queue.drop((key.name,), event.revision)
             elif "deletionTimestamp" in event.object["metadata"] and key.name not in self._ending:
                 self._ending.add(key.name)
-                self._queue.add_at((key.name,), Instant(event.stamp.time + GRACE), event.revision)
+                self.queue.add_at((key.name,), Instant(event.stamp.time + GRACE), event.revision)
         elif key.namespace in self._started:
-            self._queue.add((key.namespace,), event.revision)
+            yield (key.namespace,)
 
-    def step(self, views: Views, now: Instant) -> Plan | None:
+    def reconcile(self, views: Views, key: tuple[str], now: Instant) -> Work | None:
         """Delete what is left in one namespace, tell what remains, or end it."""
-        while found := self._queue.take(now):
-            (name,), cause = found
-            namespace = views.objects.get(ObjectKey(*api_resources.NAMESPACES, "", name))
-            if namespace is None or "deletionTimestamp" not in namespace["metadata"]:
-                # It is gone, and one of the same name may have come: that one is not ours.
-                continue
-            self._started.add(name)
-            commands = tuple(_commands(views.objects, namespace, name, now))
-            if commands:
-                return Plan(
-                    controller=NAME,
-                    key=name,
-                    commands=commands,
-                    cause=cause,
-                    observed=views.objects.revision,
-                )
-        return None
+        (name,) = key
+        namespace = views.objects.get(ObjectKey(*api_resources.NAMESPACES, "", name))
+        if namespace is None or "deletionTimestamp" not in namespace["metadata"]:
+            # It is gone, and one of the same name may have come: that one is not ours.
+            return None
+        self._started.add(name)
+        return Work(tuple(_commands(views.objects, namespace, name, now)))
 
-    def settled(self, plan: Plan, problem: str | None, now: Instant) -> None:
-        """Go on after a success, back off after a refusal."""
-        if problem is None:
-            self._queue.forget((plan.key,))
-            self._queue.add((plan.key,), plan.observed)
-        else:
-            self._queue.retry((plan.key,), now)
-
-    def due(self) -> Instant | None:
-        """When the next namespace is to be emptied."""
-        return self._queue.due()
-
-    def redecide(self, views: Views, decision: Event) -> Plan | None:
-        """Namespace deletion records no decisions."""
-        return None
+    def has_more(self, plan: Plan) -> bool:
+        """More of its objects may remain."""
+        return True
 
 
 def contents(objects: ObjectsReader, namespace: str) -> Iterator[ObjectKey]:
