@@ -11,14 +11,15 @@ removed at once. Only orphaned pods are told that they are disrupted. Parity: co
 """
 
 import heapq
+from collections.abc import Iterable
 
 from app.domain.controllers import conditions
 from app.domain.controllers.event_objects import MANAGER
+from app.domain.controllers.keyed import KeyedController, Work
 from app.domain.controllers.plan import DECISIONS, Decision, Plan, Reads, Views
 from app.domain.controllers.pods import FINISHED
 from app.domain.controllers.resources import is_of, pod_key
-from app.domain.controllers.work_queue import AnyQueue, WorkQueue
-from app.domain.log import DECISION, Event, EventType, ObjectKey, Revision
+from app.domain.log import Event, EventType, ObjectKey, Revision
 from app.domain.objects.write.commands import Command, DeleteObject, PatchObject, PatchType
 from app.domain.values import api_resources, json_tree, timestamps
 from app.domain.values.json_tree import JsonObject, JsonView
@@ -54,7 +55,7 @@ _Rank = tuple[bool, str, str]
 """Finished pods in the order in which they go: evicted ones first, then by age and name."""
 
 
-class PodGcReconciler:
+class PodGcReconciler(KeyedController[_Key, Views]):
     """Removes pods that nobody else ends, one at a time."""
 
     name = NAME
@@ -62,6 +63,7 @@ class PodGcReconciler:
 
     def __init__(self, terminated_max: int = TERMINATED_MAX) -> None:
         """More than `terminated_max` finished pods are not kept; 0: all are."""
+        super().__init__()
         self._terminated_max = terminated_max
         self._nodes: set[str] = set()
         self._out_of_service: set[str] = set()
@@ -69,84 +71,65 @@ class PodGcReconciler:
         self._node_of: dict[_PodId, str] = {}
         self._finished: dict[_PodId, _Rank] = {}
         self._counted_at: Instant | None = None
-        self._queue: WorkQueue[_Key] = WorkQueue()
 
-    @property
-    def queues(self) -> tuple[AnyQueue, ...]:
-        """What waits for this controller, for metrics."""
-        return (self._queue,)
-
-    def fold(self, event: Event, views: Views) -> None:
-        """Follow which pods are bound where and have finished, and which nodes are gone."""
-        key = event.key
-        if event.type is EventType.DECISION_RECORDED:
-            body = event.object
-            if key.resource == DECISION.resource and body.get("controller") == NAME:
-                found = (_reason(body), key.namespace, key.name, _uid(body))
-                self._queue.drop(found, Revision(event.stamp.observed))
-        elif is_of(key, api_resources.PODS):
+    def keys_of(self, event: Event, views: Views) -> Iterable[_Key]:
+        """None at once: what the event makes due goes with a round."""
+        if is_of(event.key, api_resources.PODS):
             self._fold_pod(event)
-        elif is_of(key, api_resources.NODES):
+        elif is_of(event.key, api_resources.NODES):
             self._fold_node(event)
+        return ()
 
     def step(self, views: Views, now: Instant) -> Plan | None:
         """Remove one pod."""
         if self._counted_at is not None and self._counted_at <= now:
             self._counted_at = None
             self._queue_terminated(views.objects.revision)
-        while found := self._queue.take(now):
-            (reason, namespace, name, uid), cause = found
-            tree = views.objects.get(pod_key(namespace, name))
-            if tree is None or json_tree.text(tree, "metadata", "uid") != uid:
-                continue
-            node = json_tree.text(tree, "spec", "nodeName")
-            if not _goes(
-                reason, tree, views.objects.get(ObjectKey(*api_resources.NODES, "", node))
-            ):
-                continue
-            inputs: JsonObject = {"now": now, "uid": uid}
-            if reason != ORPHANED:
-                inputs["reason"] = reason
-            return Plan(
-                controller=NAME,
-                key=f"{namespace}/{name}",
-                commands=_commands(tree, now, is_orphan=reason == ORPHANED),
-                decision=Decision(
-                    controller=NAME,
-                    resource="pods",
-                    namespace=namespace,
-                    name=name,
-                    outcome="Removed",
-                    inputs=inputs,
-                    summary={"node": node, "why": _WHY[reason]},
-                ),
-                cause=cause,
-                observed=views.objects.revision,
-            )
-        return None
+        return super().step(views, now)
 
-    def settled(self, plan: Plan, problem: str | None, now: Instant) -> None:
-        """Try again after a refusal."""
-        if problem is not None and plan.decision is not None:
-            found = plan.decision
-            uid = json_tree.text(found.inputs, "uid")
-            reason = json_tree.text(found.inputs, "reason") or ORPHANED
-            self._queue.retry((reason, found.namespace, found.name, uid), now)
+    def reconcile(self, views: Views, key: _Key, now: Instant) -> Work | None:
+        """Remove the pod if it still has to go."""
+        reason, namespace, name, uid = key
+        tree = views.objects.get(pod_key(namespace, name))
+        if tree is None or json_tree.text(tree, "metadata", "uid") != uid:
+            return None
+        node = json_tree.text(tree, "spec", "nodeName")
+        if not _goes(reason, tree, views.objects.get(ObjectKey(*api_resources.NODES, "", node))):
+            return None
+        inputs: JsonObject = {"now": now, "uid": uid}
+        if reason != ORPHANED:
+            inputs["reason"] = reason
+        decision = Decision(
+            controller=NAME,
+            resource="pods",
+            namespace=namespace,
+            name=name,
+            outcome="Removed",
+            inputs=inputs,
+            summary={"node": node, "why": _WHY[reason]},
+        )
+        return Work(_commands(tree, now, is_orphan=reason == ORPHANED), decision)
+
+    def decided_key(self, decision: Event) -> _Key:
+        """The pod that was removed, and why."""
+        body = decision.object
+        reason = json_tree.text(body, "inputs", "reason") or ORPHANED
+        uid = json_tree.text(body, "inputs", "uid")
+        return reason, decision.key.namespace, decision.key.name, uid
+
+    def text_of(self, key: _Key) -> str:
+        """The pod."""
+        return f"{key[1]}/{key[2]}"
+
+    def settle(self, key: _Key, plan: Plan, problem: str | None, now: Instant) -> None:
+        """Try again after a refusal; the delays of a pod that stays go on growing."""
+        if problem is not None:
+            self.queue.retry(key, now)
 
     def due(self) -> Instant | None:
         """When the next pod may have to go."""
-        found = [due for due in (self._queue.due(), self._counted_at) if due is not None]
-        return min(found, default=None)
-
-    def redecide(self, views: Views, decision: Event) -> Plan | None:
-        """The plan again from the pod as it was."""
-        body = decision.object
-        namespace, name = json_tree.text(body, "namespace"), json_tree.text(body, "name")
-        again = PodGcReconciler()
-        key = (_reason(body), namespace, name, _uid(body))
-        again._queue.add(key, Revision(json_tree.integer(body, "cause") or 0))
-        now = Instant(json_tree.integer(body, "inputs", "now") or decision.stamp.time)
-        return again.step(views, now)
+        instants = [due for due in (self.queue.due(), self._counted_at) if due is not None]
+        return min(instants, default=None)
 
     def _fold_node(self, event: Event) -> None:
         name = event.key.name
@@ -160,7 +143,7 @@ class PodGcReconciler:
         if name not in self._nodes:
             self._nodes.add(name)
             for pod_id in pods:
-                self._queue.drop((ORPHANED, *pod_id), event.revision)
+                self.queue.drop((ORPHANED, *pod_id), event.revision)
         if not _is_out_of_service(event.object):
             self._out_of_service.discard(name)
         elif name not in self._out_of_service:
@@ -206,23 +189,15 @@ class PodGcReconciler:
         over = len(self._finished) - self._terminated_max
         if over > 0:
             for pod_id in heapq.nsmallest(over, self._finished, key=self._finished.__getitem__):
-                self._queue.add((TERMINATED, *pod_id), revision)
+                self.queue.add((TERMINATED, *pod_id), revision)
 
     def _schedule(self, reason: str, pod_id: _PodId, event: Event, delay: int = 0) -> None:
         due = _next_round(Instant(event.stamp.time + delay))
-        self._queue.add_at((reason, *pod_id), due, event.revision)
+        self.queue.add_at((reason, *pod_id), due, event.revision)
 
 
 def _next_round(at: Instant) -> Instant:
     return Instant(at + (-at) % ROUND)
-
-
-def _reason(body: JsonView) -> str:
-    return json_tree.text(body, "inputs", "reason") or ORPHANED
-
-
-def _uid(body: JsonView) -> str:
-    return json_tree.text(body, "inputs", "uid")
 
 
 def _is_out_of_service(node: JsonView) -> bool:
