@@ -4,13 +4,14 @@ Parity: upstream's serviceaccount-controller and root-ca-cert-publisher, each a 
 account of its own. Namespaces that come together are one append here.
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from app.domain.controllers.event_objects import MANAGER
-from app.domain.controllers.plan import Plan, Reads, Views
+from app.domain.controllers.keyed import KeyedController, Work
+from app.domain.controllers.plan import Plan, Views
 from app.domain.controllers.resources import is_of
-from app.domain.controllers.work_queue import AnyQueue, WorkQueue
-from app.domain.log import Event, EventType, ObjectKey
+from app.domain.log import Event, EventType, ObjectKey, Revision
 from app.domain.objects.reader import ObjectsReader
 from app.domain.objects.write.commands import Command, CreateObject
 from app.domain.values import api_resources
@@ -73,72 +74,56 @@ ROOT_CA = NamespaceObject(
 kube-controller-manager beside this one may know better, so its certificate is left alone."""
 
 
-class NamespaceObjectReconciler:
+class NamespaceObjectReconciler(KeyedController[tuple[str], Views]):
     """Sees to it that each namespace has the object."""
 
     def __init__(self, wanted: NamespaceObject) -> None:
-        self._wanted = wanted
-        self._queue: WorkQueue[tuple[str]] = WorkQueue()
-        self._written: tuple[str, ...] = ()
-        self._is_careful = False
         self.name = wanted.controller
-        self.reads: Reads = frozenset({api_resources.NAMESPACES, wanted.place})
+        self.reads = frozenset({api_resources.NAMESPACES, wanted.place})
+        super().__init__()
+        self._wanted = wanted
+        self._written: tuple[tuple[str], ...] = ()
+        self._is_careful = False
 
-    @property
-    def queues(self) -> tuple[AnyQueue, ...]:
-        """What waits for this controller, for metrics."""
-        return (self._queue,)
-
-    def fold(self, event: Event, views: Views) -> None:
-        """Queue a namespace that came or changed, and one whose object has gone."""
-        if not event.is_about_object:
-            return
+    def keys_of(self, event: Event, views: Views) -> Iterator[tuple[str]]:
+        """A namespace that came or changed, and one whose object has gone."""
         key = event.key
         if is_of(key, api_resources.NAMESPACES):
             if event.type is EventType.OBJECT_DELETED:
-                self._queue.drop((key.name,), event.revision)
+                self.queue.drop((key.name,), event.revision)
             else:
-                self._queue.add((key.name,), event.revision)
+                yield (key.name,)
         elif key.name == self._wanted.name and event.type is EventType.OBJECT_DELETED:
-            self._queue.add((key.namespace,), event.revision)
+            yield (key.namespace,)
+
+    def reconcile(self, views: Views, key: tuple[str], now: Instant) -> Work | None:
+        """Make the object in one namespace."""
+        command = self._command(views.objects, key[0])
+        return None if command is None else Work((command,))
 
     def step(self, views: Views, now: Instant) -> Plan | None:
         """Make the object in some namespaces; in one at a time after a refusal."""
         commands: list[Command] = []
-        written: list[str] = []
-        first = 0
+        written: list[tuple[str]] = []
+        first = Revision(0)
         most = 1 if self._is_careful else TOGETHER_MAX
-        while len(commands) < most and (found := self._queue.take(now)):
-            (namespace,), cause = found
-            command = self._command(views.objects, namespace)
-            if command is not None:
-                commands.append(command)
-                written.append(namespace)
+        while len(commands) < most and (item := self.queue.take(now)):
+            key, cause = item
+            work = self.reconcile(views, key, now)
+            if work is not None:
+                commands += work.commands
+                written.append(key)
                 first = first or cause
         if not commands:
             return None
         self._written = tuple(written)
-        return Plan(
-            controller=self.name,
-            key=written[0],
-            commands=tuple(commands),
-            cause=first,
-            observed=views.objects.revision,
-        )
+        return self.plan(views, written[0], Work(tuple(commands)), first)
 
     def settled(self, plan: Plan, problem: str | None, now: Instant) -> None:
         """Try again after a refusal, each namespace by itself."""
         self._is_careful = problem is not None
-        for namespace in self._written:
-            self._queue.settle((namespace,), problem, now)
-
-    def due(self) -> Instant | None:
-        """When a refused write is tried again."""
-        return self._queue.due()
-
-    def redecide(self, views: Views, decision: Event) -> Plan | None:
-        """These objects record no decisions."""
-        return None
+        for key in self._written:
+            self.queue.settle(key, problem, now)
 
     def _command(self, objects: ObjectsReader, namespace: str) -> Command | None:
         holder = objects.get(ObjectKey(*api_resources.NAMESPACES, "", namespace))
