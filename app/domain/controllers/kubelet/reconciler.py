@@ -8,18 +8,19 @@ Instants at which pods were bound, started or lost their driver are folded from 
 restart goes on waiting for what is left. Parity: controllers.md 5.3.
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from app.domain.controllers import pods
-from app.domain.controllers.batching import Batcher
+from app.domain.controllers.batching import BATCH_MAX
 from app.domain.controllers.event_objects import Reporter, reference
+from app.domain.controllers.keyed import KeyedController, Work
 from app.domain.controllers.kubelet import annotations, node_status, pod_status
 from app.domain.controllers.kubelet.pod_status import KILLED, KUBELET, Exit
-from app.domain.controllers.plan import Plan, Reads, Views
+from app.domain.controllers.plan import Reads, Views
 from app.domain.controllers.pods import PodFacts
 from app.domain.controllers.resources import claim_key, is_of
-from app.domain.controllers.work_queue import WorkQueue
-from app.domain.log import Event, EventType, ObjectKey, Revision
+from app.domain.log import Event, EventType, ObjectKey
 from app.domain.objects.reader import ObjectsReader
 from app.domain.objects.write.commands import Command, DeleteObject
 from app.domain.values import api_resources, json_tree, timestamps
@@ -53,7 +54,7 @@ class _Held:
     restarts: int = 0
 
 
-class KubeletReconciler:
+class KubeletReconciler(KeyedController[ObjectKey, Views]):
     """Does what kubelets do, on every node that has none."""
 
     name = NAME
@@ -67,62 +68,37 @@ class KubeletReconciler:
         }
     )
 
+    counts_looks = True
+
     def __init__(self) -> None:
-        self._queue: WorkQueue[ObjectKey] = WorkQueue()
+        super().__init__(batch_max=BATCH_MAX)
         self._pods: dict[ObjectKey, _Held] = {}
         self._by_node: dict[str, dict[ObjectKey, None]] = {}
         self._lost: dict[str, dict[str, Instant]] = {}
         self._waiting: dict[ObjectKey, dict[ObjectKey, None]] = {}
         self._told: dict[ObjectKey, str] = {}
         self._reporter = Reporter(NAME, KUBELET)
-        self._batcher = Batcher()
 
-    def fold(self, event: Event, views: Views) -> None:
-        """Follow bound pods, nodes with their lost drivers, and claims that pods wait for."""
-        if not event.is_about_object:
-            return
+    def keys_of(self, event: Event, views: Views) -> Iterator[ObjectKey]:
+        """Bound pods, nodes with their lost drivers, and the pods that wait for a claim."""
         key = event.key
         if is_of(key, api_resources.PODS):
-            self._fold_pod(event)
+            yield from self._fold_pod(event)
         elif is_of(key, api_resources.NODES):
-            self._fold_node(event)
+            yield from self._fold_node(event)
         elif is_of(key, api_resources.RESOURCE_CLAIMS):
-            for pod in self._waiting.pop(key, {}):
-                self._queue.add(pod, event.revision)
+            yield from self._waiting.pop(key, {})
         elif key.namespace == annotations.LEASE_NAMESPACE and key.resource == "leases":
-            self._look_at_pods_of(key.name, event.revision)
+            yield from self._by_node.get(key.name, ())
         else:
             self._reporter.fold(event)
 
-    def step(self, views: Views, now: Instant) -> Plan | None:
-        """What several nodes and pods do next."""
-        return self._batcher.collect(lambda: self._next(views, now), self._put_back)
+    def reconcile(self, views: Views, key: ObjectKey, now: Instant) -> Work | None:
+        """What one node or pod does next."""
+        act = self._pod if is_of(key, api_resources.PODS) else self._node
+        return Work(act(views.objects, key, now))
 
-    def settled(self, plan: Plan, problem: str | None, now: Instant) -> None:
-        """Try again after a refusal, one by one when there were several."""
-        if problem is None:
-            self._batcher.passed()
-        elif plan.parts:
-            self._batcher.refused(plan)
-            for part in plan.parts:
-                self._put_back(part)
-            return
-        for part in plan.parts or (plan,):
-            key = _key_of(part)
-            if problem is None:
-                self._queue.forget(key)
-            else:
-                self._queue.retry(key, now)
-
-    def due(self) -> Instant | None:
-        """When the next pod starts, exits or has to be gone, or a driver's slices go."""
-        return self._queue.due()
-
-    def redecide(self, views: Views, decision: Event) -> Plan | None:
-        """Kubelets record no decisions."""
-        return None
-
-    def _fold_pod(self, event: Event) -> None:
+    def _fold_pod(self, event: Event) -> Iterator[ObjectKey]:
         key, tree = event.key, event.object
         held = self._pods.get(key)
         if held is not None and (event.type is EventType.OBJECT_DELETED or held.uid != event.uid):
@@ -145,9 +121,9 @@ class KubeletReconciler:
                 held.started = event.stamp.time
                 held.restarts = restarts
             held.first_started = held.first_started or event.stamp.time
-        self._queue.add(key, event.revision)
+        yield key
 
-    def _fold_node(self, event: Event) -> None:
+    def _fold_node(self, event: Event) -> Iterator[ObjectKey]:
         name = event.key.name
         if event.type is EventType.OBJECT_DELETED:
             self._lost.pop(name, None)
@@ -160,36 +136,11 @@ class KubeletReconciler:
         if lost:
             self._lost[name] = lost
             for since in lost.values():
-                self._queue.add_at(event.key, Instant(since + DRIVER_WIPE_DELAY), event.revision)
+                self.queue.add_at(event.key, Instant(since + DRIVER_WIPE_DELAY), event.revision)
         else:
             self._lost.pop(name, None)
-        self._queue.add(event.key, event.revision)
-        self._look_at_pods_of(name, event.revision)
-
-    def _look_at_pods_of(self, node: str, revision: Revision) -> None:
-        for key in self._by_node.get(node, ()):
-            self._queue.add(key, revision)
-
-    def _put_back(self, plan: Plan) -> None:
-        self._queue.add_first(_key_of(plan), Revision(plan.cause))
-
-    def _next(self, views: Views, now: Instant) -> Plan | None:
-        found = self._queue.take(now)
-        if found is None:
-            return None
-        key, cause = found
-        objects = views.objects
-        if is_of(key, api_resources.PODS):
-            commands = self._pod(objects, key, now)
-        else:
-            commands = self._node(objects, key, now)
-        return Plan(
-            controller=NAME,
-            key="/".join(key),
-            commands=commands,
-            cause=cause,
-            observed=objects.revision,
-        )
+        yield event.key
+        yield from self._by_node.get(name, ())
 
     def _node(self, objects: ObjectsReader, key: ObjectKey, now: Instant) -> tuple[Command, ...]:
         node = objects.get(key)
@@ -231,7 +182,7 @@ class KubeletReconciler:
     ) -> tuple[Command, ...]:
         due = Instant(held.bound + annotations.start_delay(tree))
         if due > now:
-            self._queue.add_at(key, due)
+            self.queue.add_at(key, due)
             return ()
         problem = self._claim_problem(objects, key, pods.facts(tree))
         if not problem:
@@ -286,7 +237,7 @@ class KubeletReconciler:
             due = Instant((held.first_started or started) + deadline * SECOND)
             if due <= now:
                 return (pod_status.ended(tree, _DEADLINE, now),)
-            self._queue.add_at(key, due)
+            self.queue.add_at(key, due)
         seconds = annotations.run_time(tree)
         if seconds is None:
             return ()
@@ -299,7 +250,7 @@ class KubeletReconciler:
             seconds += min(pause, RESTART_DELAY_MAX_SECONDS) * SECOND
         due = Instant(started + seconds)
         if due > now:
-            self._queue.add_at(key, due)
+            self.queue.add_at(key, due)
             return ()
         if starts_again:
             return (pod_status.restarted(tree, result, now),)
@@ -316,7 +267,7 @@ class KubeletReconciler:
             end = now
         due = min(end, Instant(end - grace * SECOND + annotations.stop_delay(tree)))
         if due > now and facts.phase not in ("Succeeded", "Failed"):
-            self._queue.add_at(key, due)
+            self.queue.add_at(key, due)
             return ()
         commands: list[Command] = []
         if facts.phase not in ("Succeeded", "Failed"):
@@ -341,7 +292,3 @@ def _wiped(objects: ObjectsReader, node: str, driver: str) -> list[Command]:
             uid = json_tree.text(tree, "metadata", "uid")
             commands.append(DeleteObject(key=key, uid=uid, options=KUBELET))
     return commands
-
-
-def _key_of(plan: Plan) -> ObjectKey:
-    return ObjectKey(*plan.key.split("/", 3))
