@@ -5,11 +5,13 @@ now, from the objects alone. A step that was refused is reported and tried again
 growing delay, as upstream's work queue does.
 """
 
+from collections.abc import Iterator
+
 from app.domain.controllers.event_objects import Reporter, reference, without_refused
-from app.domain.controllers.plan import Plan, Reads, Views
+from app.domain.controllers.keyed import KeyedController, Work
+from app.domain.controllers.plan import Plan, Views
 from app.domain.controllers.pods import controller_of
 from app.domain.controllers.resources import is_of
-from app.domain.controllers.work_queue import AnyQueue, WorkQueue
 from app.domain.controllers.workloads.answer import Report, Situation, Step, Workload
 from app.domain.log import Event, EventType, ObjectKey
 from app.domain.objects.reader import ObjectsReader
@@ -23,107 +25,77 @@ PODS_MAX = 100
 """How many pods one step makes or deletes; the workload is looked at again afterwards."""
 
 
-class WorkloadReconciler:
+class WorkloadReconciler(KeyedController[ObjectKey, Views]):
     """Runs the rules of one kind of workload."""
 
     def __init__(self, workload: Workload) -> None:
         self.name = workload.name
         nodes = {api_resources.NODES} if workload.watches_nodes else set()
-        self.reads: Reads = frozenset(
-            {workload.place, *workload.dependents, *nodes, api_resources.EVENTS}
-        )
+        self.reads = frozenset({workload.place, *workload.dependents, *nodes, api_resources.EVENTS})
+        super().__init__()
         self._workload = workload
-        self._queue: WorkQueue[ObjectKey] = WorkQueue()
         self._reporter = Reporter(workload.component)
         self._problems: dict[ObjectKey, str] = {}
         self._careful: set[ObjectKey] = set()
         self._reporting: ObjectKey | None = None
 
-    @property
-    def queues(self) -> tuple[AnyQueue, ...]:
-        """What waits for this controller, for metrics."""
-        return (self._queue,)
-
-    def fold(self, event: Event, views: Views) -> None:
-        """Queue the workload that the event is about, or the one that controls its object."""
-        if not event.is_about_object:
-            return
+    def keys_of(self, event: Event, views: Views) -> Iterator[ObjectKey]:
+        """The workload that the event is about, or the one that controls its object."""
         key = event.key
         workload = self._workload
         if is_of(key, workload.place):
             if event.type is EventType.OBJECT_DELETED:
                 self._problems.pop(key, None)
                 self._careful.discard(key)
-                self._queue.forget(key)
+                self.queue.forget(key)
             else:
-                self._queue.add(key, event.revision)
+                yield key
         elif (key.group, key.resource) in workload.dependents:
-            self._fold_dependent(event, views.objects)
+            yield from self._keys_of_dependent(event, views.objects)
         elif workload.watches_nodes and is_of(key, api_resources.NODES):
-            for found in views.objects.keys(*workload.place):
-                self._queue.add(found, event.revision)
+            yield from views.objects.keys(*workload.place)
         else:
             self._reporter.fold(event)
 
-    def step(self, views: Views, now: Instant) -> Plan | None:
+    def reconcile(self, views: Views, key: ObjectKey, now: Instant) -> Work | None:
         """Bring one workload nearer to what it asks for."""
-        while found := self._queue.take(now):
-            key, cause = found
-            commands = self._commands(views.objects, key, now)
-            if commands:
-                return Plan(
-                    controller=self.name,
-                    key="/".join(key),
-                    commands=commands,
-                    cause=cause,
-                    observed=views.objects.revision,
-                )
-        return None
+        return Work(self._commands(views.objects, key, now))
 
-    def settled(self, plan: Plan, problem: str | None, now: Instant) -> None:
+    def settle(self, key: ObjectKey, plan: Plan, problem: str | None, now: Instant) -> None:
         """After a refusal say so once and try again later, one pod at a time."""
-        key = ObjectKey(*plan.key.split("/", 3))
         was_report, self._reporting = self._reporting == key, None
         if problem is None:
             if was_report:
-                self._queue.retry(key, now)
+                self.queue.retry(key, now)
             else:
                 self._careful.discard(key)
-                self._queue.forget(key)
+                self.queue.forget(key)
         elif was_report or MODIFIED in problem:
-            self._queue.retry(key, now)
+            self.queue.retry(key, now)
         elif len(plan.commands) > 1 and key not in self._careful:
             # One of many pods may be to blame: make what can be made.
             self._careful.add(key)
-            self._queue.add_first(key, plan.observed)
+            self.queue.add_first(key, plan.observed)
         else:
             self._careful.add(key)
             self._problems[key] = problem
-            self._queue.add_first(key, plan.observed)
+            self.queue.add_first(key, plan.observed)
 
-    def due(self) -> Instant | None:
-        """When a workload has something to do without an event."""
-        return self._queue.due()
-
-    def redecide(self, views: Views, decision: Event) -> Plan | None:
-        """Workloads record no decisions: their plans follow from the objects alone."""
-        return None
-
-    def _fold_dependent(self, event: Event, objects: ObjectsReader) -> None:
+    def _keys_of_dependent(self, event: Event, objects: ObjectsReader) -> Iterator[ObjectKey]:
         owner = controller_of(event.object)
         workload = self._workload
         if not owner and workload.release is not None:
             # An orphan: its workload went and left it behind.
             if event.type is not EventType.OBJECT_DELETED and workload.release(event.object):
-                self._queue.add(event.key, event.revision)
+                yield event.key
             return
         if owner.get("kind") != workload.kind or owner.get("apiVersion") != workload.api_version:
             return
         key = objects.by_uid(json_tree.text(owner, "uid"))
         if key is not None:
-            self._queue.add(key, event.revision)
+            yield key
         elif workload.release is not None and event.type is not EventType.OBJECT_DELETED:
-            self._queue.add(event.key, event.revision)
+            yield event.key
 
     def _commands(
         self, objects: ObjectsReader, key: ObjectKey, now: Instant
@@ -152,7 +124,7 @@ class WorkloadReconciler:
             return self._spoken(objects, tree, (report, *told), now)
         answer = workload.sync(situation)
         if answer.due is not None:
-            self._queue.add_at(key, answer.due, objects.revision)
+            self.queue.add_at(key, answer.due, objects.revision)
         return without_refused(objects, self._spoken(objects, tree, answer.steps, now))
 
     def _spoken(
