@@ -11,13 +11,13 @@ from collections.abc import Iterator
 from app.domain.controllers.eviction.reconciler import COMPONENT, ENDED
 from app.domain.controllers.eviction.reconciler import NAME as EVICTION
 from app.domain.controllers.eviction.state import READ, Changes, TaintState
+from app.domain.controllers.keyed import KeyedController, Work, decided_at, decided_cause
 from app.domain.controllers.pacing import Pace
 from app.domain.controllers.plan import DECISIONS, Decision, Plan, Reads, Views
 from app.domain.controllers.quirks import ControllerQuirks
 from app.domain.controllers.resources import is_of
 from app.domain.controllers.rule_status import condition
-from app.domain.controllers.work_queue import AnyQueue, WorkQueue
-from app.domain.log import DECISION, Event, EventType, ObjectKey, Revision
+from app.domain.log import Event, EventType, ObjectKey, Revision
 from app.domain.objects.write.commands import Command, PatchObject, PatchType, WriteOptions
 from app.domain.values import api_resources, json_tree, timestamps
 from app.domain.values.json_tree import JsonObject
@@ -33,7 +33,7 @@ APPLIER = WriteOptions(field_manager=COMPONENT, force=True)
 _RuleId = tuple[str, str]
 
 
-class RuleStatusReconciler:
+class RuleStatusReconciler(KeyedController[_RuleId, Views]):
     """Keeps `EvictionInProgress` of every rule."""
 
     name = NAME
@@ -46,77 +46,60 @@ class RuleStatusReconciler:
         version: str = "v1",
         pace: Pace | None = None,
     ) -> None:
+        super().__init__(pace=pace)
         self._quirks = quirks
         self._version = version
         self._state = TaintState(quirks)
         self._evicted: dict[str, int] = {}
-        self._queue: WorkQueue[_RuleId] = WorkQueue(NAME, pace)
-
-    @property
-    def queues(self) -> tuple[AnyQueue, ...]:
-        """What waits for this controller, for metrics."""
-        return (self._queue,)
 
     def fold(self, event: Event, views: Views) -> None:
-        """Queue the rules that the event is about."""
-        if event.type is EventType.DECISION_RECORDED:
-            if event.key.resource == DECISION.resource:
-                self._fold_decision(event)
-        elif event.type is EventType.CONTROLLER_RESTARTED:
+        """Queue the rules that the event is about; all of them after a restart."""
+        if event.type is EventType.CONTROLLER_RESTARTED:
             self._restart(event.revision)
-        elif event.is_about_object:
-            if (
-                is_of(event.key, api_resources.DEVICE_TAINT_RULES)
-                and event.key.name not in self._state.rules
-            ):
-                self._recall(event)
-            self._look_at(self._state.fold(event, has_planned=False), event)
-
-    def step(self, views: Views, now: Instant) -> Plan | None:
-        """Bring the status of one rule up to date."""
-        while found := self._queue.take(now):
-            rule_id, cause = found
-            tree = views.objects.get(ObjectKey(*api_resources.DEVICE_TAINT_RULES, "", rule_id[0]))
-            rule = self._state.rules.get(rule_id[0])
-            if tree is None or rule is None or rule.uid != rule_id[1]:
-                continue
-            wait = _wait(tree, rule.generation, now)
-            if wait > 0:
-                self._queue.add_at(rule_id, Instant(now + wait), cause)
-                continue
-            return self._plan(views, rule_id, tree, now, cause)
-        return None
-
-    def settled(self, plan: Plan, problem: str | None, now: Instant) -> None:
-        """A refused write is tried again with back-off."""
-        if plan.decision is None:
-            return
-        rule_id = (plan.decision.name, json_tree.text(plan.decision.inputs, "uid"))
-        if problem is None:
-            self._queue.forget(rule_id)
         else:
-            self._queue.retry(rule_id, now)
+            super().fold(event, views)
 
-    def due(self) -> Instant | None:
-        """When the next rule is to be looked at."""
-        return self._queue.due()
+    def keys_of(self, event: Event, views: Views) -> Iterator[_RuleId]:
+        """A rule that came or changed; those that evict pods are looked at later."""
+        if (
+            is_of(event.key, api_resources.DEVICE_TAINT_RULES)
+            and event.key.name not in self._state.rules
+        ):
+            self._recall(event)
+        return self._look_at(self._state.fold(event, has_planned=False), event)
+
+    def reconcile(self, views: Views, key: _RuleId, now: Instant) -> Work | None:
+        """Bring the status of one rule up to date, not too soon after the last time."""
+        tree = views.objects.get(ObjectKey(*api_resources.DEVICE_TAINT_RULES, "", key[0]))
+        rule = self._state.rules.get(key[0])
+        if tree is None or rule is None or rule.uid != key[1]:
+            return None
+        wait = _wait(tree, rule.generation, now)
+        if wait > 0:
+            return Work(due=Instant(now + wait))
+        return self._work(views, key, tree, now)
+
+    def decided_key(self, decision: Event) -> _RuleId:
+        """The rule that was looked at."""
+        body = decision.object
+        return json_tree.text(body, "name"), json_tree.text(body, "inputs", "uid")
+
+    def text_of(self, key: _RuleId) -> str:
+        """The rule by its name."""
+        return f"rule:{key[0]}"
 
     def redecide(self, views: Views, decision: Event) -> Plan | None:
         """The plan again, from the state as folded up to what the decision observed."""
-        body = decision.object
-        name = json_tree.text(body, "name")
-        tree = views.objects.get(ObjectKey(*api_resources.DEVICE_TAINT_RULES, "", name))
-        rule_id = (name, json_tree.text(body, "inputs", "uid"))
-        if tree is None or name not in self._state.rules:
+        key = self.decided_key(decision)
+        tree = views.objects.get(ObjectKey(*api_resources.DEVICE_TAINT_RULES, "", key[0]))
+        if tree is None or key[0] not in self._state.rules:
             return None
-        now = Instant(json_tree.integer(body, "inputs", "now") or decision.stamp.time)
-        return self._plan(
-            views, rule_id, tree, now, Revision(json_tree.integer(body, "cause") or 0)
-        )
+        work = self._work(views, key, tree, decided_at(decision))
+        return self.plan(views, key, work, decided_cause(decision))
 
-    def _look_at(self, changes: Changes, event: Event) -> None:
+    def _look_at(self, changes: Changes, event: Event) -> Iterator[_RuleId]:
         if changes.rule is not None:
-            self._queue.add((changes.rule.name, changes.rule.uid), event.revision)
+            yield changes.rule.name, changes.rule.uid
         if changes.gone_rule_uid:
             self._evicted.pop(changes.gone_rule_uid, None)
         for place in changes.pods:
@@ -124,7 +107,7 @@ class RuleStatusReconciler:
             for reason in () if eviction is None else eviction.reasons:
                 if not reason.is_slice:
                     due = Instant(event.stamp.time + INTERVAL)
-                    self._queue.add_at((reason.rule, reason.rule_uid), due, event.revision)
+                    self.queue.add_at((reason.rule, reason.rule_uid), due, event.revision)
 
     def _recall(self, event: Event) -> None:
         """A rule that is met with a status: its message says how many pods it has evicted."""
@@ -133,31 +116,29 @@ class RuleStatusReconciler:
         if count:
             self._evicted.setdefault(event.uid, count)
 
-    def _fold_decision(self, event: Event) -> None:
-        body = event.object
+    def fold_decision(self, decision: Event) -> None:
+        """Drop the rule that was looked at; an eviction counts for the rules that caused it."""
+        body = decision.object
         if body.get("controller") == NAME:
-            rule_id = (json_tree.text(body, "name"), json_tree.text(body, "inputs", "uid"))
             # Parity: the item of ten seconds after a pod's eviction was planned is another one.
-            now = Instant(json_tree.integer(body, "inputs", "now") or event.stamp.time)
-            self._queue.drop(rule_id, Revision(event.stamp.observed), now)
+            key, observed = self.decided_key(decision), Revision(decision.stamp.observed)
+            self.queue.drop(key, observed, decided_at(decision))
         elif body.get("controller") == EVICTION and json_tree.text(body, "outcome") in ENDED:
             for name, uid in _rules_of(body):
                 rule = self._state.rules.get(name)
                 if rule is None or rule.uid != uid:
                     continue
                 self._evicted[uid] = self._evicted.get(uid, 0) + 1
-                due = Instant(event.stamp.time + INTERVAL)
-                self._queue.add_at((name, uid), due, event.revision)
+                due = Instant(decision.stamp.time + INTERVAL)
+                self.queue.add_at((name, uid), due, decision.revision)
 
     def _restart(self, revision: Revision) -> None:
         if self._quirks.c7:
             self._evicted.clear()
         for name, rule in sorted(self._state.rules.items()):
-            self._queue.add((name, rule.uid), revision)
+            self.queue.add((name, rule.uid), revision)
 
-    def _plan(
-        self, views: Views, rule_id: _RuleId, tree: JsonObject, now: Instant, cause: Revision
-    ) -> Plan:
+    def _work(self, views: Views, rule_id: _RuleId, tree: JsonObject, now: Instant) -> Work:
         name, uid = rule_id
         evicted = self._evicted.get(uid, 0)
         rule = self._state.rules[name]
@@ -175,14 +156,7 @@ class RuleStatusReconciler:
             inputs={"now": now, "uid": uid, "evicted": evicted},
             summary={"reason": verdict.reason, "message": verdict.message},
         )
-        return Plan(
-            controller=NAME,
-            key=f"rule:{name}",
-            commands=commands,
-            decision=decision,
-            cause=cause,
-            observed=views.objects.revision,
-        )
+        return Work(commands, decision)
 
     def _apply(
         self, rule_id: _RuleId, verdict: condition.EvictionCondition, generation: int, now: Instant
