@@ -59,7 +59,7 @@ QUEUE_NAMES = {
     "cluster-roles": "ClusterRoleAggregator",
     "api-services": "AvailableConditionController",
 }
-"""Upstream's names of the queues of controllers."""
+"""Upstream's names of the queues of controllers; those of others are not published."""
 
 _ClaimLabels = tuple[str, str, str]
 _Place = tuple[str, str]
@@ -133,8 +133,10 @@ class HistoryMeter:
                     self._meter.gauge(
                         "scheduler_pending_pods", count, history=self._history, queue=queue
                     )
-            for found in getattr(controller, "queues", ()):
-                title = QUEUE_NAMES[name]
+            title = QUEUE_NAMES.get(name)
+            if title is None:
+                continue
+            for found in controller.queues:
                 depths[title] += found.depth
                 self._grow("workqueue_adds_total", title, found, found.adds)
                 self._grow("workqueue_retries_total", title, found, found.retries)

@@ -14,7 +14,7 @@ from app.analysis.explain.tallies import nodes_text
 from app.analysis.explain.trees import NodeReason, merge_nodes, node_reason, same_answer
 from app.domain.allocation.reasons.changes import ReleaseClaim
 from app.domain.allocation.reasons.counterfactual import Help
-from app.domain.controllers.plan import Views
+from app.domain.controllers.plan import MergingViews
 from app.domain.controllers.scheduling.framework import attempt
 from app.domain.controllers.scheduling.framework.attempt import Rules
 from app.domain.controllers.scheduling.reports import node_answers
@@ -73,7 +73,7 @@ class PodFindings:
 
 def waiting(
     rules: Rules,
-    views: Views,
+    views: MergingViews,
     tree: JsonObject,
     bounds: ExplainBounds,
     *,

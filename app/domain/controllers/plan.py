@@ -12,6 +12,7 @@ from typing import Protocol, TypeAlias, TypeVar, runtime_checkable
 import msgspec
 
 from app.domain.allocation import AllocatedState
+from app.domain.controllers.work_queue import AnyQueue
 from app.domain.devices.inventory import Inventory
 from app.domain.log import DECISION, Event, EventType, Revision
 from app.domain.objects.reader import ObjectsReader
@@ -107,6 +108,7 @@ class ReconcilerOf(Protocol[ViewsT]):
     `redecide` makes the plan of a recorded decision again, without touching the queue: the
     reconciler and `views` must have been folded up to the revision that the decision observed.
     It returns None when the plan cannot be made from there.
+    `queues` are what waits for the controller, for metrics.
     """
 
     @property
@@ -114,6 +116,9 @@ class ReconcilerOf(Protocol[ViewsT]):
 
     @property
     def reads(self) -> Reads: ...
+
+    @property
+    def queues(self) -> Sequence[AnyQueue]: ...
 
     def fold(self, event: Event, views: ViewsT) -> None: ...
 

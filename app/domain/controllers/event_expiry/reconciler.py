@@ -7,6 +7,7 @@ event of the log like any other: moments before it show the object for ever.
 
 from app.domain.controllers.plan import Plan, Reads, Views
 from app.domain.controllers.resources import is_of
+from app.domain.controllers.work_queue import AnyQueue
 from app.domain.log import Event, EventType, ObjectKey
 from app.domain.objects.write.commands import Command, DeleteObject
 from app.domain.values import api_resources, json_tree
@@ -35,6 +36,11 @@ class EventExpiryReconciler:
         self._ttl = ttl
         self._changed: dict[ObjectKey, Instant] = {}
         self._refused_until = Instant(0)
+
+    @property
+    def queues(self) -> tuple[AnyQueue, ...]:
+        """None: the Event objects themselves are what waits."""
+        return ()
 
     def fold(self, event: Event, views: Views) -> None:
         """Begin the time of a changed Event object anew."""

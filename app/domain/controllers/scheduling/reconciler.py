@@ -5,10 +5,8 @@ part (place to begin, number of the attempt); attempts that would repeat what is
 leave no trace, as upstream's do, and only count in memory.
 """
 
-from typing import cast
-
 from app.domain.controllers.batching import Batcher, touched_by
-from app.domain.controllers.plan import Decision, Plan, Reads, Views
+from app.domain.controllers.plan import Decision, DeviceViews, MergingViews, Plan, Reads
 from app.domain.controllers.resources import claim_key, is_of, pod_key
 from app.domain.controllers.scheduling import planning
 from app.domain.controllers.scheduling.framework import pod_spec
@@ -16,7 +14,6 @@ from app.domain.controllers.scheduling.framework.assuming import Assumptions, bo
 from app.domain.controllers.scheduling.framework.attempt import (
     Attempt,
     Rules,
-    SchedulingViews,
     attempt,
 )
 from app.domain.controllers.scheduling.framework.nodes import NodeIndex, bound_pod
@@ -27,10 +24,7 @@ from app.domain.controllers.scheduling.plugins.dynamic_resources import (
     pod_claims,
     waiting_binding,
 )
-from app.domain.controllers.scheduling.plugins.dynamic_resources.device_map import (
-    DeviceMap,
-    MergingViews,
-)
+from app.domain.controllers.scheduling.plugins.dynamic_resources.device_map import DeviceMap
 from app.domain.controllers.scheduling.plugins.dynamic_resources.placements import RESERVED
 from app.domain.controllers.scheduling.plugins.dynamic_resources.waiting_binding import (
     BindingWaits,
@@ -41,6 +35,7 @@ from app.domain.controllers.scheduling.queue.hints import Waker, claim_names
 from app.domain.controllers.scheduling.queue.repeated_attempts import RepeatedAttempt
 from app.domain.controllers.scheduling.queue.waiting_pods import QueuedPod, SchedulingQueue, Where
 from app.domain.controllers.scheduling.reports import events, messages
+from app.domain.controllers.work_queue import AnyQueue
 from app.domain.log import DECISION, Event, EventType, ObjectKey, Revision
 from app.domain.objects.reader import ObjectsReader
 from app.domain.values import api_resources, json_tree
@@ -81,7 +76,12 @@ class SchedulingReconciler:
         self._moved: dict[Place, int] = {}
         self._merged: dict[ObjectKey, JsonView] = {}
 
-    def fold(self, event: Event, views: Views) -> None:
+    @property
+    def queues(self) -> tuple[AnyQueue, ...]:
+        """None: waiting pods are counted by their place in the queue."""
+        return ()
+
+    def fold(self, event: Event, views: MergingViews) -> None:
         """Follow everything that decides where pods go."""
         key = event.key
         objects = views.objects
@@ -112,17 +112,16 @@ class SchedulingReconciler:
         else:
             self._series.fold(event)
 
-    def step(self, views: Views, now: Instant) -> Plan | None:
+    def step(self, views: DeviceViews, now: Instant) -> Plan | None:
         """Try pods of the queue, as many as go together, each as if the others were placed."""
-        found = cast(SchedulingViews, views)
         self._assumed.clear()
         self._next_start = self._start
         self._is_step_over = False
-        self.queue.try_again(found.objects.revision)
+        self.queue.try_again(views.objects.revision)
         self._quiet.clear()
-        with self._assumed.in_force(found.allocated):
+        with self._assumed.in_force(views.allocated):
             plan = self._batcher.collect(
-                lambda: self._next(found, now), self._put_back, foreseen=self._assumed.written
+                lambda: self._next(views, now), self._put_back, foreseen=self._assumed.written
             )
         if plan is None or not self._quiet:
             return plan
@@ -130,8 +129,8 @@ class SchedulingReconciler:
             self._quiet,
             now=now,
             following=self._next_start,
-            cause=found.objects.revision,
-            observed=found.objects.revision,
+            cause=views.objects.revision,
+            observed=views.objects.revision,
         )
         return self._batcher.with_record(plan, record, self._put_back)
 
@@ -153,45 +152,42 @@ class SchedulingReconciler:
         found = [due for due in (self.queue.due(), self._bindings.due()) if due is not None]
         return min(found, default=None)
 
-    def redecide(self, views: Views, decision: Event) -> Plan | None:
+    def redecide(self, views: DeviceViews, decision: Event) -> Plan | None:
         """The plan again; nodes must have been folded up to what was observed.
 
         The decisions of one step have to be asked for in their order, because each assumes those
         before it.
         """
-        found = cast(SchedulingViews, views)
         body = decision.object
         inputs = json_tree.mapping(body, "inputs")
         if body.get("key") == repeated_attempts.KEY:
-            return self._redecide_quiet(found, body, inputs)
+            return self._redecide_quiet(views, body, inputs)
         place = (json_tree.text(body, "namespace"), json_tree.text(body, "name"))
         now = Instant(json_tree.integer(inputs, "now") or decision.stamp.time)
         if delayed_binding.WRITES_CLAIMS in inputs:
             held = delayed_binding.held_then(self._bindings, place, inputs)
-            return None if held is None else self._act(found, held, now)
-        tree = found.objects.get(pod_key(*place))
+            return None if held is None else self._act(views, held, now)
+        tree = views.objects.get(pod_key(*place))
         if tree is None:
             return None
         turn = planning.turn_again(tree, body, now)
         if "bindingNode" in inputs:
-            return self._act(found, planning.wait_of(turn, inputs), now)
+            return self._act(views, planning.wait_of(turn, inputs), now)
         if body.get("outcome") == "Skipped":
-            return planning.skip_plan(found.objects, self._series, turn)
+            return planning.skip_plan(views.objects, self._series, turn)
         if turn.batch == 0:
             self._assumed.clear()
-        with self._assumed.in_force(found.allocated):
+        with self._assumed.in_force(views.allocated):
             if refused := json_tree.text(inputs, "refused"):
                 result = Attempt(outcome="Error", message=refused, next_start=turn.start)
             else:
-                result = self._try(found, turn)
-            plan = planning.plan_of(self._rules, found.objects, self._series, turn, result)
+                result = self._try(views, turn)
+            plan = planning.plan_of(self._rules, views.objects, self._series, turn, result)
             if result.outcome == "Scheduled":
-                self._assumed.add(turn.pod, result, found.allocated, plan.commands)
+                self._assumed.add(turn.pod, result, views.allocated, plan.commands)
         return plan
 
-    def _redecide_quiet(
-        self, views: SchedulingViews, body: JsonView, inputs: JsonView
-    ) -> Plan | None:
+    def _redecide_quiet(self, views: DeviceViews, body: JsonView, inputs: JsonView) -> Plan | None:
         now = Instant(json_tree.integer(inputs, "now") or 0)
         again: list[RepeatedAttempt] = []
         for found in repeated_attempts.read(inputs):
@@ -304,14 +300,13 @@ class SchedulingReconciler:
         if hint is not None:
             self._wake(hint, event, objects)
 
-    def _fold_merge(self, event: Event, views: Views) -> None:
+    def _fold_merge(self, event: Event, views: MergingViews) -> None:
         """A rule or patch that changed what slices say is as an update of the slices concerned."""
         before = self._merged.pop(event.key, None)
         after = None
         if event.type is not EventType.OBJECT_DELETED:
             after = self._merged[event.key] = json_tree.mapping(event.object, "spec")
-        merging = cast(MergingViews, views)
-        if before != after and merging.may_have_remerged(event.revision):
+        if before != after and views.may_have_remerged(event.revision):
             self.nodes.touch_all()
             self._wake(hints.ANY_DEVICE, event, views.objects)
 
@@ -355,7 +350,7 @@ class SchedulingReconciler:
                 self.queue.settle_failure(pod, found.outcome, frozenset(found.plugins), now)
                 self._waker.replay(pod, objects, observed, event.stamp.time)
 
-    def _next(self, views: SchedulingViews, now: Instant) -> Plan | None:
+    def _next(self, views: DeviceViews, now: Instant) -> Plan | None:
         while (held := self._bindings.take(now)) is not None:
             plan = self._act(views, held, now)
             if plan is not None:
@@ -396,13 +391,13 @@ class SchedulingReconciler:
             return plan
         return self._attempt(views, pod, turn)
 
-    def _act(self, views: SchedulingViews, held: Wait, now: Instant) -> Plan | None:
+    def _act(self, views: DeviceViews, held: Wait, now: Instant) -> Plan | None:
         """The next act of a placed pod: its claims, then its binding once all is ready."""
         if held.assumed is not None and held.assumed.claims_at is not None:
             return delayed_binding.write_claims(self._rules, views, self._series, held, now)
         return waiting_binding.look(views, self._series, held, now, self._rules.binding_timeout)
 
-    def _attempt(self, views: SchedulingViews, pod: QueuedPod, turn: Turn) -> Plan:
+    def _attempt(self, views: DeviceViews, pod: QueuedPod, turn: Turn) -> Plan:
         refused = self._refused.pop(pod.place, "")
         if refused:
             result = Attempt(outcome="Error", message=refused, next_start=turn.start)
@@ -424,7 +419,7 @@ class SchedulingReconciler:
             self._is_step_over = True
         return plan
 
-    def _try(self, views: SchedulingViews, turn: Turn) -> Attempt:
+    def _try(self, views: DeviceViews, turn: Turn) -> Attempt:
         return attempt(
             self._rules,
             views,

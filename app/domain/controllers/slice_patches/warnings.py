@@ -5,14 +5,11 @@ A warning is given once per patch and problem; the number of devices and one exa
 was said is folded from the recorded decisions, so a restart says nothing twice.
 """
 
-from typing import Protocol, cast
-
 from app.domain.controllers.event_objects import Reporter, reference
-from app.domain.controllers.plan import DECISIONS, Decision, Plan, Reads, Views
-from app.domain.devices.inventory import Inventory
+from app.domain.controllers.plan import DECISIONS, Decision, DeviceViews, Plan, Reads, Views
+from app.domain.controllers.work_queue import AnyQueue
 from app.domain.devices.model import PatchProblem
 from app.domain.log import DECISION, Event, EventType, ObjectKey, Revision
-from app.domain.objects.reader import ObjectsReader
 from app.domain.values import api_groups, api_resources, json_tree
 from app.domain.values.timestamps import Instant
 
@@ -23,15 +20,6 @@ VERSION = f"{api_groups.RESOURCE}/v1alpha3"
 _LOOKED_AT = frozenset({"resourceslices", "resourceslicepatches", "deviceclasses"})
 _Told = tuple[str, str]
 """The uid of the patch and the problem."""
-
-
-class DeviceViews(Protocol):
-    """The views that this controller reads."""
-
-    @property
-    def objects(self) -> ObjectsReader: ...
-    @property
-    def inventory(self) -> Inventory: ...
 
 
 class PatchWarningReconciler:
@@ -52,6 +40,11 @@ class PatchWarningReconciler:
         self._has_patches = False
         self._changed_at = Revision(0)
 
+    @property
+    def queues(self) -> tuple[AnyQueue, ...]:
+        """None: all problems are looked at after each change."""
+        return ()
+
     def fold(self, event: Event, views: Views) -> None:
         """Look again after every change of slices, patches and classes."""
         key = event.key
@@ -65,14 +58,13 @@ class PatchWarningReconciler:
         else:
             self._reporter.fold(event)
 
-    def step(self, views: Views, now: Instant) -> Plan | None:
+    def step(self, views: DeviceViews, now: Instant) -> Plan | None:
         """Warn of one problem."""
         if not self._changed_at or not self._has_patches:
             return None
-        found = cast(DeviceViews, views)
-        for patch, uid, problem, devices in _problems(found):
+        for patch, uid, problem, devices in _problems(views):
             if (uid, problem) not in self._told:
-                return self._plan(found, patch, uid, problem, devices, now)
+                return self._plan(views, patch, uid, problem, devices, now)
         self._changed_at = Revision(0)
         return None
 
@@ -85,16 +77,15 @@ class PatchWarningReconciler:
         """Nothing waits for an instant."""
         return None
 
-    def redecide(self, views: Views, decision: Event) -> Plan | None:
+    def redecide(self, views: DeviceViews, decision: Event) -> Plan | None:
         """The same warning from the same devices."""
         inputs = json_tree.mapping(decision.object, "inputs")
-        found = cast(DeviceViews, views)
         wanted = (json_tree.text(inputs, "uid"), json_tree.text(inputs, "problem"))
         now = Instant(json_tree.integer(inputs, "now") or decision.stamp.time)
-        for patch, uid, problem, devices in _problems(found):
+        for patch, uid, problem, devices in _problems(views):
             if (uid, problem) == wanted:
                 self._changed_at = Revision(decision.stamp.cause)
-                return self._plan(found, patch, uid, problem, devices, now)
+                return self._plan(views, patch, uid, problem, devices, now)
         return None
 
     def _plan(

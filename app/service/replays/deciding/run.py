@@ -48,6 +48,7 @@ class Started:
         self._is_up = False
         self.name = reconciler.name
         self.reads = reconciler.reads
+        self.queues = reconciler.queues
         self.fold = reconciler.fold
         self.settled = reconciler.settled
         self.redecide = reconciler.redecide

@@ -11,6 +11,7 @@ from itertools import compress, islice
 
 from app.domain.allocation.allocator import INVALID_POOLS
 from app.domain.allocation.reasons.summary import CausesOf
+from app.domain.controllers.plan import DeviceViews
 from app.domain.controllers.quirks import ControllerQuirks
 from app.domain.controllers.scheduling.framework import filters, scoring
 from app.domain.controllers.scheduling.framework.cycle import (
@@ -21,7 +22,6 @@ from app.domain.controllers.scheduling.framework.cycle import (
     BindDelay,
     Cycle,
     Rules,
-    SchedulingViews,
     TieBreak,
     begin,
 )
@@ -50,7 +50,6 @@ __all__ = [
     "Attempt",
     "BindDelay",
     "Rules",
-    "SchedulingViews",
     "TieBreak",
     "attempt",
     "begin",
@@ -121,7 +120,7 @@ class _Tally:
 
 def attempt(
     rules: Rules,
-    views: SchedulingViews,
+    views: DeviceViews,
     nodes: NodeIndex,
     verdicts: Verdicts,
     pod: PodSpec,

@@ -6,10 +6,10 @@ pods of its kind. Parity: controllers.md 3.4, 3.10 and 4.2.
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Protocol, TypeAlias
+from typing import TypeAlias
 
+from app.domain.allocation import Allocation as Found
 from app.domain.allocation import (
-    AllocatedState,
     Allocator,
     DoesNotFit,
     Failure,
@@ -17,11 +17,11 @@ from app.domain.allocation import (
     Quirks,
     Scope,
 )
-from app.domain.allocation import Allocation as Found
 from app.domain.allocation.allocator import INVALID_POOLS
 from app.domain.allocation.reasons.summary import SummaryBounds
 from app.domain.controllers.gates import Gates
 from app.domain.controllers.pacing import Pace
+from app.domain.controllers.plan import DeviceViews
 from app.domain.controllers.quirks import ControllerQuirks
 from app.domain.controllers.resources import pod_key
 from app.domain.controllers.scheduling.framework import filters, scoring
@@ -57,7 +57,6 @@ from app.domain.controllers.scheduling.plugins.dynamic_resources.pod_claims impo
 from app.domain.controllers.scheduling.plugins.inter_pod_affinity import Neighbourhood
 from app.domain.controllers.scheduling.plugins.pod_topology_spread import Spread
 from app.domain.devices.device_selectors import SelectorCompiler
-from app.domain.devices.inventory import Inventory
 from app.domain.log import ObjectKey
 from app.domain.log.chain import canonical_json
 from app.domain.objects.reader import ObjectsReader
@@ -86,17 +85,6 @@ Upstream's order of equal nodes is arbitrary; a replay takes the node that was r
 BindDelay: TypeAlias = Callable[[str, Instant], tuple[Instant, Instant]]
 """Given a pod's uid and the instant of the decision: when its claims are written, when it is bound.
 """
-
-
-class SchedulingViews(Protocol):
-    """What the scheduler looks at, all at one revision."""
-
-    @property
-    def objects(self) -> ObjectsReader: ...
-    @property
-    def inventory(self) -> Inventory: ...
-    @property
-    def allocated(self) -> AllocatedState: ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -155,7 +143,7 @@ class Cycle:
     """One attempt in progress. `nominated` are pods not yet bound that count on their nodes."""
 
     rules: Rules
-    views: SchedulingViews
+    views: DeviceViews
     nodes: NodeIndex
     pod: PodSpec
     now: Instant
@@ -381,7 +369,7 @@ class Cycle:
 
 def begin(
     rules: Rules,
-    views: SchedulingViews,
+    views: DeviceViews,
     nodes: NodeIndex,
     verdicts: Verdicts,
     pod: PodSpec,

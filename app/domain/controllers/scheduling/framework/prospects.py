@@ -7,9 +7,10 @@ before them as taken. Nothing is written and no pod is evicted for another.
 from collections.abc import Iterator, Mapping
 from typing import TypeAlias
 
+from app.domain.controllers.plan import DeviceViews
 from app.domain.controllers.scheduling.framework import pod_spec
 from app.domain.controllers.scheduling.framework.assuming import Assumptions
-from app.domain.controllers.scheduling.framework.attempt import Rules, SchedulingViews, attempt
+from app.domain.controllers.scheduling.framework.attempt import Rules, attempt
 from app.domain.controllers.scheduling.framework.nodes import NodeIndex, bound_pod
 from app.domain.controllers.scheduling.framework.pod_spec import PodSpec
 from app.domain.controllers.scheduling.framework.verdicts import Verdicts
@@ -48,7 +49,7 @@ def waiting_pods(objects: ObjectsReader) -> list[PodSpec]:
 
 
 def placed(
-    rules: Rules, views: SchedulingViews, pods: list[PodSpec], now: Instant
+    rules: Rules, views: DeviceViews, pods: list[PodSpec], now: Instant
 ) -> Mapping[PodPlace, str]:
     """The node that each of these pods would get; those that find none are absent.
 

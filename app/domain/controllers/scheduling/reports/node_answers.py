@@ -5,16 +5,15 @@ Made when somebody asks, from the views of any revision; the plain attempt stops
 
 from collections.abc import Generator
 from dataclasses import dataclass, replace
-from typing import cast
 
 from app.domain.allocation import Allocation as Found
 from app.domain.allocation import Allocator, Answer
 from app.domain.allocation.reasons import counterfactual, explanation
 from app.domain.allocation.reasons.counterfactual import Help
 from app.domain.allocation.reasons.explanation import Explanation
-from app.domain.controllers.plan import Views
+from app.domain.controllers.plan import MergingViews, Views
 from app.domain.controllers.scheduling.framework import attempt, pod_spec
-from app.domain.controllers.scheduling.framework.attempt import Rules, SchedulingViews
+from app.domain.controllers.scheduling.framework.attempt import Rules
 from app.domain.controllers.scheduling.framework.nodes import NodeIndex
 from app.domain.controllers.scheduling.framework.verdicts import DeviceVerdict, Verdicts
 from app.domain.controllers.scheduling.plugins.dynamic_resources import pod_claims
@@ -75,7 +74,7 @@ class NodeAnswer:
         return replace(explained, pools=(*explained.pools, *gone))
 
 
-def _indexing(rules: Rules, views: Views) -> Generator[None, None, NodeIndex]:
+def _indexing(rules: Rules, views: MergingViews) -> Generator[None, None, NodeIndex]:
     """The nodes with what is bound to them, as the scheduler sees them at the views' revision."""
     reconciler = SchedulingReconciler(rules)
     objects = views.objects
@@ -103,17 +102,16 @@ def before_nodes(views: Views, tree: JsonObject, rules: Rules) -> str:
 
 
 def ask_nodes(
-    rules: Rules, views: Views, tree: JsonObject, *, now: Instant, node: str = ""
+    rules: Rules, views: MergingViews, tree: JsonObject, *, now: Instant, node: str = ""
 ) -> Generator[NodeAnswer | None, None, None]:
     """The answer of each node in the scheduler's order, or of the one named.
 
     None stands for a step of preparation: whoever asks may let others run.
     """
-    found = cast(SchedulingViews, views)
     nodes = yield from _indexing(rules, views)
     pod = pod_spec.read(tree)
-    claims = pod_claims.resolve(found.objects, pod.facts)
-    cycle = attempt.begin(rules, found, nodes, Verdicts(), pod, claims, now)
+    claims = pod_claims.resolve(views.objects, pod.facts)
+    cycle = attempt.begin(rules, views, nodes, Verdicts(), pod, claims, now)
     for info in nodes.order():
         if node and info.name != node:
             continue

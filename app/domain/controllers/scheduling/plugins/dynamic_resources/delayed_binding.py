@@ -16,10 +16,10 @@ Parity: controllers.md 3.7, 4.6 and 4.7.
 
 from dataclasses import replace
 
-from app.domain.controllers.plan import Plan
+from app.domain.controllers.plan import DeviceViews, Plan
 from app.domain.controllers.resources import claim_key, pod_key
 from app.domain.controllers.scheduling import writes
-from app.domain.controllers.scheduling.framework.attempt import Attempt, Rules, SchedulingViews
+from app.domain.controllers.scheduling.framework.attempt import Attempt, Rules
 from app.domain.controllers.scheduling.plugins.dynamic_resources import waiting_binding
 from app.domain.controllers.scheduling.plugins.dynamic_resources.placements import RESERVED, Assumed
 from app.domain.controllers.scheduling.plugins.dynamic_resources.pod_claims import PodClaim
@@ -52,7 +52,7 @@ class FixedBindDelay:
 
 
 def write_claims(
-    rules: Rules, views: SchedulingViews, series: events.ReportSeries, held: Wait, now: Instant
+    rules: Rules, views: DeviceViews, series: events.ReportSeries, held: Wait, now: Instant
 ) -> Plan:
     """Write the claims of a placed pod, or give up at the first that is not as it was.
 
@@ -134,7 +134,7 @@ def held_then(waits: BindingWaits, place: Place, inputs: JsonView) -> Wait | Non
 
 
 def _as_chosen(
-    views: SchedulingViews, namespace: str, assumed: Assumed, refused: tuple[str, str] | None
+    views: DeviceViews, namespace: str, assumed: Assumed, refused: tuple[str, str] | None
 ) -> tuple[tuple[PodClaim, ...], str]:
     """The claims up to the first that is not as it was, and what is the matter with that one."""
     claims: list[PodClaim] = []
@@ -154,7 +154,7 @@ def _of_fresh(claims: tuple[PodClaim, ...], assumed: Assumed) -> tuple[JsonObjec
 
 
 def _find(
-    views: SchedulingViews, namespace: str, name: str, uid: str, is_fresh: bool
+    views: DeviceViews, namespace: str, name: str, uid: str, is_fresh: bool
 ) -> tuple[PodClaim | None, str]:
     """The claim as it is now, or why it cannot be written."""
     key = claim_key(namespace, name)

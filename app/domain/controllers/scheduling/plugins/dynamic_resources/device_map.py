@@ -5,26 +5,16 @@ that is not bound to one node may be seen from anywhere, so a change of it conce
 """
 
 from collections.abc import Iterable
-from typing import Protocol
 
 import msgspec
 
 from app.domain.controllers.scheduling.framework.nodes import NodeIndex
-from app.domain.log import Event, EventType, Revision
+from app.domain.log import Event, EventType
 from app.domain.values import json_tree
 from app.domain.values.json_tree import JsonView
 
 Pool = tuple[str, str]
 Place = tuple[str, str]
-
-
-class MergingViews(Protocol):
-    """Views that know at which revisions a rule or patch changed what slices say.
-
-    Parity: controllers.md 1.7 and 3.9, only such a change is as an update of slices.
-    """
-
-    def may_have_remerged(self, revision: Revision) -> bool: ...
 
 
 class AllocationChange(msgspec.Struct, frozen=True, kw_only=True):

@@ -10,10 +10,10 @@ from dataclasses import dataclass
 from app.domain.allocation import Features
 from app.domain.controllers import pods
 from app.domain.controllers.event_objects import without_refused
-from app.domain.controllers.plan import Decision, Plan
+from app.domain.controllers.plan import Decision, DeviceViews, Plan
 from app.domain.controllers.resources import pod_key
 from app.domain.controllers.scheduling import writes
-from app.domain.controllers.scheduling.framework.attempt import Attempt, SchedulingViews
+from app.domain.controllers.scheduling.framework.attempt import Attempt
 from app.domain.controllers.scheduling.plugins.dynamic_resources import (
     binding_conditions,
     placements,
@@ -151,7 +151,7 @@ def is_needed(features: Features, attempt: Attempt) -> bool:
 
 
 def look(
-    views: SchedulingViews, series: events.ReportSeries, held: Wait, now: Instant, timeout: int
+    views: DeviceViews, series: events.ReportSeries, held: Wait, now: Instant, timeout: int
 ) -> Plan | None:
     """Bind the pod when all is ready, give up when it failed, or None: go on waiting."""
     tree = views.objects.get(pod_key(*held.place))
@@ -178,7 +178,7 @@ def look(
 
 
 def give_up(
-    views: SchedulingViews,
+    views: DeviceViews,
     series: events.ReportSeries,
     held: Wait,
     tree: JsonObject,
@@ -210,7 +210,7 @@ def give_up(
 
 
 def plan(
-    views: SchedulingViews,
+    views: DeviceViews,
     held: Wait,
     commands: tuple[Command, ...],
     outcome: str,
