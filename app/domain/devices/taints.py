@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from app.domain.devices.model import DeviceId, Taint, Toleration
 from app.domain.values import json_tree
 from app.domain.values.json_tree import JsonObject, JsonView
+from app.domain.values.tolerations import fits
 
 BLOCKING_EFFECTS = frozenset(("NoSchedule", "NoExecute"))
 """Effects that keep a device from being allocated; all others are ignored."""
@@ -42,11 +43,13 @@ def tolerates(toleration: Toleration, taint: Taint) -> bool:
     """Whether the toleration matches the taint."""
     if toleration.effect and toleration.effect != taint.effect:
         return False
-    if toleration.key and toleration.key != taint.key:
-        return False
-    if toleration.operator in ("", "Equal"):
-        return toleration.value == taint.value
-    return toleration.operator == "Exists"
+    return fits(
+        toleration.key,
+        toleration.operator,
+        toleration.value,
+        taint_key=taint.key,
+        taint_value=taint.value,
+    )
 
 
 def untolerated(taints: Iterable[Taint], tolerations: Iterable[Toleration]) -> Taint | None:

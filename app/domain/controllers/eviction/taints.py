@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from app.domain.values import json_tree, timestamps
 from app.domain.values.json_tree import JsonObject, JsonView
 from app.domain.values.timestamps import SECOND, Instant, TimestampError
+from app.domain.values.tolerations import fits
 
 NO_EXECUTE = "NoExecute"
 
@@ -164,13 +165,13 @@ def eviction_time(
 
 def matches(toleration: JsonView, taint: Taint) -> bool:
     """True when key, operator and value of the toleration fit; effects are the caller's affair."""
-    key = toleration.get("key") or ""
-    if key not in ("", taint.key):
-        return False
-    operator = toleration.get("operator") or "Equal"
-    if operator == "Exists":
-        return True
-    return operator == "Equal" and (toleration.get("value") or "") == taint.value
+    return fits(
+        toleration.get("key") or "",
+        toleration.get("operator") or "",
+        toleration.get("value") or "",
+        taint_key=taint.key,
+        taint_value=taint.value,
+    )
 
 
 def earliest(evictions: Iterable[Eviction]) -> Eviction | None:

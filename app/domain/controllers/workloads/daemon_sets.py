@@ -12,6 +12,7 @@ from app.domain.controllers.workloads.revisions import Revision
 from app.domain.values import api_resources, json_tree, selectors
 from app.domain.values.json_tree import JsonObject, JsonView
 from app.domain.values.selectors import SelectorError
+from app.domain.values.tolerations import tolerates
 
 GENERATION_LABEL = "pod-template-generation"
 
@@ -96,21 +97,10 @@ def _may_run(template: JsonView, node: JsonView, effects: tuple[str, ...]) -> bo
             return False
     tolerations = json_tree.objects(spec, "tolerations") + _tolerations(spec)
     return all(
-        any(_tolerates(toleration, taint) for toleration in tolerations)
+        any(tolerates(toleration, taint) for toleration in tolerations)
         for taint in json_tree.objects(node, "spec", "taints")
         if taint.get("effect") in effects
     )
-
-
-def _tolerates(toleration: JsonView, taint: JsonView) -> bool:
-    if toleration.get("effect") and toleration.get("effect") != taint.get("effect"):
-        return False
-    if toleration.get("key") and toleration.get("key") != taint.get("key"):
-        return False
-    if toleration.get("operator") == "Exists":
-        return True
-    has_key = bool(toleration.get("key"))
-    return has_key and (toleration.get("value") or "") == (taint.get("value") or "")
 
 
 def _tolerations(spec: JsonView) -> list[JsonObject]:

@@ -12,6 +12,7 @@ from app.domain.controllers.scheduling.framework.amounts import CPU, PODS
 from app.domain.controllers.scheduling.framework.nodes import NodeInfo
 from app.domain.controllers.scheduling.framework.pod_spec import PodSpec
 from app.domain.values.json_tree import JsonView
+from app.domain.values.tolerations import tolerates
 
 HARD_EFFECTS = frozenset({"NoSchedule", "NoExecute"})
 
@@ -56,20 +57,6 @@ def check_node(
         if refusal is not None:
             return refusal
     return _check_room(pod, info, served_by_devices)
-
-
-def tolerates(toleration: JsonView, taint: JsonView) -> bool:
-    """True when a pod's toleration fits a node's taint."""
-    effect = toleration.get("effect") or ""
-    if effect and effect != taint.get("effect"):
-        return False
-    key = toleration.get("key") or ""
-    if key and key != taint.get("key"):
-        return False
-    operator = toleration.get("operator") or "Equal"
-    if operator == "Exists":
-        return True
-    return operator == "Equal" and (toleration.get("value") or "") == (taint.get("value") or "")
 
 
 def is_tolerated(pod: PodSpec, taint: JsonView) -> bool:
