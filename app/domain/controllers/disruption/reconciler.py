@@ -6,7 +6,7 @@ by themselves, as upstream: pods come and go with them. A pod that is said to be
 on for two minutes is said to be no longer so.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from app.domain.controllers import conditions
 from app.domain.controllers.disruption import counting
@@ -71,14 +71,14 @@ class DisruptionReconciler(KeyedController[_Key, Views]):
         self._budgets: dict[str, dict[str, _Budget]] = {}
         self._reporter = Reporter(COMPONENT)
 
-    def keys_of(self, event: Event, views: Views) -> Iterator[_Key]:
+    def keys_of(self, event: Event, views: Views) -> Iterable[_Key]:
         """The budgets that count the pod of the event, or the budget itself."""
         if is_of(event.key, api_resources.PODS):
-            yield from self._fold_pod(event)
-        elif is_of(event.key, api_resources.POD_DISRUPTION_BUDGETS):
-            yield from self._fold_budget(event, views.objects)
-        else:
-            self._reporter.fold(event)
+            return self._fold_pod(event)
+        if is_of(event.key, api_resources.POD_DISRUPTION_BUDGETS):
+            return self._fold_budget(event, views.objects)
+        self._reporter.fold(event)
+        return ()
 
     def reconcile(self, views: Views, key: _Key, now: Instant) -> Work | None:
         """Write a status that is not right."""

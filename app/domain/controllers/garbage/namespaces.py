@@ -5,7 +5,7 @@ waits until they are gone (claims in use wait for their pods), its status tells 
 the update of `finalize` with an empty list ends it. Parity: controllers.md 5.5.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from app.domain.controllers.event_objects import MANAGER
 from app.domain.controllers.keyed import KeyedController, Work
@@ -54,7 +54,7 @@ class NamespaceReconciler(KeyedController[tuple[str], Views]):
         self._ending: set[str] = set()
         self._started: set[str] = set()
 
-    def keys_of(self, event: Event, views: Views) -> Iterator[tuple[str]]:
+    def keys_of(self, event: Event, views: Views) -> Iterable[tuple[str]]:
         """Namespaces that something disappears from while they end."""
         key = event.key
         if is_of(key, api_resources.NAMESPACES):
@@ -66,7 +66,8 @@ class NamespaceReconciler(KeyedController[tuple[str], Views]):
                 self._ending.add(key.name)
                 self.queue.add_at((key.name,), Instant(event.stamp.time + GRACE), event.revision)
         elif key.namespace in self._started:
-            yield (key.namespace,)
+            return ((key.namespace,),)
+        return ()
 
     def reconcile(self, views: Views, key: tuple[str], now: Instant) -> Work | None:
         """Delete what is left in one namespace, tell what remains, or end it."""

@@ -8,7 +8,7 @@ Instants at which pods were bound, started or lost their driver are folded from 
 restart goes on waiting for what is left. Parity: controllers.md 5.3.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from app.domain.controllers import pods
@@ -79,19 +79,19 @@ class KubeletReconciler(KeyedController[ObjectKey, Views]):
         self._told: dict[ObjectKey, str] = {}
         self._reporter = Reporter(NAME, KUBELET)
 
-    def keys_of(self, event: Event, views: Views) -> Iterator[ObjectKey]:
+    def keys_of(self, event: Event, views: Views) -> Iterable[ObjectKey]:
         """Bound pods, nodes with their lost drivers, and the pods that wait for a claim."""
         key = event.key
         if is_of(key, api_resources.PODS):
-            yield from self._fold_pod(event)
-        elif is_of(key, api_resources.NODES):
-            yield from self._fold_node(event)
-        elif is_of(key, api_resources.RESOURCE_CLAIMS):
-            yield from self._waiting.pop(key, {})
-        elif key.namespace == annotations.LEASE_NAMESPACE and key.resource == "leases":
-            yield from self._by_node.get(key.name, ())
-        else:
-            self._reporter.fold(event)
+            return self._fold_pod(event)
+        if is_of(key, api_resources.NODES):
+            return self._fold_node(event)
+        if is_of(key, api_resources.RESOURCE_CLAIMS):
+            return self._waiting.pop(key, {})
+        if key.namespace == annotations.LEASE_NAMESPACE and key.resource == "leases":
+            return self._by_node.get(key.name, ())
+        self._reporter.fold(event)
+        return ()
 
     def reconcile(self, views: Views, key: ObjectKey, now: Instant) -> Work | None:
         """What one node or pod does next."""

@@ -13,7 +13,7 @@ An Event that is refused (its namespace is missing) keeps no node from its taint
 come first then, and the Event is tried again after them.
 """
 
-from collections.abc import Iterator, Set
+from collections.abc import Iterable, Iterator, Set
 
 from app.domain.controllers.event_objects import MANAGER, Reporter, reference
 from app.domain.controllers.keyed import KeyedController, Work, decided_at, decided_cause
@@ -60,20 +60,20 @@ class NodeReconciler(KeyedController[tuple[str], Views]):
         self._refused: set[str] = set()
         self._gone: WorkQueue[tuple[str, str]] = WorkQueue()
 
-    def keys_of(self, event: Event, views: Views) -> Iterator[tuple[str]]:
+    def keys_of(self, event: Event, views: Views) -> Iterable[tuple[str]]:
         """Every node that changed, and one that is said to be registered."""
         key = event.key
         if is_of(key, api_resources.EVENTS):
-            yield from self._fold_said(event)
-        elif not is_of(key, api_resources.NODES):
-            return
-        elif event.type is EventType.OBJECT_DELETED:
+            return self._fold_said(event)
+        if not is_of(key, api_resources.NODES):
+            return ()
+        if event.type is EventType.OBJECT_DELETED:
             self._registered.discard(event.uid)
             self._refused.discard(key.name)
             due = Instant(event.stamp.time + FAREWELL)
             self._gone.add_at((key.name, event.uid), due, event.revision)
-        else:
-            yield (key.name,)
+            return ()
+        return ((key.name,),)
 
     def step(self, views: Views, now: Instant) -> Plan | None:
         """The next write for one node."""

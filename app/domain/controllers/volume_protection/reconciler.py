@@ -4,7 +4,7 @@ A claim is in use by pods that are on a node and not finished, a volume while it
 upstream's controllers pvc-protection and pv-protection.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable
 
 from app.domain.controllers import pods
 from app.domain.controllers.event_objects import MANAGER
@@ -39,16 +39,18 @@ class VolumeProtectionReconciler(KeyedController[ObjectKey, Views]):
         super().__init__()
         self._ending: set[ObjectKey] = set()
 
-    def keys_of(self, event: Event, views: Views) -> Iterator[ObjectKey]:
+    def keys_of(self, event: Event, views: Views) -> Iterable[ObjectKey]:
         """What is to end, again with each event of a pod beside it."""
         key = event.key
         if is_of(key, api_resources.PODS):
-            yield from sorted(end for end in self._ending if end.namespace == key.namespace)
-        elif event.type is not EventType.OBJECT_DELETED and is_protected(key, event.object):
+            if not self._ending:
+                return ()
+            return sorted(end for end in self._ending if end.namespace == key.namespace)
+        if event.type is not EventType.OBJECT_DELETED and is_protected(key, event.object):
             self._ending.add(key)
-            yield key
-        else:
-            self._ending.discard(key)
+            return (key,)
+        self._ending.discard(key)
+        return ()
 
     def reconcile(self, views: Views, key: ObjectKey, now: Instant) -> Work | None:
         """Take the protection from one object."""

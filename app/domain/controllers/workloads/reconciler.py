@@ -5,7 +5,7 @@ now, from the objects alone. A step that was refused is reported and tried again
 growing delay, as upstream's work queue does.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable
 
 from app.domain.controllers.event_objects import Reporter, reference, without_refused
 from app.domain.controllers.keyed import KeyedController, Work
@@ -39,7 +39,7 @@ class WorkloadReconciler(KeyedController[ObjectKey, Views]):
         self._careful: set[ObjectKey] = set()
         self._reporting: ObjectKey | None = None
 
-    def keys_of(self, event: Event, views: Views) -> Iterator[ObjectKey]:
+    def keys_of(self, event: Event, views: Views) -> Iterable[ObjectKey]:
         """The workload that the event is about, or the one that controls its object."""
         key = event.key
         workload = self._workload
@@ -48,14 +48,14 @@ class WorkloadReconciler(KeyedController[ObjectKey, Views]):
                 self._problems.pop(key, None)
                 self._careful.discard(key)
                 self.queue.forget(key)
-            else:
-                yield key
-        elif (key.group, key.resource) in workload.dependents:
-            yield from self._keys_of_dependent(event, views.objects)
-        elif workload.watches_nodes and is_of(key, api_resources.NODES):
-            yield from views.objects.keys(*workload.place)
-        else:
-            self._reporter.fold(event)
+                return ()
+            return (key,)
+        if (key.group, key.resource) in workload.dependents:
+            return self._keys_of_dependent(event, views.objects)
+        if workload.watches_nodes and is_of(key, api_resources.NODES):
+            return views.objects.keys(*workload.place)
+        self._reporter.fold(event)
+        return ()
 
     def reconcile(self, views: Views, key: ObjectKey, now: Instant) -> Work | None:
         """Bring one workload nearer to what it asks for."""
@@ -81,21 +81,22 @@ class WorkloadReconciler(KeyedController[ObjectKey, Views]):
             self._problems[key] = problem
             self.queue.add_first(key, plan.observed)
 
-    def _keys_of_dependent(self, event: Event, objects: ObjectsReader) -> Iterator[ObjectKey]:
+    def _keys_of_dependent(self, event: Event, objects: ObjectsReader) -> Iterable[ObjectKey]:
         owner = controller_of(event.object)
         workload = self._workload
         if not owner and workload.release is not None:
             # An orphan: its workload went and left it behind.
             if event.type is not EventType.OBJECT_DELETED and workload.release(event.object):
-                yield event.key
-            return
+                return (event.key,)
+            return ()
         if owner.get("kind") != workload.kind or owner.get("apiVersion") != workload.api_version:
-            return
+            return ()
         key = objects.by_uid(json_tree.text(owner, "uid"))
         if key is not None:
-            yield key
-        elif workload.release is not None and event.type is not EventType.OBJECT_DELETED:
-            yield event.key
+            return (key,)
+        if workload.release is not None and event.type is not EventType.OBJECT_DELETED:
+            return (event.key,)
+        return ()
 
     def _commands(
         self, objects: ObjectsReader, key: ObjectKey, now: Instant
