@@ -11,7 +11,6 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 
 import pytest
-from app.service.reconciling import Timeline
 
 from app.adapters.uids import DerivedUids
 from app.analysis.blast.world import World, freeze
@@ -38,6 +37,7 @@ from app.domain.objects.write.commands import (
 )
 from app.domain.values import json_tree
 from app.domain.values.json_tree import JsonObject
+from app.service.replays.reconciling import Timeline
 from tests.unit.objects.test_secret_values import Cipher
 from tests.unit.service.builders import START, namespace, running_history
 
