@@ -1,5 +1,6 @@
 """What documents tell people to type exists: commands, options, settings, files, examples."""
 
+import ast
 import re
 import shlex
 from collections.abc import Iterator
@@ -17,6 +18,7 @@ ROOT = Path(__file__).resolve().parent.parent.parent
 GENERATED = {"commands.md"}
 PAGES = [
     ROOT / "README.md",
+    ROOT / "CONTRIBUTING.md",
     *(page for page in sorted((ROOT / "docs").rglob("*.md")) if page.name not in GENERATED),
 ]
 FOLDERS = {"app", "docs", "tests", "bench", "examples", "migrations", "projections"}
@@ -107,6 +109,41 @@ def test_files_of_pages_exist() -> None:
             if text.split("/")[0] in FOLDERS and not (ROOT / text).exists():
                 missing.append(f"{page.name}: {text}")
     assert missing == []
+
+
+def defined(path: Path) -> set[str]:
+    """What a module defines by name, and the members of its classes as `Class.member`."""
+    names = {"__doc__"}
+    for node in ast.parse(path.read_text()).body:
+        names |= bound(node)
+        if isinstance(node, ast.ClassDef):
+            names |= {f"{node.name}.{member}" for each in node.body for member in bound(each)}
+    return names
+
+
+def bound(node: ast.stmt) -> set[str]:
+    """The names that a statement binds."""
+    match node:
+        case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name) | ast.ClassDef(name=name):
+            return {name}
+        case ast.Assign(targets=targets):
+            return {target.id for target in targets if isinstance(target, ast.Name)}
+        case ast.AnnAssign(target=ast.Name(id=name)):
+            return {name}
+    return set()
+
+
+def test_homes_of_pages_exist() -> None:
+    """What `path::name` names is defined there."""
+    homes = [
+        (page.name, path, symbol)
+        for page in PAGES
+        for path, symbol in re.findall(
+            r"`((?:app|projections)/[\w/]+\.py)::([\w.]+)`", page.read_text()
+        )
+    ]
+    assert len([home for home in homes if home[0] == "architecture.md"]) >= 10
+    assert [home for home in homes if home[2] not in defined(ROOT / home[1])] == []
 
 
 SECURE = ROOT / "docs" / "how-to" / "secure.md"
