@@ -122,13 +122,13 @@ class WorkloadReconciler(KeyedController[ObjectKey, Views]):
                 kind="Warning", reason="FailedCreate", message=f"Error creating: {problem}"
             )
             told = () if workload.failed is None else workload.failed(situation, problem)
-            return self._spoken(objects, tree, (report, *told), now)
+            return self._with_events(objects, tree, (report, *told), now)
         answer = workload.sync(situation)
         if answer.due is not None:
             self.queue.add_at(key, answer.due, objects.revision)
-        return without_refused(objects, self._spoken(objects, tree, answer.steps, now))
+        return without_refused(objects, self._with_events(objects, tree, answer.steps, now))
 
-    def _spoken(
+    def _with_events(
         self, objects: ObjectsReader, tree: JsonObject, steps: tuple[Step, ...], now: Instant
     ) -> tuple[Command, ...]:
         """The steps with reports turned into Event objects of different names."""

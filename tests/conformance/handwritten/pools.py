@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 
-from tests.conformance.spoken_recordings import (
+from tests.conformance.handwritten.recordings import (
     CLAIMS,
     DRIVER,
     Recorder,
@@ -12,7 +12,7 @@ from tests.conformance.spoken_recordings import (
     result,
     unfit,
 )
-from tests.conformance.spoken_scenes import (
+from tests.conformance.handwritten.scenes import (
     CANNOT,
     GPU,
     cluster,

@@ -5,9 +5,9 @@ import pytest
 from app.analysis.replay.differences import Aspect
 from app.analysis.verify.compare import ComparisonResult
 from app.bootstrap import process_settings, replays, stores
-from tests.conformance import spoken_pools, spoken_scenes
+from tests.conformance.handwritten import pools, scenes
 
-SCENES = spoken_scenes.SCENES | spoken_pools.SCENES
+SCENES = scenes.SCENES | pools.SCENES
 
 
 async def replay(work, path):

@@ -6,7 +6,7 @@ Each function says what happened, request by request; `SCENES` has them all.
 
 from collections.abc import Callable
 
-from tests.conformance.spoken_recordings import (
+from tests.conformance.handwritten.recordings import (
     ALICE,
     CLAIMS,
     COLLECTOR,
