@@ -14,7 +14,7 @@ import msgspec
 from app.domain.log import Event, EventType, ObjectKey, Revision
 from app.domain.log.projection import Column, Row, RowKey, RowSetHash, Table
 from app.domain.objects.quota.usage import Scopes, Tally
-from app.domain.values import api_resources, json_tree
+from app.domain.values import api_resources, json_tree, well_known
 from app.domain.values.json_tree import JsonObject
 from projections import outlines
 
@@ -306,9 +306,6 @@ class ObjectsProjection:
             self._decoded.popleft().tree = None
 
 
-_LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
-
-
 def _shown(event: Event) -> msgspec.Raw | JsonObject:
     """The object of a row; of a Secret its names, not its values."""
     if event.key[:2] != api_resources.SECRETS:
@@ -319,8 +316,8 @@ def _shown(event: Event) -> msgspec.Raw | JsonObject:
         if values is not None:
             tree[field] = dict.fromkeys(values) if isinstance(values, dict) else None
     annotations = json_tree.mapping(tree, "metadata", "annotations")
-    if _LAST_APPLIED in annotations:
-        kept = {name: annotations[name] for name in annotations if name != _LAST_APPLIED}
+    if well_known.LAST_APPLIED in annotations:
+        kept = {name: annotations[name] for name in annotations if name != well_known.LAST_APPLIED}
         tree["metadata"] = {**json_tree.mapping(tree, "metadata"), "annotations": kept}
     return tree
 

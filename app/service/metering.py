@@ -11,7 +11,7 @@ from weakref import WeakKeyDictionary
 
 from app.domain.controllers import pods, registry
 from app.domain.controllers.plan import Reconciler
-from app.domain.controllers.resources import ENTRY_ANNOTATION, is_of, pod_key
+from app.domain.controllers.resources import is_of, pod_key
 from app.domain.controllers.scheduling.plugins.dynamic_resources import pod_claims
 from app.domain.controllers.scheduling.plugins.dynamic_resources.pod_claims import ClaimsNotReady
 from app.domain.controllers.scheduling.queue import repeated_attempts
@@ -21,7 +21,7 @@ from app.domain.log import Event, EventType, ObjectKey
 from app.domain.objects.kinds import extended_resources
 from app.domain.objects.profile import Profile
 from app.domain.objects.reader import ObjectsReader
-from app.domain.values import api_resources, json_tree
+from app.domain.values import api_resources, json_tree, well_known
 from app.domain.values.json_tree import JsonView
 from app.domain.values.timestamps import SECOND, Instant
 from app.ports import Meter
@@ -235,7 +235,7 @@ def labels_of(claim: JsonView) -> _ClaimLabels:
     admin = any(json_tree.flag(request, "exactly", "adminAccess") for request in requests)
     annotations = json_tree.mapping(claim, "metadata", "annotations")
     source = ""
-    if ENTRY_ANNOTATION in annotations:
+    if well_known.POD_CLAIM_NAME in annotations:
         source = "resource_claim_template"
     elif extended_resources.ANNOTATION in annotations:
         source = "extended_resource"

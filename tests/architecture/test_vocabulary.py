@@ -4,7 +4,7 @@ import ast
 from collections.abc import Iterator
 from pathlib import Path
 
-from app.domain.values import api_groups, api_resources
+from app.domain.values import api_groups, api_resources, well_known
 from tests.architecture.test_tidy import OURS, name, sources
 
 JUDGES = (
@@ -66,3 +66,16 @@ def test_resources_are_named_in_one_module() -> None:
         if pair in resources
     ]
     assert not literal, f"take these from app.domain.values.api_resources: {literal}"
+
+
+def test_well_known_names_are_in_one_module() -> None:
+    names = {text for constant, text in vars(well_known).items() if constant.isupper()}
+    assert len(names) > 10
+    literal = [
+        f"{name(path)}:{line}: {text}"
+        for path in sources(*OURS)
+        if name(path) != "app/domain/values/well_known.py" and not name(path).startswith(JUDGES)
+        for line, text in literals(path)
+        if text in names
+    ]
+    assert not literal, f"take these from app.domain.values.well_known: {literal}"

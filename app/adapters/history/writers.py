@@ -13,12 +13,11 @@ from typing import IO
 import msgspec
 
 from app.adapters.history import kinds
-from app.adapters.history.formats.watch import INITIAL_END
 from app.adapters.history.unpacking import CHUNK
 from app.domain.errors import InputError
 from app.domain.log import Event, EventType, ObjectKey
 from app.domain.log.chain import canonical_json
-from app.domain.values import json_tree, timestamps
+from app.domain.values import json_tree, timestamps, well_known
 from app.domain.values.json_tree import JsonObject, JsonView
 
 BASELINE_VERB = "baseline"
@@ -82,7 +81,7 @@ class WatchWriter:
                 self._is_listing[place] = True
             if self._is_listing[place] and event.stamp.verb != BASELINE_VERB:
                 self._is_listing[place] = False
-                mark = {INITIAL_END: "true"}
+                mark = {well_known.INITIAL_EVENTS_END: "true"}
                 file.write(_bookmark(event, event.revision - 1, mark))
             kind = _WATCH_TYPES[event.type].encode()
             file.write(b'{"object":%s,"type":"%s"}\n' % (event.body, kind))
@@ -102,7 +101,7 @@ class WatchWriter:
         written: JsonObject = {}
         for place, file in sorted(self._files.items()):
             last = self._last[place]
-            marks = {INITIAL_END: "true"} if self._is_listing[place] else {}
+            marks = {well_known.INITIAL_EVENTS_END: "true"} if self._is_listing[place] else {}
             file.write(_bookmark(last, last.revision, marks))
             written[place[1]] = file.finish()["lines"]
         return written

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from app.domain.errors import InputError
-from app.domain.values import json_tree
+from app.domain.values import json_tree, well_known
 from app.domain.values.json_tree import JsonObject, JsonView
 
 UNITS_MAX = 64
@@ -44,7 +44,7 @@ def selection(nodes: tuple[str, ...]) -> JsonObject:
     """The node selection of a slice or device that is for these nodes."""
     if len(nodes) == 1:
         return {"nodeName": nodes[0]}
-    expression = {"key": "kubernetes.io/hostname", "operator": "In", "values": list(nodes)}
+    expression = {"key": well_known.HOSTNAME, "operator": "In", "values": list(nodes)}
     return {"nodeSelector": {"nodeSelectorTerms": [{"matchExpressions": [expression]}]}}
 
 

@@ -16,7 +16,7 @@ from app.analysis.fleet.devices import Unit
 from app.domain.errors import InputError
 from app.domain.log import ObjectKey
 from app.domain.objects.write.commands import Command, CreateObject, DeleteObject, UpdateObject
-from app.domain.values import api_resources, json_tree
+from app.domain.values import api_resources, json_tree, well_known
 from app.domain.values.json_tree import JsonObject, JsonView
 
 NODES_MAX = 100_000
@@ -158,9 +158,9 @@ def _node(profile: JsonView, name: str) -> JsonObject:
         "metadata": {
             "name": name,
             "labels": {
-                "kubernetes.io/arch": "amd64",
-                "kubernetes.io/hostname": name,
-                "kubernetes.io/os": "linux",
+                well_known.ARCH: "amd64",
+                well_known.HOSTNAME: name,
+                well_known.OS: "linux",
                 **labels,
             },
         },

@@ -27,10 +27,8 @@ from app.domain.objects.write.commands import (
     PatchObject,
     PatchType,
 )
-from app.domain.values import api_resources, json_tree
+from app.domain.values import api_resources, json_tree, well_known
 from app.domain.values.json_tree import JsonObject, JsonView
-
-LOST_DRIVERS = "redra.dev/lost-drivers"
 
 INCIDENTS_MAX = 100_000
 _NUMBERS = 2**64
@@ -226,7 +224,7 @@ def _taint(incident: Incident) -> CreateObject:
 
 
 def _lost(node: ObjectKey, driver: str | None) -> PatchObject:
-    body: JsonObject = {"metadata": {"annotations": {LOST_DRIVERS: driver}}}
+    body: JsonObject = {"metadata": {"annotations": {well_known.LOST_DRIVERS: driver}}}
     return PatchObject(key=node, version="v1", type=PatchType.MERGE, body=body)
 
 

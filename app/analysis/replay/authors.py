@@ -20,14 +20,12 @@ from typing import Any
 from app.domain.controllers import registry
 from app.domain.log import Event, EventType, ObjectKey
 from app.domain.objects.kinds import extended_resources
-from app.domain.values import json_tree
+from app.domain.values import json_tree, well_known
 from app.domain.values.json_tree import JsonObject, JsonView
 
 UNNAMED = "redra:import"
 """The actor of events whose source does not say who wrote them."""
 
-ENTRY_ANNOTATION = "resource.kubernetes.io/pod-claim-name"
-CLAIM_FINALIZER = "resource.kubernetes.io/delete-protection"
 
 SCHEDULER = registry.actor_of("scheduling").user
 CLAIMS = registry.actor_of("claims").user
@@ -214,7 +212,7 @@ class Authors:
             return NAMESPACES if is_asked else ""
         if resource == "resourceclaims" and is_asked:
             finalizers = json_tree.texts(before, "metadata", "finalizers")
-            return CLAIMS if CLAIM_FINALIZER in finalizers else COLLECTOR
+            return CLAIMS if well_known.CLAIM_PROTECTION in finalizers else COLLECTOR
         owners = [
             json_tree.text(owner, "uid")
             for owner in json_tree.objects(event.object, "metadata", "ownerReferences")
@@ -257,7 +255,7 @@ class Authors:
             was_in_vain = not news or not olds - news <= self._placed
             return SCHEDULER if held and was_in_vain else CLAIMS
         was, stays = (
-            CLAIM_FINALIZER in json_tree.texts(tree, "metadata", "finalizers")
+            well_known.CLAIM_PROTECTION in json_tree.texts(tree, "metadata", "finalizers")
             for tree in (before, after)
         )
         if was == stays:
@@ -291,7 +289,7 @@ def _maker(event: Event) -> str:
     annotations = json_tree.mapping(event.object, "metadata", "annotations")
     if extended_resources.ANNOTATION in annotations:
         return SCHEDULER
-    return CLAIMS if ENTRY_ANNOTATION in annotations else ""
+    return CLAIMS if well_known.POD_CLAIM_NAME in annotations else ""
 
 
 def _writer(resource: str, before: JsonView, after: JsonView) -> str:
@@ -373,7 +371,7 @@ def _begins_to_end(before: JsonView, after: JsonView) -> bool:
 def _is_made(claim: JsonView) -> bool:
     """Whether a controller made the claim: from a template, or for extended resources."""
     annotations = json_tree.mapping(claim, "metadata", "annotations")
-    return ENTRY_ANNOTATION in annotations or extended_resources.ANNOTATION in annotations
+    return well_known.POD_CLAIM_NAME in annotations or extended_resources.ANNOTATION in annotations
 
 
 def _consumers(claim: JsonView) -> set[str]:

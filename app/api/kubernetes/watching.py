@@ -26,7 +26,7 @@ from app.api.server.messages import Stream
 from app.domain.errors import Expired, RedraError, TooManyRequests
 from app.domain.log import Event, EventType, ObjectKey, Revision
 from app.domain.objects.registry import Kind
-from app.domain.values import api_groups, json_tree
+from app.domain.values import api_groups, json_tree, well_known
 from app.domain.values.json_tree import JsonObject
 from app.service.watches import Subscription
 
@@ -456,7 +456,7 @@ def _bookmark_tree(target: Target, revision: Revision, is_initial_end: bool) -> 
     metadata: JsonObject = {"resourceVersion": str(revision), "creationTimestamp": None}
     meta_version = f"meta.k8s.io/{target.form.version}"
     if is_initial_end:
-        metadata["annotations"] = {"k8s.io/initial-events-end": "true"} | _blueprint(target)
+        metadata["annotations"] = {well_known.INITIAL_EVENTS_END: "true"} | _blueprint(target)
     match target.form.shape:
         case Shape.OBJECT:
             tree: JsonObject = {

@@ -3,12 +3,6 @@
 from app.domain.log import ObjectKey
 from app.domain.values import api_resources
 
-PROTECTION_FINALIZER = "resource.kubernetes.io/delete-protection"
-"""Keeps an allocated claim in existence (controllers.md 11.4)."""
-
-ENTRY_ANNOTATION = "resource.kubernetes.io/pod-claim-name"
-"""On a generated claim: which entry of its pod it was made for."""
-
 
 def pod_key(namespace: str, name: str) -> ObjectKey:
     """The key of a pod."""

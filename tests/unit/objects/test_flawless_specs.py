@@ -4,6 +4,7 @@ from app.domain.objects.profile import Profile
 from app.domain.objects.rules import ExpressionProblem
 from app.domain.objects.validation.context import Context
 from app.domain.objects.validation.devices import claims
+from app.domain.values import well_known
 
 
 def claim(expression="true", **request):
@@ -44,7 +45,7 @@ def test_broken_spec_is_refused_each_time():
 
 def test_flawless_spec_that_asks_for_admin_access_depends_on_the_namespace():
     tree = claim(adminAccess=True)
-    labelled = Context(profile=Profile(), namespace_labels={claims.ADMIN_LABEL: "true"})
+    labelled = Context(profile=Profile(), namespace_labels={well_known.ADMIN_ACCESS: "true"})
     assert errors(tree, labelled) == []
     assert errors(tree, Context(profile=Profile())) != []
 

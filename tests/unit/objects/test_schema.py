@@ -76,7 +76,7 @@ OUTSIDE = {"apiregistration.v1.APIService": ("apiregistration.k8s.io", "v1", "AP
 
 def test_what_is_always_shown_exists() -> None:
     loaded = builders.release()
-    for short in structural.schema_corrections.ALWAYS:
+    for short in structural.corrections.ALWAYS:
         name = structural.definition_name(*OUTSIDE.get(short, ("", "", "")))
         name = name if short in OUTSIDE else f"io.k8s.api.{short}"
         if not loaded.has(name):

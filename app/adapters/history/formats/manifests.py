@@ -20,7 +20,7 @@ from app.domain.objects.rules import Rules
 from app.domain.objects.schema import conversion
 from app.domain.objects.write import admission
 from app.domain.objects.write.commands import FieldValidation, WriteOptions
-from app.domain.values import api_groups, json_tree
+from app.domain.values import api_groups, json_tree, well_known
 from app.domain.values.json_tree import JsonObject
 from app.domain.values.timestamps import Instant
 
@@ -30,8 +30,6 @@ _replace = msgspec.structs.replace
 
 OLDER_FORMS = ("only one of `sharedCounters` or `devices` is allowed",)
 """Rules that releases before 1.35 did not have; a manifest of their time is taken as it is."""
-
-ADMIN_ACCESS = "resource.kubernetes.io/admin-access"
 
 
 class _UnknownCluster:
@@ -45,7 +43,7 @@ class _UnknownCluster:
     def get(self, key: ObjectKey) -> JsonObject | None:
         if key.resource != "namespaces":
             return None
-        return {"metadata": {"name": key.name, "labels": {ADMIN_ACCESS: "true"}}}
+        return {"metadata": {"name": key.name, "labels": {well_known.ADMIN_ACCESS: "true"}}}
 
     def event(self, key: ObjectKey) -> Event | None:
         return None

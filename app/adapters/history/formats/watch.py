@@ -16,14 +16,14 @@ from app.adapters.history.unpacking import ByteSource
 from app.domain.errors import InputError
 from app.domain.log import ObjectKey
 from app.domain.log.records import Loss, Op, Record, comparable_version
-from app.domain.values import json_tree
+from app.domain.values import json_tree, well_known
 from app.domain.values.json_tree import JsonObject
 from app.domain.values.timestamps import Instant
 
 TypeName: TypeAlias = tuple[str, str]
 """Group and resource."""
 
-INITIAL_END = "k8s.io/initial-events-end"
+
 _OPS = {"ADDED": Op.ADDED, "MODIFIED": Op.MODIFIED, "DELETED": Op.DELETED}
 
 
@@ -103,7 +103,9 @@ def scan(source: ByteSource, number: int, notes: Notes) -> WatchFile:
         run = runs.setdefault(name, _Run())
         version = comparable_version(item.metadata.resource_version)
         if kind == "BOOKMARK":
-            if (item.metadata.annotations or {}).get(INITIAL_END) == "true" and not run.ended:
+            if (item.metadata.annotations or {}).get(
+                well_known.INITIAL_EVENTS_END
+            ) == "true" and not run.ended:
                 run.marked = len(run.keys)
                 run.ended = True
             if version > summary.last:

@@ -7,11 +7,11 @@ from app.domain.log.records import Bound, Effect, Patched, Scaled, Terminating
 from app.domain.objects.schema import structural
 from app.domain.objects.schema.structural import Schemas
 from app.domain.objects.write.commands import PatchType
-from app.domain.values import json_tree, patches, timestamps
+from app.domain.values import json_tree, patches, timestamps, well_known
 from app.domain.values.json_tree import JsonObject, JsonView
 from app.domain.values.timestamps import Instant
 
-TOPOLOGY_LABELS = ("topology.kubernetes.io/zone", "topology.kubernetes.io/region")
+TOPOLOGY_LABELS = (well_known.ZONE, well_known.REGION)
 """Labels that admission copies from the node to a pod when it is bound."""
 
 DEFAULT_GRACE_SECONDS = 30

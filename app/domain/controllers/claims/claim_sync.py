@@ -18,11 +18,11 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from app.domain.controllers import pods
-from app.domain.controllers.resources import PROTECTION_FINALIZER, claim_key, pod_key
+from app.domain.controllers.resources import claim_key, pod_key
 from app.domain.log import ObjectKey
 from app.domain.objects.reader import ObjectsReader
 from app.domain.objects.write.commands import Command, DeleteObject, UpdateObject, WriteOptions
-from app.domain.values import json_tree
+from app.domain.values import json_tree, well_known
 from app.domain.values.json_tree import JsonObject, JsonView
 
 MANAGER = WriteOptions(field_manager="kube-controller-manager")
@@ -60,7 +60,7 @@ def release(
         return None
     reserved = json_tree.objects(claim, "status", "reservedFor")
     remaining, removed = _sort_out(objects, namespace, reserved)
-    has_finalizer = PROTECTION_FINALIZER in json_tree.texts(claim, "metadata", "finalizers")
+    has_finalizer = well_known.CLAIM_PROTECTION in json_tree.texts(claim, "metadata", "finalizers")
     is_deleting = "deletionTimestamp" in json_tree.mapping(claim, "metadata")
     allocated = pods.is_allocated(claim)
     clears = allocated and not remaining and has_finalizer and (bool(removed) or is_deleting)
@@ -104,7 +104,7 @@ def next_act(
         case Act.FIRST:
             return _first_of(claim, release(objects, namespace, name, gone))
         case Act.FINALIZER:
-            if PROTECTION_FINALIZER not in json_tree.texts(claim, "metadata", "finalizers"):
+            if well_known.CLAIM_PROTECTION not in json_tree.texts(claim, "metadata", "finalizers"):
                 return None
             command = _finalizer_update(claim, is_first=True)
             return Release(commands=(command,), outcome="Unprotected")
@@ -175,7 +175,7 @@ def _status_update(claim: JsonObject, remaining: list[JsonObject], *, clears: bo
 
 def _finalizer_update(claim: JsonObject, *, is_first: bool) -> UpdateObject:
     metadata = dict(claim["metadata"])
-    left = [f for f in json_tree.texts(metadata, "finalizers") if f != PROTECTION_FINALIZER]
+    left = [f for f in json_tree.texts(metadata, "finalizers") if f != well_known.CLAIM_PROTECTION]
     if left:
         metadata["finalizers"] = left
     else:

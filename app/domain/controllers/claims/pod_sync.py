@@ -12,7 +12,7 @@ from app.domain.controllers.claims import templates
 from app.domain.controllers.gates import Gates
 from app.domain.controllers.pods import ClaimEntry, PodFacts
 from app.domain.controllers.quirks import ControllerQuirks
-from app.domain.controllers.resources import ENTRY_ANNOTATION, claim_key, is_of, pod_key
+from app.domain.controllers.resources import claim_key, is_of, pod_key
 from app.domain.log import ObjectKey
 from app.domain.objects.reader import ObjectsReader
 from app.domain.objects.write.commands import (
@@ -23,7 +23,7 @@ from app.domain.objects.write.commands import (
     UpdateObject,
     WriteOptions,
 )
-from app.domain.values import api_resources, json_tree
+from app.domain.values import api_resources, json_tree, well_known
 from app.domain.values.json_tree import JsonObject, JsonView
 
 MANAGER = WriteOptions(field_manager="kube-controller-manager")
@@ -114,7 +114,10 @@ def claims_made_for(
         claim = objects.get(key)
         if claim is None or pods.controller_uid(claim) != pod.uid:
             continue
-        if json_tree.text(claim, "metadata", "annotations", ENTRY_ANNOTATION) == entry.name:
+        if (
+            json_tree.text(claim, "metadata", "annotations", well_known.POD_CLAIM_NAME)
+            == entry.name
+        ):
             yield key
 
 

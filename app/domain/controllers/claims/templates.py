@@ -2,8 +2,7 @@
 
 from app.domain.controllers.gates import Gates
 from app.domain.controllers.pods import ClaimEntry, PodFacts
-from app.domain.controllers.resources import ENTRY_ANNOTATION
-from app.domain.values import json_tree
+from app.domain.values import json_tree, well_known
 from app.domain.values.json_tree import JsonObject, JsonView
 
 GENERATE_NAME_MAX = 57
@@ -42,7 +41,7 @@ def disabled_feature(template: JsonView, gates: Gates) -> str:
 def claim_from(template: JsonView, pod: PodFacts, entry: ClaimEntry) -> JsonObject:
     """The claim to create for one entry of a pod."""
     annotations = json_tree.labels(template, "spec", "metadata", "annotations")
-    annotations[ENTRY_ANNOTATION] = entry.name
+    annotations[well_known.POD_CLAIM_NAME] = entry.name
     metadata: JsonObject = {
         "generateName": generate_name(pod.name, entry.name),
         "namespace": pod.namespace,

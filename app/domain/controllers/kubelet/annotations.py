@@ -9,12 +9,12 @@ drivers, separated by commas, that have gone.
 
 from app.domain.log import ObjectKey
 from app.domain.objects.reader import ObjectsReader
-from app.domain.values import api_resources, json_tree
+from app.domain.values import api_resources, json_tree, well_known
 from app.domain.values.json_tree import JsonView
 from app.domain.values.timestamps import SECOND
 
 KUBELET = "redra.dev/kubelet"
-LOST_DRIVERS = "redra.dev/lost-drivers"
+
 START_SECONDS = "redra.dev/start-seconds"
 RUN_SECONDS = ("redra.dev/run-seconds", "sim.example.com/run-seconds")
 STOP_SECONDS = "redra.dev/stop-seconds"
@@ -37,7 +37,7 @@ def is_emulated(objects: ObjectsReader, node: JsonView) -> bool:
 
 def lost_drivers(node: JsonView) -> list[str]:
     """The drivers that have gone from a node."""
-    text = json_tree.text(node, "metadata", "annotations", LOST_DRIVERS)
+    text = json_tree.text(node, "metadata", "annotations", well_known.LOST_DRIVERS)
     return [part.strip() for part in text.split(",") if part.strip()]
 
 

@@ -6,7 +6,7 @@ A node that somebody made with a Ready condition is left as it is.
 from app.domain.controllers.kubelet.pod_status import KUBELET
 from app.domain.log import ObjectKey
 from app.domain.objects.write.commands import Command, PatchObject, PatchType
-from app.domain.values import api_resources, json_tree, timestamps
+from app.domain.values import api_resources, json_tree, timestamps, well_known
 from app.domain.values.json_tree import JsonObject, JsonView
 from app.domain.values.timestamps import Instant
 
@@ -34,9 +34,9 @@ def registration(node: JsonView, now: Instant) -> tuple[Command, ...]:
     key = ObjectKey(*api_resources.NODES, "", name)
     labels = json_tree.labels(node, "metadata", "labels")
     wanted = {
-        "kubernetes.io/arch": "amd64",
-        "kubernetes.io/hostname": name,
-        "kubernetes.io/os": "linux",
+        well_known.ARCH: "amd64",
+        well_known.HOSTNAME: name,
+        well_known.OS: "linux",
     }
     missing = {key: value for key, value in wanted.items() if key not in labels}
     commands: list[Command] = []

@@ -22,15 +22,12 @@ from app.domain.controllers.resources import is_of
 from app.domain.controllers.work_queue import WorkQueue
 from app.domain.log import Event, EventType, ObjectKey, Revision
 from app.domain.objects.write.commands import Command, PatchObject, PatchType
-from app.domain.values import api_resources, json_tree, timestamps
+from app.domain.values import api_resources, json_tree, timestamps, well_known
 from app.domain.values.json_tree import JsonObject, JsonView
 from app.domain.values.timestamps import SECOND, Instant
 
 NAME = "node-lifecycle"
 
-NOT_READY = "node.kubernetes.io/not-ready"
-UNREACHABLE = "node.kubernetes.io/unreachable"
-UNSCHEDULABLE = "node.kubernetes.io/unschedulable"
 
 COMPONENT = "node-controller"
 REGISTERED = "RegisteredNode"
@@ -40,11 +37,11 @@ FAREWELL = SECOND
 """How long after the end of a node it is said to be removed; about that was recorded."""
 
 _COPIED_LABELS = {
-    "beta.kubernetes.io/arch": "kubernetes.io/arch",
-    "beta.kubernetes.io/os": "kubernetes.io/os",
+    "beta.kubernetes.io/arch": well_known.ARCH,
+    "beta.kubernetes.io/os": well_known.OS,
 }
 
-_TAINT_OF = {"False": NOT_READY, "Unknown": UNREACHABLE}
+_TAINT_OF = {"False": well_known.NOT_READY, "Unknown": well_known.UNREACHABLE}
 
 
 class NodeReconciler(KeyedController[tuple[str], Views]):
@@ -246,10 +243,13 @@ def _wanted(tree: JsonView, taints: list[JsonObject], now: Instant) -> list[Json
     kept = _with_readiness(tree, taints)
     cordoned = json_tree.flag(tree, "spec", "unschedulable")
     if not cordoned:
-        return [taint for taint in kept if not _is(taint, UNSCHEDULABLE)]
-    if not any(_is(taint, UNSCHEDULABLE) for taint in kept):
+        return [taint for taint in kept if not _is(taint, well_known.UNSCHEDULABLE)]
+    if not any(_is(taint, well_known.UNSCHEDULABLE) for taint in kept):
         since = timestamps.seconds_text(now)
-        kept = [*kept, {"key": UNSCHEDULABLE, "effect": "NoSchedule", "timeAdded": since}]
+        kept = [
+            *kept,
+            {"key": well_known.UNSCHEDULABLE, "effect": "NoSchedule", "timeAdded": since},
+        ]
     return kept
 
 
@@ -261,7 +261,8 @@ def _with_readiness(tree: JsonView, taints: list[JsonObject]) -> list[JsonObject
     kept = [
         taint
         for taint in taints
-        if not (_is(taint, NOT_READY) or _is(taint, UNREACHABLE)) or taint.get("key") == needed
+        if not (_is(taint, well_known.NOT_READY) or _is(taint, well_known.UNREACHABLE))
+        or taint.get("key") == needed
     ]
     if needed is not None and all(taint.get("key") != needed for taint in kept):
         kept.append({"key": needed, "effect": "NoSchedule"})

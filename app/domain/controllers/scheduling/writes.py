@@ -8,7 +8,7 @@ attempt are one append, so a failure in the middle leaves nothing behind.
 from collections.abc import Iterator
 
 from app.domain.controllers import conditions, pods
-from app.domain.controllers.resources import PROTECTION_FINALIZER, claim_key, pod_key
+from app.domain.controllers.resources import claim_key, pod_key
 from app.domain.controllers.scheduling.framework.attempt import Attempt
 from app.domain.controllers.scheduling.plugins.dynamic_resources import extended_resources
 from app.domain.controllers.scheduling.plugins.dynamic_resources.extended_resources import (
@@ -28,7 +28,7 @@ from app.domain.objects.write.commands import (
     PatchType,
     UpdateObject,
 )
-from app.domain.values import json_tree, timestamps
+from app.domain.values import json_tree, timestamps, well_known
 from app.domain.values.json_tree import JsonObject, JsonView
 from app.domain.values.timestamps import Instant
 
@@ -184,9 +184,12 @@ def _reserve_claim(
     # Nothing is copied that stays: claims may have long lists.
     metadata = dict(claim.tree["metadata"])
     tree = {**claim.tree, "metadata": metadata}
-    has_finalizer = PROTECTION_FINALIZER in json_tree.texts(metadata, "finalizers")
+    has_finalizer = well_known.CLAIM_PROTECTION in json_tree.texts(metadata, "finalizers")
     if fresh is not None and not has_finalizer:
-        metadata["finalizers"] = [*json_tree.texts(metadata, "finalizers"), PROTECTION_FINALIZER]
+        metadata["finalizers"] = [
+            *json_tree.texts(metadata, "finalizers"),
+            well_known.CLAIM_PROTECTION,
+        ]
         yield UpdateObject(key=claim.key, version="v1", tree=tree, options=MANAGER)
         # The write before has checked and moved the version.
         tree = {**tree, "metadata": {k: v for k, v in metadata.items() if k != "resourceVersion"}}

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from app.domain.controllers.workloads import pods_of, revisions, templates
 from app.domain.controllers.workloads.answer import Report, Situation, Step, WorkloadSteps
 from app.domain.controllers.workloads.revisions import Revision
-from app.domain.values import api_resources, json_tree, selectors
+from app.domain.values import api_resources, json_tree, selectors, well_known
 from app.domain.values.json_tree import JsonObject, JsonView
 from app.domain.values.selectors import SelectorError
 from app.domain.values.tolerations import tolerates
@@ -19,12 +19,12 @@ GENERATION_LABEL = "pod-template-generation"
 _REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
 
 _TOLERATED = (
-    ("node.kubernetes.io/not-ready", "NoExecute"),
-    ("node.kubernetes.io/unreachable", "NoExecute"),
+    (well_known.NOT_READY, "NoExecute"),
+    (well_known.UNREACHABLE, "NoExecute"),
     ("node.kubernetes.io/disk-pressure", "NoSchedule"),
     ("node.kubernetes.io/memory-pressure", "NoSchedule"),
     ("node.kubernetes.io/pid-pressure", "NoSchedule"),
-    ("node.kubernetes.io/unschedulable", "NoSchedule"),
+    (well_known.UNSCHEDULABLE, "NoSchedule"),
 )
 
 

@@ -12,7 +12,7 @@ from app.domain.controllers.workloads import deployment_status, pods_of, templat
 from app.domain.controllers.workloads.answer import Report, Situation, Step, WorkloadSteps
 from app.domain.log import ObjectKey
 from app.domain.objects.write.commands import CreateObject, DeleteObject, UpdateObject
-from app.domain.values import api_resources, json_tree
+from app.domain.values import api_resources, json_tree, well_known
 from app.domain.values.json_tree import JsonObject, JsonView
 
 REVISION = "deployment.kubernetes.io/revision"
@@ -290,7 +290,7 @@ def _scaled(name: str, before: int, after: int) -> Report:
 
 def _annotations(rollout: _Rollout, source: JsonView, *, is_new: bool) -> dict[str, str]:
     found = json_tree.labels(source, "metadata", "annotations")
-    found.pop("kubectl.kubernetes.io/last-applied-configuration", None)
+    found.pop(well_known.LAST_APPLIED, None)
     found |= {DESIRED: str(rollout.replicas), MAXIMUM: str(rollout.maximum)}
     if is_new:
         found[REVISION] = str(rollout.revision)

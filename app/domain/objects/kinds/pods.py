@@ -8,11 +8,11 @@ from app.domain.objects.kinds import (
     runtime_classes,
 )
 from app.domain.objects.reader import ObjectsReader
-from app.domain.values import timestamps
+from app.domain.values import timestamps, well_known
 from app.domain.values.json_tree import JsonObject
 from app.domain.values.timestamps import Instant
 
-_EVICTION_KEYS = ("node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable")
+_EVICTION_KEYS = (well_known.NOT_READY, well_known.UNREACHABLE)
 _EVICTION_SECONDS = 300
 
 GATED_MESSAGE = "Scheduling is blocked due to non-empty scheduling gates"

@@ -16,6 +16,7 @@ import msgspec
 
 from app.domain.log import ObjectKey
 from app.domain.log.chain import canonical_json
+from app.domain.values import well_known
 from app.domain.values.json_tree import JsonObject, JsonView
 
 ENCRYPTED = "redra:enc:aesgcm:v1:"
@@ -27,7 +28,7 @@ _OPEN_FIELDS = frozenset({"apiVersion", "immutable", "kind", "metadata", "type"}
 """Fields of a Secret that are no secret; all others are, also those that no release knows."""
 
 _ANNOTATIONS = (
-    "kubectl.kubernetes.io/last-applied-configuration",
+    well_known.LAST_APPLIED,
     "openshift.io/token-secret.value",
 )
 """Annotations that repeat values."""

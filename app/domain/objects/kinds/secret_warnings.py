@@ -7,16 +7,15 @@ import base64
 import re
 
 from app.domain.objects.kinds import secret_values
-from app.domain.values import json_tree
+from app.domain.values import json_tree, well_known
 from app.domain.values.json_tree import JsonView
 
 _BLOCK = re.compile(rb"-----BEGIN ([A-Z0-9 ]+)-----")
-_TYPE = "kubernetes.io/tls"
 
 
 def warnings(tree: JsonView) -> tuple[str, ...]:
     """One warning for a pair without a certificate or without a key."""
-    if tree.get("type") != _TYPE:
+    if tree.get("type") != well_known.TLS_TYPE:
         return ()
     data = json_tree.labels(tree, "data")
     texts = [data.get(name, "") for name in ("tls.crt", "tls.key")]

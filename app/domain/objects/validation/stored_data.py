@@ -17,7 +17,7 @@ from app.domain.objects.field_errors import (
 )
 from app.domain.objects.kinds import secret_values
 from app.domain.objects.validation.context import Context
-from app.domain.values import json_tree, names
+from app.domain.values import json_tree, names, well_known
 from app.domain.values.json_tree import JsonView
 
 BYTES_MAX = 1024 * 1024
@@ -30,7 +30,7 @@ _NEEDED: Mapping[str, tuple[str, ...]] = {
     "kubernetes.io/dockercfg": (".dockercfg",),
     "kubernetes.io/dockerconfigjson": (".dockerconfigjson",),
     "kubernetes.io/ssh-auth": ("ssh-privatekey",),
-    "kubernetes.io/tls": ("tls.crt", "tls.key"),
+    well_known.TLS_TYPE: ("tls.crt", "tls.key"),
 }
 _ANY_OF: Mapping[str, tuple[str, ...]] = {"kubernetes.io/basic-auth": ("username", "password")}
 _JSON = frozenset({".dockercfg", ".dockerconfigjson"})

@@ -33,11 +33,10 @@ from app.domain.objects.write.commands import FieldValidation, PatchObject, Writ
 from app.domain.objects.write.decided import Decided
 from app.domain.objects.write.field_sets import FieldSet
 from app.domain.objects.write.managed_fields import Manager
-from app.domain.values import api_groups, json_tree, timestamps
+from app.domain.values import api_groups, json_tree, timestamps, well_known
 from app.domain.values.json_tree import JsonObject
 
 KUBECTL = "kubectl"
-LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
 
 
 def decide_apply(
@@ -226,7 +225,7 @@ def _yielded(
     """
     if command.options.field_manager != KUBECTL or command.subresource:
         return {}
-    text = json_tree.labels(metadata.of(old), "annotations").get(LAST_APPLIED)
+    text = json_tree.labels(metadata.of(old), "annotations").get(well_known.LAST_APPLIED)
     if not text:
         return {}
     try:
@@ -252,19 +251,19 @@ def _remember(tree: JsonObject, old: JsonObject, command: PatchObject) -> None:
     """
     if command.options.field_manager != KUBECTL or command.subresource:
         return
-    if LAST_APPLIED not in json_tree.labels(metadata.of(old), "annotations"):
+    if well_known.LAST_APPLIED not in json_tree.labels(metadata.of(old), "annotations"):
         return
     assert isinstance(command.body, dict), "an applied configuration is an object"
     applied = dict(command.body)
     written = dict(json_tree.mapping(applied, "metadata"))
     if json_tree.labels(written, "annotations"):
         written["annotations"] = dict(written["annotations"])
-        written["annotations"].pop(LAST_APPLIED, None)
+        written["annotations"].pop(well_known.LAST_APPLIED, None)
     applied["metadata"] = written
     annotations = json_tree.labels(tree["metadata"], "annotations")
-    annotations[LAST_APPLIED] = canonical_json(applied).decode() + "\n"
+    annotations[well_known.LAST_APPLIED] = canonical_json(applied).decode() + "\n"
     if metadata.annotations_size(annotations) > metadata.ANNOTATIONS_MAX:
-        del annotations[LAST_APPLIED]
+        del annotations[well_known.LAST_APPLIED]
     tree["metadata"]["annotations"] = annotations
 
 

@@ -9,10 +9,10 @@ from app.domain.objects.rules import Rules
 from app.domain.objects.write import admission, metadata
 from app.domain.objects.write.commands import BindPod
 from app.domain.objects.write.decided import Decided
-from app.domain.values import api_groups, json_tree, timestamps
+from app.domain.values import api_groups, json_tree, timestamps, well_known
 from app.domain.values.json_tree import JsonObject, JsonView
 
-TOPOLOGY_LABELS = ("topology.kubernetes.io/region", "topology.kubernetes.io/zone")
+TOPOLOGY_LABELS = (well_known.REGION, well_known.ZONE)
 
 
 def decide_binding(reader: ObjectsReader, command: BindPod, stamp: Stamp, rules: Rules) -> Decided:

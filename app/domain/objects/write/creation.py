@@ -27,7 +27,7 @@ from app.domain.objects.write import admission, managed_fields, metadata
 from app.domain.objects.write.commands import CreateObject, WriteOptions
 from app.domain.objects.write.decided import Decided
 from app.domain.objects.write.managed_fields import Manager
-from app.domain.values import api_groups, json_tree, names, timestamps
+from app.domain.values import api_groups, json_tree, names, timestamps, well_known
 from app.domain.values.json_tree import JsonObject
 
 GENERATE_ATTEMPTS_MAX = 8
@@ -39,7 +39,7 @@ _KEEPS_STATUS = frozenset({"Node"})
 _COUNTS_CHANGES_ONLY = frozenset({"CSIDriver"})
 """Kinds whose generation begins with their first change."""
 
-NOT_READY_TAINT = {"effect": "NoSchedule", "key": "node.kubernetes.io/not-ready"}
+NOT_READY_TAINT = {"effect": "NoSchedule", "key": well_known.NOT_READY}
 
 
 def decide_create(

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from app.domain.controllers.scheduling.framework.amounts import CPU, PODS
 from app.domain.controllers.scheduling.framework.nodes import NodeInfo
 from app.domain.controllers.scheduling.framework.pod_spec import PodSpec
+from app.domain.values import well_known
 from app.domain.values.json_tree import JsonView
 from app.domain.values.tolerations import tolerates
 
@@ -41,7 +42,7 @@ PORTS = NodeRejection(
     resolvable=True,
 )
 
-_UNSCHEDULABLE_TAINT = {"key": "node.kubernetes.io/unschedulable", "effect": "NoSchedule"}
+_UNSCHEDULABLE_TAINT = {"key": well_known.UNSCHEDULABLE, "effect": "NoSchedule"}
 
 
 def check_node(

@@ -19,7 +19,7 @@ from app.domain.controllers.scheduling.framework.pods_on_nodes import (
 )
 from app.domain.controllers.scheduling.plugins.image_locality import ImageIndex
 from app.domain.devices.nodes import Node
-from app.domain.values import json_tree
+from app.domain.values import json_tree, well_known
 from app.domain.values.json_tree import JsonObject
 
 DEFAULT_PODS = 110
@@ -37,9 +37,6 @@ _UNREPORTED = {
 
 TOUCHED_MAX = 10_000
 """How many changes of single nodes are remembered one by one."""
-
-ZONE = "topology.kubernetes.io/zone"
-REGION = "topology.kubernetes.io/region"
 
 
 @dataclass(slots=True, kw_only=True, eq=False)
@@ -295,7 +292,7 @@ def drop(info: NodeInfo, bound: BoundPod) -> None:
 
 
 def _zone(labels: Mapping[str, str]) -> str:
-    return f"{labels.get(REGION, '')}:\x00:{labels.get(ZONE, '')}"
+    return f"{labels.get(well_known.REGION, '')}:\x00:{labels.get(well_known.ZONE, '')}"
 
 
 __all__ = ["CPU", "MEMORY", "PODS", "BoundPod", "NodeIndex", "NodeInfo", "PodPlace", "bound_pod"]

@@ -16,16 +16,16 @@ from app.domain.controllers.scheduling.framework.filters import (
     NodeRejection,
     is_tolerated,
 )
-from app.domain.controllers.scheduling.framework.nodes import ZONE, BoundPod, NodeIndex, NodeInfo
+from app.domain.controllers.scheduling.framework.nodes import BoundPod, NodeIndex, NodeInfo
 from app.domain.controllers.scheduling.framework.pod_spec import PodSpec
 from app.domain.log import ObjectKey
 from app.domain.objects.reader import ObjectsReader
-from app.domain.values import api_groups, api_resources, json_tree, selectors
+from app.domain.values import api_groups, api_resources, json_tree, selectors, well_known
 from app.domain.values.json_tree import JsonObject, JsonView
 from app.domain.values.selectors import LabelSelector, Requirement, SelectorError
 
 NAME = "PodTopologySpread"
-HOSTNAME = "kubernetes.io/hostname"
+
 
 SKEWED = NodeRejection(
     plugin=NAME,
@@ -124,7 +124,7 @@ class Spread:
     def _raw_scores(self, judged: Sequence[NodeInfo]) -> dict[str, int]:
         totals = dict.fromkeys((info.name for info in judged), 0.0)
         for constraint in self.soft:
-            if constraint.key == HOSTNAME:
+            if constraint.key == well_known.HOSTNAME:
                 weight = math.log(len(judged) + 2)
                 counts = {info.name: self._count(info, constraint) for info in judged}
             else:
@@ -235,7 +235,7 @@ def survey(
         return None
     defaults = tuple(
         Constraint(key=key, max_skew=skew, min_domains=1, selector=selector)
-        for key, skew in ((HOSTNAME, 3), (ZONE, 5))
+        for key, skew in ((well_known.HOSTNAME, 3), (well_known.ZONE, 5))
     )
     return Spread(pod=pod, nodes=nodes, hard=(), soft=defaults, is_default=True)
 

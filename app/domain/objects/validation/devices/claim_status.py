@@ -19,7 +19,7 @@ from app.domain.objects.validation import conditions, shared
 from app.domain.objects.validation.context import Context
 from app.domain.objects.validation.go_form import allocation_in_go
 from app.domain.objects.validation.node_selectors import node_selector
-from app.domain.values import json_tree, names
+from app.domain.values import json_tree, names, well_known
 from app.domain.values.json_tree import JsonView
 
 RESULTS_MAX = 32
@@ -27,7 +27,7 @@ CONFIGS_MAX = 64
 CONSUMERS_MAX = 256
 IPS_MAX = 16
 SOURCES = ("FromClaim", "FromClass")
-ADMIN_LABEL = "resource.kubernetes.io/admin-access"
+
 ADMIN_TEXT = (
     "admin access to devices requires the `resource.kubernetes.io/admin-access: true` label on "
     "the containing namespace"
@@ -96,7 +96,7 @@ def _config(item: Any, path: str, known: frozenset[str]) -> list[FieldError]:
 
 
 def _admin_access(allocation: JsonView, stored: JsonView, context: Context) -> list[FieldError]:
-    if context.namespace_labels.get(ADMIN_LABEL) == "true":
+    if context.namespace_labels.get(well_known.ADMIN_ACCESS) == "true":
         return []
     if any(
         json_tree.flag(result, "adminAccess")

@@ -17,14 +17,14 @@ from app.domain.objects.validation import shared
 from app.domain.objects.validation.context import Context
 from app.domain.objects.validation.devices import claim_status
 from app.domain.objects.validation.go_form import claim_spec_in_go
-from app.domain.values import json_tree, names
+from app.domain.values import json_tree, names, well_known
 from app.domain.values.json_tree import JsonView
 
 REQUESTS_MAX = 32
 ALTERNATIVES_MAX = 8
 CONSTRAINTS_MAX = 32
 CONFIGS_MAX = 32
-ADMIN_LABEL = "resource.kubernetes.io/admin-access"
+
 ADMIN_TEXT = (
     "admin access to devices requires the `resource.kubernetes.io/admin-access: true` label on "
     "the containing namespace"
@@ -225,7 +225,7 @@ def _constraint(item: Any, path: str, known: frozenset[str], context: Context) -
 
 
 def _admin_access(spec: JsonView, context: Context) -> list[FieldError]:
-    if context.namespace_labels.get(ADMIN_LABEL) == "true":
+    if context.namespace_labels.get(well_known.ADMIN_ACCESS) == "true":
         return []
     for index, request in enumerate(json_tree.objects(spec, "devices", "requests")):
         if json_tree.flag(request, "exactly", "adminAccess"):

@@ -20,14 +20,14 @@ from app.domain.objects.validation import ports as port_rules
 from app.domain.objects.validation import shared
 from app.domain.objects.validation.pods import claims as pod_claims
 from app.domain.objects.validation.pods import container_resources, placing
-from app.domain.values import json_tree, names
+from app.domain.values import json_tree, names, well_known
 from app.domain.values.json_tree import JsonView
 
 DEADLINE_MAX = 2**31 - 1
 NONE: frozenset[str] = frozenset()
 _PULL_POLICIES = ("Always", "IfNotPresent", "Never")
 _DNS_POLICIES = ("ClusterFirstWithHostNet", "ClusterFirst", "Default", "None")
-_OF_NODES = ("node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable")
+_OF_NODES = (well_known.NOT_READY, well_known.UNREACHABLE)
 _EFFECTS = ("NoSchedule", "PreferNoSchedule", "NoExecute")
 _PROTOCOLS = ("SCTP", "TCP", "UDP")
 _RESTARTS = ("Always", "OnFailure", "Never")

@@ -1,0 +1,32 @@
+"""Well-known labels, annotations, taints and finalizers that more than one module names."""
+
+ARCH = "kubernetes.io/arch"
+HOSTNAME = "kubernetes.io/hostname"
+OS = "kubernetes.io/os"
+REGION = "topology.kubernetes.io/region"
+ZONE = "topology.kubernetes.io/zone"
+
+NOT_READY = "node.kubernetes.io/not-ready"
+UNREACHABLE = "node.kubernetes.io/unreachable"
+UNSCHEDULABLE = "node.kubernetes.io/unschedulable"
+
+ADMIN_ACCESS = "resource.kubernetes.io/admin-access"
+"""Label of namespaces in which claims may ask for administrative access."""
+
+CLAIM_PROTECTION = "resource.kubernetes.io/delete-protection"
+"""Finalizer that keeps an allocated claim in existence (controllers.md 11.4)."""
+
+POD_CLAIM_NAME = "resource.kubernetes.io/pod-claim-name"
+"""Annotation of a generated claim: which entry of its pod it was made for."""
+
+INITIAL_EVENTS_END = "k8s.io/initial-events-end"
+"""Annotation of the bookmark after which a streamed list is complete."""
+
+LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
+"""Annotation in which `kubectl apply` keeps what it sent."""
+
+LOST_DRIVERS = "redra.dev/lost-drivers"
+"""Annotation of a node whose emulated kubelet has lost these drivers."""
+
+TLS_TYPE = "kubernetes.io/tls"
+"""Type of Secrets that hold a certificate and its key."""
