@@ -8,6 +8,7 @@ from app.analysis.verify.invariants.cluster import (
     CLAIM_FINALIZER,
     LISTED,
     Cluster,
+    is_partial,
     is_same,
     losses_of,
 )
@@ -23,8 +24,9 @@ _DELETED, _CREATED = EventType.OBJECT_DELETED, EventType.OBJECT_CREATED
 def take(cluster: Cluster, event: Event) -> None:
     """A claim was written or deleted."""
     key = event.key
+    origin = event.stamp.origin
     is_whole = True
-    if event.stamp.origin is not None or cluster.lossy or cluster.has_gap:
+    if cluster.lossy or cluster.has_gap or (origin is not None and is_partial(origin)):
         is_whole = cluster.note_write(event)
     known = cluster.claims.get(key)
     if event.type is _DELETED:

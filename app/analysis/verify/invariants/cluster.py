@@ -12,7 +12,7 @@ from app.analysis.verify.invariants.pools import Pool
 from app.analysis.verify.invariants.reading import Result
 from app.analysis.verify.invariants.stock import Stock
 from app.analysis.verify.invariants.violations import IN_FLIGHT, Finding, Place
-from app.domain.log import Event, EventType, ObjectKey
+from app.domain.log import Event, EventType, ObjectKey, Origin
 from app.domain.values.timestamps import Instant
 
 GROUP = "resource.k8s.io"
@@ -179,9 +179,7 @@ class Cluster:
         if self.has_gap:
             self._since_gap.add(key)
         origin = event.stamp.origin
-        if origin is not None and (
-            (origin.losses and not LOSSES.isdisjoint(origin.losses)) or origin.quality in _PARTIAL
-        ):
+        if origin is not None and is_partial(origin):
             lossy.add(key)
             return False
         if not is_whole and lossy:
@@ -225,6 +223,12 @@ class Cluster:
 def is_same(uid: str, other: str) -> bool:
     """Whether two writes are about one object, as far as it is known."""
     return uid == other or not uid or not other
+
+
+def is_partial(origin: Origin) -> bool:
+    """Whether an object was recorded without all of its fields."""
+    losses = origin.losses
+    return (bool(losses) and not LOSSES.isdisjoint(losses)) or origin.quality in _PARTIAL
 
 
 def losses_of(event: Event) -> tuple[str, ...]:

@@ -5,7 +5,7 @@ from collections.abc import Collection
 from app.analysis.verify.invariants import evictions, reading
 from app.analysis.verify.invariants.asking import entries_in
 from app.analysis.verify.invariants.claims import note_changed
-from app.analysis.verify.invariants.cluster import LISTED, Cluster, is_same, losses_of
+from app.analysis.verify.invariants.cluster import LISTED, Cluster, is_partial, is_same, losses_of
 from app.analysis.verify.invariants.known import KnownClaim, KnownPod, joined, parted
 from app.analysis.verify.invariants.reading import Pod
 from app.analysis.verify.invariants.violations import Kind
@@ -21,8 +21,9 @@ def take(cluster: Cluster, event: Event) -> None:
     """A pod was written or deleted."""
     cluster.has_seen_pods = True
     key, uid, kind = event.key, event.uid, event.type
+    origin = event.stamp.origin
     is_whole = True
-    if event.stamp.origin is not None or cluster.lossy or cluster.has_gap:
+    if cluster.lossy or cluster.has_gap or (origin is not None and is_partial(origin)):
         is_whole = cluster.note_write(event)
     known = cluster.pods.get(key)
     if kind is _DELETED:
