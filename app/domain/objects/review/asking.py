@@ -1,9 +1,6 @@
 """The one place where writes are put before those who have a say in them."""
 
 from app.domain.errors import BadRequest
-from app.domain.log import ObjectKey, Stamp
-from app.domain.objects import registry
-from app.domain.objects.kind import Kind
 from app.domain.objects.reader import ObjectsReader
 from app.domain.objects.review import policies
 from app.domain.objects.review.attributes import CREATE, DELETE, UPDATE, Attributes
@@ -11,44 +8,23 @@ from app.domain.objects.review.changes import failed
 from app.domain.objects.rules import Rules
 from app.domain.objects.write import admission
 from app.domain.objects.write.commands import FieldValidation, WriteOptions
+from app.domain.objects.write.request import WriteRequest
 from app.domain.values.json_tree import JsonObject
 
 __all__ = ["CREATE", "DELETE", "UPDATE", "ask", "changed", "judged"]
 
 
 def ask(
-    reader: ObjectsReader,
-    rules: Rules,
-    stamp: Stamp,
-    kind: Kind,
-    key: ObjectKey,
-    *,
-    operation: str,
-    group: str,
-    version: str,
-    subresource: str = "",
-    tree: JsonObject | None,
-    old: JsonObject | None,
-    options: WriteOptions,
+    write: WriteRequest, operation: str, *, tree: JsonObject | None, old: JsonObject | None
 ) -> tuple[str, ...]:
     """The warnings of the policies about a write; see `Attributes`. Raises what refuses it."""
+    options = write.options
     if options.skips_review:
         return ()
-    review = options.review
+    reader, rules, review = write.reader, write.rules, options.review
     if review is None and (rules.policy_rules is None or not policies.are_bound(reader)):
         return ()
-    attributes = Attributes(
-        kind=kind,
-        key=key,
-        group=group,
-        version=version,
-        operation=operation,
-        subresource=subresource,
-        tree=tree,
-        old=old,
-        actor=stamp.actor,
-        options=options,
-    )
+    attributes = _attributes(write, operation, tree, old)
     if review is not None:
         review.check(old)
         review.after = attributes
@@ -63,38 +39,17 @@ def judged(attributes: Attributes, reader: ObjectsReader, rules: Rules) -> tuple
 
 
 def changed(
-    rules: Rules,
-    stamp: Stamp,
-    kind: Kind,
-    key: ObjectKey,
-    *,
-    operation: str,
-    api_version: str,
-    subresource: str = "",
-    tree: JsonObject,
-    old: JsonObject | None,
-    options: WriteOptions,
+    write: WriteRequest, operation: str, *, tree: JsonObject, old: JsonObject | None
 ) -> JsonObject:
     """The object with what webhooks have changed and its defaults; the same when nobody was asked.
 
     Its metadata is that which a client may set. Raises what keeps patches from being applied.
     """
-    review = options.review
-    if review is None or options.skips_review:
+    review = write.options.review
+    if review is None or write.options.skips_review:
         return tree
-    group, version = registry.split_api_version(api_version)
-    attributes = Attributes(
-        kind=kind,
-        key=key,
-        group=group,
-        version=version,
-        operation=operation,
-        subresource=subresource,
-        tree=tree,
-        old=old,
-        actor=stamp.actor,
-        options=options,
-    )
+    kind = write.kind
+    attributes = _attributes(write, operation, tree, old)
     found = review.changed(attributes)
     if not review.patches:
         return tree
@@ -102,8 +57,25 @@ def changed(
     try:
         again, _ = admission.admit(
             kind, kind.group, kind.storage_version, found,
-            options=ignoring, rules=rules, now=stamp.time,
+            options=ignoring, rules=write.rules, now=write.stamp.time,
         )  # fmt: skip
     except BadRequest as problem:
         raise failed(problem.message) from problem
     return again
+
+
+def _attributes(
+    write: WriteRequest, operation: str, tree: JsonObject | None, old: JsonObject | None
+) -> Attributes:
+    return Attributes(
+        kind=write.kind,
+        key=write.key,
+        group=write.group,
+        version=write.version,
+        operation=operation,
+        subresource=write.subresource,
+        tree=tree,
+        old=old,
+        actor=write.stamp.actor,
+        options=write.options,
+    )

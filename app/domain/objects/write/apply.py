@@ -33,6 +33,7 @@ from app.domain.objects.write.commands import FieldValidation, PatchObject, Writ
 from app.domain.objects.write.decided import Decided
 from app.domain.objects.write.field_sets import FieldSet
 from app.domain.objects.write.managed_fields import Manager
+from app.domain.objects.write.request import WriteRequest
 from app.domain.values import api_groups, json_tree, timestamps, well_known
 from app.domain.values.json_tree import JsonObject
 
@@ -51,7 +52,18 @@ def decide_apply(
     key = admission.storage_key(kind, command.key)
     if not command.options.field_manager:
         raise _no_manager()
-    api_version = registry.api_version(command.key.group, command.version)
+    write = WriteRequest(
+        reader=reader,
+        rules=rules,
+        stamp=stamp,
+        kind=kind,
+        key=key,
+        group=command.key.group,
+        version=command.version,
+        subresource=command.subresource,
+        options=command.options,
+    )
+    api_version = write.api_version
     config, warnings = _config(kind, command, rules)
     updating.check_identity(kind, key, config)
     node = structural.storage_node(rules.schemas, kind)
@@ -77,11 +89,7 @@ def decide_apply(
         config["metadata"]["name"] = key.name
         config["metadata"].pop("resourceVersion", None)  # Parity: there is none to compare with.
         tree = _completed(kind, config, node, command, stamp)
-        return creation.create(
-            reader, kind, key, tree, stamp, rules, command.options,
-            warnings=warnings, group=command.key.group, version=command.version,
-            managers=[writer],
-        )  # fmt: skip
+        return creation.create(write, tree, warnings=warnings, managers=[writer])
     patching.check_uid(kind, key, str(config["metadata"].get("uid", "")), old)
     if rules.secrets is not None and secret_values.is_secret(key):
         secret_values.recognise(key, config, old, rules.secrets)
@@ -95,11 +103,7 @@ def decide_apply(
     _remember(tree, old, command)
     for name in ("resourceVersion", "uid"):
         tree["metadata"][name] = config["metadata"].get(name, "")
-    return updating.replace(
-        reader, kind, key, old, tree, stamp, rules, command.options,
-        subresource=command.subresource, warnings=warnings, api_version=api_version,
-        managers=managers,
-    )  # fmt: skip
+    return updating.replace(write, old, tree, warnings=warnings, managers=managers)
 
 
 def _no_manager() -> Invalid:

@@ -9,6 +9,7 @@ from app.domain.objects.rules import Rules
 from app.domain.objects.write import admission, metadata
 from app.domain.objects.write.commands import BindPod
 from app.domain.objects.write.decided import Decided
+from app.domain.objects.write.request import WriteRequest
 from app.domain.values import api_groups, json_tree, timestamps, well_known
 from app.domain.values.json_tree import JsonObject, JsonView
 
@@ -25,11 +26,18 @@ def decide_binding(reader: ObjectsReader, command: BindPod, stamp: Stamp, rules:
     if old is None:
         raise rejections.not_found(kind, command.key.name)
     _check(kind, command, old)
-    warnings = asking.ask(
-        reader, rules, stamp, kind, command.key,
-        operation=asking.CREATE, group=api_groups.CORE, version="v1", subresource="binding",
-        tree=_binding(command), old=None, options=command.options,
-    )  # fmt: skip
+    write = WriteRequest(
+        reader=reader,
+        rules=rules,
+        stamp=stamp,
+        kind=kind,
+        key=command.key,
+        group=api_groups.CORE,
+        version="v1",
+        subresource="binding",
+        options=command.options,
+    )
+    warnings = asking.ask(write, asking.CREATE, tree=_binding(command), old=None)
     node = reader.get(ObjectKey(api_groups.CORE, "nodes", "", command.node))
     tree = dict(old)
     tree["spec"] = {**json_tree.mapping(old, "spec"), "nodeName": command.node}

@@ -1,5 +1,7 @@
 """Creating objects. Parity: api.md 5, controllers.md 5.1."""
 
+import msgspec
+
 from app.domain.errors import BadRequest, Cause
 from app.domain.log import Draft, EventType, ObjectKey, Stamp
 from app.domain.objects import field_errors, registry, rejections
@@ -24,9 +26,10 @@ from app.domain.objects.review import asking
 from app.domain.objects.rules import Rules
 from app.domain.objects.schema import gates, prune, structural
 from app.domain.objects.write import admission, managed_fields, metadata
-from app.domain.objects.write.commands import CreateObject, WriteOptions
+from app.domain.objects.write.commands import CreateObject
 from app.domain.objects.write.decided import Decided
 from app.domain.objects.write.managed_fields import Manager
+from app.domain.objects.write.request import WriteRequest
 from app.domain.values import api_groups, json_tree, names, timestamps, well_known
 from app.domain.values.json_tree import JsonObject
 
@@ -56,65 +59,61 @@ def decide_create(
         rules=rules,
         now=stamp.time,
     )
-    key = _check_identity(kind, command.key, tree)
-    return create(
-        reader, kind, key, tree, stamp, rules, command.options,
-        warnings=warnings, group=command.key.group, version=command.version,
-    )  # fmt: skip
+    write = WriteRequest(
+        reader=reader,
+        rules=rules,
+        stamp=stamp,
+        kind=kind,
+        key=_check_identity(kind, command.key, tree),
+        group=command.key.group,
+        version=command.version,
+        options=command.options,
+    )
+    return create(write, tree, warnings=warnings)
 
 
 def create(
-    reader: ObjectsReader,
-    kind: Kind,
-    key: ObjectKey,
+    write: WriteRequest,
     tree: JsonObject,
-    stamp: Stamp,
-    rules: Rules,
-    options: WriteOptions,
     *,
     warnings: tuple[str, ...] = (),
-    group: str,
-    version: str,
     managers: list[Manager] | None = None,
 ) -> Decided:
     """Create from an admitted tree, which becomes part of the draft.
 
-    Group and version are those asked for; `managers` are set by an apply, which knows its own.
+    `managers` are set by an apply, which knows its own.
     """
-    asked_key = key
-    key = _identified(reader, kind, key, tree, stamp)
+    reader, kind, stamp = write.reader, write.kind, write.stamp
+    rules, options = write.rules, write.options
+    key = _identified(reader, kind, write.key, tree, stamp)
     warnings += gates.drop_disabled(kind, tree, None, rules.profile)
     if managers is not None:
         managed_fields.put(tree["metadata"], managers)
     elif rules.tracks_managers:
-        writer = managed_fields.updater(options, stamp, registry.api_version(group, version), "")
+        writer = managed_fields.updater(options, stamp, write.api_version, "")
         node = structural.storage_node(rules.schemas, kind)
         owned = admission.as_owned(kind, tree)
         managed_fields.begin(tree["metadata"], owned, node, writer, has_status=kind.has_status)
     if options.review is not None:
-        api_version = registry.api_version(group, version)
-        tree = _changed(kind, asked_key, tree, stamp, rules, options, api_version)
+        tree = _changed(write, tree)
     _prepare(reader, kind, tree, stamp, rules)
     volume_protection.protect(kind, tree)
     errors = metadata.check(kind, tree)
     errors += rules.validate_create(kind, tree, rules.context(reader, stamp.time))
     if kind.custom is not None:
-        errors += checking.check(kind.custom.versions[version].schema, tree)
+        errors += checking.check(kind.custom.versions[write.version].schema, tree)
     if errors:
         raise field_errors.rejection(kind.kind, kind.group, key.name, errors)
     admission.forget_empty(kind, tree)
-    warnings += asking.ask(
-        reader, rules, stamp, kind, key,
-        operation=asking.CREATE, group=group, version=version, tree=tree, old=None,
-        options=options,
-    )  # fmt: skip
+    named = write if key == write.key else msgspec.structs.replace(write, key=key)
+    warnings += asking.ask(named, asking.CREATE, tree=tree, old=None)
     if kind.namespaced:
         limit_ranges.check(reader, key, tree)
         limits.check_create(reader, kind, key, tree)
     present = reader.get(key)
     if present is not None:
         ends = metadata.is_terminating(present)
-        raise rejections.already_exists(admission.as_asked(kind, group), key.name, ends=ends)
+        raise rejections.already_exists(admission.as_asked(kind, write.group), key.name, ends=ends)
     warnings += _warnings(reader, kind, key, tree) + ignored_fields.warnings(
         kind, tree, webhooks=rules.webhooks
     )
@@ -155,20 +154,9 @@ def _identified(
     return key
 
 
-def _changed(
-    kind: Kind,
-    key: ObjectKey,
-    tree: JsonObject,
-    stamp: Stamp,
-    rules: Rules,
-    options: WriteOptions,
-    api_version: str,
-) -> JsonObject:
+def _changed(write: WriteRequest, tree: JsonObject) -> JsonObject:
     """The object as webhooks have changed it, with the metadata that the server has set."""
-    found = asking.changed(
-        rules, stamp, kind, key,
-        operation=asking.CREATE, api_version=api_version, tree=tree, old=None, options=options,
-    )  # fmt: skip
+    found = asking.changed(write, asking.CREATE, tree=tree, old=None)
     given = tree["metadata"]
     written = metadata.initial(
         metadata.of(found),

@@ -17,6 +17,7 @@ from app.domain.objects.rules import Rules
 from app.domain.objects.write import admission, metadata
 from app.domain.objects.write.commands import DeleteObject, Propagation
 from app.domain.objects.write.decided import Decided
+from app.domain.objects.write.request import WriteRequest
 from app.domain.values import json_tree, timestamps
 from app.domain.values.json_tree import JsonObject
 from app.domain.values.timestamps import Instant
@@ -63,11 +64,17 @@ def decide_delete(
         trees = _steps(old, command, stamp)
     if not trees:
         return Decided(tree=old, warnings=warnings)
-    warnings += asking.ask(
-        reader, rules, stamp, kind, key,
-        operation=asking.DELETE, group=command.key.group, version=command.version,
-        tree=None, old=old, options=command.options,
-    )  # fmt: skip
+    write = WriteRequest(
+        reader=reader,
+        rules=rules,
+        stamp=stamp,
+        kind=kind,
+        key=key,
+        group=command.key.group,
+        version=command.version,
+        options=command.options,
+    )
+    warnings += asking.ask(write, asking.DELETE, tree=None, old=old)
     if command.options.dry_run:
         return Decided(tree=trees[-1][1], warnings=warnings)
     uid = str(metadata.of(old).get("uid", ""))

@@ -10,7 +10,7 @@ import msgspec
 
 from app.domain.errors import BadRequest, Invalid, TooLarge
 from app.domain.log import ObjectKey, Stamp
-from app.domain.objects import field_errors, registry, rejections
+from app.domain.objects import field_errors, rejections
 from app.domain.objects.reader import ObjectsReader
 from app.domain.objects.registry import Kind
 from app.domain.objects.rules import Rules
@@ -19,6 +19,7 @@ from app.domain.objects.schema.structural import Node
 from app.domain.objects.write import admission, metadata, patched_text, subresources, updating
 from app.domain.objects.write.commands import PatchObject, PatchType
 from app.domain.objects.write.decided import Decided
+from app.domain.objects.write.request import WriteRequest
 from app.domain.values import go_text, json_tree, patches
 from app.domain.values.json_tree import JsonObject
 
@@ -34,26 +35,30 @@ def decide_patch(
     old = reader.get(key)
     if old is None:
         raise rejections.not_found(admission.as_asked(kind, command.key.group), key.name)
-    requested = registry.api_version(command.key.group, command.version)
+    write = WriteRequest(
+        reader=reader,
+        rules=rules,
+        stamp=stamp,
+        kind=kind,
+        key=key,
+        group=command.key.group,
+        version=command.version,
+        subresource=command.subresource,
+        options=command.options,
+    )
     if command.subresource == subresources.SCALE:
         shown = subresources.scale_of(kind, old)
         scaled = _apply(kind, shown, command, rules)
         tree = subresources.with_scale(kind, old, updating.clean_scale(kind, scaled, rules))
-        return updating.replace(
-            reader, kind, key, old, tree, stamp, rules, command.options,
-            api_version=kind.storage_api_version, scaled=requested,
-        )  # fmt: skip
-    shown = conversion.convert(old, kind, kind.storage_api_version, requested)
+        return updating.replace(write, old, tree, is_scale=True)
+    shown = conversion.convert(old, kind, kind.storage_api_version, write.api_version)
     patched = _apply(kind, shown, command, rules)
     if command.subresource == "status":
-        patched = admission.of_status(kind, requested, patched, old)
+        patched = admission.of_status(kind, write.api_version, patched, old)
     tree, warnings = _admit_patched(kind, command, patched, stamp, rules)
     updating.check_identity(kind, key, tree)
     check_uid(kind, key, str(tree["metadata"].get("uid", "")), old)
-    return updating.replace(
-        reader, kind, key, old, tree, stamp, rules, command.options,
-        subresource=command.subresource, warnings=warnings, api_version=requested,
-    )  # fmt: skip
+    return updating.replace(write, old, tree, warnings=warnings)
 
 
 def _admit_patched(

@@ -33,10 +33,10 @@ from app.domain.objects.write import admission, creation, managed_fields, metada
 from app.domain.objects.write.commands import (
     CreateObject,
     UpdateObject,
-    WriteOptions,
 )
 from app.domain.objects.write.decided import Decided
 from app.domain.objects.write.managed_fields import Manager
+from app.domain.objects.write.request import WriteRequest
 from app.domain.values import api_groups, json_tree, timestamps
 from app.domain.values.json_tree import JsonObject
 
@@ -55,16 +55,23 @@ def decide_update(
         if kind.created_by_update and not command.subresource:
             return _create(reader, command, stamp, rules)
         raise rejections.not_found(admission.as_asked(kind, command.key.group), key.name)
-    requested = registry.api_version(command.key.group, command.version)
+    write = WriteRequest(
+        reader=reader,
+        rules=rules,
+        stamp=stamp,
+        kind=kind,
+        key=key,
+        group=command.key.group,
+        version=command.version,
+        subresource=command.subresource,
+        options=command.options,
+    )
     if command.subresource == subresources.SCALE:
         tree = subresources.with_scale(kind, old, clean_scale(kind, command.tree, rules))
-        return replace(
-            reader, kind, key, old, tree, stamp, rules, command.options,
-            api_version=kind.storage_api_version, scaled=requested,
-        )  # fmt: skip
+        return replace(write, old, tree, is_scale=True)
     written = command.tree
     if command.subresource == "status":
-        written = admission.of_status(kind, requested, written, old)
+        written = admission.of_status(kind, write.api_version, written, old)
     tree, warnings = admission.admit(
         kind,
         command.key.group,
@@ -77,10 +84,7 @@ def decide_update(
     check_identity(kind, key, tree)
     if tree["metadata"].get("resourceVersion", "") in ("", "0"):
         _check_unconditional(kind, command.key.group, command.version, key.name)
-    return replace(
-        reader, kind, key, old, tree, stamp, rules, command.options,
-        subresource=command.subresource, warnings=warnings, api_version=requested,
-    )  # fmt: skip
+    return replace(write, old, tree, warnings=warnings)
 
 
 def _create(reader: ObjectsReader, command: UpdateObject, stamp: Stamp, rules: Rules) -> Decided:
@@ -110,27 +114,24 @@ def clean_scale(kind: Kind, scale: JsonObject, rules: Rules) -> JsonObject:
 
 
 def replace(
-    reader: ObjectsReader,
-    kind: Kind,
-    key: ObjectKey,
+    write: WriteRequest,
     old: JsonObject,
     tree: JsonObject,
-    stamp: Stamp,
-    rules: Rules,
-    options: WriteOptions,
     *,
-    subresource: str = "",
     warnings: tuple[str, ...] = (),
-    api_version: str,
     managers: list[Manager] | None = None,
-    scaled: str = "",
+    is_scale: bool = False,
 ) -> Decided:
-    """Put an admitted tree, or the part that `subresource` names, in the place of `old`.
+    """Put an admitted tree, or the part that the subresource names, in the place of `old`.
 
     The tree is owned by this function. `managers` are set by an apply, which knows its own. With
-    `scaled` a Scale was written, of the object in that apiVersion. An answer without drafts means:
-    nothing changes.
+    `is_scale` a Scale was written, and `tree` is the object with it. An answer without drafts
+    means: nothing changes.
     """
+    reader, kind, key, stamp = write.reader, write.kind, write.key, write.stamp
+    rules, options = write.rules, write.options
+    subresource = "" if is_scale else write.subresource
+    api_version = kind.storage_api_version if is_scale else write.api_version
     _check_preconditions(kind, key, metadata.of(tree), metadata.of(old))
     immutable = metadata.check_kept(metadata.of(tree), metadata.of(old))
     if not subresources.exists(kind, subresource):
@@ -141,16 +142,11 @@ def replace(
     if managers is not None:
         managed_fields.put(new["metadata"], managers)
     elif rules.tracks_managers:
-        part = subresources.SCALE if scaled else subresource
-        writer = managed_fields.updater(options, stamp, api_version, part)
+        writer = managed_fields.updater(options, stamp, api_version, write.subresource)
         owned = admission.as_owned(kind, new)
         managed_fields.track(new["metadata"], owned, old, node, writer, has_status=kind.has_status)
     if options.review is not None:
-        new = _changed(
-            kind, key, new, old, stamp, rules, options,
-            api_version=scaled or api_version,
-            subresource=subresources.SCALE if scaled else subresource,
-        )  # fmt: skip
+        new = _changed(write, new, old)
     _prepare(reader, kind, new, old, stamp, subresource, rules)
     _keep_times(kind, new, old, node)
     if kind.has_generation and subresource != "status":
@@ -164,11 +160,7 @@ def replace(
             errors += claim_rights.check(old, new, options.rights)
         if errors:
             raise field_errors.rejection(kind.kind, kind.group, key.name, errors)
-    warnings += _asked(
-        reader, rules, stamp, kind, key, new, old, options,
-        api_version=scaled or api_version,
-        subresource=subresources.SCALE if scaled else subresource,
-    )  # fmt: skip
+    warnings += _asked(write, new, old)
     if is_same and not _is_finished(kind, new):
         return Decided(tree=old, warnings=warnings)
     admission.forget_empty(kind, new)
@@ -191,27 +183,16 @@ def _draft(kind: Kind, key: ObjectKey, new: JsonObject, old: JsonObject, stamp: 
     return Draft(type=EventType.OBJECT_UPDATED, key=key, uid=uid, tree=new, stamp=stamp)
 
 
-def _changed(
-    kind: Kind,
-    key: ObjectKey,
-    new: JsonObject,
-    old: JsonObject,
-    stamp: Stamp,
-    rules: Rules,
-    options: WriteOptions,
-    *,
-    api_version: str,
-    subresource: str,
-) -> JsonObject:
+def _changed(write: WriteRequest, new: JsonObject, old: JsonObject) -> JsonObject:
     """The object as webhooks have changed it, as far as the write is about that part of it."""
+    kind, subresource = write.kind, write.subresource
     is_scale = subresource == subresources.SCALE
     found = asking.changed(
-        rules, stamp, kind, key,
-        operation=asking.UPDATE, api_version=api_version, subresource=subresource,
+        write,
+        asking.UPDATE,
         tree=subresources.scale_of(kind, new) if is_scale else new,
         old=subresources.scale_of(kind, old) if is_scale else old,
-        options=options,
-    )  # fmt: skip
+    )
     if found is new or is_scale:
         return new
     changed = subresources.merged(kind, new, found, subresource)
@@ -225,28 +206,11 @@ def _changed(
     return changed
 
 
-def _asked(
-    reader: ObjectsReader,
-    rules: Rules,
-    stamp: Stamp,
-    kind: Kind,
-    key: ObjectKey,
-    new: JsonObject,
-    old: JsonObject,
-    options: WriteOptions,
-    *,
-    api_version: str,
-    subresource: str,
-) -> tuple[str, ...]:
+def _asked(write: WriteRequest, new: JsonObject, old: JsonObject) -> tuple[str, ...]:
     """What policies say of the change. Raises what refuses it."""
-    if subresource == subresources.SCALE:
-        new, old = subresources.scale_of(kind, new), subresources.scale_of(kind, old)
-    group, version = registry.split_api_version(api_version)
-    return asking.ask(
-        reader, rules, stamp, kind, key,
-        operation=asking.UPDATE, group=group, version=version, subresource=subresource,
-        tree=new, old=old, options=options,
-    )  # fmt: skip
+    if write.subresource == subresources.SCALE:
+        new, old = subresources.scale_of(write.kind, new), subresources.scale_of(write.kind, old)
+    return asking.ask(write, asking.UPDATE, tree=new, old=old)
 
 
 def _warnings(

@@ -1,0 +1,33 @@
+"""A write of one object, as what decides it and what is asked about it see it."""
+
+import msgspec
+
+from app.domain.log import ObjectKey, Stamp
+from app.domain.objects import registry
+from app.domain.objects.kind import Kind
+from app.domain.objects.reader import ObjectsReader
+from app.domain.objects.rules import Rules
+from app.domain.objects.write.commands import WriteOptions
+
+
+class WriteRequest(msgspec.Struct, frozen=True, kw_only=True, gc=False):
+    """Of which object, in which version, when and by whom, under which rules.
+
+    `key` is the key in the log. `group`, `version` and `subresource` are those that the request
+    names; `reader` shows the objects as they are before.
+    """
+
+    reader: ObjectsReader
+    rules: Rules
+    stamp: Stamp
+    kind: Kind
+    key: ObjectKey
+    group: str
+    version: str
+    subresource: str = ""
+    options: WriteOptions
+
+    @property
+    def api_version(self) -> str:
+        """Group and version as objects name them."""
+        return registry.api_version(self.group, self.version)
