@@ -3,7 +3,7 @@
 The tables come from the definitions that Kubernetes publishes per release (handed in as bytes; see
 `app/adapters/schemas.py`). A definition is decoded when somebody first asks for it, so a start
 costs nothing for kinds that nobody uses. Our own extension kind and what the published schemas
-lack stand in `schema_corrections`.
+lack stand in `corrections`.
 
 A `Node` describes one place of an object. Nodes form a graph, some with cycles; they are made once
 per release and never change after their fields were filled in.
