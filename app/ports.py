@@ -372,3 +372,18 @@ class SecondOpinion(Protocol):
         Never raises: what goes wrong is the reason for having no answer.
         """
         ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RuntimePorts:
+    """The filled ports that a runtime works with.
+
+    `views` is None when nothing is materialised, `webhooks` when none are called.
+    """
+
+    log: EventLog
+    wake_up: WakeUp
+    clock: Clock
+    uids: UidSource
+    views: ViewStore | None = None
+    webhooks: WebhookCaller | None = None

@@ -26,11 +26,9 @@ from app.adapters.uids import RandomUids
 from app.domain.errors import InputError, RevisionTooLarge
 from app.domain.log import HistoryInfo, Revision
 from app.domain.log.projection import Table
-from app.ports import EventLog, Leases, ViewStore
+from app.ports import EventLog, Leases, RuntimePorts, ViewStore
 from app.service import moments
-from app.service.runtime import RuntimePorts
 from app.settings import Settings
-from projections import all_projections
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -84,7 +82,7 @@ async def open_store(
             await _migrate(settings, url)
         database = await stack.enter_async_context(open_database(url, database_bounds(settings)))
         wake_up = await stack.enter_async_context(open_wake_up(url))
-        views = PostgresViewStore(database, view_tables())
+        views = PostgresViewStore(database, view_tables)
         ports = RuntimePorts(
             log=PostgresLog(database),
             wake_up=wake_up,
@@ -179,6 +177,8 @@ async def _migrate(settings: Settings, url: str, revision: str = "head") -> str:
 
 def view_tables() -> dict[str, Sequence[Table]]:
     """The tables of every projection, by its name."""
+    from projections import all_projections
+
     return {projection.name: projection.tables() for projection in all_projections()}
 
 

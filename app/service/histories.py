@@ -33,9 +33,10 @@ from app.domain.objects.kinds import first_objects
 from app.domain.objects.rules import Rules
 from app.domain.values.json_tree import JsonObject
 from app.domain.values.timestamps import SECOND
+from app.ports import RuntimePorts
 from app.service import brokenness, copying, moments
 from app.service.alarms import Alarms
-from app.service.runtime import HistoryRuntime, RuntimeBounds, RuntimePorts
+from app.service.runtime import HistoryRuntime, RuntimeBounds
 from app.service.uses import Use
 
 DEFAULT_HISTORY = "default"

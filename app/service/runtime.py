@@ -24,7 +24,7 @@ from app.domain.objects.rules import Rules
 from app.domain.objects.write.commands import Command
 from app.domain.objects.write.staging import StagedObjects
 from app.domain.values.timestamps import SECOND, Instant
-from app.ports import Clock, EventLog, UidSource, ViewStore, WakeUp, WebhookCaller
+from app.ports import EventLog, RuntimePorts, WebhookCaller
 from app.service import snapshots
 from app.service.cluster_clock import ClusterClock
 from app.service.reviewing import Reviewing
@@ -55,21 +55,6 @@ class RuntimeBounds:
     snapshot_every: int = 50_000
     calm_seconds: float = 60.0
     pause_seconds_max: float = 60.0
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RuntimePorts:
-    """The filled ports that a runtime works with.
-
-    `views` is None when nothing is materialised, `webhooks` when none are called.
-    """
-
-    log: EventLog
-    wake_up: WakeUp
-    clock: Clock
-    uids: UidSource
-    views: ViewStore | None = None
-    webhooks: WebhookCaller | None = None
 
 
 class HistoryRuntime:

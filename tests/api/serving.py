@@ -22,8 +22,9 @@ from app.domain.log import Actor, ObjectKey
 from app.domain.objects import profile as profiles
 from app.domain.objects.review import targets as review_targets
 from app.domain.objects.write.commands import CreateObject
+from app.ports import RuntimePorts
 from app.service.histories import Histories
-from app.service.runtime import RuntimeBounds, RuntimePorts
+from app.service.runtime import RuntimeBounds
 
 CLAIMS = "/apis/resource.k8s.io/v1/namespaces/default/resourceclaims"
 CONFIG_MAPS = "/api/v1/namespaces/default/configmaps"

@@ -78,5 +78,5 @@ async def postgres_stores(url: str) -> AsyncIterator[Stores]:
             log=PostgresLog(database),
             wake_up=wake_up,
             leases=PostgresLeases(database),
-            views=PostgresViewStore(database, PROJECTIONS),
+            views=PostgresViewStore(database, lambda: PROJECTIONS),
         )

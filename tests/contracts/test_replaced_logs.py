@@ -24,10 +24,10 @@ from app.domain.errors import Expired, HistoryBroken, LogUnavailable
 from app.domain.log import Event, Head, HistoryId, Revision
 from app.domain.log.chain import check_chain, genesis_of
 from app.domain.objects.profile import Profile
-from app.ports import EventLog
+from app.ports import EventLog, RuntimePorts
 from app.service.folding import FoldingBounds
 from app.service.histories import Histories
-from app.service.runtime import HistoryRuntime, RuntimeBounds, RuntimePorts
+from app.service.runtime import HistoryRuntime, RuntimeBounds
 from app.settings import Settings
 from app.workers import projecting
 from tests.contracts.building import claims

@@ -274,7 +274,7 @@ async def check(database: str) -> Counter[str]:
 async def _check_tables(opened: Database, info: HistoryInfo) -> None:
     """The view tables come to be those of a projector that was never killed."""
     log, tables = PostgresLog(opened), view_tables()
-    stored, fresh = PostgresViewStore(opened, tables), MemoryViewStore(tables)
+    stored, fresh = PostgresViewStore(opened, view_tables), MemoryViewStore(tables)
     bounds = FoldingBounds()
     make = views_of(profiles.from_settings(info.settings))
     projector = Projector(log=log, views=fresh, history=info.id, make=make, bounds=bounds)

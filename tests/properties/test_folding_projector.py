@@ -113,7 +113,7 @@ async def any_store(request: pytest.FixtureRequest) -> AsyncIterator[Store]:
         yield await opened(MemoryLog(MemoryStore()), MemoryViewStore(TABLES))
         return
     async with open_database(request.getfixturevalue("database_url")) as database:
-        yield await opened(PostgresLog(database), PostgresViewStore(database, TABLES))
+        yield await opened(PostgresLog(database), PostgresViewStore(database, lambda: TABLES))
 
 
 async def opened(log: EventLog, views: ViewStore) -> Store:

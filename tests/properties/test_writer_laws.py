@@ -33,7 +33,8 @@ from app.domain.objects.write.commands import (
     UpdateObject,
     WriteOptions,
 )
-from app.service.runtime import HistoryRuntime, RuntimeBounds, RuntimePorts
+from app.ports import RuntimePorts
+from app.service.runtime import HistoryRuntime, RuntimeBounds
 from app.service.writing import Outcome, WriterBounds
 from tests.properties.faulty_log import Fault, FaultyLog, Turn
 from tests.unit.service.builders import ALICE, START, namespace, rules

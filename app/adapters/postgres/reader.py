@@ -25,7 +25,6 @@ from asyncpg.pool import PoolConnectionProxy
 from app.adapters.postgres.names import view_name
 from app.adapters.postgres.problems import translated
 from app.domain.errors import WrongDatabase
-from projections import all_projections
 
 ROLE = "redra_reader"
 
@@ -114,6 +113,8 @@ def user_of(url: str) -> str:
 
 def relations() -> list[str]:
     """The names of everything that the reader may read."""
+    from projections import all_projections
+
     declared = (table for projection in all_projections() for table in projection.tables())
     return sorted({*SHARED, *(view_name(table.name) for table in declared)})
 

@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from decimal import Decimal
+from functools import cached_property
 from typing import Any
 
 import msgspec
@@ -150,15 +151,26 @@ class _Statements:
 
 
 class PostgresViewStore:
-    """A ViewStore for the tables of `projections`: projection name to its declared tables."""
+    """A ViewStore for the tables of projections.
 
-    def __init__(self, database: Database, projections: Mapping[str, Sequence[Table]]) -> None:
+    `declared` gives them by the name of the projection. It is asked when rows are written or read:
+    commands that do neither need not load the projections.
+    """
+
+    def __init__(
+        self, database: Database, declared: Callable[[], Mapping[str, Sequence[Table]]]
+    ) -> None:
         self._database = database
-        self._tables = {
-            name: [table.name for table in tables] for name, tables in projections.items()
-        }
-        self._statements = {
-            table.name: _Statements(table) for tables in projections.values() for table in tables
+        self._declared = declared
+
+    @cached_property
+    def _tables(self) -> dict[str, list[str]]:
+        return {name: [table.name for table in each] for name, each in self._declared().items()}
+
+    @cached_property
+    def _statements(self) -> dict[str, _Statements]:
+        return {
+            table.name: _Statements(table) for each in self._declared().values() for table in each
         }
 
     async def checkpoint(

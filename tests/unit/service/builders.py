@@ -13,8 +13,8 @@ from app.domain.objects.profile import Profile
 from app.domain.objects.rules import Rules
 from app.domain.objects.write.commands import CreateObject, DeleteObject
 from app.domain.values.timestamps import Instant
-from app.ports import EventLog
-from app.service.runtime import HistoryRuntime, RuntimeBounds, RuntimePorts
+from app.ports import EventLog, RuntimePorts
+from app.service.runtime import HistoryRuntime, RuntimeBounds
 
 ALICE = Actor(user="alice")
 START = Instant(1_767_225_600_000_000)

@@ -15,8 +15,9 @@ from app.domain.objects.profile import Profile
 from app.domain.objects.write.commands import CreateObject, ImportObject
 from app.domain.values import timestamps
 from app.domain.values.timestamps import SECOND, Instant
+from app.ports import RuntimePorts
 from app.service.cluster_clock import ClusterClock
-from app.service.runtime import HistoryRuntime, RuntimeBounds, RuntimePorts
+from app.service.runtime import HistoryRuntime, RuntimeBounds
 from app.workers.loop import ControllerLoop, LoopBounds
 from tests.unit.service.builders import ALICE, START, config_map, namespace
 
