@@ -5,7 +5,7 @@ import pytest
 from app.analysis.replay.classes import Reason
 from app.analysis.replay.differences import Aspect
 from app.analysis.replay.report import Agreement
-from app.bootstrap import choices, replays, stores
+from app.bootstrap import process_settings, replays, stores
 from app.domain.controllers import registry
 from app.domain.log import ObjectKey
 from app.domain.objects.write.commands import PatchObject, PatchType
@@ -53,7 +53,7 @@ def by_node_controller(made, body, subresource=""):
 async def decide(made, folder, alter=lambda lines: lines):
     lines = alter(lines_of(made.line.events, folder / "log"))
     path = disordered_logs.write(lines, folder / "altered")
-    settings, store = choices.settings(), stores.memory_store()
+    settings, store = process_settings.settings(), stores.memory_store()
     history = await replays.load_files(store, settings, (path,))
     return await replays.decide(store, settings, history, "", lambda *_: None)
 
