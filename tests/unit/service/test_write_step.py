@@ -137,10 +137,11 @@ def always(command: Command) -> Step:
     return lambda _: command
 
 
-def patch(place: ObjectKey, body: JsonObject, **more: str) -> Step:
-    return always(
-        PatchObject(key=place, version="v1", type=PatchType.MERGE, body=body, **more)  # type: ignore[arg-type]
+def patch(place: ObjectKey, body: JsonObject, subresource: str = "") -> Step:
+    merged = PatchObject(
+        key=place, version="v1", type=PatchType.MERGE, body=body, subresource=subresource
     )
+    return always(merged)
 
 
 def applied(place: ObjectKey, body: JsonObject, version: str = "v1") -> Step:

@@ -52,17 +52,7 @@ def decide_apply(
     key = admission.storage_key(kind, command.key)
     if not command.options.field_manager:
         raise _no_manager()
-    write = WriteRequest(
-        reader=reader,
-        rules=rules,
-        stamp=stamp,
-        kind=kind,
-        key=key,
-        group=command.key.group,
-        version=command.version,
-        subresource=command.subresource,
-        options=command.options,
-    )
+    write = WriteRequest.of_change(command, reader, rules, stamp, kind=kind, key=key)
     api_version = write.api_version
     config, warnings = _config(kind, command, rules)
     updating.check_identity(kind, key, config)

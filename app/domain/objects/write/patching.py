@@ -35,17 +35,7 @@ def decide_patch(
     old = reader.get(key)
     if old is None:
         raise rejections.not_found(admission.as_asked(kind, command.key.group), key.name)
-    write = WriteRequest(
-        reader=reader,
-        rules=rules,
-        stamp=stamp,
-        kind=kind,
-        key=key,
-        group=command.key.group,
-        version=command.version,
-        subresource=command.subresource,
-        options=command.options,
-    )
+    write = WriteRequest.of_change(command, reader, rules, stamp, kind=kind, key=key)
     if command.subresource == subresources.SCALE:
         shown = subresources.scale_of(kind, old)
         scaled = _apply(kind, shown, command, rules)

@@ -1,5 +1,7 @@
 """A write of one object, as what decides it and what is asked about it see it."""
 
+from typing import Self
+
 import msgspec
 
 from app.domain.log import ObjectKey, Stamp
@@ -7,7 +9,7 @@ from app.domain.objects import registry
 from app.domain.objects.kind import Kind
 from app.domain.objects.reader import ObjectsReader
 from app.domain.objects.rules import Rules
-from app.domain.objects.write.commands import WriteOptions
+from app.domain.objects.write.commands import PatchObject, UpdateObject, WriteOptions
 
 
 class WriteRequest(msgspec.Struct, frozen=True, kw_only=True, gc=False):
@@ -26,6 +28,30 @@ class WriteRequest(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     version: str
     subresource: str = ""
     options: WriteOptions
+
+    @classmethod
+    def of_change(
+        cls,
+        command: PatchObject | UpdateObject,
+        reader: ObjectsReader,
+        rules: Rules,
+        stamp: Stamp,
+        *,
+        kind: Kind,
+        key: ObjectKey,
+    ) -> Self:
+        """The write that a patch or a replacement asks for."""
+        return cls(
+            reader=reader,
+            rules=rules,
+            stamp=stamp,
+            kind=kind,
+            key=key,
+            group=command.key.group,
+            version=command.version,
+            subresource=command.subresource,
+            options=command.options,
+        )
 
     @property
     def api_version(self) -> str:

@@ -55,17 +55,7 @@ def decide_update(
         if kind.created_by_update and not command.subresource:
             return _create(reader, command, stamp, rules)
         raise rejections.not_found(admission.as_asked(kind, command.key.group), key.name)
-    write = WriteRequest(
-        reader=reader,
-        rules=rules,
-        stamp=stamp,
-        kind=kind,
-        key=key,
-        group=command.key.group,
-        version=command.version,
-        subresource=command.subresource,
-        options=command.options,
-    )
+    write = WriteRequest.of_change(command, reader, rules, stamp, kind=kind, key=key)
     if command.subresource == subresources.SCALE:
         tree = subresources.with_scale(kind, old, clean_scale(kind, command.tree, rules))
         return replace(write, old, tree, is_scale=True)
