@@ -4,6 +4,9 @@ VENV ?= .venv
 FUZZ_SEED ?= 0
 BIN := $(VENV)/bin
 export UV_PYTHON_DOWNLOADS := never
+# Containers often forbid compiled files; the tests start hundreds of processes, and each would
+# compile everything that it imports.
+export PYTHONDONTWRITEBYTECODE :=
 .DEFAULT_GOAL := help
 
 help: ## List the targets
