@@ -6,7 +6,7 @@ checks every decision of our controllers, made again from what it observed, with
 every allocation that somebody else wrote. Nothing is written. Events after one that cannot be
 understood are checked in the first pass alone.
 
-The second pass may be divided among processes, see `verifying_parts`. The report is the same.
+The second pass may be divided among processes (`verify.parts`). The report is the same.
 """
 
 from collections import Counter

@@ -1,6 +1,6 @@
 """The functions that extensions and Kubernetes add: strings, lists, sets, networks, quantities.
 
-Parity: allocator.md 11.3–11.5. Declarations only, as in `standard_library`.
+Parity: allocator.md 11.3–11.5. Declarations only, as in `standard`.
 """
 
 from typing import Final

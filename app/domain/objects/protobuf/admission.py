@@ -1,6 +1,6 @@
 """Protobuf field numbers of webhook configurations and admission policies.
 
-The notation is that of `protobuf_fields`.
+The notation is that of `fields`.
 """
 
 ADMISSIONREGISTRATION_V1 = """

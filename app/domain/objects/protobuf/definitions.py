@@ -1,4 +1,4 @@
-"""Protobuf field numbers of CustomResourceDefinition; the notation is that of `protobuf_fields`.
+"""Protobuf field numbers of CustomResourceDefinition; the notation is that of `fields`.
 
 `|` marks the parts of a choice: the message is shown as the part that is there.
 """

@@ -1,4 +1,4 @@
-"""Protobuf field numbers of kinds that are stored for others; the notation of `protobuf_fields`.
+"""Protobuf field numbers of kinds that are stored for others; the notation of `fields`.
 
 Volumes, networks, autoscalers, certificates: nothing here acts on them.
 """
