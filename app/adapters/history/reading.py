@@ -2,8 +2,7 @@
 
 from dataclasses import dataclass, field
 
-from app.adapters.history import kinds
-from app.adapters.history.joining import times
+from app.adapters.history import kinds, times
 from app.adapters.history.limits import DEFAULT_LIMITS, ImportLimits
 from app.domain.errors import InputError
 from app.domain.log.records import (

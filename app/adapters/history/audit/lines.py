@@ -5,12 +5,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from app.adapters.history import kinds
+from app.adapters.history import kinds, times
 from app.adapters.history.audit import event as audit_event
 from app.adapters.history.audit import mapping
 from app.adapters.history.audit.event import AuditEvent, ObjectRef
 from app.adapters.history.audit.mapping import Outcome
-from app.adapters.history.joining import times
 from app.adapters.history.reading import Notes, ReadOptions
 from app.adapters.history.unpacking import ByteSource
 from app.domain.errors import InputError

@@ -7,7 +7,7 @@ were never released, or that are no longer read, are refused in words. Parity: h
 
 import msgspec
 
-from app.adapters.history.formats import manifests
+from app.adapters.history import manifests
 from app.adapters.history.reading import Notes, ReadOptions
 from app.domain.errors import InputError, Rejected
 from app.domain.log.records import CHANGES, Loss, Op, Quality, Record, join_losses

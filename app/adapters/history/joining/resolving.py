@@ -11,7 +11,8 @@ from itertools import groupby
 
 import msgspec
 
-from app.adapters.history.joining import contradictions, effects, normalising, times
+from app.adapters.history import times
+from app.adapters.history.joining import contradictions, effects, normalising
 from app.adapters.history.joining.spool import Row, Spool
 from app.adapters.history.reading import Notes
 from app.domain.errors import InputError
