@@ -1,7 +1,7 @@
 """A listener's side of wake-ups: hints that came between two waits count as one."""
 
 from app.domain.log import Revision
-from app.service.signals import Signal
+from app.signals import Signal
 
 
 class HintListener:

@@ -8,10 +8,10 @@ from collections.abc import Callable
 from time import perf_counter
 
 from app.api.access import authorization, reviews
-from app.api.access.authentication import Authenticator, Credentials, Identity
 from app.api.access.authorization import Authorization, Authorizer, Gate
 from app.api.access.reviews import Reviewing
-from app.api.access.service_tokens import ServiceTokens
+from app.api.identity.authentication import Authenticator, Credentials, Identity
+from app.api.identity.service_tokens import ServiceTokens
 from app.api.kubernetes import discovery, paths, status
 from app.api.kubernetes.lists import ListBounds, Lists
 from app.api.kubernetes.objects import Objects

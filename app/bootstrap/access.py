@@ -12,9 +12,9 @@ from pathlib import Path
 from app.adapters import signing_keys
 from app.adapters.certificates import Certificate, CertificateFolder
 from app.adapters.clock import SystemClock
-from app.api.access import files
-from app.api.access.authentication import ADMIN, ANONYMOUS, Credentials
 from app.api.access.authorization import Authorization
+from app.api.identity import files
+from app.api.identity.authentication import ADMIN, ANONYMOUS, Credentials
 from app.domain.errors import InputError, Rejected
 from app.domain.objects.schema import decode
 from app.settings import Settings

@@ -28,9 +28,9 @@ from app.ports import EventLog, RuntimePorts, WebhookCaller
 from app.service import snapshots
 from app.service.cluster_clock import ClusterClock
 from app.service.reviewing import Reviewing
-from app.service.signals import Signal
 from app.service.watches import Subscription, Watches
 from app.service.writing import GroupWriter, Outcome, Request, WriterBounds
+from app.signals import Signal
 
 _SCHEDULER = "scheduling"
 

@@ -17,7 +17,7 @@ from app.domain.controllers.plan import Reads, is_for_all
 from app.domain.errors import Expired
 from app.domain.log import Event, HistoryId, Revision
 from app.ports import EventLog
-from app.service.signals import Signal
+from app.signals import Signal
 
 Place = tuple[str, str]
 """Group and resource."""

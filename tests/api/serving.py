@@ -14,8 +14,8 @@ from app.adapters.memory import MemoryLog, MemoryStore, MemoryWakeUp
 from app.adapters.telemetry import Telemetry
 from app.adapters.uids import RandomUids
 from app.adapters.webhooks import HttpsWebhooks
-from app.api.access.authentication import Credentials
 from app.api.application import Application, create_app
+from app.api.identity.authentication import Credentials
 from app.api.server.limits import ApiLimits
 from app.bootstrap.rules import rules_for
 from app.domain.log import Actor, ObjectKey

@@ -2,7 +2,7 @@
 
 import pytest
 
-from app.api.access import files
+from app.api.identity import files
 from app.domain.errors import InputError
 from app.domain.objects.access.rules import Book, Question
 

@@ -2,8 +2,9 @@
 
 import pytest
 
-from app.api.access.authentication import PEER, Credentials
 from app.api.access.authorization import Authorization
+from app.api.identity.authentication import Credentials
+from app.api.server.messages import PEER
 from app.domain.log import Actor
 from tests.api.serving import CONFIG_MAPS, config_map, serving
 

@@ -1,7 +1,7 @@
 """Who asks, and what they are told about themselves."""
 
-from app.api.access.authentication import ADMIN, Credentials
 from app.api.access.authorization import Authorization
+from app.api.identity.authentication import ADMIN, Credentials
 from app.domain.log import Actor
 from tests.api.serving import CONFIG_MAPS, config_map, serving
 

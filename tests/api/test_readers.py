@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from app.api.access.authentication import Credentials
+from app.api.identity.authentication import Credentials
 from app.domain.log import Actor, ObjectKey
 from app.domain.objects.write.commands import CreateObject, RecordDecision, RecordFact
 from tests.api.serving import claim, pod, serving

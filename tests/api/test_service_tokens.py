@@ -6,9 +6,9 @@ import json
 import pytest
 
 from app.adapters.memory import MemoryStore
-from app.api.access.authentication import Credentials
 from app.api.access.authorization import Authorization
-from app.api.access.service_tokens import AUDIENCE, ServiceTokens
+from app.api.identity.authentication import Credentials
+from app.api.identity.service_tokens import AUDIENCE, ServiceTokens
 from app.domain.log import Actor
 from app.domain.values import timestamps
 from tests.api.serving import CONFIG_MAPS, pod, serving

@@ -10,7 +10,7 @@ import pytest
 import typer
 import yaml
 
-from app.api.access import files
+from app.api.identity import files
 from app.cli.application import root
 from app.settings import Settings
 

@@ -1,1 +1,1 @@
-"""Who asks, and what they may do."""
+"""What a user may do, and what a reader gets to see."""

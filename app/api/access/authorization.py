@@ -10,11 +10,11 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
 from app.api.access import impersonation
-from app.api.access.authentication import Authenticator, Identity
-from app.api.access.service_tokens import ServiceTokens
+from app.api.access.readers import Reader
+from app.api.identity.authentication import Authenticator, Identity
+from app.api.identity.service_tokens import ServiceTokens
 from app.api.kubernetes import calls, paths
 from app.api.kubernetes.paths import Place, ResourcePath
-from app.api.redra.readers import Reader
 from app.api.server.messages import Request
 from app.domain.errors import HistoryBroken, NotFound
 from app.domain.log import Actor, ObjectKey

@@ -7,7 +7,7 @@ The log keeps both names.
 from collections.abc import Iterator
 from urllib.parse import unquote
 
-from app.api.access.authentication import Identity
+from app.api.identity.authentication import Identity
 from app.api.server.messages import Request
 from app.domain.errors import BadRequest
 from app.domain.log import Actor

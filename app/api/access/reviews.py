@@ -5,9 +5,9 @@ Parity: api.md 2, 11, 14.
 
 from dataclasses import dataclass
 
-from app.api.access.authentication import Authenticator, Identity
 from app.api.access.authorization import Authorizer
-from app.api.access.service_tokens import AUDIENCE, ServiceTokens
+from app.api.identity.authentication import Authenticator, Identity
+from app.api.identity.service_tokens import AUDIENCE, ServiceTokens
 from app.api.kubernetes import bodies
 from app.api.kubernetes.discovery import Review
 from app.api.kubernetes.paths import ResourcePath

@@ -16,9 +16,6 @@ from app.domain.log import Event, Revision
 from app.service.runtime import HistoryRuntime
 from app.service.watches import Place, Subscription
 
-PUSH = "redra.push"
-"""Where the scope of a watch has the way to its connection, if there is one."""
-
 TURN_MAX = 200
 """How many watches are told in one turn of the loop; then others get theirs."""
 

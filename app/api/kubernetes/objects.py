@@ -7,11 +7,10 @@ domain. Parity: api.md 5, 6, 8.
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
 
-from app.api.access.authentication import Identity
-from app.api.access.service_tokens import ServiceTokens
+from app.api.identity.authentication import Identity
+from app.api.identity.service_tokens import ServiceTokens
 from app.api.kubernetes import calls, negotiation, parameters, selection, status
 from app.api.kubernetes.calls import Call
-from app.api.kubernetes.fanout import PUSH
 from app.api.kubernetes.lists import Lists
 from app.api.kubernetes.negotiation import PLAIN
 from app.api.kubernetes.parameters import ListOptions
@@ -22,7 +21,7 @@ from app.api.kubernetes.timelines import Timeline
 from app.api.kubernetes.watching import Watching
 from app.api.kubernetes.writes import Writes, with_warnings
 from app.api.server.limits import ApiLimits
-from app.api.server.messages import Request, Response, Stream, Subject, warning
+from app.api.server.messages import PUSH, Request, Response, Stream, Subject, warning
 from app.api.server.metrics import METRIC_VERBS
 from app.domain.errors import RedraError
 from app.domain.log import Event

@@ -6,7 +6,7 @@ from dataclasses import replace
 import anyio
 import anyio.lowlevel
 
-from app.api.access.service_tokens import ServiceTokens
+from app.api.identity.service_tokens import ServiceTokens
 from app.api.kubernetes import calls, negotiation, parameters
 from app.api.kubernetes.calls import Call
 from app.api.kubernetes.representations import Representations, encode, respond

@@ -12,12 +12,12 @@ from pydantic import BaseModel
 
 from app.analysis.explain.questions import Question
 from app.api.access.authorization import Authorizer, Gate
+from app.api.access.readers import WORKED_OUT_FROM, Reader
 from app.api.kubernetes import paths, status
 from app.api.kubernetes.timelines import views_at
 from app.api.redra import document, models, views
 from app.api.redra.blast import BlastApi
 from app.api.redra.managing import ManagingApi
-from app.api.redra.readers import WORKED_OUT_FROM, Reader
 from app.api.server.limits import ApiLimits
 from app.api.server.messages import Request, Response, Stream
 from app.domain.devices.cel_selectors import CelCompiler

@@ -16,8 +16,7 @@ from typing import Any, cast
 import httptools
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
 
-from app.api.access.authentication import PEER
-from app.api.kubernetes.fanout import PUSH
+from app.api.server.messages import PEER, PUSH
 from app.api.server.request_cycle import Exchange
 
 _Subject = tuple[tuple[tuple[str, str], ...], ...]

@@ -37,6 +37,12 @@ _PLAIN_QUERY_MAX = 2_000
 DIRECT = "redra.direct"
 """Where in the ASGI scope a connection of ours leaves itself as `Direct`."""
 
+PEER = "redra.peer"
+"""Where in the ASGI scope the connection leaves the name and groups of a client certificate."""
+
+PUSH = "redra.push"
+"""Where the scope of a watch has the way to its connection, if there is one."""
+
 
 class Direct(Protocol):
     """The connection of a request, without the messages of ASGI (`request_cycle`)."""

@@ -4,7 +4,7 @@ import asyncio
 
 import anyio
 
-from app.service.signals import Signal
+from app.signals import Signal
 
 
 async def test_wait_ends_when_the_flag_is_raised() -> None:

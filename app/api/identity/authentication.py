@@ -3,15 +3,13 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
-from app.api.server.messages import Request
+from app.api.server.messages import PEER, Request
 from app.domain.errors import Forbidden, Unauthorized
 from app.domain.log import Actor
 from app.domain.objects.access.rules import AUTHENTICATED, MASTERS, UNAUTHENTICATED
 
 ANONYMOUS = Actor(user="system:anonymous", groups=(UNAUTHENTICATED,))
 ADMIN = Actor(user="redra-admin", groups=(MASTERS, AUTHENTICATED))
-PEER = "redra.peer"
-"""Where in the ASGI scope the connection leaves the name and groups of a client certificate."""
 
 _AGENT_MAX = 256
 _REMEMBERED_MAX = 4_096

@@ -15,8 +15,8 @@ from dataclasses import dataclass, field
 
 import msgspec
 
-from app.api.access.authentication import PEER, Identity
-from app.api.server.messages import Request
+from app.api.identity.authentication import Identity
+from app.api.server.messages import PEER, Request
 from app.domain.errors import Conflict, NotFound, Unauthorized
 from app.domain.log import Actor, ObjectKey
 from app.domain.objects import field_errors

@@ -1,0 +1,1 @@
+"""Who sends a request: client certificates, tokens, service accounts."""
