@@ -16,7 +16,7 @@ import anyio
 from rich.console import Console
 from rich.table import Table
 
-from app.adapters.postgres import schema
+from app.adapters.postgres import migrating
 from app.adapters.postgres.database import open_database
 from app.adapters.postgres.log import PostgresLog
 from app.adapters.postgres.server import EmbeddedServer
@@ -112,7 +112,7 @@ async def run(seconds: float, folder: Path) -> None:
     for title in ("batch", "events/s", "ms per append", "times batch 1"):
         table.add_column(title, justify="right")
     async with EmbeddedServer(folder) as server:
-        await schema.migrate(server.url)
+        await migrating.migrate(server.url)
         async with open_database(server.url) as database:
             log = PostgresLog(database)
             first = 0.0

@@ -15,7 +15,7 @@ from urllib.parse import urlsplit, urlunsplit
 import asyncpg
 import pytest
 
-from app.adapters.postgres import schema
+from app.adapters.postgres import migrating
 from app.adapters.postgres.database import Database, open_database
 from app.adapters.postgres.server import EmbeddedServer
 from app.domain.errors import LogUnavailable
@@ -70,7 +70,7 @@ def template(server_url: str) -> Iterator[str]:
 
     async def prepare() -> None:
         await say(server_url, f"CREATE DATABASE {name}")
-        await schema.migrate(with_database(server_url, name))
+        await migrating.migrate(with_database(server_url, name))
 
     in_thread(lambda: asyncio.run(prepare()))
     yield name

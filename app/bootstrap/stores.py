@@ -13,7 +13,7 @@ from app.adapters.memory import (
     MemoryViewStore,
     MemoryWakeUp,
 )
-from app.adapters.postgres import reader, schema
+from app.adapters.postgres import migrating, reader, schema
 from app.adapters.postgres.database import DatabaseBounds, open_database
 from app.adapters.postgres.leases import PostgresLeases
 from app.adapters.postgres.log import PostgresLog
@@ -167,7 +167,7 @@ async def migrate(
 
 
 async def _migrate(settings: Settings, url: str, revision: str = "head") -> str:
-    return await schema.migrate(
+    return await migrating.migrate(
         url,
         revision=revision,
         reader=settings.reader_url,

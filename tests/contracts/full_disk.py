@@ -10,7 +10,7 @@ from pathlib import Path
 
 import anyio
 
-from app.adapters.postgres import schema
+from app.adapters.postgres import migrating
 from app.adapters.postgres.database import open_database
 from app.adapters.postgres.log import PostgresLog
 from app.adapters.postgres.server import EmbeddedServer
@@ -51,7 +51,7 @@ async def main(folder: Path) -> None:
     ballast = folder / "ballast"
     ballast.write_bytes(bytes(BALLAST_BYTES))
     async with EmbeddedServer(folder / "server") as server:
-        await schema.migrate(server.url)
+        await migrating.migrate(server.url)
         async with open_database(server.url) as database:
             log = PostgresLog(database)
             history = (await log.create_history("h", seed=0, settings={}, created=START)).id

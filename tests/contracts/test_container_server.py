@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from app.adapters.postgres import schema
+from app.adapters.postgres import migrating
 from app.adapters.postgres.database import open_database
 from app.adapters.postgres.log import PostgresLog
 from app.domain.log import Actor, Draft, EventType, ObjectKey, Revision, Stamp
@@ -44,7 +44,7 @@ def container_url() -> Iterator[str]:
 
 @pytest.mark.database
 async def test_log_on_a_container_keeps_what_it_was_given(container_url: str) -> None:
-    await schema.migrate(container_url)
+    await migrating.migrate(container_url)
     async with open_database(container_url) as database:
         log = PostgresLog(database)
         info = await log.create_history("h", seed=1, settings={}, created=Instant(1))

@@ -8,7 +8,7 @@ import asyncpg
 import pytest
 from anyio.abc import TaskGroup
 
-from app.adapters.postgres import schema
+from app.adapters.postgres import migrating
 from app.adapters.postgres.database import DatabaseBounds, open_database
 from app.adapters.postgres.leases import PostgresLeases
 from app.adapters.postgres.log import PostgresLog
@@ -249,7 +249,7 @@ async def waiting_sessions(url: str, count: int) -> None:
 async def test_two_tails_and_a_writer_live_through_a_restart(tmp_path):
     server = EmbeddedServer(tmp_path / "server")
     async with server:
-        await schema.migrate(server.url)
+        await migrating.migrate(server.url)
         bounds = WakeUpBounds(pause_first_seconds=0.02, pause_max_seconds=0.1)
         async with (
             open_database(server.url) as database,

@@ -6,7 +6,7 @@ from urllib.parse import urlsplit, urlunsplit
 import asyncpg
 import pytest
 
-from app.adapters.postgres import queries, reader, schema
+from app.adapters.postgres import migrating, queries, reader, schema
 from app.adapters.postgres.database import DatabaseBounds
 from app.adapters.postgres.reader import reader_url
 from app.domain.errors import InputError, LogUnavailable, WrongDatabase
@@ -174,7 +174,7 @@ async def test_long_question_is_given_up(database_url: str) -> None:
 )
 async def test_address_that_is_handed_out_can_only_read(empty_database_url: str, text: str) -> None:
     """Another client is not held to one question in a transaction that only reads."""
-    await schema.migrate(empty_database_url)
+    await migrating.migrate(empty_database_url)
     connection = await asyncpg.connect(reader_url(empty_database_url))
     try:
         assert await connection.fetchval("SHOW default_transaction_read_only") == "on"
@@ -253,7 +253,7 @@ async def test_owner_who_may_not_make_roles_is_told_what_to_do(empty_database_ur
     url = as_role(empty_database_url, owner)
     try:
         await say(empty_database_url, f"GRANT ALL ON SCHEMA public TO {owner}")
-        assert await schema.migrate(url) == schema.newest()
+        assert await migrating.migrate(url) == schema.newest()
         with pytest.raises(WrongDatabase, match=r"'redra_reader'.*see REDRA_READER_URL"):
             async with queries.open_reader(reader_url(url), DatabaseBounds()):
                 pass

@@ -22,7 +22,7 @@ from typing import IO
 import asyncpg
 import httpx
 
-from app.adapters.postgres import schema
+from app.adapters.postgres import migrating
 from app.adapters.postgres.server import EmbeddedServer
 
 ROOT = Path(__file__).resolve().parent.parent.parent
@@ -259,7 +259,7 @@ class Stack:
 
     async def start(self) -> None:
         """Everything from nothing."""
-        await schema.migrate(self.database)
+        await migrating.migrate(self.database)
         connection = await asyncpg.connect(self.database)
         await connection.execute(GATE)
         await connection.close()

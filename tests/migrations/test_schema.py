@@ -15,7 +15,7 @@ from sqlalchemy.engine import make_url
 from sqlalchemy.ext.asyncio import create_async_engine
 from sqlalchemy.pool import NullPool
 
-from app.adapters.postgres import schema, tables
+from app.adapters.postgres import migrating, schema, tables
 from app.adapters.postgres.database import open_database
 from app.domain.errors import InputError, LogUnavailable, WrongDatabase
 from tests.conftest import say, with_database
@@ -78,14 +78,14 @@ async def test_a_missing_column_would_be_noticed(database_url: str):
 
 async def test_every_revision_goes_up_and_down(empty_database_url: str):
     for revision in [*REVISIONS[1:], *REVISIONS[-2::-1], "head"]:
-        stands = await schema.migrate(empty_database_url, revision=revision)
+        stands = await migrating.migrate(empty_database_url, revision=revision)
         assert stands == (schema.newest() if revision == "head" else revision)
     assert await inspect(empty_database_url, differences) == []
 
 
 async def test_downgrade_leaves_nothing_behind(empty_database_url: str):
-    await schema.migrate(empty_database_url)
-    await schema.migrate(empty_database_url, revision="base")
+    await migrating.migrate(empty_database_url)
+    await migrating.migrate(empty_database_url, revision="base")
     connection = await asyncpg.connect(empty_database_url)
     left = await connection.fetch(
         "SELECT relname FROM pg_class WHERE relnamespace = 'public'::regnamespace "
@@ -96,14 +96,14 @@ async def test_downgrade_leaves_nothing_behind(empty_database_url: str):
 
 
 async def test_migrating_again_changes_nothing(database_url: str):
-    assert await schema.migrate(database_url) == schema.newest()
+    assert await migrating.migrate(database_url) == schema.newest()
 
 
 async def test_two_at_once_migrate_once(empty_database_url: str):
     answers: list[str] = []
 
     async def migrate() -> None:
-        answers.append(await schema.migrate(empty_database_url))
+        answers.append(await migrating.migrate(empty_database_url))
 
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(migrate)
@@ -181,7 +181,7 @@ async def test_owner_without_superuser_rights_lacks_even_the_privilege(empty_dat
         parts = urlsplit(empty_database_url)
         place = parts.netloc.rpartition("@")[2]
         owner = urlunsplit(parts._replace(netloc=f"{name}:{name}@{place}"))
-        await schema.migrate(owner)
+        await migrating.migrate(owner)
         for table in ("log_events", "log_events_p3"):
             for statement in ("UPDATE {} SET uid = ''", "DELETE FROM {}", "TRUNCATE {}"):
                 with pytest.raises(asyncpg.InsufficientPrivilegeError):
@@ -197,7 +197,7 @@ async def test_empty_database_is_refused_in_words(empty_database_url: str):
 
 
 async def test_older_schema_is_refused_in_words(empty_database_url: str):
-    await schema.migrate(empty_database_url, revision="0001")
+    await migrating.migrate(empty_database_url, revision="0001")
     with pytest.raises(WrongDatabase, match="at revision 0001, this program needs 0008"):
         async with open_database(empty_database_url):
             pass
@@ -209,7 +209,7 @@ async def test_newer_schema_is_refused_in_words(database_url: str):
         async with open_database(database_url):
             pass
     with pytest.raises(WrongDatabase, match="a newer redra made it"):
-        await schema.migrate(database_url)
+        await migrating.migrate(database_url)
 
 
 async def test_schema_with_a_table_missing_is_refused_in_words(database_url: str):
@@ -226,7 +226,7 @@ async def test_database_of_something_else_is_refused_and_left_alone(empty_databa
         async with open_database(empty_database_url):
             pass
     with pytest.raises(WrongDatabase, match="belongs to something else"):
-        await schema.migrate(empty_database_url)
+        await migrating.migrate(empty_database_url)
     assert await inspect(empty_database_url, _table_names) == {"alembic_version", "customers"}
 
 
@@ -241,7 +241,7 @@ async def test_database_that_does_not_exist_is_refused_in_words(server_url: str)
         async with open_database(missing):
             pass
     with pytest.raises(WrongDatabase, match="does not exist"):
-        await schema.migrate(missing)
+        await migrating.migrate(missing)
 
 
 async def test_server_that_does_not_answer_is_named(tmp_path):
@@ -250,9 +250,9 @@ async def test_server_that_does_not_answer_is_named(tmp_path):
         async with open_database(address):
             pass
     with pytest.raises(LogUnavailable, match="no database server answers"):
-        await schema.migrate(address)
+        await migrating.migrate(address)
 
 
 async def test_unknown_revision_is_refused_in_words(database_url: str):
     with pytest.raises(InputError, match="no schema revision '0042'"):
-        await schema.migrate(database_url, revision="0042")
+        await migrating.migrate(database_url, revision="0042")

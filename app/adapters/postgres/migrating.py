@@ -1,72 +1,50 @@
-"""Running migrations with Alembic. Heavy to import; `schema.migrate` does so when it must."""
+"""Bringing a database to a revision of the schema, and its reading role to its rights."""
 
-from pathlib import Path
+import asyncpg
 
-from alembic import command
-from alembic.config import Config
-from sqlalchemy import Connection, text
-from sqlalchemy.engine import make_url
-from sqlalchemy.exc import DBAPIError
-from sqlalchemy.ext.asyncio import create_async_engine
-from sqlalchemy.pool import NullPool
-
-from app.adapters.postgres import problems, schema
-from app.domain.errors import InputError, WrongDatabase
-
-_LOCK = 7_263_172_000_001
-"""Advisory lock that lets one process migrate at a time."""
+from app.adapters.postgres import reader as readers
+from app.adapters.postgres import schema
+from app.adapters.postgres.problems import translated
+from app.domain.errors import WrongDatabase
 
 
-async def migrate(url: str, *, revision: str, lock_timeout_seconds: float) -> str:
-    """Upgrade or downgrade to `revision`; returns where the database stands then."""
-    address = make_url(url).set(drivername="postgresql+asyncpg")
-    engine = create_async_engine(address, poolclass=NullPool)
-    try:
-        async with engine.connect() as connection:
-            await connection.execute(text(f"SET lock_timeout = {lock_timeout_seconds * 1000:.0f}"))
-            await connection.execute(text("SELECT pg_advisory_lock(:key)"), {"key": _LOCK})
-            await connection.commit()
-            await connection.run_sync(_migrate, revision)
-            return await connection.run_sync(_revision) or "base"
-    except DBAPIError as problem:
-        cause = problem.orig.__cause__ if problem.orig is not None else None
-        raise problems.translate(cause or problem) from problem
-    except problems.Unreachable as problem:
-        raise problems.translate(problem) from problem
-    finally:
-        await engine.dispose()
+async def migrate(
+    url: str,
+    *,
+    revision: str = "head",
+    lock_timeout_seconds: float = 60.0,
+    reader: str = "",
+    reader_statement_seconds: float = 60.0,
+) -> str:
+    """Upgrade (or, to an older `revision`, downgrade) the database; returns where it stands.
 
+    At the newest revision the role that asks questions gets its rights (see `reader.py`); `reader`
+    is its address when the settings name one.
 
-def _migrate(connection: Connection, revision: str) -> None:
-    known = schema.revisions()
-    if revision not in (*known, "head", "base"):
-        raise InputError(
-            f"there is no schema revision {revision!r}", cure=f"choose one of {', '.join(known)}"
+    Raises WrongDatabase for a database with tables of somebody else or of a newer redra, InputError
+    for an unknown revision, LogUnavailable when the database cannot be reached or another migration
+    takes longer than the time given.
+    """
+    stands = schema.newest()
+    if revision != "head" or not await _is_newest(url):
+        # Loaded here because it takes longer than everything else at a start.
+        from app.adapters.postgres import alembic_runner
+
+        stands = await alembic_runner.migrate(
+            url, revision=revision, lock_timeout_seconds=lock_timeout_seconds
         )
-    present = set(connection.execute(text(schema.TABLES_PRESENT)).scalars())
-    found = _revision(connection) if schema.VERSION_TABLE in present else None
-    if schema.VERSION_TABLE not in present and present:
-        raise WrongDatabase(schema.foreign_text(present))
-    if found is not None and found not in known:
-        schema.check_revision(found)
-    connection.commit()
-    config = _config()
-    config.attributes["connection"] = connection
-    if revision != "head" and (revision == "base" or revision < (found or "")):
-        command.downgrade(config, revision)
-    else:
-        command.upgrade(config, revision)
-    connection.commit()
+    if stands == schema.newest():
+        await readers.prepare(url, named=reader, statement_seconds=reader_statement_seconds)
+    return stands
 
 
-def _revision(connection: Connection) -> str | None:
-    found = connection.execute(text(schema.REVISION)).scalar()
-    return None if found is None else str(found)
-
-
-def _config() -> Config:
-    config = Config()
-    folder: Path = schema.migrations_folder()
-    config.set_main_option("script_location", str(folder).replace("%", "%%"))
-    config.set_main_option("path_separator", "os")
-    return config
+async def _is_newest(url: str) -> bool:
+    with translated():
+        connection = await asyncpg.connect(url, timeout=10.0, command_timeout=10.0)
+        try:
+            await schema.check(connection)
+        except WrongDatabase:
+            return False
+        finally:
+            await connection.close(timeout=5.0)
+    return True

@@ -3,7 +3,8 @@
     empty ──migrate──▶ ours at the newest revision ◀──migrate── ours at an older one
     anything else is refused in words and left alone
 
-A start with the right schema needs neither Alembic nor SQLAlchemy, and does not load them.
+A start with the right schema needs neither Alembic nor SQLAlchemy, and does not load them:
+`migrating` brings a database there.
 """
 
 import importlib.util
@@ -14,7 +15,6 @@ from pathlib import Path
 import asyncpg
 from asyncpg.pool import PoolConnectionProxy
 
-from app.adapters.postgres import reader as readers
 from app.adapters.postgres.names import view_name
 from app.adapters.postgres.problems import translated
 from app.domain.errors import WrongDatabase
@@ -51,36 +51,6 @@ WHERE relnamespace = current_schema()::regnamespace AND relkind IN ('r', 'p')
 """All tables of the schema that is used."""
 
 _FILE = re.compile(r"m(\d{4})_\w+\.py")
-
-
-async def migrate(
-    url: str,
-    *,
-    revision: str = "head",
-    lock_timeout_seconds: float = 60.0,
-    reader: str = "",
-    reader_statement_seconds: float = 60.0,
-) -> str:
-    """Upgrade (or, to an older `revision`, downgrade) the database; returns where it stands.
-
-    At the newest revision the role that asks questions gets its rights (see `reader.py`); `reader`
-    is its address when the settings name one.
-
-    Raises WrongDatabase for a database with tables of somebody else or of a newer redra, InputError
-    for an unknown revision, LogUnavailable when the database cannot be reached or another migration
-    takes longer than the time given.
-    """
-    stands = newest()
-    if revision != "head" or not await _is_newest(url):
-        # Loaded here because it takes longer than everything else at a start.
-        from app.adapters.postgres import migrating
-
-        stands = await migrating.migrate(
-            url, revision=revision, lock_timeout_seconds=lock_timeout_seconds
-        )
-    if stands == newest():
-        await readers.prepare(url, named=reader, statement_seconds=reader_statement_seconds)
-    return stands
 
 
 async def history_names(url: str) -> list[str]:
@@ -160,15 +130,3 @@ def migrations_folder() -> Path:
     assert package is not None
     assert package.submodule_search_locations is not None
     return Path(next(iter(package.submodule_search_locations)))
-
-
-async def _is_newest(url: str) -> bool:
-    with translated():
-        connection = await asyncpg.connect(url, timeout=10.0, command_timeout=10.0)
-        try:
-            await check(connection)
-        except WrongDatabase:
-            return False
-        finally:
-            await connection.close(timeout=5.0)
-    return True
