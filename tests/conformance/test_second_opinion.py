@@ -9,8 +9,9 @@ import pytest
 from app.adapters.second_opinion import CelPython
 from app.bootstrap import process_settings, replays, stores
 from app.domain.cel import program
-from app.domain.cel.evaluation import calls, equality
+from app.domain.cel.evaluation import calls
 from app.domain.cel.program import ProgramCache
+from app.domain.cel.values import equality
 from app.ports import Match
 from app.service.replays.verifying import Outcome
 from tests.conformance.recordings import RECORDINGS

@@ -15,11 +15,11 @@ Beside it: `estimate` and `charges` for costs, `functions` for what functions do
 from app.domain.cel.admission import AdmissionProblem, check_admission
 from app.domain.cel.device import DeviceInput, is_plain
 from app.domain.cel.environment import STORED, Environment, new_environment
-from app.domain.cel.evaluation.masks import DeviceTable, Mask, mask
-from app.domain.cel.evaluation.trace import Trace, TraceStep, trace
 from app.domain.cel.limits import COST_LIMIT, EXPRESSION_BYTES_MAX
+from app.domain.cel.masks import DeviceTable, Mask, mask
 from app.domain.cel.program import Outcome, Program, ProgramCache, compile_expression
 from app.domain.cel.syntax.issues import CompileError
+from app.domain.cel.trace import Trace, TraceStep, trace
 
 __all__ = [
     "COST_LIMIT",

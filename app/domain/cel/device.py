@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Final
 
-from app.domain.cel.evaluation.values import (
+from app.domain.cel.values.value import (
     CelError,
     DefaultingMap,
     QuantityValue,

@@ -10,11 +10,11 @@ from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from typing import Final
 
-from app.domain.cel.checking import declarations, types
-from app.domain.cel.checking.declarations import Overload
-from app.domain.cel.checking.types import Type
 from app.domain.cel.library.extensions import EXTENSIONS, INCLUDES
 from app.domain.cel.library.standard import STANDARD
+from app.domain.cel.signatures import declarations, types
+from app.domain.cel.signatures.declarations import Overload
+from app.domain.cel.signatures.types import Type
 
 LIST_TYPE_ATTRIBUTES: Final = "DRAListTypeAttributes"
 CONSUMABLE_CAPACITY: Final = "DRAConsumableCapacity"

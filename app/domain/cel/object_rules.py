@@ -10,17 +10,18 @@ from collections.abc import Mapping
 from functools import lru_cache
 from typing import Any, Final
 
-from app.domain.cel.checking import checker, literals, types
+from app.domain.cel.checking import checker, literals
 from app.domain.cel.device import DeviceInput
 from app.domain.cel.environment import STORED
-from app.domain.cel.evaluation import conversions
 from app.domain.cel.evaluation.closures import Compiler
 from app.domain.cel.evaluation.state import COST_EXCEEDED, Code, Evaluation
-from app.domain.cel.evaluation.values import CostExceeded, OptionalValue, Value
 from app.domain.cel.limits import COST_LIMIT, DEPTH_MAX
 from app.domain.cel.program import error_text
+from app.domain.cel.signatures import types
 from app.domain.cel.syntax import parser
 from app.domain.cel.syntax.issues import CompileError
+from app.domain.cel.values import conversions
+from app.domain.cel.values.value import CostExceeded, OptionalValue, Value
 from app.domain.values.json_tree import JsonView
 
 RULES_KEPT_MAX: Final = 2_048

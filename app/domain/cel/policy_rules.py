@@ -11,16 +11,17 @@ from typing import Any, Final
 
 import msgspec
 
-from app.domain.cel.checking import checker, literals, types
-from app.domain.cel.checking.types import Type
+from app.domain.cel.checking import checker, literals
 from app.domain.cel.device import DeviceInput
 from app.domain.cel.environment import STORED
 from app.domain.cel.evaluation.closures import Compiler
 from app.domain.cel.evaluation.state import COST_EXCEEDED, Code, Evaluation
-from app.domain.cel.evaluation.values import INT_MAX, INT_MIN, CelError, CostExceeded, Value
 from app.domain.cel.limits import COST_LIMIT, DEPTH_MAX
+from app.domain.cel.signatures import types
+from app.domain.cel.signatures.types import Type
 from app.domain.cel.syntax import parser
 from app.domain.cel.syntax.issues import CompileError
+from app.domain.cel.values.value import INT_MAX, INT_MIN, CelError, CostExceeded, Value
 
 PROGRAMS_KEPT_MAX: Final = 4_096
 """Compiled expressions that are remembered."""

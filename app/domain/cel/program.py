@@ -18,11 +18,11 @@ from app.domain.cel.evaluation import reads
 from app.domain.cel.evaluation.closures import Compiler
 from app.domain.cel.evaluation.reads import Read
 from app.domain.cel.evaluation.state import COST_EXCEEDED, Code, Evaluation
-from app.domain.cel.evaluation.values import CelError, CostExceeded, Value
-from app.domain.cel.evaluation.values import type_name as name_of_type
 from app.domain.cel.limits import COST_LIMIT, DEPTH_MAX
 from app.domain.cel.syntax import parser
 from app.domain.cel.syntax.issues import CompileError
+from app.domain.cel.values.value import CelError, CostExceeded, Value
+from app.domain.cel.values.value import type_name as name_of_type
 
 CACHED_PROGRAMS_MAX: Final = 4_096
 """Programs that are remembered by default."""

@@ -1,1 +1,1 @@
-"""Types: declarations of functions, and the check of an expression."""
+"""The check of an expression against the declarations of an environment."""

@@ -8,11 +8,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
-from app.domain.cel.checking import types
-from app.domain.cel.checking.declarations import Overload
-from app.domain.cel.checking.types import Type, Unifier
 from app.domain.cel.environment import TYPE_NAMES, Environment
-from app.domain.cel.evaluation.values import TypeValue, Uint
+from app.domain.cel.signatures import types
+from app.domain.cel.signatures.declarations import Overload
+from app.domain.cel.signatures.types import Type, Unifier
 from app.domain.cel.syntax import tree
 from app.domain.cel.syntax.issues import Issue
 from app.domain.cel.syntax.parser import Parsed
@@ -27,6 +26,7 @@ from app.domain.cel.syntax.tree import (
     Node,
     Select,
 )
+from app.domain.cel.values.value import TypeValue, Uint
 
 _LITERAL_TYPES: Final[dict[type, Type]] = {
     bool: types.BOOL,

@@ -10,9 +10,9 @@ from collections.abc import Callable, Sequence
 from typing import Final, TypeAlias
 
 from app.domain.cel.cost.amounts import PASSES_FACTOR, REGEX_FACTOR, STRING_FACTOR
-from app.domain.cel.evaluation.values import Budget, QuantityValue, Value, size
 from app.domain.cel.library.named_formats import NamedFormat
 from app.domain.cel.library.network import Cidr, Ip, Url
+from app.domain.cel.values.value import Budget, QuantityValue, Value, size
 from app.domain.values.semver import Semver
 
 Rule: TypeAlias = Callable[[Sequence[Value], Value], int]

@@ -7,12 +7,12 @@ come from literals, from the declared bounds of `device` along paths, and from c
 from dataclasses import dataclass, field
 from typing import Final, TypeAlias
 
-from app.domain.cel.checking import types
 from app.domain.cel.checking.checker import Checked, Resolution
-from app.domain.cel.checking.types import Type
 from app.domain.cel.cost import amounts, estimate_calls
 from app.domain.cel.cost.amounts import ONE, UNKNOWN, Size
 from app.domain.cel.cost.estimate_calls import Argument
+from app.domain.cel.signatures import types
+from app.domain.cel.signatures.types import Type
 from app.domain.cel.syntax import tree
 from app.domain.cel.syntax.tree import (
     Call,

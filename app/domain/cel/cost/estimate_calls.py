@@ -8,10 +8,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Final, TypeAlias
 
-from app.domain.cel.checking.types import Type
 from app.domain.cel.cost import amounts
 from app.domain.cel.cost.amounts import PASSES_FACTOR, REGEX_FACTOR, STRING_FACTOR, UNKNOWN, Size
 from app.domain.cel.limits import COST_MAX, INCLUDES_ELEMENTS_MAX
+from app.domain.cel.signatures.types import Type
 
 _LIST_OVERHEAD: Final = 11
 _ADDRESS_KINDS: Final = frozenset({"net.IP", "net.CIDR"})

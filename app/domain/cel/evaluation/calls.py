@@ -11,11 +11,13 @@ from typing import Final
 
 from app.domain.cel.cost import charges
 from app.domain.cel.cost.charges import Rule
-from app.domain.cel.evaluation import equality
 from app.domain.cel.evaluation.functions import Implementation
 from app.domain.cel.evaluation.paths import charge
 from app.domain.cel.evaluation.state import Code, Evaluation
-from app.domain.cel.evaluation.values import (
+from app.domain.cel.library import quantities
+from app.domain.cel.library.texts import Pattern
+from app.domain.cel.values import equality
+from app.domain.cel.values.value import (
     NO_SUCH_OVERLOAD,
     CelError,
     OptionalValue,
@@ -24,8 +26,6 @@ from app.domain.cel.evaluation.values import (
     Value,
     size,
 )
-from app.domain.cel.library import quantities
-from app.domain.cel.library.texts import Pattern
 
 _NUMBERS: Final = frozenset({int, Uint, float})
 _NATIVE: Final = frozenset({bool, int, str, bytes})

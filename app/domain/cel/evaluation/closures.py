@@ -5,7 +5,6 @@ Folded are literals, literals of folded parts, conversions of a folded value, na
 that fails makes the expression unusable.
 """
 
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Final
@@ -14,10 +13,8 @@ from app.domain.cel.checking.checker import Checked, Resolution
 from app.domain.cel.cost import charges
 from app.domain.cel.environment import Environment
 from app.domain.cel.evaluation import calls, functions, loops, paths
-from app.domain.cel.evaluation.conversions import CONVERSIONS
 from app.domain.cel.evaluation.paths import Step
-from app.domain.cel.evaluation.state import Code, Evaluation
-from app.domain.cel.evaluation.values import CelError, QuantityValue, Value, map_key
+from app.domain.cel.evaluation.state import Code, Constant, Evaluation, Wrap
 from app.domain.cel.library.texts import Pattern, compile_pattern
 from app.domain.cel.syntax import tree
 from app.domain.cel.syntax.issues import CompileError
@@ -32,19 +29,12 @@ from app.domain.cel.syntax.tree import (
     Node,
     Select,
 )
-
-Wrap = Callable[[Node, Code], Code]
+from app.domain.cel.values.conversions import CONVERSIONS
+from app.domain.cel.values.value import CelError, QuantityValue, Value, map_key
 
 _SET_KINDS: Final = (bool, int, float, str)
 _EAGER: Final = frozenset({"size", "isSorted", "sum", "min", "max"})
 """Functions that are no operators but evaluate all arguments with several candidates too."""
-
-
-@dataclass(frozen=True, slots=True)
-class Constant:
-    """The value of a folded node."""
-
-    value: Value
 
 
 @dataclass(slots=True, kw_only=True)

@@ -7,12 +7,14 @@ there; here the accumulator grows in place, with the same values, errors and cha
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from app.domain.cel.evaluation.functions import no_such_overload
 from app.domain.cel.evaluation.paths import charge
-from app.domain.cel.evaluation.state import Code, Evaluation
-from app.domain.cel.evaluation.values import (
+from app.domain.cel.evaluation.state import Code, Evaluation, NodeCompiler
+from app.domain.cel.syntax import tree
+from app.domain.cel.syntax.tree import Call, Comprehension, Ident, ListLiteral, Node
+from app.domain.cel.values.value import (
     NO_SUCH_OVERLOAD,
     CelError,
     Value,
@@ -21,11 +23,6 @@ from app.domain.cel.evaluation.values import (
     map_key,
     plain_text,
 )
-from app.domain.cel.syntax import tree
-from app.domain.cel.syntax.tree import Call, Comprehension, Ident, ListLiteral, Node
-
-if TYPE_CHECKING:
-    from app.domain.cel.evaluation.closures import Compiler
 
 _LIST_BASE: Final = 10
 
@@ -77,7 +74,7 @@ class _Loop:
     variables: tuple[int, ...]
 
 
-def compile_collection(compiler: "Compiler", node: Comprehension) -> Code | None:
+def compile_collection(compiler: NodeCompiler, node: Comprehension) -> Code | None:
     """Code of a loop that makes a list or map; None for any other loop."""
     parts = _recognised(node)
     if parts is None:

@@ -9,10 +9,17 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Final, TypeAlias
 
-from app.domain.cel.checking.declarations import Overload
-from app.domain.cel.checking.types import Type
-from app.domain.cel.evaluation import arithmetic, conversions, equality
-from app.domain.cel.evaluation.values import (
+from app.domain.cel.library import lists, named_formats, network, quantities, texts, times
+from app.domain.cel.library.formatting import format_text
+from app.domain.cel.library.named_formats import NamedFormat
+from app.domain.cel.library.network import Cidr, Ip, Url
+from app.domain.cel.library.quantities import Forms
+from app.domain.cel.library.standard import TIMESTAMP_PARTS
+from app.domain.cel.limits import INCLUDES_ELEMENTS_MAX
+from app.domain.cel.signatures.declarations import Overload
+from app.domain.cel.signatures.types import Type
+from app.domain.cel.values import arithmetic, conversions, equality
+from app.domain.cel.values.value import (
     NO_SUCH_OVERLOAD,
     NONE,
     CelError,
@@ -26,13 +33,6 @@ from app.domain.cel.evaluation.values import (
     Value,
     type_name,
 )
-from app.domain.cel.library import lists, named_formats, network, quantities, texts, times
-from app.domain.cel.library.formatting import format_text
-from app.domain.cel.library.named_formats import NamedFormat
-from app.domain.cel.library.network import Cidr, Ip, Url
-from app.domain.cel.library.quantities import Forms
-from app.domain.cel.library.standard import TIMESTAMP_PARTS
-from app.domain.cel.limits import INCLUDES_ELEMENTS_MAX
 from app.domain.values.semver import Semver
 
 Implementation: TypeAlias = Callable[..., Value]

@@ -6,12 +6,13 @@ recorded costs agree where a loop stops early.
 """
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from app.domain.cel.evaluation import collections
 from app.domain.cel.evaluation.paths import charge
-from app.domain.cel.evaluation.state import Code, Evaluation
-from app.domain.cel.evaluation.values import (
+from app.domain.cel.evaluation.state import Code, Evaluation, NodeCompiler
+from app.domain.cel.syntax.tree import Comprehension
+from app.domain.cel.values.value import (
     CelError,
     OptionalValue,
     Value,
@@ -19,16 +20,12 @@ from app.domain.cel.evaluation.values import (
     plain_text,
     type_name,
 )
-from app.domain.cel.syntax.tree import Comprehension
-
-if TYPE_CHECKING:
-    from app.domain.cel.evaluation.closures import Compiler
 
 _LIST_BASE: Final = 10
 _MAP_BASE: Final = 30
 
 
-def compile_bind(compiler: "Compiler", node: Comprehension) -> Code:
+def compile_bind(compiler: NodeCompiler, node: Comprehension) -> Code:
     """Code of `cel.bind(name, init, result)`; the empty loop costs nothing."""
     init = compiler.compile(node.init)
     (slot,) = compiler.declare(node.accumulator)
@@ -42,7 +39,7 @@ def compile_bind(compiler: "Compiler", node: Comprehension) -> Code:
     return run
 
 
-def compile_fold(compiler: "Compiler", node: Comprehension) -> Code:
+def compile_fold(compiler: NodeCompiler, node: Comprehension) -> Code:
     """Code of a macro's loop."""
     if compiler.wrap is None:
         # Loops that make lists and maps would otherwise copy what they made in each round.

@@ -11,7 +11,7 @@ from typing import Final
 
 from app.domain.cel.device import FIELDS, DeviceValue
 from app.domain.cel.evaluation.state import Code, Evaluation
-from app.domain.cel.evaluation.values import (
+from app.domain.cel.values.value import (
     EMPTY_DOMAIN,
     NONE,
     CelError,

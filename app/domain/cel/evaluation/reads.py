@@ -10,9 +10,9 @@ from typing import TypeAlias
 
 from app.domain.cel.checking.checker import Checked
 from app.domain.cel.device import DeviceValue
-from app.domain.cel.evaluation.values import DefaultingMap, QuantityValue, Value
 from app.domain.cel.syntax import tree
 from app.domain.cel.syntax.tree import Call, Comprehension, Ident, Literal, Node, Select, children
+from app.domain.cel.values.value import DefaultingMap, QuantityValue, Value
 
 Read: TypeAlias = tuple[str, ...]
 """`()` is the whole device, `("driver",)` a field, `("attributes", "d")` a domain,

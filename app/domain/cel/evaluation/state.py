@@ -4,12 +4,14 @@ Code of a node is a closure that takes an `Evaluation` and gives a value, which 
 """
 
 from collections.abc import Callable
-from typing import Final, TypeAlias
+from dataclasses import dataclass
+from typing import Final, Protocol, TypeAlias
 
 from app.domain.cel.device import DeviceValue
-from app.domain.cel.evaluation.values import CelError, CostExceeded, Value
 from app.domain.cel.library.quantities import Forms
 from app.domain.cel.limits import WORK_MAX
+from app.domain.cel.syntax.tree import Node
+from app.domain.cel.values.value import CelError, CostExceeded, Value
 
 COST_EXCEEDED: Final = CelError("operation cancelled: actual cost limit exceeded")
 
@@ -51,3 +53,35 @@ class Evaluation:
 
 
 Code: TypeAlias = Callable[[Evaluation], Value]
+
+Wrap: TypeAlias = Callable[[Node, Code], Code]
+"""Sees the code of a node and may replace it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Constant:
+    """The value of a folded node."""
+
+    value: Value
+
+
+class NodeCompiler(Protocol):
+    """The compiler of a tree, as the code of a single construct needs it."""
+
+    wrap: Wrap | None
+
+    def compile(self, node: Node) -> Code:
+        """The code of a node."""
+        ...
+
+    def fold(self, node: Node) -> Constant | None:
+        """The constant that a node is, or None."""
+        ...
+
+    def declare(self, *names: str) -> list[int]:
+        """Opens a scope with a slot for each name."""
+        ...
+
+    def leave(self) -> None:
+        """Closes the innermost scope."""
+        ...

@@ -5,7 +5,7 @@ Parity: allocator.md 11.3–11.5. Declarations only, as in `standard`.
 
 from typing import Final
 
-from app.domain.cel.checking import declarations
+from app.domain.cel.signatures import declarations
 
 STRINGS: Final = declarations.read(
     """

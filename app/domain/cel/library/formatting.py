@@ -8,8 +8,8 @@ import re
 from dataclasses import dataclass
 from typing import Final
 
-from app.domain.cel.evaluation import conversions
-from app.domain.cel.evaluation.values import (
+from app.domain.cel.values import conversions
+from app.domain.cel.values.value import (
     Budget,
     CelError,
     Duration,

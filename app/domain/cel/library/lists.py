@@ -8,9 +8,9 @@ from functools import cmp_to_key
 from itertools import pairwise
 from typing import Final, cast
 
-from app.domain.cel.evaluation import arithmetic
-from app.domain.cel.evaluation.equality import compare, equal
-from app.domain.cel.evaluation.values import (
+from app.domain.cel.values import arithmetic
+from app.domain.cel.values.equality import compare, equal
+from app.domain.cel.values.value import (
     NO_SUCH_OVERLOAD,
     NONE,
     Budget,

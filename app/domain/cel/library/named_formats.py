@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from datetime import date
 from typing import Final
 
-from app.domain.cel.evaluation import conversions
-from app.domain.cel.evaluation.values import NONE, OptionalValue, Value, register_type
 from app.domain.cel.library import network
+from app.domain.cel.values import conversions
+from app.domain.cel.values.value import NONE, OptionalValue, Value, register_type
 
 _LABEL: Final = "[a-z0-9]([-a-z0-9]*[a-z0-9])?"
 _SUBDOMAIN: Final = rf"{_LABEL}(\.{_LABEL})*"

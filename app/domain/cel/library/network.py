@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Final, TypeAlias
 from urllib.parse import parse_qsl, quote, unquote_to_bytes
 
-from app.domain.cel.evaluation.values import CelError, Value, register_type
+from app.domain.cel.values.value import CelError, Value, register_type
 
 _Address: TypeAlias = ipaddress.IPv4Address | ipaddress.IPv6Address
 _Network: TypeAlias = ipaddress.IPv4Network | ipaddress.IPv6Network

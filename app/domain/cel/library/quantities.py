@@ -6,7 +6,7 @@ the receiver into decimal form for the rest of the evaluation; `Forms` remembers
 
 from collections.abc import Callable
 
-from app.domain.cel.evaluation.values import CelError, QuantityValue, Value
+from app.domain.cel.values.value import CelError, QuantityValue, Value
 from app.domain.values import quantity, semver
 from app.domain.values.quantity import QuantityError
 from app.domain.values.semver import Semver, SemverError

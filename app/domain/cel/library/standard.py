@@ -6,7 +6,7 @@ in the modules of implementations, by overload id.
 
 from typing import Final
 
-from app.domain.cel.checking import declarations
+from app.domain.cel.signatures import declarations
 
 OPERATORS: Final = declarations.read(
     """

@@ -7,7 +7,7 @@ from typing import Final
 
 import re2
 
-from app.domain.cel.evaluation.values import NO_SUCH_OVERLOAD, CelError, Value, check_text
+from app.domain.cel.values.value import NO_SUCH_OVERLOAD, CelError, Value, check_text
 
 _SPACE: Final = (
     "\t\n\v\f\r \x85\xa0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a"

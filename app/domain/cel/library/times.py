@@ -9,7 +9,7 @@ from datetime import UTC, datetime, timedelta, timezone, tzinfo
 from typing import Final
 from zoneinfo import ZoneInfo
 
-from app.domain.cel.evaluation.values import CelError, Duration, Timestamp, Value
+from app.domain.cel.values.value import CelError, Duration, Timestamp, Value
 
 _OFFSET = re.compile(r"([+-]?)(\d\d):(\d\d)", re.ASCII)
 _ZONE_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_+/-]{0,62}", re.ASCII)

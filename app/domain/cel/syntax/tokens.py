@@ -8,8 +8,8 @@ import re
 from dataclasses import dataclass
 from typing import Final
 
-from app.domain.cel.evaluation.values import INT_MAX, INT_MIN, UINT_MAX, Uint
 from app.domain.cel.syntax.issues import Issue
+from app.domain.cel.values.value import INT_MAX, INT_MIN, UINT_MAX, Uint
 
 END: Final = "<EOF>"
 IDENTIFIER: Final = "IDENTIFIER"

@@ -9,8 +9,8 @@ import re
 from dataclasses import dataclass
 from typing import Final
 
-from app.domain.cel.checking import types
-from app.domain.cel.checking.types import Type
+from app.domain.cel.signatures import types
+from app.domain.cel.signatures.types import Type
 
 _NAMES: Final[dict[str, Type]] = {
     "bool": types.BOOL,

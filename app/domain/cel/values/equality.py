@@ -7,7 +7,7 @@ are unequal, except that a Semver or Quantity on the left refuses another kind o
 import math
 from typing import Final
 
-from app.domain.cel.evaluation.values import (
+from app.domain.cel.values.value import (
     NO_SUCH_OVERLOAD,
     Budget,
     CelError,

@@ -9,7 +9,7 @@ import math
 from collections.abc import Callable
 from typing import Final
 
-from app.domain.cel.evaluation.values import (
+from app.domain.cel.values.value import (
     INT_MAX,
     INT_MIN,
     INT_OVERFLOW,

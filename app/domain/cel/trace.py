@@ -10,7 +10,10 @@ from dataclasses import dataclass, field
 from app.domain.cel.device import DeviceInput, DeviceValue
 from app.domain.cel.evaluation.closures import Compiler
 from app.domain.cel.evaluation.state import Code, Evaluation
-from app.domain.cel.evaluation.values import (
+from app.domain.cel.limits import COST_LIMIT
+from app.domain.cel.program import Outcome, Program
+from app.domain.cel.syntax.tree import Call, Literal, Node, Select
+from app.domain.cel.values.value import (
     Budget,
     CelError,
     CostExceeded,
@@ -21,9 +24,6 @@ from app.domain.cel.evaluation.values import (
     plain_text,
     type_name,
 )
-from app.domain.cel.limits import COST_LIMIT
-from app.domain.cel.program import Outcome, Program
-from app.domain.cel.syntax.tree import Call, Literal, Node, Select
 from app.domain.values.semver import Semver
 
 _SHOWN_MAX = 200

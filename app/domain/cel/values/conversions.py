@@ -11,8 +11,8 @@ from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import Final
 
-from app.domain.cel.evaluation import arithmetic
-from app.domain.cel.evaluation.values import (
+from app.domain.cel.values import arithmetic
+from app.domain.cel.values.value import (
     INT_MAX,
     INT_MIN,
     INT_OVERFLOW,

@@ -1,0 +1,1 @@
+"""Types of CEL, and the declarations of functions over them."""

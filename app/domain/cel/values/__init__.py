@@ -1,0 +1,1 @@
+"""Values of CEL, and what the language does with them: arithmetic, equality, conversions."""
