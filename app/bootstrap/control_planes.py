@@ -17,7 +17,7 @@ from app.domain.controllers import registry
 from app.domain.controllers.pacing import Pace
 from app.domain.controllers.plan import Reconciler
 from app.domain.controllers.quirks import ControllerQuirks
-from app.domain.controllers.scheduling.framework.attempt import BindDelay, TieBreak
+from app.domain.controllers.scheduling.scheduling_cycle.attempt import BindDelay, TieBreak
 from app.domain.log import HistoryInfo
 from app.domain.objects import profile as profiles
 from app.domain.objects.rules import Rules

@@ -32,8 +32,8 @@ from app.analysis.views import LiveViews, features_of
 from app.domain.controllers import pods, registry
 from app.domain.controllers.pods import FINISHED
 from app.domain.controllers.resources import claim_key
-from app.domain.controllers.scheduling.framework.attempt import Rules as SchedulingRules
-from app.domain.controllers.scheduling.plugins import default_preemption
+from app.domain.controllers.scheduling.scheduling_cycle import default_preemption
+from app.domain.controllers.scheduling.scheduling_cycle.attempt import Rules as SchedulingRules
 from app.domain.devices.device_selectors import SelectorCompiler
 from app.domain.errors import InputError, NotFound
 from app.domain.log import DECISION, Event, EventType, HistoryInfo, ObjectKey, Revision, doubts

@@ -12,9 +12,9 @@ from weakref import WeakKeyDictionary
 from app.domain.controllers import pods, registry
 from app.domain.controllers.plan import Reconciler
 from app.domain.controllers.resources import is_of, pod_key
+from app.domain.controllers.scheduling import repeated_attempts
 from app.domain.controllers.scheduling.plugins.dynamic_resources import pod_claims
 from app.domain.controllers.scheduling.plugins.dynamic_resources.pod_claims import ClaimsNotReady
-from app.domain.controllers.scheduling.queue import repeated_attempts
 from app.domain.controllers.scheduling.reconciler import SchedulingReconciler
 from app.domain.controllers.work_queue import AnyQueue
 from app.domain.log import Event, EventType, ObjectKey

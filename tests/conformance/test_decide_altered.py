@@ -11,7 +11,7 @@ from app.analysis.replay.report import Agreement
 from app.bootstrap import process_settings, replays, stores
 from app.cli import replaying
 from app.domain.controllers.registry import Options
-from app.domain.controllers.scheduling.plugins.dynamic_resources.delayed_binding import (
+from app.domain.controllers.scheduling.binding_cycle.delayed_binding import (
     FixedBindDelay,
 )
 from tests.cluster import DRIVER, Cluster

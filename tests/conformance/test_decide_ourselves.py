@@ -15,7 +15,7 @@ from app.analysis.replay.differences import Aspect
 from app.analysis.verify.compare import ComparisonResult
 from app.bootstrap import process_settings, replays, stores
 from app.domain.controllers.registry import Options
-from app.domain.controllers.scheduling.plugins.dynamic_resources.delayed_binding import (
+from app.domain.controllers.scheduling.binding_cycle.delayed_binding import (
     FixedBindDelay,
 )
 from app.domain.objects.profile import Profile

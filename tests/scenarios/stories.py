@@ -12,7 +12,7 @@ from pathlib import Path
 
 from app.domain.controllers import releases
 from app.domain.controllers.registry import Options
-from app.domain.controllers.scheduling.plugins.dynamic_resources.delayed_binding import (
+from app.domain.controllers.scheduling.binding_cycle.delayed_binding import (
     FixedBindDelay,
 )
 from app.domain.errors import Rejected, TooManyRequests

@@ -9,7 +9,7 @@ import random
 from collections.abc import Callable, Mapping
 
 from app.domain.controllers.registry import Options
-from app.domain.controllers.scheduling.plugins.dynamic_resources.delayed_binding import (
+from app.domain.controllers.scheduling.binding_cycle.delayed_binding import (
     FixedBindDelay,
 )
 from app.domain.errors import Rejected

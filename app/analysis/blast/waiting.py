@@ -9,11 +9,11 @@ has reserved. Nobody is evicted for a waiting pod, and pods that replace evicted
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from app.analysis.blast import prospects
 from app.analysis.blast.pods import owner_of
 from app.analysis.blast.radius import Prospect, WaitingFate
 from app.analysis.blast.world import World
 from app.domain.controllers.pods import PodFacts
-from app.domain.controllers.scheduling.framework import prospects
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -21,7 +21,7 @@ from app.domain.controllers.eviction.taints import NO_EXECUTE, Eviction, Reason
 from app.domain.controllers.quirks import ControllerQuirks
 from app.domain.controllers.resources import claim_key, pod_key
 from app.domain.controllers.scheduling import SchedulingReconciler
-from app.domain.controllers.scheduling.framework.attempt import Rules as SchedulingRules
+from app.domain.controllers.scheduling.scheduling_cycle.attempt import Rules as SchedulingRules
 from app.domain.devices import patches
 from app.domain.devices.device_selectors import SelectorCompiler
 from app.domain.devices.inventory import Inventory, SliceChange

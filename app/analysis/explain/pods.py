@@ -8,17 +8,16 @@ from collections.abc import Generator, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeAlias, TypeVar
 
-from app.analysis.explain import unasked, waits
+from app.analysis.explain import node_answers, unasked, waits
+from app.analysis.explain.node_answers import NodeAnswer
 from app.analysis.explain.reasons import Reason, listed
 from app.analysis.explain.tallies import nodes_text
 from app.analysis.explain.trees import NodeReason, merge_nodes, node_reason, same_answer
 from app.domain.allocation.reasons.changes import ReleaseClaim
 from app.domain.allocation.reasons.counterfactual import Help
 from app.domain.controllers.plan import MergingViews
-from app.domain.controllers.scheduling.framework import attempt
-from app.domain.controllers.scheduling.framework.attempt import Rules
-from app.domain.controllers.scheduling.reports import node_answers
-from app.domain.controllers.scheduling.reports.node_answers import NodeAnswer
+from app.domain.controllers.scheduling.scheduling_cycle import attempt
+from app.domain.controllers.scheduling.scheduling_cycle.attempt import Rules
 from app.domain.errors import NotFound
 from app.domain.values.json_tree import JsonObject
 from app.domain.values.timestamps import Instant

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from app.analysis.explain.reasons import Reason, listed
 from app.analysis.explain.tallies import nodes_text
 from app.domain.controllers.resources import pod_key
-from app.domain.controllers.scheduling.plugins import default_preemption
+from app.domain.controllers.scheduling.scheduling_cycle import default_preemption
 from app.domain.log import Event, EventType
 from app.domain.objects.reader import ObjectsReader
 from app.domain.values import api_resources, json_tree

@@ -10,6 +10,7 @@ import re
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
 
+from app.analysis.explain.node_answers import NodeAnswer
 from app.analysis.explain.reasons import Reason, listed
 from app.analysis.explain.tallies import (
     CauseTally,
@@ -21,7 +22,6 @@ from app.analysis.explain.tallies import (
     tally,
 )
 from app.domain.allocation.reasons.explanation import Explanation, RequestReason
-from app.domain.controllers.scheduling.reports.node_answers import NodeAnswer
 from app.domain.values.json_tree import JsonObject
 
 ENTRIES_MAX = 32

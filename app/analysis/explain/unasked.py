@@ -6,13 +6,13 @@ stands on other objects.
 
 from collections.abc import Iterator
 
+from app.analysis.explain import node_answers
 from app.analysis.explain.reasons import Reason, listed
 from app.domain.controllers import pods
 from app.domain.controllers.plan import Views
 from app.domain.controllers.resources import claim_key
 from app.domain.controllers.scheduling.framework import pod_spec
-from app.domain.controllers.scheduling.framework.attempt import Rules
-from app.domain.controllers.scheduling.reports import node_answers
+from app.domain.controllers.scheduling.scheduling_cycle.attempt import Rules
 from app.domain.log import Event
 from app.domain.values import api_resources, json_tree
 from app.domain.values.json_tree import JsonObject

@@ -43,12 +43,12 @@ from app.domain.controllers.quotas import QuotaReconciler
 from app.domain.controllers.rule_status import RuleStatusReconciler
 from app.domain.controllers.rule_status import reconciler as rule_status
 from app.domain.controllers.scheduling import SchedulingReconciler
-from app.domain.controllers.scheduling.framework import tie_breaks
-from app.domain.controllers.scheduling.framework.attempt import BindDelay, Rules, TieBreak
-from app.domain.controllers.scheduling.plugins.dynamic_resources import binding_conditions
-from app.domain.controllers.scheduling.plugins.dynamic_resources.delayed_binding import (
+from app.domain.controllers.scheduling.binding_cycle.delayed_binding import (
     FixedBindDelay,
 )
+from app.domain.controllers.scheduling.framework import tie_breaks
+from app.domain.controllers.scheduling.plugins.dynamic_resources import binding_conditions
+from app.domain.controllers.scheduling.scheduling_cycle.attempt import BindDelay, Rules, TieBreak
 from app.domain.controllers.slice_patches import PatchWarningReconciler
 from app.domain.controllers.volume_protection import VolumeProtectionReconciler
 from app.domain.controllers.workloads import (

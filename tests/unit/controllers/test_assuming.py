@@ -4,13 +4,13 @@ import pytest
 
 from app.domain.allocation import AllocatedState
 from app.domain.controllers.scheduling.framework import pod_spec
-from app.domain.controllers.scheduling.framework.assuming import Assumptions
-from app.domain.controllers.scheduling.framework.attempt import Attempt
 from app.domain.controllers.scheduling.framework.nodes import NodeIndex
 from app.domain.controllers.scheduling.plugins.dynamic_resources.device_map import DeviceMap
 from app.domain.controllers.scheduling.plugins.dynamic_resources.extended_resources import (
     ExtendedClaim,
 )
+from app.domain.controllers.scheduling.scheduling_cycle.assuming import Assumptions
+from app.domain.controllers.scheduling.scheduling_cycle.attempt import Attempt
 from app.domain.log import ObjectKey
 from app.domain.objects.write.commands import UpdateObject
 from app.domain.values.json_tree import JsonObject

@@ -6,7 +6,7 @@ from app.analysis.verify.compare import ComparisonResult
 from app.bootstrap import history_settings, process_settings
 from app.domain.controllers import registry
 from app.domain.controllers.registry import Options
-from app.domain.controllers.scheduling.plugins.dynamic_resources.delayed_binding import (
+from app.domain.controllers.scheduling.binding_cycle.delayed_binding import (
     FixedBindDelay,
 )
 from app.domain.errors import InputError

@@ -4,8 +4,8 @@ import pytest
 
 from app.domain.controllers.quirks import ControllerQuirks
 from app.domain.controllers.registry import Options
-from app.domain.controllers.scheduling.plugins import image_locality
-from app.domain.controllers.scheduling.plugins.image_locality import ImageIndex, Wanted
+from app.domain.controllers.scheduling.framework import image_locality
+from app.domain.controllers.scheduling.framework.image_locality import ImageIndex, Wanted
 from app.domain.values.json_tree import JsonObject
 from tests.cluster import Cluster, check_decisions
 

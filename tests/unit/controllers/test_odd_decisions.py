@@ -5,7 +5,7 @@ import pytest
 from app.analysis.views import LiveViews, features_of
 from app.domain.controllers import registry
 from app.domain.controllers.registry import Options
-from app.domain.controllers.scheduling.queue import repeated_attempts
+from app.domain.controllers.scheduling import repeated_attempts
 from app.domain.devices.cel_selectors import CelCompiler
 from app.domain.log import DECISION, Actor, Draft, EventType, Revision, Stamp
 from app.domain.log.chain import seal

@@ -4,7 +4,7 @@ import pytest
 
 from app.domain.controllers.registry import Options
 from app.domain.controllers.resources import pod_key
-from app.domain.controllers.scheduling.plugins import default_preemption
+from app.domain.controllers.scheduling.scheduling_cycle import default_preemption
 from app.domain.objects.profile import Profile
 from app.domain.objects.write.commands import BindPod
 from app.domain.values import json_tree

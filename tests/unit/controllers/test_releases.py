@@ -10,10 +10,11 @@ from app.domain.allocation.allocator import Bounds
 from app.domain.controllers import registry, releases
 from app.domain.controllers.quirks import ControllerQuirks
 from app.domain.controllers.registry import Options
-from app.domain.controllers.scheduling.framework import cycle, pod_spec
+from app.domain.controllers.scheduling.framework import pod_spec
 from app.domain.controllers.scheduling.framework.nodes import NodeIndex
-from app.domain.controllers.scheduling.framework.verdicts import Verdicts
 from app.domain.controllers.scheduling.plugins.dynamic_resources import pod_claims
+from app.domain.controllers.scheduling.scheduling_cycle import cycle
+from app.domain.controllers.scheduling.scheduling_cycle.verdicts import Verdicts
 from app.domain.devices.cel_selectors import CelCompiler
 from app.domain.objects.profile import Profile
 from tests.cluster import Cluster, check_decisions

@@ -4,8 +4,8 @@ import pytest
 
 from app.domain.controllers.registry import Options
 from app.domain.controllers.scheduling.framework import scoring
-from app.domain.controllers.scheduling.framework.attempt import nodes_to_find
 from app.domain.controllers.scheduling.reports import messages
+from app.domain.controllers.scheduling.scheduling_cycle.attempt import nodes_to_find
 from app.domain.objects.profile import Profile
 from app.domain.values import json_tree
 from tests.cluster import DRIVER, Cluster, check_decisions, claim_spec, writes

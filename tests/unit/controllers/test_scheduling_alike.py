@@ -3,7 +3,7 @@
 import pytest
 
 from app.domain.controllers.registry import Options
-from app.domain.controllers.scheduling.plugins.dynamic_resources.delayed_binding import (
+from app.domain.controllers.scheduling.binding_cycle.delayed_binding import (
     FixedBindDelay,
 )
 from app.domain.objects.profile import Profile

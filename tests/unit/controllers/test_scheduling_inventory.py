@@ -9,10 +9,10 @@ import pytest
 from app.domain.controllers import pods
 from app.domain.controllers.quirks import ControllerQuirks
 from app.domain.controllers.registry import Options
-from app.domain.controllers.scheduling.plugins.dynamic_resources import pod_claims
-from app.domain.controllers.scheduling.plugins.dynamic_resources.delayed_binding import (
+from app.domain.controllers.scheduling.binding_cycle.delayed_binding import (
     FixedBindDelay,
 )
+from app.domain.controllers.scheduling.plugins.dynamic_resources import pod_claims
 from app.domain.controllers.scheduling.plugins.dynamic_resources.pod_claims import ClaimsNotReady
 from app.domain.objects.profile import Profile
 from tests.cluster import DRIVER, Cluster, check_decisions, claim_spec

@@ -5,7 +5,7 @@ import pytest
 from app.domain.controllers.batching import Batcher
 from app.domain.controllers.registry import Options
 from app.domain.controllers.scheduling import SchedulingReconciler
-from app.domain.controllers.scheduling.plugins.dynamic_resources.delayed_binding import (
+from app.domain.controllers.scheduling.binding_cycle.delayed_binding import (
     FixedBindDelay,
 )
 from app.domain.values import json_tree

@@ -8,14 +8,17 @@ from app.domain.allocation.reasons.summary import SummaryBounds
 from app.domain.controllers.event_objects import without_refused
 from app.domain.controllers.pacing import Pace, Tried
 from app.domain.controllers.plan import Decision, Plan
-from app.domain.controllers.scheduling import writes
+from app.domain.controllers.scheduling.binding_cycle import (
+    placements,
+    preemption_writes,
+    waiting_binding,
+    writes,
+)
 from app.domain.controllers.scheduling.framework import pod_spec
-from app.domain.controllers.scheduling.framework.attempt import Attempt, Rules
 from app.domain.controllers.scheduling.framework.pod_spec import PodSpec
-from app.domain.controllers.scheduling.plugins import preemption_writes
-from app.domain.controllers.scheduling.plugins.dynamic_resources import placements, waiting_binding
 from app.domain.controllers.scheduling.reports import events, messages
-from app.domain.controllers.scheduling.reports.summaries import bounds_of, summary_of
+from app.domain.controllers.scheduling.scheduling_cycle.attempt import Attempt, Rules
+from app.domain.controllers.scheduling.summaries import bounds_of, summary_of
 from app.domain.log import Revision
 from app.domain.objects.reader import ObjectsReader
 from app.domain.objects.write.commands import Command

@@ -8,33 +8,30 @@ leave no trace, as upstream's do, and only count in memory.
 from app.domain.controllers.batching import Batcher, touched_by
 from app.domain.controllers.plan import Decision, DeviceViews, MergingViews, Plan, Reads
 from app.domain.controllers.resources import claim_key, is_of, pod_key
-from app.domain.controllers.scheduling import planning
+from app.domain.controllers.scheduling import planning, repeated_attempts
+from app.domain.controllers.scheduling.binding_cycle import delayed_binding, waiting_binding
+from app.domain.controllers.scheduling.binding_cycle.placements import RESERVED
+from app.domain.controllers.scheduling.binding_cycle.waiting_binding import (
+    BindingWaits,
+    Wait,
+)
 from app.domain.controllers.scheduling.framework import pod_spec
-from app.domain.controllers.scheduling.framework.assuming import Assumptions, bound_as
-from app.domain.controllers.scheduling.framework.attempt import (
+from app.domain.controllers.scheduling.framework.nodes import NodeIndex, bound_pod
+from app.domain.controllers.scheduling.planning import NAME, Turn
+from app.domain.controllers.scheduling.plugins.dynamic_resources import pod_claims
+from app.domain.controllers.scheduling.plugins.dynamic_resources.device_map import DeviceMap
+from app.domain.controllers.scheduling.queue import hints
+from app.domain.controllers.scheduling.queue.hints import Waker, claim_names
+from app.domain.controllers.scheduling.queue.waiting_pods import QueuedPod, SchedulingQueue, Where
+from app.domain.controllers.scheduling.repeated_attempts import RepeatedAttempt
+from app.domain.controllers.scheduling.reports import events, messages
+from app.domain.controllers.scheduling.scheduling_cycle.assuming import Assumptions, bound_as
+from app.domain.controllers.scheduling.scheduling_cycle.attempt import (
     Attempt,
     Rules,
     attempt,
 )
-from app.domain.controllers.scheduling.framework.nodes import NodeIndex, bound_pod
-from app.domain.controllers.scheduling.framework.verdicts import Verdicts
-from app.domain.controllers.scheduling.planning import NAME, Turn
-from app.domain.controllers.scheduling.plugins.dynamic_resources import (
-    delayed_binding,
-    pod_claims,
-    waiting_binding,
-)
-from app.domain.controllers.scheduling.plugins.dynamic_resources.device_map import DeviceMap
-from app.domain.controllers.scheduling.plugins.dynamic_resources.placements import RESERVED
-from app.domain.controllers.scheduling.plugins.dynamic_resources.waiting_binding import (
-    BindingWaits,
-    Wait,
-)
-from app.domain.controllers.scheduling.queue import hints, repeated_attempts
-from app.domain.controllers.scheduling.queue.hints import Waker, claim_names
-from app.domain.controllers.scheduling.queue.repeated_attempts import RepeatedAttempt
-from app.domain.controllers.scheduling.queue.waiting_pods import QueuedPod, SchedulingQueue, Where
-from app.domain.controllers.scheduling.reports import events, messages
+from app.domain.controllers.scheduling.scheduling_cycle.verdicts import Verdicts
 from app.domain.controllers.work_queue import AnyQueue
 from app.domain.log import DECISION, Event, EventType, ObjectKey, Revision
 from app.domain.objects.reader import ObjectsReader

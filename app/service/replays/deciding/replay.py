@@ -30,7 +30,7 @@ from app.analysis.replay.writers import Writers
 from app.analysis.views import LiveViews
 from app.domain.controllers.pacing import Pace
 from app.domain.controllers.plan import Reconciler
-from app.domain.controllers.scheduling.framework.attempt import BindDelay, TieBreak
+from app.domain.controllers.scheduling.scheduling_cycle.attempt import BindDelay, TieBreak
 from app.domain.log import Event, HistoryInfo, Revision
 from app.domain.objects.rules import Rules
 from app.domain.values.timestamps import Instant

@@ -6,10 +6,10 @@ from collections.abc import Iterator
 import pytest
 
 from app.analysis.explain import pages
+from app.analysis.explain.node_answers import NodeAnswer
 from app.analysis.explain.reasons import Reason
 from app.analysis.explain.trees import NodeReason, merge_nodes, node_reason
 from app.domain.allocation.reasons import explanation
-from app.domain.controllers.scheduling.reports.node_answers import NodeAnswer
 from tests.worlds.builders import (
     allocator,
     claim,

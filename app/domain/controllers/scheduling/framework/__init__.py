@@ -1,1 +1,1 @@
-"""One attempt to place one pod: nodes, the filters that are always asked, scores, the choice."""
+"""Nodes and what runs on them, what a pod asks for, and the filters and scores of both."""

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, replace
 
 from app.domain.controllers.scheduling.framework import amounts
 from app.domain.controllers.scheduling.framework.amounts import CPU, MEMORY, PODS
+from app.domain.controllers.scheduling.framework.image_locality import ImageIndex
 from app.domain.controllers.scheduling.framework.nominations import Nominations
 from app.domain.controllers.scheduling.framework.pods_on_nodes import (
     BoundPod,
@@ -17,7 +18,6 @@ from app.domain.controllers.scheduling.framework.pods_on_nodes import (
     Priorities,
     bound_pod,
 )
-from app.domain.controllers.scheduling.plugins.image_locality import ImageIndex
 from app.domain.devices.nodes import Node
 from app.domain.values import json_tree, well_known
 from app.domain.values.json_tree import JsonObject

@@ -14,7 +14,6 @@ import msgspec
 
 from app.domain.controllers.pods import PodFacts
 from app.domain.controllers.scheduling.framework import filters
-from app.domain.controllers.scheduling.framework.attempt import DEVICES
 from app.domain.controllers.scheduling.framework.nodes import NodeIndex, NodeInfo
 from app.domain.controllers.scheduling.framework.pod_spec import PodSpec
 from app.domain.controllers.scheduling.framework.pods_on_nodes import BoundPod
@@ -22,6 +21,7 @@ from app.domain.controllers.scheduling.plugins.dynamic_resources import pod_clai
 from app.domain.controllers.scheduling.plugins.inter_pod_affinity import NAME as NEIGHBOURS
 from app.domain.controllers.scheduling.plugins.pod_topology_spread import NAME as SPREADING
 from app.domain.controllers.scheduling.queue.waiting_pods import QueuedPod, SchedulingQueue, Where
+from app.domain.controllers.scheduling.scheduling_cycle.attempt import DEVICES
 from app.domain.log import Event, EventType, Revision
 from app.domain.log.chain import canonical_json
 from app.domain.objects.kinds.extended_resources import IMPLICIT

@@ -1,1 +1,1 @@
-"""What the scheduler says: Events, conditions, summaries of decisions, answers of nodes."""
+"""What the scheduler says: texts of conditions, and Event objects."""

@@ -2,10 +2,10 @@
 
 from dataclasses import dataclass
 
-from app.domain.controllers.scheduling.framework.attempt import Attempt
 from app.domain.controllers.scheduling.plugins.dynamic_resources.extended_resources import (
     ExtendedClaim,
 )
+from app.domain.controllers.scheduling.scheduling_cycle.attempt import Attempt
 from app.domain.values import json_tree
 from app.domain.values.json_tree import JsonObject, JsonView
 from app.domain.values.timestamps import Instant

@@ -9,7 +9,6 @@ from collections.abc import Iterator
 
 from app.domain.controllers import conditions, pods
 from app.domain.controllers.resources import claim_key, pod_key
-from app.domain.controllers.scheduling.framework.attempt import Attempt
 from app.domain.controllers.scheduling.plugins.dynamic_resources import extended_resources
 from app.domain.controllers.scheduling.plugins.dynamic_resources.extended_resources import (
     ExtendedClaim,
@@ -17,6 +16,7 @@ from app.domain.controllers.scheduling.plugins.dynamic_resources.extended_resour
 from app.domain.controllers.scheduling.plugins.dynamic_resources.pod_claims import PodClaim
 from app.domain.controllers.scheduling.reports import events
 from app.domain.controllers.scheduling.reports.events import MANAGER
+from app.domain.controllers.scheduling.scheduling_cycle.attempt import Attempt
 from app.domain.log import ObjectKey
 from app.domain.objects.reader import ObjectsReader
 from app.domain.objects.write.commands import (

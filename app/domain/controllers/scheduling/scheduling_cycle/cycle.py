@@ -24,19 +24,12 @@ from app.domain.controllers.pacing import Pace
 from app.domain.controllers.plan import DeviceViews
 from app.domain.controllers.quirks import ControllerQuirks
 from app.domain.controllers.resources import pod_key
-from app.domain.controllers.scheduling.framework import filters, scoring
+from app.domain.controllers.scheduling.framework import filters, image_locality, scoring
 from app.domain.controllers.scheduling.framework.nodes import NodeIndex, NodeInfo
 from app.domain.controllers.scheduling.framework.nominations import NO_RIVALS, Rivals
 from app.domain.controllers.scheduling.framework.pod_spec import PodSpec
 from app.domain.controllers.scheduling.framework.pods_on_nodes import BoundPod
-from app.domain.controllers.scheduling.framework.verdicts import (
-    DeviceVerdict,
-    KindOfPod,
-    NodeVerdict,
-    Verdicts,
-)
 from app.domain.controllers.scheduling.plugins import (
-    image_locality,
     inter_pod_affinity,
     inter_pod_affinity_score,
     pod_topology_spread,
@@ -56,6 +49,12 @@ from app.domain.controllers.scheduling.plugins.dynamic_resources.extended_resour
 from app.domain.controllers.scheduling.plugins.dynamic_resources.pod_claims import PodClaim
 from app.domain.controllers.scheduling.plugins.inter_pod_affinity import Neighbourhood
 from app.domain.controllers.scheduling.plugins.pod_topology_spread import Spread
+from app.domain.controllers.scheduling.scheduling_cycle.verdicts import (
+    DeviceVerdict,
+    KindOfPod,
+    NodeVerdict,
+    Verdicts,
+)
 from app.domain.devices.device_selectors import SelectorCompiler
 from app.domain.log import ObjectKey
 from app.domain.log.chain import canonical_json

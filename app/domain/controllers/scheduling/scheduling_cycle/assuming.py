@@ -14,10 +14,10 @@ import msgspec
 from app.domain.allocation import AllocatedState
 from app.domain.controllers import pods
 from app.domain.controllers.resources import is_of
-from app.domain.controllers.scheduling.framework.attempt import Attempt
 from app.domain.controllers.scheduling.framework.nodes import BoundPod, NodeIndex
 from app.domain.controllers.scheduling.framework.pod_spec import PodSpec
 from app.domain.controllers.scheduling.plugins.dynamic_resources.device_map import DeviceMap
+from app.domain.controllers.scheduling.scheduling_cycle.attempt import Attempt
 from app.domain.log import ObjectKey
 from app.domain.objects.write.commands import Command, UpdateObject
 from app.domain.values import api_resources

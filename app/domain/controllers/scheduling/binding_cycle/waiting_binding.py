@@ -12,27 +12,26 @@ from app.domain.controllers import pods
 from app.domain.controllers.event_objects import without_refused
 from app.domain.controllers.plan import Decision, DeviceViews, Plan
 from app.domain.controllers.resources import pod_key
-from app.domain.controllers.scheduling import writes
-from app.domain.controllers.scheduling.framework.attempt import Attempt
+from app.domain.controllers.scheduling.binding_cycle import placements, writes
+from app.domain.controllers.scheduling.binding_cycle.placements import (
+    ASSUMED,
+    RESERVED,
+    Assumed,
+)
 from app.domain.controllers.scheduling.plugins.dynamic_resources import (
     binding_conditions,
-    placements,
     pod_claims,
 )
 from app.domain.controllers.scheduling.plugins.dynamic_resources.binding_conditions import (
     POLL,
     Readiness,
 )
-from app.domain.controllers.scheduling.plugins.dynamic_resources.placements import (
-    ASSUMED,
-    RESERVED,
-    Assumed,
-)
 from app.domain.controllers.scheduling.plugins.dynamic_resources.pod_claims import (
     ClaimsNotReady,
     PodClaim,
 )
 from app.domain.controllers.scheduling.reports import events, messages
+from app.domain.controllers.scheduling.scheduling_cycle.attempt import Attempt
 from app.domain.log import Revision
 from app.domain.objects.write.commands import Command
 from app.domain.values import json_tree

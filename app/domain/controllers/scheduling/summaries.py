@@ -1,9 +1,9 @@
 """What a decision of the scheduler says about itself in the log, bounded in size."""
 
 from app.domain.allocation.reasons.summary import SummaryBounds
-from app.domain.controllers.scheduling.framework.attempt import Attempt
-from app.domain.controllers.scheduling.plugins import preemption_writes
+from app.domain.controllers.scheduling.binding_cycle import preemption_writes
 from app.domain.controllers.scheduling.plugins.dynamic_resources import extended_resources
+from app.domain.controllers.scheduling.scheduling_cycle.attempt import Attempt
 from app.domain.values import json_tree
 from app.domain.values.json_tree import JsonObject, JsonView
 

@@ -9,15 +9,15 @@ from typing import TypeAlias
 
 from app.domain.controllers.plan import DeviceViews
 from app.domain.controllers.scheduling.framework import pod_spec
-from app.domain.controllers.scheduling.framework.assuming import Assumptions
-from app.domain.controllers.scheduling.framework.attempt import Rules, attempt
 from app.domain.controllers.scheduling.framework.nodes import NodeIndex, bound_pod
 from app.domain.controllers.scheduling.framework.pod_spec import PodSpec
-from app.domain.controllers.scheduling.framework.verdicts import Verdicts
 from app.domain.controllers.scheduling.plugins.dynamic_resources import pod_claims
 from app.domain.controllers.scheduling.plugins.dynamic_resources.device_map import DeviceMap
 from app.domain.controllers.scheduling.plugins.dynamic_resources.pod_claims import ClaimsNotReady
 from app.domain.controllers.scheduling.queue import hints
+from app.domain.controllers.scheduling.scheduling_cycle.assuming import Assumptions
+from app.domain.controllers.scheduling.scheduling_cycle.attempt import Rules, attempt
+from app.domain.controllers.scheduling.scheduling_cycle.verdicts import Verdicts
 from app.domain.log import Event, ObjectKey
 from app.domain.objects.kinds import extended_resources
 from app.domain.objects.reader import ObjectsReader

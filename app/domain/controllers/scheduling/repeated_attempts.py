@@ -9,8 +9,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from app.domain.controllers.plan import Decision, Plan
-from app.domain.controllers.scheduling.framework.attempt import Attempt
 from app.domain.controllers.scheduling.planning import NAME, Turn
+from app.domain.controllers.scheduling.scheduling_cycle.attempt import Attempt
 from app.domain.log import Revision
 from app.domain.values import json_tree
 from app.domain.values.json_tree import JsonObject, JsonView

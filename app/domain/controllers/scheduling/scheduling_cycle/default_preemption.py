@@ -17,13 +17,13 @@ from dataclasses import dataclass
 
 from app.domain.controllers import conditions
 from app.domain.controllers.resources import pod_key
-from app.domain.controllers.scheduling.framework.cycle import Aborted, Cycle
 from app.domain.controllers.scheduling.framework.filters import NodeRejection
 from app.domain.controllers.scheduling.framework.nodes import NodeInfo, drop, take
 from app.domain.controllers.scheduling.framework.pods_on_nodes import BoundPod, PodPlace
 from app.domain.controllers.scheduling.plugins import disruption_budgets
 from app.domain.controllers.scheduling.plugins.disruption_budgets import Budget
 from app.domain.controllers.scheduling.reports import messages
+from app.domain.controllers.scheduling.scheduling_cycle.cycle import Aborted, Cycle
 from app.domain.objects.reader import ObjectsReader
 from app.domain.values import json_tree, timestamps
 from app.domain.values.json_tree import JsonView

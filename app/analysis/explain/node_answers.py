@@ -12,13 +12,14 @@ from app.domain.allocation.reasons import counterfactual, explanation
 from app.domain.allocation.reasons.counterfactual import Help
 from app.domain.allocation.reasons.explanation import Explanation
 from app.domain.controllers.plan import MergingViews, Views
-from app.domain.controllers.scheduling.framework import attempt, pod_spec
-from app.domain.controllers.scheduling.framework.attempt import Rules
+from app.domain.controllers.scheduling.framework import pod_spec
 from app.domain.controllers.scheduling.framework.nodes import NodeIndex
-from app.domain.controllers.scheduling.framework.verdicts import DeviceVerdict, Verdicts
 from app.domain.controllers.scheduling.plugins.dynamic_resources import pod_claims
 from app.domain.controllers.scheduling.plugins.dynamic_resources.pod_claims import ClaimsNotReady
 from app.domain.controllers.scheduling.reconciler import SchedulingReconciler
+from app.domain.controllers.scheduling.scheduling_cycle import attempt
+from app.domain.controllers.scheduling.scheduling_cycle.attempt import Rules
+from app.domain.controllers.scheduling.scheduling_cycle.verdicts import DeviceVerdict, Verdicts
 from app.domain.values import api_resources
 from app.domain.values.json_tree import JsonObject
 from app.domain.values.timestamps import Instant

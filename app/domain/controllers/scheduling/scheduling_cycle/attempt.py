@@ -14,7 +14,20 @@ from app.domain.allocation.reasons.summary import CausesOf
 from app.domain.controllers.plan import DeviceViews
 from app.domain.controllers.quirks import ControllerQuirks
 from app.domain.controllers.scheduling.framework import filters, scoring
-from app.domain.controllers.scheduling.framework.cycle import (
+from app.domain.controllers.scheduling.framework.nodes import NodeIndex, NodeInfo
+from app.domain.controllers.scheduling.framework.pod_spec import PodSpec
+from app.domain.controllers.scheduling.plugins.dynamic_resources import pod_claims, share_ids
+from app.domain.controllers.scheduling.plugins.dynamic_resources.extended_resources import (
+    ExtendedClaim,
+)
+from app.domain.controllers.scheduling.plugins.dynamic_resources.pod_claims import (
+    ClaimsNotReady,
+    PodClaim,
+)
+from app.domain.controllers.scheduling.reports import messages
+from app.domain.controllers.scheduling.scheduling_cycle import default_preemption as preemption
+from app.domain.controllers.scheduling.scheduling_cycle import node_causes
+from app.domain.controllers.scheduling.scheduling_cycle.cycle import (
     CANNOT_ALLOCATE,
     DEVICES,
     NOT_AVAILABLE,
@@ -25,20 +38,13 @@ from app.domain.controllers.scheduling.framework.cycle import (
     TieBreak,
     begin,
 )
-from app.domain.controllers.scheduling.framework.nodes import NodeIndex, NodeInfo
-from app.domain.controllers.scheduling.framework.pod_spec import PodSpec
-from app.domain.controllers.scheduling.framework.verdicts import FITS, REFUSED, UNKNOWN, Verdicts
-from app.domain.controllers.scheduling.plugins import default_preemption as preemption
-from app.domain.controllers.scheduling.plugins.default_preemption import Preemption
-from app.domain.controllers.scheduling.plugins.dynamic_resources import pod_claims, share_ids
-from app.domain.controllers.scheduling.plugins.dynamic_resources.extended_resources import (
-    ExtendedClaim,
+from app.domain.controllers.scheduling.scheduling_cycle.default_preemption import Preemption
+from app.domain.controllers.scheduling.scheduling_cycle.verdicts import (
+    FITS,
+    REFUSED,
+    UNKNOWN,
+    Verdicts,
 )
-from app.domain.controllers.scheduling.plugins.dynamic_resources.pod_claims import (
-    ClaimsNotReady,
-    PodClaim,
-)
-from app.domain.controllers.scheduling.reports import messages, node_causes
 from app.domain.log import ObjectKey
 from app.domain.values import json_tree
 from app.domain.values.json_tree import JsonObject

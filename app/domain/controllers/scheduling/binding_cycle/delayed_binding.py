@@ -18,17 +18,16 @@ from dataclasses import replace
 
 from app.domain.controllers.plan import DeviceViews, Plan
 from app.domain.controllers.resources import claim_key, pod_key
-from app.domain.controllers.scheduling import writes
-from app.domain.controllers.scheduling.framework.attempt import Attempt, Rules
-from app.domain.controllers.scheduling.plugins.dynamic_resources import waiting_binding
-from app.domain.controllers.scheduling.plugins.dynamic_resources.placements import RESERVED, Assumed
-from app.domain.controllers.scheduling.plugins.dynamic_resources.pod_claims import PodClaim
-from app.domain.controllers.scheduling.plugins.dynamic_resources.waiting_binding import (
+from app.domain.controllers.scheduling.binding_cycle import waiting_binding, writes
+from app.domain.controllers.scheduling.binding_cycle.placements import RESERVED, Assumed
+from app.domain.controllers.scheduling.binding_cycle.waiting_binding import (
     BindingWaits,
     Place,
     Wait,
 )
+from app.domain.controllers.scheduling.plugins.dynamic_resources.pod_claims import PodClaim
 from app.domain.controllers.scheduling.reports import events, messages
+from app.domain.controllers.scheduling.scheduling_cycle.attempt import Attempt, Rules
 from app.domain.values import json_tree
 from app.domain.values.json_tree import JsonObject, JsonView
 from app.domain.values.timestamps import Instant

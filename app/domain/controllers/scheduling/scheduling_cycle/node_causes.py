@@ -12,8 +12,8 @@ from app.domain.allocation import Allocator
 from app.domain.allocation.reasons import summary
 from app.domain.allocation.reasons.summary import Summary, SummaryBounds
 from app.domain.allocation.requests import AttemptAborted
-from app.domain.controllers.scheduling.framework.cycle import Cycle
 from app.domain.controllers.scheduling.framework.nodes import NodeInfo
+from app.domain.controllers.scheduling.scheduling_cycle.cycle import Cycle
 from app.domain.devices.nodes import NodeSelectionError
 
 

@@ -11,12 +11,12 @@ from collections.abc import Iterator
 from app.domain.controllers import conditions
 from app.domain.controllers.resources import pod_key
 from app.domain.controllers.scheduling.framework import pod_spec
-from app.domain.controllers.scheduling.plugins.default_preemption import (
+from app.domain.controllers.scheduling.reports import events, messages
+from app.domain.controllers.scheduling.reports.events import MANAGER
+from app.domain.controllers.scheduling.scheduling_cycle.default_preemption import (
     CONDITION_REASON,
     Preemption,
 )
-from app.domain.controllers.scheduling.reports import events, messages
-from app.domain.controllers.scheduling.reports.events import MANAGER
 from app.domain.objects.reader import ObjectsReader
 from app.domain.objects.write.commands import Command, DeleteObject, PatchObject, PatchType
 from app.domain.values import json_tree

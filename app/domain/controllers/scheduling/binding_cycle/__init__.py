@@ -1,0 +1,1 @@
+"""The binding cycle: what a successful attempt writes, at once or when drivers are ready."""
