@@ -24,7 +24,7 @@ from app.domain.log import (
 from app.domain.log.event import GENESIS
 from app.domain.log.heads import SignedHead
 from app.domain.log.upcasting import StoredRow
-from app.domain.objects.review.targets import Target
+from app.domain.objects.webhook_targets import Target
 from app.domain.values.json_tree import JsonObject, JsonView
 from app.domain.values.timestamps import Instant
 

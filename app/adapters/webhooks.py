@@ -12,7 +12,7 @@ import anyio
 import httptools
 
 from app.domain.objects.review.hooks import WebhookFailed
-from app.domain.objects.review.targets import Target
+from app.domain.objects.webhook_targets import Target
 
 AUTHORITIES_KEPT_MAX = 64
 _CHUNK = 64 * 1024

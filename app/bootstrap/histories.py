@@ -15,9 +15,9 @@ from app.domain.errors import InputError
 from app.domain.log import HistoryInfo
 from app.domain.log.projection import Projection
 from app.domain.objects import profile as profiles
+from app.domain.objects import webhook_targets
 from app.domain.objects.kinds import services
 from app.domain.objects.profile import Profile
-from app.domain.objects.review import targets
 from app.domain.objects.rules import Rules
 from app.domain.values import json_tree
 from app.service.folding import FoldingBounds, fold_until
@@ -33,7 +33,7 @@ from projections.timeline import TimelineProjection
 @asynccontextmanager
 async def open_histories(store: Store, settings: Settings) -> AsyncIterator[Histories]:
     """The histories of a store, following their logs until leaving."""
-    webhooks = targets.parse(settings.webhooks_allowed)
+    webhooks = webhook_targets.parse(settings.webhooks_allowed)
     ranges = services.parse_ranges(settings.service_addresses, settings.service_node_ports)
     keys = store.secrets
 

@@ -6,8 +6,9 @@ from app.domain.cel import object_rules, policy_rules
 from app.domain.log import HistoryInfo
 from app.domain.objects import profile as profiles
 from app.domain.objects import validation
+from app.domain.objects.expressions import ExpressionProblem
 from app.domain.objects.profile import Profile
-from app.domain.objects.rules import ExpressionProblem, Rules
+from app.domain.objects.rules import Rules
 
 
 def rules_of(info: HistoryInfo) -> Rules:

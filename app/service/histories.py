@@ -29,7 +29,7 @@ from app.domain.log import (
     Tombstone,
     chain,
 )
-from app.domain.objects.kinds import first_objects
+from app.domain.objects import first_objects
 from app.domain.objects.rules import Rules
 from app.domain.values.json_tree import JsonObject
 from app.domain.values.timestamps import SECOND

@@ -18,9 +18,9 @@ from app.domain.controllers.plan import Plan, Reads, Reconciler
 from app.domain.controllers.record import commands_of
 from app.domain.errors import ChainBroken, LogError
 from app.domain.log import Actor, Event, Head, HistoryInfo, LeaseToken, Revision
-from app.domain.objects.review import asking
 from app.domain.objects.review.attributes import Attributes
 from app.domain.objects.rules import Rules
+from app.domain.objects.write import asking
 from app.domain.objects.write.commands import Command
 from app.domain.objects.write.staging import StagedObjects
 from app.domain.values.timestamps import SECOND, Instant

@@ -20,7 +20,7 @@ from app.api.server.limits import ApiLimits
 from app.bootstrap.rules import rules_for
 from app.domain.log import Actor, ObjectKey
 from app.domain.objects import profile as profiles
-from app.domain.objects.review import targets as review_targets
+from app.domain.objects import webhook_targets as review_targets
 from app.domain.objects.write.commands import CreateObject
 from app.ports import RuntimePorts
 from app.service.histories import Histories

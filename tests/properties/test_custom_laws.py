@@ -4,8 +4,8 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from app.adapters import schemas
-from app.domain.objects.custom import checking, schema_types, structure
-from app.domain.objects.schema import equality
+from app.domain.objects.custom import checking, schema_types
+from app.domain.objects.schema import definition_schemas, equality
 from app.domain.objects.schema.structural import Node
 from app.domain.objects.write import field_sets
 from app.domain.values import json_tree
@@ -69,13 +69,13 @@ OBJECTS = st.dictionaries(NAMES, JSON, max_size=4)
 @given(schema=ROOTS, tree=OBJECTS)
 def test_pruning_and_filling_twice_is_as_good_as_once(schema, tree):
     assert list(schema_types.problems(schema, "")) == []
-    once, _ = structure.pruned(schema, tree)
-    structure.fill(schema, once)
+    once, _ = definition_schemas.pruned(schema, tree)
+    definition_schemas.fill(schema, once)
     twice = json_tree.copy(once)
-    structure.fill(schema, twice)
+    definition_schemas.fill(schema, twice)
     assert twice == once
-    kept, _ = structure.pruned(schema, structure.pruned(schema, tree)[0])
-    assert kept == structure.pruned(schema, tree)[0]
+    kept, _ = definition_schemas.pruned(schema, definition_schemas.pruned(schema, tree)[0])
+    assert kept == definition_schemas.pruned(schema, tree)[0]
 
 
 @given(schema=ROOTS, tree=OBJECTS, old=OBJECTS)
@@ -94,7 +94,7 @@ NUMBERED = {"type": "array", "items": {"type": "integer"}, "x-kubernetes-list-ty
 @example({"type": "object", "properties": {"a": NUMBERED}}, {"a": "text"}, {"a": [1]})
 @example({"type": "object", "properties": {"a": NUMBERED}}, {"a": {"b": 1}}, {"a": {"b": 2}})
 def test_field_sets_of_custom_objects_can_always_be_made(schema, tree, other):
-    node = Node(schemas.load("1.37"), structure.definition(schema))
+    node = Node(schemas.load("1.37"), definition_schemas.definition(schema))
     assert field_sets.changes(tree, tree, node) == ({}, {})
     field_sets.changes(tree, other, node)
     fields = field_sets.applied(tree, node)

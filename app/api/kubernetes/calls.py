@@ -17,8 +17,8 @@ from app.domain.objects.kinds import secret_values
 from app.domain.objects.kinds.claim_rights import ClaimRights
 from app.domain.objects.kinds.secret_values import SecretCipher
 from app.domain.objects.registry import Kind
+from app.domain.objects.review.attributes import Requester
 from app.domain.objects.write import admission
-from app.domain.objects.write.commands import Requester
 
 NO_CONTAINERS = "an emulated node runs no containers, so there is nothing to connect to"
 INSIDE_CONTAINERS = ("attach", "exec", "portforward", "proxy")

@@ -29,7 +29,7 @@ from app.domain.objects import registry, rejections
 from app.domain.objects.access.escalation import GiverRights
 from app.domain.objects.kinds import secret_values
 from app.domain.objects.kinds.claim_rights import ClaimRights
-from app.domain.objects.write.commands import Requester
+from app.domain.objects.review.attributes import Requester
 
 
 class Objects:

@@ -18,13 +18,12 @@ from app.domain.errors import BadRequest
 from app.domain.log import Event
 from app.domain.log.chain import canonical_json
 from app.domain.objects import registry
-from app.domain.objects.custom import structure
 from app.domain.objects.kinds import secret_values
 from app.domain.objects.kinds.secret_values import SecretCipher
 from app.domain.objects.printing import columns as printing
 from app.domain.objects.printing.tables import Printer
 from app.domain.objects.registry import Kind
-from app.domain.objects.schema import conversion
+from app.domain.objects.schema import conversion, definition_schemas
 from app.domain.values import json_tree
 from app.domain.values.json_tree import JsonObject
 from app.domain.values.timestamps import Instant
@@ -243,7 +242,7 @@ def _converted(tree: JsonObject, target: Target) -> JsonObject:
         _, stored = registry.split_api_version(str(tree.get("apiVersion", "")))
         versions = kind.custom.versions
         schema = versions.get(stored, versions[kind.storage_version]).schema
-        return structure.shown(schema, tree, target.api_version)
+        return definition_schemas.shown(schema, tree, target.api_version)
     return conversion.convert(tree, kind, kind.storage_api_version, target.api_version)
 
 

@@ -305,7 +305,8 @@ def _eviction(call: Call, tree: JsonObject, *, dry_run: bool) -> Attributes:
         subresource="eviction",
         tree=tree,
         actor=call.actor,
-        options=WriteOptions(dry_run=dry_run, requester=call.requester),
+        requester=call.requester,
+        dry_run=dry_run,
     )
 
 

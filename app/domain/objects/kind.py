@@ -1,10 +1,9 @@
 """What a kind is: names, versions, scope, subresources, selectable fields, behaviour."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
-from app.domain.objects.custom.versions import Custom
 from app.domain.values import api_groups, json_tree
 from app.domain.values.json_tree import JsonView
 
@@ -43,6 +42,41 @@ class Served:
     deprecated: int = 0
     until: int = 0
     successor: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Scale:
+    """Where the parts of a Scale stand in an object; `selector` is empty when there is none."""
+
+    spec_replicas: tuple[str, ...]
+    status_replicas: tuple[str, ...]
+    selector: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CustomVersion:
+    """One version: its schema as written, its columns, and the warning that requests for it get."""
+
+    name: str
+    schema: JsonView = field(default_factory=dict)
+    columns: tuple[JsonView, ...] = ()
+    scale: Scale | None = None
+    has_rules: bool = False
+    warning: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Custom:
+    """All versions of a custom kind by name.
+
+    `revision` is that of the definition: objects that were written before it may have another
+    version or lack defaults.
+    """
+
+    versions: Mapping[str, CustomVersion]
+    list_kind: str
+    revision: int
+    is_terminating: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False, weakref_slot=True)

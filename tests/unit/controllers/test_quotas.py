@@ -5,6 +5,7 @@ import pytest
 
 from app.domain.errors import Forbidden
 from app.domain.log import EventType, ObjectKey
+from app.domain.objects.kinds import pod_resources
 from app.domain.objects.quota import scopes as quota_scopes
 from app.domain.objects.quota import usage
 from app.domain.objects.write.staging import StagedObjects
@@ -175,7 +176,7 @@ def test_init_containers_count_by_their_peak_and_sidecars_add_up():
         ],
         "overhead": {"cpu": "250m"},
     }
-    found = usage.effective(spec, "requests")
+    found = pod_resources.effective(spec, "requests")
     assert str(found["cpu"]) == "4250m"
 
 

@@ -1,7 +1,7 @@
 """Specs that were found flawless are not checked again; all others are."""
 
+from app.domain.objects.expressions import ExpressionProblem
 from app.domain.objects.profile import Profile
-from app.domain.objects.rules import ExpressionProblem
 from app.domain.objects.validation.context import Context
 from app.domain.objects.validation.devices import claims
 from app.domain.values import well_known

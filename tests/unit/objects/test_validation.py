@@ -6,8 +6,9 @@ import pytest
 
 from app.domain.log import ObjectKey, Revision
 from app.domain.objects import registry, validation
+from app.domain.objects.expressions import ExpressionProblem
 from app.domain.objects.profile import Profile
-from app.domain.objects.rules import ExpressionProblem, ValidationContext
+from app.domain.objects.rules import ValidationContext
 from app.domain.objects.schema.structural import Schemas
 from app.domain.objects.validation import conditions
 from app.domain.values import names

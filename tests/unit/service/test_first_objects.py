@@ -1,8 +1,8 @@
 """What a new history has, and what recordings and older histories do not get."""
 
 from app.domain.log import ObjectKey
+from app.domain.objects import first_objects
 from app.domain.objects.access import cluster_roles
-from app.domain.objects.kinds import first_objects
 from app.domain.objects.kinds.services import ServiceRanges
 from app.domain.values import api_groups
 from tests.api.serving import serving

@@ -14,8 +14,8 @@ import re2
 
 from app.domain.objects import field_errors
 from app.domain.objects.custom import formats
-from app.domain.objects.custom.structure import EMBEDDED, INT_OR_STRING, PRESERVE
 from app.domain.objects.field_errors import FieldError, FieldErrorType
+from app.domain.objects.schema.definition_schemas import EMBEDDED, INT_OR_STRING, PRESERVE
 from app.domain.objects.schema.equality import semantic_equal
 from app.domain.values import json_tree
 from app.domain.values.json_tree import JsonObject, JsonView

@@ -9,9 +9,9 @@ from typing import Any
 
 from app.domain.objects import field_errors
 from app.domain.objects.custom import definitions, rule_checking, schema_types
-from app.domain.objects.custom.structure import EMBEDDED, INT_OR_STRING, PRESERVE
+from app.domain.objects.expressions import ObjectRules
 from app.domain.objects.field_errors import FieldError
-from app.domain.objects.rules import ObjectRules
+from app.domain.objects.schema.definition_schemas import EMBEDDED, INT_OR_STRING, PRESERVE
 from app.domain.values import json_paths, json_tree, names
 from app.domain.values.json_tree import JsonObject, JsonView
 

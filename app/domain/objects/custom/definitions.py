@@ -11,10 +11,10 @@ import msgspec
 
 from app.domain.log import ObjectKey
 from app.domain.objects import registry
-from app.domain.objects.custom import structure
-from app.domain.objects.custom.versions import Custom, CustomVersion, Scale
+from app.domain.objects.kind import Custom, CustomVersion, Scale
 from app.domain.objects.reader import ObjectsReader
 from app.domain.objects.registry import BOTH_LABELS, NAME_LABEL, FieldLabel, Kind, Served
+from app.domain.objects.schema import definition_schemas
 from app.domain.values import api_groups, json_paths, json_tree
 from app.domain.values.json_tree import JsonObject, JsonView
 
@@ -105,8 +105,10 @@ def _version(row: JsonView, group: str, kind: str, rows: list[JsonObject]) -> Cu
         schema=json_tree.mapping(row, "schema", "openAPIV3Schema"),
         columns=tuple(json_tree.objects(row, "additionalPrinterColumns")),
         has_rules=any(
-            structure.RULES in schema
-            for schema in structure.schemas_in(json_tree.mapping(row, "schema", "openAPIV3Schema"))
+            definition_schemas.RULES in schema
+            for schema in definition_schemas.schemas_in(
+                json_tree.mapping(row, "schema", "openAPIV3Schema")
+            )
         ),
         scale=_scale(json_tree.mapping(row, "subresources", "scale")),
         warning=_warning(row, group, kind, rows) if row.get("deprecated") is True else "",

@@ -10,9 +10,9 @@ from collections.abc import Iterator
 from typing import Any
 
 from app.domain.objects import field_errors
-from app.domain.objects.custom.structure import RULES
+from app.domain.objects.expressions import ObjectRules
 from app.domain.objects.field_errors import FieldError, FieldErrorType
-from app.domain.objects.rules import ObjectRules
+from app.domain.objects.schema.definition_schemas import RULES
 from app.domain.objects.schema.equality import semantic_equal
 from app.domain.values import json_tree
 from app.domain.values.json_tree import JsonObject, JsonView

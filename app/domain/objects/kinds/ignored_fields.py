@@ -7,10 +7,10 @@ such a field. Beyond upstream, which acts on them.
 
 from collections.abc import Mapping, Sequence
 
+from app.domain.objects import webhook_targets
 from app.domain.objects.registry import Kind
-from app.domain.objects.review import targets
-from app.domain.objects.review.targets import Targets
 from app.domain.objects.schema import gates
+from app.domain.objects.webhook_targets import Targets
 from app.domain.values import api_groups, json_tree
 from app.domain.values.json_tree import JsonView
 
@@ -32,7 +32,11 @@ _REASONS: Mapping[str, str] = {
 
 
 def warnings(
-    kind: Kind, tree: JsonView, old: JsonView | None = None, *, webhooks: Targets = targets.NONE
+    kind: Kind,
+    tree: JsonView,
+    old: JsonView | None = None,
+    *,
+    webhooks: Targets = webhook_targets.NONE,
 ) -> tuple[str, ...]:
     """One warning per field of the tree without effect that `old` does not have.
 

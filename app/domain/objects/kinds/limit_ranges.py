@@ -8,9 +8,8 @@ from collections.abc import Callable, Iterator, Mapping
 
 from app.domain.log import ObjectKey
 from app.domain.objects import registry, rejections
-from app.domain.objects.quota import usage
+from app.domain.objects.kinds import pod_resources
 from app.domain.objects.reader import ObjectsReader
-from app.domain.objects.write import metadata
 from app.domain.values import api_resources, json_tree
 from app.domain.values.json_tree import JsonObject, JsonView
 from app.domain.values.quantity import Quantity
@@ -41,7 +40,7 @@ def check_change(reader: ObjectsReader, key: ObjectKey, subresource: str, tree: 
     if place in (
         (*api_resources.PODS, "resize"),
         (*api_resources.PERSISTENT_VOLUME_CLAIMS, ""),
-    ) and not metadata.is_terminating(tree):
+    ) and "deletionTimestamp" not in json_tree.mapping(tree, "metadata"):
         check(reader, key, tree)
 
 
@@ -107,7 +106,7 @@ def _of_pod(limits: list[JsonObject], spec: JsonView) -> Iterator[str]:
                     resources = json_tree.mapping(container, "resources")
                     yield from _broken(item, *map(_read(resources), ("requests", "limits")))
         elif item.get("type") == "Pod":
-            requests, most = (usage.effective(spec, f) for f in ("requests", "limits"))
+            requests, most = (pod_resources.effective(spec, f) for f in ("requests", "limits"))
             yield from _broken(item, requests, most)
 
 
@@ -130,7 +129,7 @@ def _each(
 ) -> Iterator[str]:
     """What one constraint says about each of its resources."""
     kind = json_tree.text(item, "type")
-    for name, enforced in sorted(usage.amounts(json_tree.mapping(item, field)).items()):
+    for name, enforced in sorted(pod_resources.amounts(json_tree.mapping(item, field)).items()):
         text = constraint(name, kind, enforced, requests.get(name), limits.get(name))
         if text:
             yield text
@@ -186,4 +185,4 @@ def _ratio(
 
 
 def _read(resources: JsonView) -> Callable[[str], _Amounts]:
-    return lambda field: usage.amounts(json_tree.mapping(resources, field))
+    return lambda field: pod_resources.amounts(json_tree.mapping(resources, field))

@@ -8,7 +8,7 @@ Works in place on a pruned spec that the caller owns. Parity: controllers.md 5.1
 from collections.abc import Iterable
 from typing import Any
 
-from app.domain.objects.quota import usage
+from app.domain.objects.kinds import pod_resources
 from app.domain.values import images, json_tree, quantity
 from app.domain.values.json_tree import JsonObject, JsonView
 
@@ -79,7 +79,7 @@ def default_whole_requests(spec: JsonObject) -> None:
         return
     containers = {name: spec.get(name) for name in ("containers", "initContainers")}
     requests = dict(whole.get("requests") or {})
-    for resource, amount in usage.effective(containers, "requests").items():
+    for resource, amount in pod_resources.effective(containers, "requests").items():
         if _is_of_whole_pods(resource):
             requests.setdefault(resource, str(amount))
     for resource, limit in whole["limits"].items():
@@ -89,7 +89,7 @@ def default_whole_requests(spec: JsonObject) -> None:
 
 
 def _is_of_whole_pods(resource: str) -> bool:
-    return resource in ("cpu", "memory") or resource.startswith(usage.HUGE_PAGES)
+    return resource in ("cpu", "memory") or resource.startswith(pod_resources.HUGE_PAGES)
 
 
 def _default_probe(probe: JsonObject) -> None:

@@ -4,12 +4,11 @@ Pure: the present is a parameter, ages are computed from it. Parity: api.md 6, "
 Pods and nodes have modules of their own beside this one.
 """
 
-from app.domain.objects.custom import columns
-from app.domain.objects.printing import batch, cells, networks, nodes, pods, stored, volumes
+from app.domain.objects.printing import admission as printing_reviews
+from app.domain.objects.printing import batch, cells, custom, networks, nodes, pods, stored, volumes
 from app.domain.objects.printing.durations import age_text
 from app.domain.objects.printing.tables import NONE, Cells, Printer, TableColumn
 from app.domain.objects.registry import Kind
-from app.domain.objects.review import printing as printing_reviews
 from app.domain.values import api_groups, api_resources, json_tree
 from app.domain.values.json_tree import JsonObject
 from app.domain.values.timestamps import Instant
@@ -18,7 +17,7 @@ from app.domain.values.timestamps import Instant
 def printer(kind: Kind, version: str) -> Printer:
     """The printer of a kind in a version; name and age for those without columns of their own."""
     if kind.custom is not None:
-        return columns.printer(kind.custom.versions[version])
+        return custom.printer(kind.custom.versions[version])
     return _PRINTERS.get((kind.group, kind.plural), _NAME_AND_AGE)
 
 

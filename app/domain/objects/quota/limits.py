@@ -12,7 +12,7 @@ from typing import Protocol, runtime_checkable
 from app.domain.errors import Forbidden
 from app.domain.log import ObjectKey
 from app.domain.objects import history_kinds, rejections
-from app.domain.objects.kinds import extended_resources
+from app.domain.objects.kinds import extended_resources, pod_resources
 from app.domain.objects.kinds.extended_resources import IMPLICIT
 from app.domain.objects.quota import scopes as quota_scopes
 from app.domain.objects.quota import usage
@@ -127,7 +127,7 @@ def places_of(name: str) -> frozenset[Place]:
     if plain != name and extended_resources.is_extended(plain):
         return frozenset((api_resources.PODS, api_resources.RESOURCE_CLAIMS))
     plain = plain.removeprefix(usage.LIMITS) if plain == name else plain
-    is_huge = plain.startswith(usage.HUGE_PAGES)
+    is_huge = plain.startswith(pod_resources.HUGE_PAGES)
     return frozenset((api_resources.PODS,)) if plain in usage.COMPUTE or is_huge else frozenset()
 
 

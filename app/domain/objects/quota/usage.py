@@ -13,16 +13,15 @@ from collections.abc import Iterable, Mapping
 
 import msgspec
 
-from app.domain.objects.kinds import extended_resources
+from app.domain.objects.kinds import extended_resources, pod_resources
 from app.domain.objects.quota import scopes as quota_scopes
 from app.domain.values import api_resources, json_tree, quantity
 from app.domain.values.json_tree import JsonObject, JsonView
-from app.domain.values.quantity import Format, Quantity, QuantityError
+from app.domain.values.quantity import Format, Quantity
 
 DEVICES_SUFFIX = ".deviceclass.resource.k8s.io/devices"
 REQUESTS = "requests."
 LIMITS = "limits."
-HUGE_PAGES = "hugepages-"
 NODE_PORTS = "services.nodeports"
 BALANCERS = "services.loadbalancers"
 STORAGE = "requests.storage"
@@ -156,41 +155,14 @@ def _name_of(scopes: Scopes) -> bytes:
     return _encode(scopes)
 
 
-def effective(spec: JsonView, field: str) -> dict[str, Quantity]:
-    """What a pod needs in all: `requests` or `limits`.
-
-    Containers and sidecars add up; an init container needs its own plus the sidecars before it, and
-    the larger counts. The pod's own resources replace the sums; the overhead comes on top.
-    """
-    total: dict[str, Quantity] = {}
-    for container in json_tree.objects(spec, "containers"):
-        _add(total, _amounts(container, field))
-    sidecars: dict[str, Quantity] = {}
-    for container in json_tree.objects(spec, "initContainers"):
-        own = _amounts(container, field)
-        if container.get("restartPolicy") == "Always":
-            _add(total, own)
-            _add(sidecars, own)
-            continue
-        needed = dict(sidecars)
-        _add(needed, own)
-        for name, amount in needed.items():
-            if name not in total or quantity.compare(total[name], amount) < 0:
-                total[name] = amount
-    total |= _amounts(spec, field)
-    overhead = amounts(json_tree.mapping(spec, "overhead"))
-    _add(total, {n: a for n, a in overhead.items() if field == "requests" or n in total})
-    return total
-
-
 def _of_pod(spec: JsonView) -> dict[str, Quantity]:
     found = {"pods": _ONE}
-    for name, amount in effective(spec, "requests").items():
-        if name in COMPUTE or name.startswith(HUGE_PAGES):
+    for name, amount in pod_resources.effective(spec, "requests").items():
+        if name in COMPUTE or name.startswith(pod_resources.HUGE_PAGES):
             found[name] = found[f"{REQUESTS}{name}"] = amount
         elif extended_resources.is_extended(name):
             found[f"{REQUESTS}{name}"] = amount
-    for name, amount in effective(spec, "limits").items():
+    for name, amount in pod_resources.effective(spec, "limits").items():
         if name in COMPUTE:
             found[f"{LIMITS}{name}"] = amount
     return found
@@ -215,7 +187,7 @@ def _of_volume_claim(claim: JsonView) -> dict[str, Quantity]:
     name = json_tree.text(annotations, _OLD_CLASS) or json_tree.text(
         claim, "spec", "storageClassName"
     )
-    asked = _amounts(json_tree.mapping(claim, "spec"), "requests").get("storage")
+    asked = pod_resources.of(json_tree.mapping(claim, "spec"), "requests").get("storage")
     found = (
         {f"{name}{STORAGE_CLASS}{api_resources.PERSISTENT_VOLUME_CLAIMS[1]}": _ONE} if name else {}
     )
@@ -255,26 +227,6 @@ def _number(asked: JsonView) -> int:
             return json_tree.integer(asked, "count") or 0
         case _:
             return 0
-
-
-def _amounts(holder: JsonView, field: str) -> dict[str, Quantity]:
-    return amounts(json_tree.mapping(holder, "resources", field))
-
-
-def amounts(tree: JsonView) -> dict[str, Quantity]:
-    """A resource list; entries that are no quantities count as nothing."""
-    found = {}
-    for name, value in tree.items():
-        try:
-            found[name] = quantity.from_json(value)
-        except QuantityError:
-            continue
-    return found
-
-
-def _add(total: dict[str, Quantity], more: Mapping[str, Quantity]) -> None:
-    for name, amount in more.items():
-        total[name] = quantity.add(total[name], amount) if name in total else amount
 
 
 def missing_compute(pod: JsonObject, names: Iterable[str]) -> str:

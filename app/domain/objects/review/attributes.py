@@ -12,8 +12,6 @@ from app.domain.objects import registry
 from app.domain.objects.kind import Kind
 from app.domain.objects.reader import ObjectsReader
 from app.domain.objects.schema import conversion
-from app.domain.objects.write import subresources
-from app.domain.objects.write.commands import Requester, WriteOptions
 from app.domain.values import api_groups, json_tree
 from app.domain.values.json_tree import JsonObject, JsonView
 
@@ -32,11 +30,19 @@ _EXEMPT = frozenset(
     }
 )
 _OTHER_KINDS = {
-    subresources.SCALE: (api_groups.AUTOSCALING, "v1", "Scale"),
+    "scale": (api_groups.AUTOSCALING, "v1", "Scale"),
     "binding": ("", "v1", "Binding"),
     "eviction": (api_groups.POLICY, "v1", "Eviction"),
 }
 """Subresources whose objects are of a kind of their own."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Requester:
+    """What is known of who writes, beside what the log keeps: policies and webhooks are told."""
+
+    uid: str = ""
+    extra: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
 
 @dataclass(slots=True, kw_only=True)
@@ -56,7 +62,9 @@ class Attributes:
     tree: JsonObject | None = None
     old: JsonObject | None = None
     actor: Actor
-    options: WriteOptions = WriteOptions()
+    requester: Requester | None = None
+    field_manager: str = ""
+    dry_run: bool = False
     given: dict[tuple[str, str], dict[str, object]] = field(default_factory=dict)
 
     @property
@@ -108,8 +116,8 @@ class Attributes:
             "requestKind": self.kind_in(self.group, self.version),
             "requestResource": self.resource,
             "operation": self.operation,
-            "userInfo": _user(self.actor, self.options.requester),
-            "dryRun": self.options.dry_run,
+            "userInfo": _user(self.actor, self.requester),
+            "dryRun": self.dry_run,
             "options": self._options(),
         }
         if self.subresource:
@@ -125,9 +133,9 @@ class Attributes:
             self.operation, "UpdateOptions"
         )
         found: JsonObject = {"kind": name, "apiVersion": "meta.k8s.io/v1"}
-        if self.options.field_manager:
-            found["fieldManager"] = self.options.field_manager
-        if self.options.dry_run:
+        if self.field_manager:
+            found["fieldManager"] = self.field_manager
+        if self.dry_run:
             found["dryRun"] = ["All"]
         return found
 

@@ -18,8 +18,8 @@ from app.domain.objects.review import matching, policies
 from app.domain.objects.review.attributes import Attributes, is_exempt
 from app.domain.objects.review.changes import Patch
 from app.domain.objects.review.matching import GroupVersion
-from app.domain.objects.review.targets import Target
 from app.domain.objects.rules import Rules
+from app.domain.objects.webhook_targets import Target
 from app.domain.values import api_groups, json_tree
 from app.domain.values.json_tree import JsonObject, JsonView
 

@@ -11,11 +11,11 @@ from typing import NamedTuple
 from app.domain.errors import Cause as StatusCause
 from app.domain.errors import Forbidden, Invalid, Rejected, TooLarge, Unauthorized
 from app.domain.log import ObjectKey
+from app.domain.objects.expressions import PolicyRules, PolicyScope, PolicySession
 from app.domain.objects.reader import ObjectsReader
 from app.domain.objects.review import matching, parameters
 from app.domain.objects.review.attributes import Attributes, is_exempt, namespace_of
 from app.domain.objects.review.matching import GroupVersion
-from app.domain.objects.rules import PolicyRules, PolicyScope, PolicySession
 from app.domain.values import api_groups, json_tree
 from app.domain.values.json_tree import JsonObject, JsonView
 

@@ -17,10 +17,9 @@ from weakref import WeakKeyDictionary
 import msgspec
 
 from app.domain.objects import registry
-from app.domain.objects.custom import structure
 from app.domain.objects.protobuf.fields import MESSAGES
 from app.domain.objects.registry import Kind
-from app.domain.objects.schema import corrections
+from app.domain.objects.schema import corrections, definition_schemas
 from app.domain.values import api_groups
 from app.domain.values.json_tree import JsonObject
 from app.domain.values.protobuf import Field
@@ -138,7 +137,9 @@ class Node:
             if self.shape is Shape.LIST
             else self.shape in (Shape.OBJECT, Shape.MAP) and not self.is_atomic
         )
-        self.is_open = raw.get(structure.PRESERVE) is True or definition == corrections.LOOSE
+        self.is_open = (
+            raw.get(definition_schemas.PRESERVE) is True or definition == corrections.LOOSE
+        )
         self.required = frozenset(cast(list[str], body.get("required") or ()))
         self.enum: tuple[Any, ...] = tuple(raw.get("enum") or body.get("enum") or ())
         self.default: Any = corrections.DEFAULTS.get(definition) or raw.get("default")
@@ -227,7 +228,7 @@ class Schemas:
         made = self._custom.setdefault(kind, {})
         found = made.get(version)
         if found is None:
-            described = structure.definition(kind.custom.versions[version].schema)
+            described = definition_schemas.definition(kind.custom.versions[version].schema)
             found = made[version] = Node(self, described)
         return found
 

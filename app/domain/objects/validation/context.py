@@ -4,14 +4,14 @@ from collections.abc import Mapping
 
 import msgspec
 
-from app.domain.objects.profile import Profile
-from app.domain.objects.rules import (
+from app.domain.objects.expressions import (
     CheckExpression,
     NoObjectRules,
     ObjectRules,
     PolicyRules,
     accept_expression,
 )
+from app.domain.objects.profile import Profile
 
 
 class Context(msgspec.Struct, frozen=True, kw_only=True):

@@ -10,12 +10,11 @@ from functools import lru_cache
 
 from app.domain.errors import BadRequest
 from app.domain.log import ObjectKey
-from app.domain.objects import history_kinds, registry, rejections
-from app.domain.objects.custom import structure
+from app.domain.objects import defaulting, history_kinds, registry, rejections
 from app.domain.objects.reader import ObjectsReader
 from app.domain.objects.registry import Kind
 from app.domain.objects.rules import Rules
-from app.domain.objects.schema import conversion, corrections, defaults, prune
+from app.domain.objects.schema import conversion, corrections, definition_schemas, prune
 from app.domain.objects.schema.structural import Node
 from app.domain.objects.write.commands import FieldValidation, WriteOptions
 from app.domain.values import api_groups, json_tree
@@ -69,7 +68,7 @@ def admit(
     cleaned.setdefault("metadata", {})
     if expected != kind.storage_api_version:
         cleaned = conversion.convert(cleaned, kind, expected, kind.storage_api_version)
-    defaults.apply(kind, cleaned, now=now, from_beta=version == "v1beta1")
+    defaulting.apply(kind, cleaned, now=now, from_beta=version == "v1beta1")
     fill(kind, version, cleaned)
     return cleaned, warnings
 
@@ -97,7 +96,7 @@ def fill(kind: Kind, version: str, tree: JsonObject) -> None:
     if kind.custom is None:
         return
     for name in dict.fromkeys((version, kind.storage_version)):
-        structure.fill(kind.custom.versions[name].schema, tree)
+        definition_schemas.fill(kind.custom.versions[name].schema, tree)
 
 
 def forget_empty(kind: Kind, tree: JsonObject) -> None:
@@ -149,7 +148,7 @@ def clean_custom(
     Raises prune.WrongType for metadata that cannot be read.
     """
     assert kind.custom is not None, "asked for custom kinds only"
-    found, unknown = structure.pruned(kind.custom.versions[version].schema, tree)
+    found, unknown = definition_schemas.pruned(kind.custom.versions[version].schema, tree)
     problems = [f'unknown field "{path}"' for path in unknown]
     if found.get("metadata", {}) is None:
         del found["metadata"]

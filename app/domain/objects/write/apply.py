@@ -12,12 +12,12 @@ from msgspec.structs import replace
 from app.domain.errors import BadRequest, Cause, Conflict, Invalid
 from app.domain.log import Stamp
 from app.domain.log.chain import canonical_json
-from app.domain.objects import field_errors, registry, rejections
+from app.domain.objects import defaulting, field_errors, registry, rejections
 from app.domain.objects.kinds import secret_values
 from app.domain.objects.reader import ObjectsReader
 from app.domain.objects.registry import Kind
 from app.domain.objects.rules import Rules
-from app.domain.objects.schema import conversion, defaults, prune, structural
+from app.domain.objects.schema import conversion, prune, structural
 from app.domain.objects.schema.structural import Node
 from app.domain.objects.write import (
     admission,
@@ -159,7 +159,7 @@ def _completed(
     found["apiVersion"] = kind.storage_api_version
     found["kind"] = kind.kind
     found.setdefault("metadata", {})
-    defaults.apply(kind, found, now=stamp.time, from_beta=command.version == "v1beta1")
+    defaulting.apply(kind, found, now=stamp.time, from_beta=command.version == "v1beta1")
     return found
 
 

@@ -4,9 +4,8 @@ from app.domain.log import Draft, EventType, ObjectKey, Stamp
 from app.domain.objects import rejections
 from app.domain.objects.reader import ObjectsReader
 from app.domain.objects.registry import Kind
-from app.domain.objects.review import asking
 from app.domain.objects.rules import Rules
-from app.domain.objects.write import admission, metadata
+from app.domain.objects.write import admission, asking, metadata
 from app.domain.objects.write.commands import BindPod
 from app.domain.objects.write.decided import Decided
 from app.domain.objects.write.request import WriteRequest

@@ -4,18 +4,16 @@
 `Rejected`. Commands carry trees in any served version; `version` names it.
 """
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TypeAlias
 
 from app.domain.log import ObjectKey, Origin
 from app.domain.objects.access.escalation import GiverRights
 from app.domain.objects.kinds.claim_rights import ClaimRights
+from app.domain.objects.review.attributes import Requester
+from app.domain.objects.review.changes import Review
 from app.domain.values.json_tree import JsonObject
-
-if TYPE_CHECKING:
-    from app.domain.objects.review.changes import Review
 
 
 class PatchType(StrEnum):
@@ -44,14 +42,6 @@ class Propagation(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Requester:
-    """What is known of who writes, beside what the log keeps: policies and webhooks are told."""
-
-    uid: str = ""
-    extra: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class WriteOptions:
     """Options every write shares.
 
@@ -69,7 +59,7 @@ class WriteOptions:
     decoding_problems: tuple[str, ...] = ()
     rights: ClaimRights | GiverRights | None = None
     skips_review: bool = False
-    review: "Review | None" = None
+    review: Review | None = None
     requester: Requester | None = None
 
 

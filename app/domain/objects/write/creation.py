@@ -22,10 +22,9 @@ from app.domain.objects.kinds import (
 from app.domain.objects.quota import limits
 from app.domain.objects.reader import ObjectsReader
 from app.domain.objects.registry import Kind
-from app.domain.objects.review import asking
 from app.domain.objects.rules import Rules
 from app.domain.objects.schema import gates, prune, structural
-from app.domain.objects.write import admission, managed_fields, metadata
+from app.domain.objects.write import admission, asking, managed_fields, metadata
 from app.domain.objects.write.commands import CreateObject
 from app.domain.objects.write.decided import Decided
 from app.domain.objects.write.managed_fields import Manager

@@ -12,9 +12,8 @@ from app.domain.objects.custom import definitions, naming
 from app.domain.objects.kinds import priorities
 from app.domain.objects.reader import ObjectsReader
 from app.domain.objects.registry import Kind
-from app.domain.objects.review import asking
 from app.domain.objects.rules import Rules
-from app.domain.objects.write import admission, metadata
+from app.domain.objects.write import admission, asking, metadata
 from app.domain.objects.write.commands import DeleteObject, Propagation
 from app.domain.objects.write.decided import Decided
 from app.domain.objects.write.request import WriteRequest

@@ -6,7 +6,7 @@ of the main resource leave the status alone.
 
 from app.domain.errors import BadRequest
 from app.domain.objects import field_errors
-from app.domain.objects.custom.versions import Scale
+from app.domain.objects.kind import Scale
 from app.domain.objects.registry import Kind
 from app.domain.objects.write import managed_fields, metadata
 from app.domain.values import api_groups, json_tree

@@ -25,11 +25,17 @@ from app.domain.objects.kinds import (
 )
 from app.domain.objects.reader import ObjectsReader
 from app.domain.objects.registry import Kind
-from app.domain.objects.review import asking
 from app.domain.objects.rules import Rules
 from app.domain.objects.schema import equality, gates, prune, structural
 from app.domain.objects.schema.structural import Node
-from app.domain.objects.write import admission, creation, managed_fields, metadata, subresources
+from app.domain.objects.write import (
+    admission,
+    asking,
+    creation,
+    managed_fields,
+    metadata,
+    subresources,
+)
 from app.domain.objects.write.commands import (
     CreateObject,
     UpdateObject,

@@ -3,6 +3,7 @@
 from typing import Any
 
 from app.domain.log.chain import canonical_json
+from app.domain.objects.expressions import CheckExpression
 from app.domain.objects.field_errors import (
     FieldError,
     forbidden,
@@ -11,7 +12,6 @@ from app.domain.objects.field_errors import (
     not_supported,
     required,
 )
-from app.domain.objects.rules import CheckExpression
 from app.domain.objects.schema.equality import is_unchanged
 from app.domain.objects.validation import shared
 from app.domain.objects.validation.context import Context

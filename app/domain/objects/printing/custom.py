@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 
-from app.domain.objects.custom.versions import CustomVersion
+from app.domain.objects.kind import CustomVersion
 from app.domain.objects.printing.durations import age_text
 from app.domain.objects.printing.tables import Cells, Printer, TableColumn
 from app.domain.values import json_paths, json_tree, timestamps

@@ -77,5 +77,7 @@ def _attributes(
         tree=tree,
         old=old,
         actor=write.stamp.actor,
-        options=write.options,
+        requester=write.options.requester,
+        field_manager=write.options.field_manager,
+        dry_run=write.options.dry_run,
     )
