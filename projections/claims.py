@@ -10,6 +10,7 @@ import msgspec
 from app.domain.log import Event, EventType, Revision, doubts
 from app.domain.log.projection import Column, Row, RowKey, Table
 from app.domain.values import api_groups, json_tree
+from app.domain.values.fields import dra, meta
 from app.domain.values.json_tree import JsonObject, JsonView
 from projections import outlines
 from projections.row_changes import RowChanges
@@ -208,8 +209,8 @@ class ClaimsProjection:
         return self._claim_row(namespace, name, claim, tree)
 
     def _claim_row(self, namespace: str, name: str, claim: _Claim, tree: JsonObject) -> Row:
-        results = json_tree.objects(tree, "status", "allocation", "devices", "results")
-        reserved = json_tree.objects(tree, "status", "reservedFor")
+        results = dra.result_trees(tree)
+        reserved = dra.reserved_for(tree)
         state = "pending" if claim.allocated is None else "reserved" if reserved else "allocated"
         pods = []
         for pod_name in sorted(self._users.get((namespace, name), ())):
@@ -226,9 +227,9 @@ class ClaimsProjection:
         return {
             "namespace": namespace,
             "name": name,
-            "uid": json_tree.text(tree, "metadata", "uid"),
+            "uid": meta.uid(tree),
             "state": state,
-            "deleting": json_tree.text(tree, "metadata", "deletionTimestamp") != "",
+            "deleting": meta.deletion_timestamp(tree) != "",
             "created": claim.created,
             "owner": _owner(tree),
             "requests": _requests(tree, results),
@@ -264,14 +265,14 @@ def _read_pod(event: Event) -> _Pod | None:
 
 
 def _device_row(namespace: str, claim: str, position: int, tree: JsonObject) -> Row | None:
-    results = json_tree.objects(tree, "status", "allocation", "devices", "results")
+    results = dra.result_trees(tree)
     if not 0 <= position < len(results):
         return None
     result = results[position]
     identity = tuple(json_tree.text(result, part) for part in _IDENTITY)
     reported = [
         device
-        for device in json_tree.objects(tree, "status", "devices")
+        for device in dra.device_statuses(tree)
         if tuple(json_tree.text(device, part) for part in _IDENTITY) == identity
     ]
     return {
@@ -293,7 +294,7 @@ def _device_row(namespace: str, claim: str, position: int, tree: JsonObject) -> 
 def _requests(tree: JsonObject, results: list[JsonObject]) -> list[JsonObject]:
     """Each request with the devices it got; `chosen` is the alternative that was taken."""
     rows: list[JsonObject] = []
-    for request in json_tree.objects(tree, "spec", "devices", "requests"):
+    for request in dra.requests(tree):
         name = json_tree.text(request, "name")
         asked = [("", json_tree.mapping(request, "exactly"))]
         alternatives = json_tree.objects(request, "firstAvailable")
@@ -326,7 +327,7 @@ def _ask(name: str, ask: JsonView) -> JsonObject:
 
 def _owner(tree: JsonObject) -> str:
     """The name of the pod that controls the claim, empty when there is none."""
-    for owner in json_tree.objects(tree, "metadata", "ownerReferences"):
+    for owner in meta.owner_references(tree):
         if json_tree.flag(owner, "controller") and json_tree.text(owner, "kind") == "Pod":
             return json_tree.text(owner, "name")
     return ""

@@ -17,6 +17,7 @@ from app.domain.devices.taints import TaintRule
 from app.domain.log import Event, EventType, Revision
 from app.domain.log.projection import Column, Row, RowKey, Table
 from app.domain.values import api_groups, json_tree
+from app.domain.values.fields import meta
 from app.domain.values.json_tree import JsonObject
 from projections import outlines
 from projections.row_changes import LateRows, RowChanges
@@ -305,7 +306,7 @@ class TaintsProjection(LateRows):
             "tolerated": sum(1 for _, row in concerned if row["tolerated"]),
             "claims": [row for _, row in concerned[:NAMED_MAX]],
             "pods": len(pods),
-            "conditions": json_tree.objects(rule.tree, "status", "conditions"),
+            "conditions": meta.conditions(rule.tree),
         }
 
     def _concerned(

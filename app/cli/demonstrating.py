@@ -17,7 +17,7 @@ import typer
 from app.bootstrap import child_processes
 from app.cli import console
 from app.domain.errors import InputError
-from app.domain.values import json_tree
+from app.domain.values.fields import core, meta
 
 SETTLE_SECONDS = 30.0
 STOP_SECONDS = 20.0
@@ -157,7 +157,7 @@ def _apply(server: Server, path: Path) -> None:
 
     for document in yaml.load_all(path.read_text(), Loader=yaml.CSafeLoader):
         kind = document["kind"]
-        place = PATHS[kind].format(namespace=json_tree.text(document, "metadata", "namespace"))
+        place = PATHS[kind].format(namespace=meta.namespace(document))
         server.request("POST", place, document)
         console.say(f"{kind} {document['metadata']['name']} created")
 
@@ -176,17 +176,14 @@ def _wait(
 
 def _is_settled(pods: list[dict[str, Any]]) -> bool:
     return all(
-        json_tree.text(pod, "spec", "nodeName")
-        or any(
-            condition.get("type") == "PodScheduled"
-            for condition in json_tree.objects(pod, "status", "conditions")
-        )
+        core.node_name(pod)
+        or any(condition.get("type") == "PodScheduled" for condition in meta.conditions(pod))
         for pod in pods
     )
 
 
 def _split(pods: list[dict[str, Any]]) -> tuple[list[str], list[str]]:
-    bound = [pod["metadata"]["name"] for pod in pods if json_tree.text(pod, "spec", "nodeName")]
+    bound = [pod["metadata"]["name"] for pod in pods if core.node_name(pod)]
     waiting = [pod["metadata"]["name"] for pod in pods if pod["metadata"]["name"] not in bound]
     return sorted(bound), sorted(waiting)
 

@@ -40,6 +40,7 @@ from app.domain.log import DECISION, Event, EventType, HistoryInfo, ObjectKey, R
 from app.domain.log.doubts import Affects, Doubt
 from app.domain.objects.profile import Profile
 from app.domain.values import api_resources, json_tree, timestamps
+from app.domain.values.fields import core, dra, meta
 from app.domain.values.json_tree import JsonObject
 from app.domain.values.timestamps import Instant
 from app.ports import EventLog
@@ -148,7 +149,7 @@ class Explainer:
     ) -> ObjectExplanation:
         subject = f"pod {key.namespace}/{key.name}"
         said = [] if decision is None else [decision_reasons.reason_of(decision)]
-        node = json_tree.text(tree, "spec", "nodeName")
+        node = core.node_name(tree)
         body = _body(decision)
         if node and not question.node:
             quirks = self._rules.quirks
@@ -216,7 +217,7 @@ class Explainer:
             return f"is bound to node {node}, which is gone; PodGC removes it after 40 to 60 s"
         if "deletionTimestamp" in pod["metadata"]:
             return f"ends on node {node}; its devices are free when it has"
-        if json_tree.text(pod, "status", "phase") in FINISHED:
+        if meta.phase(pod) in FINISHED:
             return f"has ended on node {node}"
         return f"runs on node {node}"
 
@@ -243,7 +244,7 @@ class Explainer:
         children = [] if decision is None else [decision_reasons.reason_of(decision)]
         results = device_reasons.results_of(tree)
         pods = claim_reasons.consumers_of(tree)
-        is_allocated = json_tree.get(tree, "status", "allocation") is not None
+        is_allocated = dra.allocation(tree) is not None
         details: JsonObject = {}
         children += claim_reasons.state_of(self._views, tree)
         if results:
@@ -311,7 +312,7 @@ class Explainer:
             text="what it does, against a state without it:",
             children=blasting_text.reasons(blast, NAMES_MAX),
         )
-        condition = json_tree.objects(tree, "status", "conditions")
+        condition = meta.conditions(tree)
         return ObjectExplanation(
             subject=f"devicetaintrule {key.name}",
             outcome=json_tree.text(condition[0], "reason") if condition else "NotProcessed",
@@ -386,7 +387,7 @@ class Explainer:
         )
         for event in events:
             if event.is_about_object:
-                created = json_tree.text(event.object, "metadata", "creationTimestamp")
+                created = meta.creation_timestamp(event.object)
                 return f"; one was created later, at {created}" if created else "; one came later"
         others = sorted(
             found.namespace
@@ -476,7 +477,7 @@ async def _drive(steps: Steps[Found]) -> Found:
 
 
 def _disturbed_by(pod: JsonObject) -> JsonObject | None:
-    conditions = json_tree.objects(pod, "status", "conditions")
+    conditions = meta.conditions(pod)
     return next((one for one in conditions if one.get("type") == "DisruptionTarget"), None)
 
 

@@ -22,6 +22,7 @@ from app.domain.objects.kinds import extended_resources
 from app.domain.objects.profile import Profile
 from app.domain.objects.reader import ObjectsReader
 from app.domain.values import api_resources, json_tree, well_known
+from app.domain.values.fields import core, dra
 from app.domain.values.json_tree import JsonView
 from app.domain.values.timestamps import SECOND, Instant
 from app.ports import Meter
@@ -231,7 +232,7 @@ class HistoryMeter:
 def labels_of(claim: JsonView) -> _ClaimLabels:
     """Allocated, with admin access, and where it came from. Parity: controllers.md 2.5."""
     allocated = "status" in claim and bool(json_tree.mapping(claim, "status", "allocation"))
-    requests = json_tree.objects(claim, "spec", "devices", "requests")
+    requests = dra.requests(claim)
     admin = any(json_tree.flag(request, "exactly", "adminAccess") for request in requests)
     annotations = json_tree.mapping(claim, "metadata", "annotations")
     source = ""
@@ -253,7 +254,7 @@ def _tells_failed_creation(event: Event) -> bool:
 
 
 def _profile(pod: JsonView | None) -> str:
-    return (json_tree.text(pod, "spec", "schedulerName") if pod else "") or _DEFAULT_PROFILE
+    return (core.scheduler_name(pod) if pod else "") or _DEFAULT_PROFILE
 
 
 def _wait_status(outcome: str, message: str) -> str:
@@ -273,6 +274,6 @@ def _drivers(objects: ObjectsReader, pod: JsonView) -> set[str]:
     return {
         json_tree.text(result, "driver")
         for claim in claims
-        for result in json_tree.objects(claim.tree, "status", "allocation", "devices", "results")
+        for result in dra.result_trees(claim.tree)
         if result.get("bindingConditions")
     }

@@ -7,6 +7,7 @@ not in it are namespaced exactly when the object names a namespace.
 from app.domain.errors import InputError
 from app.domain.log import ObjectKey
 from app.domain.values import api_groups, json_tree
+from app.domain.values.fields import meta
 from app.domain.values.json_tree import JsonObject, JsonView
 
 DEFAULT_NAMESPACE = "default"
@@ -122,15 +123,15 @@ def key_of(tree: JsonView, place: str) -> ObjectKey:
     kind = json_tree.text(tree, "kind")
     if not api_version or not kind:
         missing = "apiVersion" if not api_version else "kind"
-        named = f"the {kind or 'object'} {json_tree.text(tree, 'metadata', 'name')!r}"
+        named = f"the {kind or 'object'} {meta.name(tree)!r}"
         raise InputError(f"{named} has no {missing}", place=place, cure=f"add the {missing}")
-    name = json_tree.text(tree, "metadata", "name")
+    name = meta.name(tree)
     if not name:
         raise InputError(
             f"a {kind} without metadata.name", place=place, cure="give the object a name"
         )
     group, _ = split_version(api_version)
-    namespace = json_tree.text(tree, "metadata", "namespace")
+    namespace = meta.namespace(tree)
     if is_cluster_scoped(group, kind):
         namespace = ""
     elif not namespace and is_namespaced(group, kind):

@@ -16,6 +16,7 @@ from app.domain.log.records import (
 )
 from app.domain.objects.rules import Rules
 from app.domain.values import json_tree
+from app.domain.values.fields import meta
 from app.domain.values.json_tree import JsonObject
 from app.domain.values.timestamps import Instant
 
@@ -121,8 +122,8 @@ def object_record(
     place = f"{source}:{position}"
     key = kinds.key_of(tree, place)
     group, version = kinds.split_version(json_tree.text(tree, "apiVersion"))
-    resource_version = json_tree.text(tree, "metadata", "resourceVersion")
-    uid = json_tree.text(tree, "metadata", "uid")
+    resource_version = meta.resource_version(tree)
+    uid = meta.uid(tree)
     missing: list[Loss] = [Loss.NO_ACTOR, *losses]
     if not uid:
         missing.append(Loss.NO_UID)

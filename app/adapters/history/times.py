@@ -4,6 +4,7 @@ from typing import Any
 
 from app.domain.objects.write import intake
 from app.domain.values import json_tree, timestamps
+from app.domain.values.fields import core, dra, meta
 from app.domain.values.json_tree import JsonView
 from app.domain.values.timestamps import Instant, TimestampError
 
@@ -27,18 +28,18 @@ def derive(tree: JsonView) -> Instant | None:
     _take(texts, metadata, "creationTimestamp")
     for entry in json_tree.objects(metadata, "managedFields"):
         _take(texts, entry, "time")
-    for condition in json_tree.objects(tree, "status", "conditions"):
+    for condition in meta.conditions(tree):
         _take(texts, condition, "lastTransitionTime")
     _take(texts, json_tree.mapping(tree, "status", "allocation"), "allocationTimestamp")
-    _take(texts, json_tree.mapping(tree, "spec", "taint"), "timeAdded")
+    _take(texts, dra.taint(tree), "timeAdded")
     for name in ("acquireTime", "renewTime"):
         _take(texts, json_tree.mapping(tree, "spec"), name)
-    for taint in json_tree.objects(tree, "spec", "taints"):
+    for taint in core.taints(tree):
         _take(texts, taint, "timeAdded")
     for name in ("eventTime", "lastTimestamp", "firstTimestamp"):
         _take(texts, tree, name)
     _take(texts, json_tree.mapping(tree, "series"), "lastObservedTime")
-    for device in json_tree.objects(tree, "spec", "devices"):
+    for device in dra.devices(tree):
         for taint in json_tree.objects(device, "taints"):
             _take(texts, taint, "timeAdded")
     newest = _newest(texts)

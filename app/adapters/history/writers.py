@@ -18,6 +18,7 @@ from app.domain.errors import InputError
 from app.domain.log import Event, EventType, ObjectKey
 from app.domain.log.chain import canonical_json
 from app.domain.values import json_tree, timestamps, well_known
+from app.domain.values.fields import meta
 from app.domain.values.json_tree import JsonObject, JsonView
 
 BASELINE_VERB = "baseline"
@@ -227,7 +228,7 @@ def _is_first_step(tree: JsonView) -> bool:
 
 
 def _was_terminating(tree: JsonView) -> bool:
-    return bool(json_tree.text(tree, "metadata", "deletionTimestamp"))
+    return bool(meta.deletion_timestamp(tree))
 
 
 def _audit_event(event: Event, verb: str, code: int | None) -> JsonObject:

@@ -16,6 +16,7 @@ from app.domain.controllers.resources import claim_key
 from app.domain.devices.model import Device, DeviceId, PoolId
 from app.domain.devices.patches import ClassFilter
 from app.domain.values import json_tree, timestamps
+from app.domain.values.fields import dra
 from app.domain.values.json_tree import JsonObject, JsonView
 
 PoolSides = Mapping[PoolId, tuple[PoolSide, PoolSide]]
@@ -70,7 +71,7 @@ def _troubles(
     if not any(is_touched) and not world.touched.classes:
         return
     tree = world.objects.get(claim_key(*place)) or json_tree.EMPTY
-    results = json_tree.objects(tree, "status", "allocation", "devices", "results")
+    results = dra.result_trees(tree)
     for result, allocated in zip(claim.results, results, strict=True):
         asked = _request(tree, json_tree.text(allocated, "request"))
         yield from _device_troubles(world, before, after, sides, _device_id(result), asked)
@@ -128,7 +129,7 @@ def _mismatch(
 def _request(claim: JsonView, name: str) -> JsonObject:
     """What was asked for under the name of an allocation result: `request` or `request/option`."""
     first, _, second = name.partition("/")
-    for request in json_tree.objects(claim, "spec", "devices", "requests"):
+    for request in dra.requests(claim):
         if json_tree.text(request, "name") != first:
             continue
         for option in json_tree.objects(request, "firstAvailable"):

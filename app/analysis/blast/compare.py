@@ -44,6 +44,7 @@ from app.domain.objects.write.commands import (
     WriteOptions,
 )
 from app.domain.values import api_resources, json_tree, timestamps
+from app.domain.values.fields import meta
 from app.domain.values.json_tree import JsonObject
 
 KINDS = ("DeviceTaintRule", "DeviceClass", "ResourceSlice", "ResourceSlicePatch")
@@ -192,7 +193,7 @@ def _put(world: World, change: Put) -> tuple[ObjectKey, Effect]:
         )
     if not registry.is_served(kind, group, version, world.profile):
         raise _not_served(world, kind, f"{kind_name} in {text}", change.place)
-    key = ObjectKey(group, kind.plural, "", json_tree.text(tree, "metadata", "name"))
+    key = ObjectKey(group, kind.plural, "", meta.name(tree))
     old = world.objects.get(key)
     if old is None:
         decided = world.apply(
@@ -205,7 +206,7 @@ def _put(world: World, change: Put) -> tuple[ObjectKey, Effect]:
             UpdateObject(key=key, version=version, tree=tree, options=_STRICT), "update"
         )
         action = "replaced" if decided.drafts else "unchanged"
-    name = json_tree.text(decided.tree or {}, "metadata", "name")
+    name = meta.name(decided.tree or {})
     effect = Effect(action=action, kind=kind.kind, name=name, warnings=decided.warnings)
     return key._replace(name=name), effect
 

@@ -21,7 +21,8 @@ from app.domain.controllers.scheduling.scheduling_cycle.verdicts import Verdicts
 from app.domain.log import Event, ObjectKey
 from app.domain.objects.kinds import extended_resources
 from app.domain.objects.reader import ObjectsReader
-from app.domain.values import api_resources, json_tree
+from app.domain.values import api_resources
+from app.domain.values.fields import core, meta
 from app.domain.values.timestamps import Instant
 
 PodPlace: TypeAlias = tuple[str, str]
@@ -35,7 +36,7 @@ def waiting_pods(objects: ObjectsReader) -> list[PodSpec]:
     found: list[tuple[int, int, PodSpec]] = []
     for event in _events(objects, api_resources.PODS):
         tree = event.object
-        if json_tree.text(tree, "spec", "nodeName") or not pod_spec.is_ours(tree):
+        if core.node_name(tree) or not pod_spec.is_ours(tree):
             continue
         spec = pod_spec.read(tree)
         facts = spec.facts
@@ -84,8 +85,8 @@ def _survey(objects: ObjectsReader, nodes: NodeIndex, devices: DeviceMap) -> Non
         hints.fold_node(nodes, event)
     for event in _events(objects, api_resources.PODS):
         tree = event.object
-        is_over = json_tree.text(tree, "status", "phase") in ("Succeeded", "Failed")
-        if json_tree.text(tree, "spec", "nodeName") and not is_over:
+        is_over = meta.phase(tree) in ("Succeeded", "Failed")
+        if core.node_name(tree) and not is_over:
             nodes.bind(bound_pod(tree))
     for event in _events(objects, api_resources.RESOURCE_SLICES):
         devices.fold_slice(event)

@@ -36,6 +36,7 @@ from app.domain.objects.write.decided import Decided
 from app.domain.objects.write.sealing import decide_and_seal
 from app.domain.objects.write.staging import StagedObjects
 from app.domain.values import api_groups, api_resources, json_tree
+from app.domain.values.fields import meta
 from app.domain.values.json_tree import JsonObject
 from app.domain.values.timestamps import Instant
 from projections.objects import ObjectsProjection
@@ -230,7 +231,7 @@ class World:
         draft = Draft(
             type=EventType.OBJECT_UPDATED,
             key=key,
-            uid=json_tree.text(tree, "metadata", "uid"),
+            uid=meta.uid(tree),
             tree={**tree, "status": status},
             stamp=Stamp(time=self.now, actor=_ASKER, verb="update"),
         )

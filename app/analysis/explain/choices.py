@@ -10,6 +10,7 @@ from app.analysis.explain.trees import claim_reasons
 from app.analysis.views import LiveViews
 from app.domain.log import Event, EventType, ObjectKey, Revision
 from app.domain.values import json_tree
+from app.domain.values.fields import core, dra
 from app.domain.values.json_tree import JsonObject, JsonView
 
 
@@ -26,10 +27,10 @@ def moment_of(events: Sequence[Event], claim: JsonView) -> Revision | None:
 
     None when the events do not go back so far.
     """
-    wanted = json_tree.get(claim, "status", "allocation")
+    wanted = dra.allocation(claim)
     found: Revision | None = None
     for event in events:
-        if json_tree.get(event.object, "status", "allocation") != wanted:
+        if dra.allocation(event.object) != wanted:
             return found
         found = event.revision
     # Every event that is known has it: allocated since the first one, if that is the creation.
@@ -67,7 +68,7 @@ def revision_before(decisions: Sequence[Event], moment: Revision) -> Revision:
 def node_of(views: LiveViews, namespace: str, pod: str, claim: JsonView) -> str:
     """Where the devices were chosen: the pod's node, or the one that the allocation names."""
     tree = views.objects.get(ObjectKey("", "pods", namespace, pod))
-    if tree is not None and (node := json_tree.text(tree, "spec", "nodeName")):
+    if tree is not None and (node := core.node_name(tree)):
         return node
     terms = json_tree.objects(claim, "status", "allocation", "nodeSelector", "nodeSelectorTerms")
     for term in terms:

@@ -7,12 +7,13 @@ from app.analysis.explain.reasons import Reason
 from app.analysis.views import LiveViews
 from app.domain.log import ObjectKey
 from app.domain.values import json_tree
+from app.domain.values.fields import core, dra, meta
 from app.domain.values.json_tree import JsonView
 
 
 def consumers_of(tree: JsonView) -> list[str]:
     """The names of those for whom the claim is reserved."""
-    consumers = json_tree.objects(tree, "status", "reservedFor")
+    consumers = dra.reserved_for(tree)
     return [json_tree.text(consumer, "name") for consumer in consumers]
 
 
@@ -20,13 +21,13 @@ def state_of(views: LiveViews, tree: JsonView) -> Iterator[Reason]:
     """Its end, its devices with those that are published no more, and its consumers."""
     results = devices.results_of(tree)
     consumers = consumers_of(tree)
-    if deleted := json_tree.text(tree, "metadata", "deletionTimestamp"):
+    if deleted := meta.deletion_timestamp(tree):
         ends = "once its consumers have ended" if consumers else "with its last finalizer"
         yield Reason(text=f"was deleted at {deleted} and goes {ends}")
     if results:
         yield from devices.allocated(results)
         yield from devices.unpublished(views, results)
-    elif json_tree.get(tree, "status", "allocation") is not None:
+    elif dra.allocation(tree) is not None:
         yield Reason(text="is allocated without devices, because it requests none")
     if consumers:
         yield Reason(text=f"reserved for {', '.join(consumers)}")
@@ -34,7 +35,7 @@ def state_of(views: LiveViews, tree: JsonView) -> Iterator[Reason]:
 
 def users_of(views: LiveViews, key: ObjectKey, tree: JsonView) -> list[str]:
     """The pods that want the claim: its consumers, its owner, or the first that names it."""
-    owners = json_tree.objects(tree, "metadata", "ownerReferences")[:1]
+    owners = meta.owner_references(tree)[:1]
     return (
         consumers_of(tree)
         or [json_tree.text(owner, "name") for owner in owners]
@@ -45,7 +46,7 @@ def users_of(views: LiveViews, key: ObjectKey, tree: JsonView) -> list[str]:
 def _naming(views: LiveViews, claim: ObjectKey) -> list[str]:
     for key in views.objects.keys("", "pods", claim.namespace):
         tree = views.objects.get(key) or {}
-        for entry in json_tree.objects(tree, "spec", "resourceClaims"):
+        for entry in core.resource_claims(tree):
             if entry.get("resourceClaimName") == claim.name:
                 return [key.name]
     return []

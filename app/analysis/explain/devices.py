@@ -15,6 +15,7 @@ from app.domain.devices import taints
 from app.domain.devices.model import Taint
 from app.domain.log import ObjectKey
 from app.domain.values import api_resources, json_tree, timestamps
+from app.domain.values.fields import dra, meta
 from app.domain.values.json_tree import JsonObject, JsonView
 
 STEP_MAX = 256
@@ -25,7 +26,7 @@ Place = tuple[str, str, str]
 
 def results_of(claim: JsonView) -> list[JsonObject]:
     """The allocation results of a claim."""
-    return json_tree.objects(claim, "status", "allocation", "devices", "results")
+    return dra.result_trees(claim)
 
 
 def place_of(result: JsonView) -> Place:
@@ -58,8 +59,8 @@ def claims_of(views: LiveViews, pod: JsonObject, quirks: ControllerQuirks) -> St
     """The claims that are reserved for a pod, with their devices, and when those will cost it its
     place.
     """
-    uid = json_tree.text(pod, "metadata", "uid")
-    namespace = json_tree.text(pod, "metadata", "namespace")
+    uid = meta.uid(pod)
+    namespace = meta.namespace(pod)
     found: list[Reason] = []
     for number, key in enumerate(
         list(views.objects.keys(*api_resources.RESOURCE_CLAIMS, namespace))
@@ -67,7 +68,7 @@ def claims_of(views: LiveViews, pod: JsonObject, quirks: ControllerQuirks) -> St
         if number % STEP_MAX == 0:
             yield
         tree = views.objects.get(key) or {}
-        consumers = json_tree.objects(tree, "status", "reservedFor")
+        consumers = dra.reserved_for(tree)
         if any(consumer.get("uid") == uid for consumer in consumers):
             results = results_of(tree)
             children = (*allocated(results), *unpublished(views, results))
@@ -93,7 +94,7 @@ def _to_be_evicted(views: LiveViews, pod: JsonObject, quirks: ControllerQuirks) 
     if not views.profile.enabled("DRADeviceTaints") or "deletionTimestamp" in pod["metadata"]:
         return []
     objects = views.objects
-    namespace, name = json_tree.text(pod, "metadata", "namespace"), pod["metadata"]["name"]
+    namespace, name = meta.namespace(pod), pod["metadata"]["name"]
     state = TaintState(quirks, with_rules=views.profile.enabled("DRADeviceTaintRules"))
     claims = [
         claim_key(namespace, found.name or "") for found in pods.named_claims(pods.facts(pod))
@@ -130,14 +131,10 @@ def _to_be_evicted(views: LiveViews, pod: JsonObject, quirks: ControllerQuirks) 
 def evicting(views: LiveViews, pod: JsonObject, quirks: ControllerQuirks) -> Steps[list[Reason]]:
     """The NoExecute taints of the pod's devices that its claims do not tolerate for ever."""
     held: dict[Place, tuple[str, JsonObject]] = {}
-    uid = json_tree.text(pod, "metadata", "uid")
-    for key in list(
-        views.objects.keys(
-            *api_resources.RESOURCE_CLAIMS, json_tree.text(pod, "metadata", "namespace")
-        )
-    ):
+    uid = meta.uid(pod)
+    for key in list(views.objects.keys(*api_resources.RESOURCE_CLAIMS, meta.namespace(pod))):
         tree = views.objects.get(key) or {}
-        consumers = json_tree.objects(tree, "status", "reservedFor")
+        consumers = dra.reserved_for(tree)
         if any(consumer.get("uid") == uid for consumer in consumers):
             held.update({place_of(result): (key.name, result) for result in results_of(tree)})
     found: list[Reason] = []
@@ -179,7 +176,7 @@ def rule(
     views: LiveViews, tree: JsonObject
 ) -> Steps[tuple[tuple[Reason, ...], list[str], list[str]]]:
     """What a DeviceTaintRule does: the reasons, all devices it selects, all claims it hits."""
-    selector = json_tree.get(tree, "spec", "deviceSelector")
+    selector = dra.device_selector(tree)
     effect = json_tree.text(tree, "spec", "taint", "effect")
     matched: list[Place] = []
     for number, item in enumerate(list(views.inventory.slices())):
@@ -191,9 +188,9 @@ def rule(
         Reason(
             text=f"{json_tree.text(item, 'reason')}: {json_tree.text(item, 'message')}".rstrip(": ")
         )
-        for item in json_tree.objects(tree, "status", "conditions")
+        for item in meta.conditions(tree)
     )
-    taint = taints.taint_of(json_tree.mapping(tree, "spec", "taint"))
+    taint = taints.taint_of(dra.taint(tree))
     text = f"taint {taint.text} on {_count(len(matched), 'published device')}"
     if selector is None:
         text += "; a rule without deviceSelector evicts nobody"
@@ -245,7 +242,7 @@ def _claims_hit(views: LiveViews, selector: object) -> Steps[list[str]]:
         hit = [place for place in hit if _selects(selector, place)]
         if not hit:
             continue
-        consumers = json_tree.objects(tree, "status", "reservedFor")
+        consumers = dra.reserved_for(tree)
         pods = ", ".join(json_tree.text(consumer, "name") for consumer in consumers)
         owner = f"of pod {pods}" if pods else "of no pod"
         devices = devices_text(hit, all_names=True)

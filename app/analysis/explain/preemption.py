@@ -9,6 +9,7 @@ from app.domain.controllers.scheduling.scheduling_cycle import default_preemptio
 from app.domain.log import Event, EventType
 from app.domain.objects.reader import ObjectsReader
 from app.domain.values import api_resources, json_tree
+from app.domain.values.fields import core, meta
 from app.domain.values.json_tree import JsonObject, JsonView
 
 EFFECTS_MAX = 512
@@ -29,16 +30,16 @@ def chosen_text(summary: JsonView) -> str:
 
 def awaited(objects: ObjectsReader, pod: JsonView) -> list[Reason]:
     """The victims for whose end a pod waits on the node that it was promised."""
-    node = json_tree.text(pod, "status", "nominatedNodeName")
-    if not node or json_tree.text(pod, "spec", "nodeName"):
+    node = core.nominated_node_name(pod)
+    if not node or core.node_name(pod):
         return []
     ending: list[Reason] = []
     for key in objects.keys(*api_resources.PODS):
         tree = objects.get(key)
-        if tree is None or json_tree.text(tree, "spec", "nodeName") != node:
+        if tree is None or core.node_name(tree) != node:
             continue
         if default_preemption.is_victim(objects, (key.namespace, key.name)):
-            until = json_tree.text(tree, "metadata", "deletionTimestamp")
+            until = meta.deletion_timestamp(tree)
             ending.append(Reason(text=f"{key.namespace}/{key.name} ends by {until}"))
     if not ending:
         return [Reason(text=f"node {node} is kept for it (status.nominatedNodeName)")]
@@ -87,8 +88,8 @@ def evicted_for(
 
 def _said(objects: ObjectsReader, victim: JsonView) -> Iterator[Reason]:
     """What the Event says, when the decision is not in the history."""
-    uid = json_tree.text(victim, "metadata", "uid")
-    namespace = json_tree.text(victim, "metadata", "namespace")
+    uid = meta.uid(victim)
+    namespace = meta.namespace(victim)
     for key in objects.keys(*api_resources.EVENTS, namespace):
         tree: JsonObject = objects.get(key) or {}
         is_about = json_tree.text(tree, "involvedObject", "uid") == uid
@@ -109,9 +110,8 @@ def _cost_text(found: JsonView) -> str:
 
 
 def _place(pod: JsonView) -> str:
-    metadata = json_tree.mapping(pod, "metadata")
-    return f"{json_tree.text(metadata, 'namespace')}/{json_tree.text(metadata, 'name')}"
+    return f"{meta.namespace(pod)}/{meta.name(pod)}"
 
 
 def _priority(pod: JsonView) -> int:
-    return json_tree.integer(pod, "spec", "priority") or 0
+    return core.priority(pod) or 0

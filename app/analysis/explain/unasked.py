@@ -15,6 +15,7 @@ from app.domain.controllers.scheduling.framework import pod_spec
 from app.domain.controllers.scheduling.scheduling_cycle.attempt import Rules
 from app.domain.log import Event
 from app.domain.values import api_resources, json_tree
+from app.domain.values.fields import core, dra, meta
 from app.domain.values.json_tree import JsonObject
 
 FAILED_CLAIM = "FailedResourceClaimCreation"
@@ -22,9 +23,9 @@ FAILED_CLAIM = "FailedResourceClaimCreation"
 
 def cause(views: Views, tree: JsonObject, rules: Rules) -> str:
     """One sentence; empty for a pod about which nodes are asked."""
-    if not json_tree.text(tree, "spec", "nodeName"):
+    if not core.node_name(tree):
         if not pod_spec.is_ours(tree):
-            name = json_tree.text(tree, "spec", "schedulerName")
+            name = core.scheduler_name(tree)
             return f"it is left to the scheduler {name}, which does not run here"
         gates = json_tree.objects(tree, "spec", "schedulingGates")
         if gates:
@@ -42,11 +43,8 @@ def _ending(views: Views, tree: JsonObject) -> Iterator[Reason]:
     pod = pods.facts(tree)
     for found in pods.named_claims(pod):
         claim = views.objects.get(claim_key(pod.namespace, found.name or "")) or {}
-        if "deletionTimestamp" in json_tree.mapping(claim, "metadata"):
-            users = [
-                json_tree.text(user, "name")
-                for user in json_tree.objects(claim, "status", "reservedFor")
-            ]
+        if meta.is_deleting(claim):
+            users = [json_tree.text(user, "name") for user in dra.reserved_for(claim)]
             ends = "ends" if len(users) == 1 else "end"
             until = f", which goes on until {listed(users, len(users))} {ends}" if users else ""
             yield Reason(text=f"claim {found.name} was deleted{until}")

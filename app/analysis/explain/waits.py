@@ -19,6 +19,7 @@ from app.domain.controllers.scheduling.plugins.dynamic_resources.pod_claims impo
     PodClaim,
 )
 from app.domain.values import json_tree, timestamps
+from app.domain.values.fields import core, dra, meta
 from app.domain.values.json_tree import JsonObject, JsonView
 from app.domain.values.timestamps import SECOND, Instant, TimestampError
 
@@ -31,10 +32,10 @@ def cause(
     `timeout` is how many microseconds the devices may take.
     """
     claims = _claims(views, tree)
-    uid = json_tree.text(tree, "metadata", "uid")
+    uid = meta.uid(tree)
     if not claims or not all(_is_held(claim, uid) for claim in claims):
         return "", ()
-    node = json_tree.text(tree, "status", "nominatedNodeName") or "its node"
+    node = core.nominated_node_name(tree) or "its node"
     lacking = tuple(reason for claim in claims for reason in _lacking(claim, now, timeout))
     if lacking:
         return f"its devices are being made ready for {node}", lacking
@@ -59,10 +60,7 @@ def places(views: Views, tree: JsonObject) -> Iterator[Reason]:
         selector = json_tree.mapping(claim.allocation, "nodeSelector")
         terms = [_term(term) for term in json_tree.objects(selector, "nodeSelectorTerms")]
         where = " or ".join(terms) if terms else "on every node"
-        users = [
-            json_tree.text(user, "name")
-            for user in json_tree.objects(claim.tree, "status", "reservedFor")
-        ]
+        users = [json_tree.text(user, "name") for user in dra.reserved_for(claim.tree)]
         used = f", and reserved for {listed(users, len(users))}" if users else ""
         yield Reason(text=f"claim {claim.name} is allocated {where}{used}")
 

@@ -17,6 +17,7 @@ from app.domain.errors import InputError
 from app.domain.log import ObjectKey
 from app.domain.objects.write.commands import Command, CreateObject, DeleteObject, UpdateObject
 from app.domain.values import api_resources, json_tree, well_known
+from app.domain.values.fields import meta
 from app.domain.values.json_tree import JsonObject, JsonView
 
 NODES_MAX = 100_000
@@ -108,7 +109,7 @@ def publish(
     `present` are the slices that exist of this pool, `uid_of` knows the uids of nodes. A pool that
     is as it should be is left alone; otherwise all its slices go to the next generation.
     """
-    found = {json_tree.text(tree, "metadata", "name"): tree for tree in present}
+    found = {meta.name(tree): tree for tree in present}
     wanted = {_slice_name(pool, index): spec for index, spec in enumerate(pool.specs)}
     if found.keys() == wanted.keys() and all(
         _content(found[name]["spec"]) == _content(spec) for name, spec in wanted.items()

@@ -28,6 +28,7 @@ from app.domain.objects.write.commands import (
     PatchType,
 )
 from app.domain.values import api_resources, json_tree, well_known
+from app.domain.values.fields import dra, meta
 from app.domain.values.json_tree import JsonObject, JsonView
 
 INCIDENTS_MAX = 100_000
@@ -93,15 +94,14 @@ class Present:
 
     def uid_of(self, node: str) -> str:
         """The uid of a node, empty when it is gone."""
-        return json_tree.text(self.nodes.get(node, {}), "metadata", "uid")
+        return meta.uid(self.nodes.get(node, {}))
 
     def slices_of(self, pool: Pool) -> list[JsonObject]:
         """The published slices of a pool."""
         return [
             tree
             for tree in self.slices
-            if json_tree.text(tree, "spec", "driver") == pool.driver
-            and json_tree.text(tree, "spec", "pool", "name") == pool.name
+            if dra.driver(tree) == pool.driver and dra.pool_name(tree) == pool.name
         ]
 
 

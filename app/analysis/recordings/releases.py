@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from app.domain.log.records import Record
 from app.domain.objects import profile as profiles
 from app.domain.values import json_tree
+from app.domain.values.fields import core
 
 AGENTS_MAX = 1_000
 """Different user agents that are looked at; one cluster has a few dozen."""
@@ -57,7 +58,7 @@ class ReleaseEvidence:
                 self._count(*said, AGENT, record)
         if record.group == "" and record.object is not None:
             if record.resource == "pods":
-                for container in json_tree.objects(record.object, "spec", "containers"):
+                for container in core.containers(record.object):
                     if match := _IMAGE.match(json_tree.text(container, "image")):
                         self._count(match[1], match[2], IMAGE, record)
             elif record.resource == "nodes":

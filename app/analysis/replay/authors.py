@@ -21,6 +21,7 @@ from app.domain.controllers import registry
 from app.domain.log import Event, EventType, ObjectKey
 from app.domain.objects.kinds import extended_resources
 from app.domain.values import json_tree, well_known
+from app.domain.values.fields import core, dra, meta
 from app.domain.values.json_tree import JsonObject, JsonView
 
 UNNAMED = "redra:import"
@@ -100,7 +101,7 @@ def acting(events: Iterable[Event]) -> dict[str, Acting]:
         if not event.is_about_object:
             continue
         before = objects.get(event.key)
-        if before is not None and json_tree.text(before, "metadata", "uid") != event.uid:
+        if before is not None and meta.uid(before) != event.uid:
             before = None
         if event.type is EventType.OBJECT_DELETED:
             objects.pop(event.key, None)
@@ -171,7 +172,7 @@ class Authors:
         if event.type is EventType.OBJECT_DELETED:
             self._gone.add(event.uid)
         if event.key.resource == "namespaces":
-            if json_tree.text(event.object, "metadata", "deletionTimestamp"):
+            if meta.deletion_timestamp(event.object):
                 self._ending.add(event.key.name)
             elif event.type is EventType.OBJECT_CREATED:
                 self._ending.discard(event.key.name)
@@ -179,9 +180,9 @@ class Authors:
             if event.type is EventType.OBJECT_DELETED:
                 self._at_work.pop(event.uid, None)
                 return
-            phase = json_tree.text(event.object, "status", "phase")
+            phase = meta.phase(event.object)
             self._at_work[event.uid] = phase not in ("Succeeded", "Failed")
-            if json_tree.text(event.object, "spec", "nodeName"):
+            if core.node_name(event.object):
                 self._placed.add(event.uid)
 
     def _unnamed(self, event: Event, before: JsonView | None) -> str:
@@ -211,12 +212,9 @@ class Authors:
         if resource == "namespaces":
             return NAMESPACES if is_asked else ""
         if resource == "resourceclaims" and is_asked:
-            finalizers = json_tree.texts(before, "metadata", "finalizers")
+            finalizers = meta.finalizers(before)
             return CLAIMS if well_known.CLAIM_PROTECTION in finalizers else COLLECTOR
-        owners = [
-            json_tree.text(owner, "uid")
-            for owner in json_tree.objects(event.object, "metadata", "ownerReferences")
-        ]
+        owners = [json_tree.text(owner, "uid") for owner in meta.owner_references(event.object)]
         if resource == "resourceclaims" and _is_made(event.object):
             return self._claim_ender(event, owners)
         if not is_asked and event.key.namespace in self._ending:
@@ -241,7 +239,7 @@ class Authors:
     def _claim_writer(self, before: JsonView, after: JsonView) -> str:
         """The scheduler gives, and takes back what it gave in vain; the claim controller reserves
         for pods that were placed without it, and ends."""
-        held, given = (json_tree.get(tree, "status", "allocation") for tree in (before, after))
+        held, given = (dra.allocation(tree) for tree in (before, after))
         if given and held != given:
             return SCHEDULER
         olds, news = _consumers(before), _consumers(after)
@@ -255,8 +253,7 @@ class Authors:
             was_in_vain = not news or not olds - news <= self._placed
             return SCHEDULER if held and was_in_vain else CLAIMS
         was, stays = (
-            well_known.CLAIM_PROTECTION in json_tree.texts(tree, "metadata", "finalizers")
-            for tree in (before, after)
+            well_known.CLAIM_PROTECTION in meta.finalizers(tree) for tree in (before, after)
         )
         if was == stays:
             return ""
@@ -375,9 +372,7 @@ def _is_made(claim: JsonView) -> bool:
 
 
 def _consumers(claim: JsonView) -> set[str]:
-    return {
-        json_tree.text(each, "uid") for each in json_tree.objects(claim, "status", "reservedFor")
-    }
+    return {json_tree.text(each, "uid") for each in dra.reserved_for(claim)}
 
 
 def _differ(before: JsonView, after: JsonView, *path: str) -> bool:
@@ -396,7 +391,7 @@ def _is_of_node_controller(before: JsonView, after: JsonView) -> bool:
     """
     olds, news = (
         {(json_tree.text(taint, "key"), json_tree.text(taint, "effect")) for taint in taints}
-        for taints in (json_tree.objects(tree, "spec", "taints") for tree in (before, after))
+        for taints in (core.taints(tree) for tree in (before, after))
     )
     if olds != news:
         return all(key.startswith(_NODE_TAINTS) for key, _ in olds ^ news)
@@ -410,7 +405,7 @@ def _is_of_node_controller(before: JsonView, after: JsonView) -> bool:
 
 def _told(pod: JsonView, name: str) -> tuple[str, ...]:
     """Reason and message of a condition."""
-    for condition in json_tree.objects(pod, "status", "conditions"):
+    for condition in meta.conditions(pod):
         if condition.get("type") == name:
             return json_tree.text(condition, "reason"), json_tree.text(condition, "message")
     return ()

@@ -16,6 +16,7 @@ from app.domain.log import Event, EventType
 from app.domain.log.chain import canonical_json
 from app.domain.objects.schema.structural import Node, Schemas
 from app.domain.values import json_tree
+from app.domain.values.fields import dra, meta
 from app.domain.values.json_tree import JsonObject, JsonView
 from app.domain.values.names import SUFFIX_ALPHABET, SUFFIX_LENGTH
 
@@ -354,7 +355,7 @@ def consumers(claim: JsonView | None) -> dict[str, str]:
         return {}
     return {
         json_tree.text(found, "uid"): json_tree.text(found, "name")
-        for found in json_tree.objects(claim, "status", "reservedFor")
+        for found in dra.reserved_for(claim)
     }
 
 
@@ -402,7 +403,7 @@ def _conditions(tree: JsonView) -> dict[str, ConditionSet]:
             reason=json_tree.text(each, "reason"),
             message=json_tree.text(each, "message"),
         )
-        for each in json_tree.objects(tree, "status", "conditions")
+        for each in meta.conditions(tree)
     }
 
 
@@ -448,12 +449,12 @@ def _of_claim(old: JsonObject, new: JsonObject) -> Iterator[Fact]:
         ("status", "allocation"),
         ("status", "reservedFor"),
     ]
-    olds = set(json_tree.texts(old, "metadata", "finalizers"))
-    news = set(json_tree.texts(new, "metadata", "finalizers"))
+    olds = set(meta.finalizers(old))
+    news = set(meta.finalizers(new))
     yield from (FinalizerAdded(name) for name in sorted(news - olds))
     yield from (FinalizerRemoved(name) for name in sorted(olds - news))
-    held = json_tree.get(old, "status", "allocation")
-    given = json_tree.get(new, "status", "allocation")
+    held = dra.allocation(old)
+    given = dra.allocation(new)
     if held is None and given is not None:
         yield Allocated(device_names(given))
     elif held is not None and given is None:

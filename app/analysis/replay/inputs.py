@@ -20,6 +20,7 @@ from app.domain.objects.write.commands import (
     WriteOptions,
 )
 from app.domain.values import json_tree
+from app.domain.values.fields import core, meta
 from app.domain.values.json_tree import JsonObject, JsonView
 from app.domain.values.timestamps import Instant
 
@@ -72,7 +73,7 @@ class Input:
     @property
     def is_bound(self) -> bool:
         """Whether the recorded pod had a node before the write."""
-        return self.before is not None and bool(json_tree.text(self.before, "spec", "nodeName"))
+        return self.before is not None and bool(core.node_name(self.before))
 
     @property
     def is_terminating(self) -> bool:
@@ -102,13 +103,13 @@ class Input:
         """Whether our pod is as far as the recorded one was, our claim has the same devices."""
         if self.event.key.resource == "resourceclaims":
             return self._told_devices <= _devices(ours, *_RESULTS)
-        has_node = bool(json_tree.text(ours, "spec", "nodeName"))
+        has_node = bool(core.node_name(ours))
         return (has_node or not self.is_bound) and (is_terminating(ours) or not self.is_terminating)
 
 
 def is_terminating(tree: JsonView | None) -> bool:
     """Whether deletion was asked for."""
-    return tree is not None and bool(json_tree.text(tree, "metadata", "deletionTimestamp"))
+    return tree is not None and bool(meta.deletion_timestamp(tree))
 
 
 def _devices(claim: JsonView, *path: str) -> set[_Device]:
@@ -125,7 +126,7 @@ def command_of(found: Input, ours: JsonObject | None) -> Command | None:
         if event.type is not EventType.OBJECT_CREATED:
             return None
         return _taken_over(event, "ADDED", event.object)
-    if json_tree.text(ours, "metadata", "uid") != event.uid:
+    if meta.uid(ours) != event.uid:
         return None
     if event.type is EventType.OBJECT_DELETED:
         return _deletion(found)
@@ -215,8 +216,7 @@ def _name_field(*lists: list[Any]) -> str | None:
 
 def _deletion(found: Input) -> DeleteObject:
     event = found.event
-    metadata = json_tree.mapping(event.object, "metadata")
-    finalizers = json_tree.texts(metadata, "finalizers")
+    finalizers = meta.finalizers(event.object)
     propagation = None
     if "foregroundDeletion" in finalizers:
         propagation = Propagation.FOREGROUND
@@ -245,7 +245,7 @@ def _grace(found: Input) -> int | None:
     if found.is_terminating:
         return given
     own = json_tree.integer(found.before, "spec", "terminationGracePeriodSeconds")
-    phase = json_tree.text(found.before, "status", "phase")
+    phase = meta.phase(found.before)
     if not found.is_bound or phase in ("Succeeded", "Failed") or given == own:
         return None
     return given

@@ -11,6 +11,7 @@ from app.domain.allocation.counters import available_of
 from app.domain.controllers.resources import claim_key
 from app.domain.log import Event, EventType
 from app.domain.values import json_tree
+from app.domain.values.fields import dra, meta
 from app.domain.values.json_tree import JsonView
 
 
@@ -31,7 +32,7 @@ class OveruseAudit:
             held = json_tree.get(before, "status", "allocation", "devices", "results")
         if not given or given == held:
             return
-        results = json_tree.objects(event.object, "status", "allocation", "devices", "results")
+        results = dra.result_trees(event.object)
         for problem, others in self._problems(results):
             self.found.setdefault(event.uid, problem)
             for claim in others:
@@ -62,4 +63,4 @@ class OveruseAudit:
     def _uid_of(self, claim: str) -> str:
         namespace, _, name = claim.partition("/")
         tree = self._views.objects.get(claim_key(namespace, name)) or {}
-        return json_tree.text(tree, "metadata", "uid")
+        return meta.uid(tree)

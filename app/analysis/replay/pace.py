@@ -20,6 +20,7 @@ from app.domain.controllers.pacing import Tried
 from app.domain.controllers.scheduling.queue.waiting_pods import QUEUE
 from app.domain.log import Event, EventType
 from app.domain.values import json_tree, timestamps
+from app.domain.values.fields import dra, meta
 from app.domain.values.json_tree import JsonObject, JsonView
 from app.domain.values.timestamps import SECOND, Instant, TimestampError
 
@@ -281,7 +282,7 @@ class RecordedPace:
             self._note(("claims/pods", place), act)
         elif event.key.resource == "resourceclaims":
             if event.type is EventType.OBJECT_CREATED:
-                for owner in json_tree.objects(event.object, "metadata", "ownerReferences"):
+                for owner in meta.owner_references(event.object):
                     place = (namespace, json_tree.text(owner, "name"))
                     self._note(("claims/pods", place), act)
                 return
@@ -327,7 +328,7 @@ class RecordedPace:
             for uid in new.keys() - old.keys():
                 placing = self._placing(uid, act)
                 placing.claims_at = act.known
-                if not json_tree.get(act.before or {}, "status", "allocation"):
+                if not dra.allocation(act.before or {}):
                     given = json_tree.mapping(event.object, "status", "allocation")
                     placing.devices += device_names(given)
 
@@ -335,9 +336,9 @@ class RecordedPace:
         """Since when a device that only one claim can have was free again."""
         if act.event.key.resource != "resourceclaims":
             return
-        held = json_tree.get(act.before or {}, "status", "allocation")
+        held = dra.allocation(act.before or {})
         is_gone = act.event.type is EventType.OBJECT_DELETED
-        if held and (is_gone or not json_tree.get(act.event.object, "status", "allocation")):
+        if held and (is_gone or not dra.allocation(act.event.object)):
             for each in json_tree.objects(held, "devices", "results"):
                 if "consumedCapacity" not in each and not each.get("adminAccess"):
                     self._freed[_place_of(each)].append(act.asked)
@@ -469,7 +470,7 @@ def is_derived(event: Event) -> bool:
 
 def _refusal(pod: JsonView) -> str | None:
     """The message of a pod that could not be placed."""
-    for each in json_tree.objects(pod, "status", "conditions"):
+    for each in meta.conditions(pod):
         if each.get("type") == "PodScheduled" and each.get("status") == "False":
             return json_tree.text(each, "message")
     return None

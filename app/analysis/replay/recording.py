@@ -17,6 +17,7 @@ from app.domain.log import Event, EventType, ObjectKey
 from app.domain.objects import registry as kinds
 from app.domain.objects.schema.structural import Schemas
 from app.domain.values import json_tree
+from app.domain.values.fields import core, meta
 from app.domain.values.json_tree import JsonObject
 from app.domain.values.timestamps import Instant
 
@@ -115,7 +116,7 @@ class Recording:
                 self._take_fact(event)
             return
         before = self._objects.get(event.key)
-        if before is not None and json_tree.text(before, "metadata", "uid") != event.uid:
+        if before is not None and meta.uid(before) != event.uid:
             before = None
         author = self._authors.of(event, before)
         sort = self._writers.of(event, before, author)
@@ -214,7 +215,7 @@ def note_reached(reached: dict[tuple[str, str], Instant], event: Event, known: I
     if event.key.resource != "pods":
         return False
     is_news = False
-    if json_tree.text(event.object, "spec", "nodeName") and (event.uid, "bound") not in reached:
+    if core.node_name(event.object) and (event.uid, "bound") not in reached:
         reached[event.uid, "bound"] = known
         is_news = True
     if is_terminating(event.object) and (event.uid, "terminating") not in reached:

@@ -23,6 +23,7 @@ from app.analysis.replay.facts import (
 from app.domain.log import Event, EventType, ObjectKey
 from app.domain.objects.schema.structural import Schemas
 from app.domain.values import json_tree
+from app.domain.values.fields import dra, meta
 from app.domain.values.json_tree import JsonObject
 from app.domain.values.timestamps import Instant
 
@@ -131,14 +132,14 @@ class Trace:
         else:
             self.kept[uid] = event.object
         if event.key.resource == "pods":
-            phase = json_tree.text(event.object, "status", "phase")
+            phase = meta.phase(event.object)
             if phase in facts.FINISHED:
                 self.finished.setdefault(uid, event.stamp.time)
-            for owner in json_tree.objects(event.object, "metadata", "ownerReferences"):
+            for owner in meta.owner_references(event.object):
                 if json_tree.text(owner, "kind") in _REPLICATING:
                     self.replicas.add(uid)
         elif event.key.resource == "resourceclaims":
-            for owner in json_tree.objects(event.object, "metadata", "ownerReferences"):
+            for owner in meta.owner_references(event.object):
                 if json_tree.flag(owner, "controller"):
                     self.owner_of[uid] = json_tree.text(owner, "uid")
             self.users[uid] |= consumers(event.object).keys()
@@ -184,8 +185,8 @@ class Trace:
                     pass
 
     def _add_claim(self, event: Event, before: JsonObject | None) -> None:
-        held = None if before is None else json_tree.get(before, "status", "allocation")
-        given = json_tree.get(event.object, "status", "allocation")
+        held = None if before is None else dra.allocation(before)
+        given = dra.allocation(event.object)
         if held is not None or not isinstance(given, dict):
             return
         if event.type is EventType.OBJECT_DELETED:

@@ -25,6 +25,7 @@ from app.domain.devices.device_selectors import SelectorCompiler
 from app.domain.log import Event, EventType, ObjectKey, Revision
 from app.domain.objects.schema.structural import Schemas
 from app.domain.values import api_groups, json_tree
+from app.domain.values.fields import dra, meta
 from app.domain.values.json_tree import JsonObject, JsonView
 from app.domain.values.timestamps import SECOND, Instant
 from projections import outlines
@@ -110,7 +111,7 @@ class AllocationIndex:
                 self._allocated.discard(key)
             elif key not in self._allocated:
                 self._allocated.add(key)
-                allocation: JsonObject = json_tree.get(event.object, "status", "allocation")
+                allocation: JsonObject = dra.allocation(event.object)
                 written = Written(
                     revision=event.revision,
                     time=event.stamp.time,
@@ -169,7 +170,7 @@ class AllocationChecker:
         old = self._views.objects.get(event.key)
         if is_ours:
             self._tally.effect()
-        elif old is None or json_tree.text(old, "metadata", "uid") != event.uid:
+        elif old is None or meta.uid(old) != event.uid:
             self._not_comparable(event, "the claim was allocated when it was first seen")
         elif held is None:
             self._check(event, old, allocation)
@@ -191,7 +192,7 @@ class AllocationChecker:
     def _held(self, event: Event) -> JsonObject | None:
         """The allocation that the claim has before the event."""
         old = self._views.objects.get(event.key)
-        held = None if old is None else json_tree.get(old, "status", "allocation")
+        held = None if old is None else dra.allocation(old)
         return held if isinstance(held, dict) else None
 
     def _note(self, event: Event, held: JsonObject | None, allocation: JsonObject | None) -> None:
@@ -277,13 +278,13 @@ class AllocationChecker:
         """The node that was chosen, and the pod for which."""
         pod = None
         node = _selected_node(allocation)
-        for consumer in json_tree.objects(event.object, "status", "reservedFor"):
+        for consumer in dra.reserved_for(event.object):
             if json_tree.text(consumer, "resource") != "pods":
                 continue
             key = ObjectKey("", "pods", event.key.namespace, json_tree.text(consumer, "name"))
             uid = json_tree.text(consumer, "uid")
             found = self._views.objects.get(key)
-            if found is not None and json_tree.text(found, "metadata", "uid") == uid:
+            if found is not None and meta.uid(found) == uid:
                 pod = found
             node = node or self._index.node_of_pod.get(uid, "")
             break
@@ -293,11 +294,11 @@ class AllocationChecker:
         """The claims of the pod that are not allocated yet, in its order: decided together."""
         found: list[JsonObject] = []
         for named in () if pod is None else pods.named_claims(pods.facts(pod)):
-            namespace = json_tree.text(claim, "metadata", "namespace")
+            namespace = meta.namespace(claim)
             key = ObjectKey(api_groups.RESOURCE, "resourceclaims", namespace, named.name or "")
             tree = self._views.objects.get(key)
             is_new = tree is not None and all(tree is not other for other in found)
-            if tree is not None and is_new and not json_tree.get(tree, "status", "allocation"):
+            if tree is not None and is_new and not dra.allocation(tree):
                 found.append(tree)
         return found if any(tree is claim for tree in found) else [claim]
 
@@ -348,9 +349,9 @@ class AllocationChecker:
         if other.key == event.key:
             return False
         present = self._views.objects.get(other.key)
-        if present is None or json_tree.text(present, "metadata", "uid") != other.uid:
+        if present is None or meta.uid(present) != other.uid:
             return other.revision < event.revision
-        return json_tree.get(present, "status", "allocation") is None
+        return dra.allocation(present) is None
 
     def _later(self, event: Event) -> Iterator[Written]:
         """Allocations written after the event within the window, in order."""
@@ -379,7 +380,7 @@ def _is_allocated(event: Event) -> bool:
 def _allocation(event: Event) -> JsonObject | None:
     if not _is_allocated(event):
         return None
-    found: JsonObject = json_tree.get(event.object, "status", "allocation")
+    found: JsonObject = dra.allocation(event.object)
     return found
 
 

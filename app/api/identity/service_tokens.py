@@ -24,6 +24,7 @@ from app.domain.objects.access import rules
 from app.domain.objects.access.rules import AUTHENTICATED
 from app.domain.objects.reader import ObjectsReader
 from app.domain.values import api_groups, json_tree, timestamps
+from app.domain.values.fields import core, meta
 from app.domain.values.json_tree import JsonObject, JsonView
 from app.domain.values.timestamps import SECOND, Instant
 from app.service.runtime import HistoryRuntime
@@ -210,7 +211,7 @@ def _bound(reader: ObjectsReader, namespace: str, reference: JsonView) -> JsonOb
         text = f'Operation cannot be fulfilled on {resource} "{name}": {detail}'
         raise Conflict(text, resource=resource, name=name)
     told: JsonObject = {kind.lower(): {"name": name, "uid": _uid(found)}}
-    node = json_tree.text(found, "spec", "nodeName") if kind == "Pod" else ""
+    node = core.node_name(found) if kind == "Pod" else ""
     if node:
         told["node"] = {"name": node}
         of_node = reader.get(_key("nodes", "", node))
@@ -233,7 +234,7 @@ def _absent(resource: str, name: str) -> NotFound:
 
 
 def _uid(tree: JsonView) -> str:
-    return json_tree.text(tree, "metadata", "uid")
+    return meta.uid(tree)
 
 
 def _text(raw: bytes) -> str:

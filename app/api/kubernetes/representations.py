@@ -24,7 +24,7 @@ from app.domain.objects.printing import columns as printing
 from app.domain.objects.printing.tables import Printer
 from app.domain.objects.registry import Kind
 from app.domain.objects.schema import conversion, definition_schemas
-from app.domain.values import json_tree
+from app.domain.values.fields import meta
 from app.domain.values.json_tree import JsonObject
 from app.domain.values.timestamps import Instant
 
@@ -166,7 +166,7 @@ class Representations:
         if target.form.shape is Shape.METADATA:
             return _partial(body, target.form.version)
         row = self._row(body, tree, target, now, printing.printer(target.kind, target.version))
-        version = json_tree.text(tree, "metadata", "resourceVersion")
+        version = meta.resource_version(tree)
         metadata = encode({"resourceVersion": version} if version else {})
         return join_table([row], target, metadata, with_columns=True)
 

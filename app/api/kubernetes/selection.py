@@ -11,7 +11,8 @@ from functools import lru_cache
 from app.domain.errors import BadRequest
 from app.domain.log import Event, ObjectKey
 from app.domain.objects.registry import FieldLabel, Kind
-from app.domain.values import api_groups, json_tree, selectors
+from app.domain.values import api_groups, selectors
+from app.domain.values.fields import meta
 from app.domain.values.selectors import FieldRequirement, LabelSelector, SelectorError
 from projections.objects import ObjectsProjection
 
@@ -71,7 +72,7 @@ class Selection:
                 return False
         if self.labels is None:
             return True
-        return self.labels.matches(json_tree.labels(tree, "metadata", "labels"))
+        return self.labels.matches(meta.labels(tree))
 
     def select(self, objects: ObjectsProjection, kind: Kind) -> Iterator[Event]:
         """The last events of the selected objects that exist, sorted by namespace and name."""

@@ -27,6 +27,7 @@ from app.domain.objects.write.commands import (
     WriteOptions,
 )
 from app.domain.values import json_tree, timestamps
+from app.domain.values.fields import core, meta
 from app.domain.values.json_tree import JsonObject
 
 _CREATED: JsonObject = {
@@ -98,7 +99,7 @@ class Subresources:
     async def bind_named(self, call: Call) -> Response:
         """POST of a Binding to the bindings of a namespace: its own name is the pod's."""
         tree, _ = await self._writes.read_object(call)
-        name = json_tree.text(tree, "metadata", "name")
+        name = meta.name(tree)
         if not name:
             raise BadRequest("Name parameter required.")
         return await self._bind_pod(replace(call, path=replace(call.path, name=name)), tree)
@@ -122,9 +123,9 @@ class Subresources:
             BindPod(
                 key=call.key,
                 node=node,
-                uid=json_tree.text(tree, "metadata", "uid"),
-                labels=json_tree.labels(tree, "metadata", "labels"),
-                annotations=json_tree.labels(tree, "metadata", "annotations"),
+                uid=meta.uid(tree),
+                labels=meta.labels(tree),
+                annotations=meta.annotations(tree),
                 options=options,
             ),
             "create",
@@ -211,7 +212,7 @@ class Subresources:
         Parity: controllers.md 11.2 (`EvictionByEvictionAPI`).
         """
         pod = call.timeline.views.objects.get(call.key) or {}
-        if options.uid and options.uid != json_tree.text(pod, "metadata", "uid"):
+        if options.uid and options.uid != meta.uid(pod):
             return options  # The deletion refuses it.
         now = timestamps.seconds_text(call.timeline.now)
         condition = _EVICTED | {"lastProbeTime": None, "lastTransitionTime": now}
@@ -234,7 +235,7 @@ class Subresources:
         )
         if not options.resource_version:
             return options
-        version = json_tree.text(outcome.tree or {}, "metadata", "resourceVersion")
+        version = meta.resource_version(outcome.tree or {})
         if outcome.event is not None:
             version = str(outcome.event.revision)
         return replace(options, resource_version=version)
@@ -253,7 +254,7 @@ class Subresources:
         tree = call.timeline.views.objects.get(call.key)
         if tree is None:
             raise calls.object_not_found(call)
-        if json_tree.text(tree, "spec", "nodeName"):
+        if core.node_name(tree):
             raise BadRequest(
                 f'no container output is kept for pod "{call.path.name}": an emulated node runs '
                 "no containers"
@@ -312,7 +313,7 @@ def _eviction(call: Call, tree: JsonObject, *, dry_run: bool) -> Attributes:
 
 def _check_name(call: Call, tree: JsonObject, kind: str) -> None:
     """Raise BadRequest for a body that is about another object than the URL."""
-    if json_tree.text(tree, "metadata", "name") != call.path.name:
+    if meta.name(tree) != call.path.name:
         raise BadRequest(f"name in URL does not match name in {kind} object")
 
 

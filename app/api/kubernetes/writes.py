@@ -28,7 +28,8 @@ from app.domain.objects.write.commands import (
     UpdateObject,
     WriteOptions,
 )
-from app.domain.values import api_groups, api_resources, json_tree
+from app.domain.values import api_groups, api_resources
+from app.domain.values.fields import meta
 from app.domain.values.json_tree import JsonObject
 from app.service.writing import Outcome
 
@@ -263,12 +264,12 @@ class Writes:
     def _deleted(self, call: Call, outcome: Outcome) -> Response:
         kind, event = call.kind, outcome.event
         tree = outcome.tree if outcome.tree is not None else {}
-        survives = bool(json_tree.text(tree, "metadata", "deletionTimestamp"))
+        survives = bool(meta.deletion_timestamp(tree))
         if event is not None:
             survives = event.type is not EventType.OBJECT_DELETED
         if survives or _is_returned(kind):
             return self.outcome(call, outcome, status=200)
-        uid = json_tree.text(tree, "metadata", "uid")
+        uid = meta.uid(tree)
         body = status.success(name=call.path.name, group=kind.group, resource=kind.plural, uid=uid)
         return with_warnings(Response(encode(body)), outcome.warnings)
 

@@ -12,6 +12,7 @@ from app.domain.allocation.features import Features, Variant
 from app.domain.devices import compiling, taints
 from app.domain.devices.model import Toleration
 from app.domain.values import json_tree
+from app.domain.values.fields import dra, meta
 from app.domain.values.json_tree import JsonObject, JsonView
 from app.domain.values.quantity import Quantity
 
@@ -110,12 +111,12 @@ def plan_of(
     claim: JsonView, classes: Mapping[str, JsonView], features: Features, variant: Variant
 ) -> ClaimPlan:
     """The compiled claim. Raises InputError for an unreadable quantity."""
-    namespace = json_tree.text(claim, "metadata", "namespace")
-    name = json_tree.text(claim, "metadata", "name")
+    namespace = meta.namespace(claim)
+    name = meta.name(claim)
     key = f"{namespace}/{name}" if namespace else name
     requests: list[tuple[Request, ...]] = []
     error = ""
-    for tree in json_tree.objects(claim, "spec", "devices", "requests"):
+    for tree in dra.requests(claim):
         compiler = _RequestCompiler(key=key, classes=classes, features=features, tree=tree)
         alternatives, error = compiler.compile()
         if alternatives:

@@ -6,6 +6,7 @@ would put it first. Parity: controllers.md 1.5 and 4.3.
 """
 
 from app.domain.values import json_tree, timestamps
+from app.domain.values.fields import meta
 from app.domain.values.json_tree import JsonObject, JsonView
 from app.domain.values.timestamps import Instant
 
@@ -15,7 +16,7 @@ DISRUPTION = "DisruptionTarget"
 
 def patch_of(pod: JsonView, condition: JsonObject) -> JsonObject:
     """The part of a status patch that writes the condition; it may hold changed fields only."""
-    kinds = [json_tree.text(one, "type") for one in json_tree.objects(pod, "status", "conditions")]
+    kinds = [json_tree.text(one, "type") for one in meta.conditions(pod)]
     if not kinds:
         return {"conditions": [condition]}
     if condition["type"] not in kinds:
@@ -43,7 +44,7 @@ def disruption(
     if generation is not None:
         wanted["observedGeneration"] = generation
     since = timestamps.seconds_text(now)
-    for condition in json_tree.objects(pod, "status", "conditions"):
+    for condition in meta.conditions(pod):
         if condition.get("type") == DISRUPTION:
             if all(condition.get(name) == value for name, value in wanted.items()):
                 return None

@@ -22,6 +22,7 @@ from app.domain.objects.write.commands import (
     WriteOptions,
 )
 from app.domain.values import api_resources, json_tree, timestamps
+from app.domain.values.fields import meta
 from app.domain.values.json_tree import JsonObject, JsonView
 from app.domain.values.timestamps import Instant
 
@@ -120,15 +121,14 @@ def reference(
     tree: JsonView, *, kind: str, api_version: str = "v1", with_revision: bool = False
 ) -> JsonObject:
     """An object reference as Events carry it."""
-    metadata = json_tree.mapping(tree, "metadata")
     found: JsonObject = {"kind": kind}
-    if namespace := json_tree.text(metadata, "namespace"):
+    if namespace := meta.namespace(tree):
         found["namespace"] = namespace
-    found["name"] = json_tree.text(metadata, "name")
-    found["uid"] = json_tree.text(metadata, "uid")
+    found["name"] = meta.name(tree)
+    found["uid"] = meta.uid(tree)
     found["apiVersion"] = api_version
     if with_revision:
-        found["resourceVersion"] = json_tree.text(metadata, "resourceVersion")
+        found["resourceVersion"] = meta.resource_version(tree)
     return found
 
 

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 import msgspec
 
 from app.domain.values import api_groups, json_tree
+from app.domain.values.fields import core, dra, meta
 from app.domain.values.json_tree import JsonObject, JsonView
 
 FINISHED = ("Succeeded", "Failed")
@@ -74,10 +75,10 @@ _entries_before: dict[int, tuple[object, tuple[ClaimEntry, ...]]] = {}
 
 def is_done(tree: JsonView) -> bool:
     """As `facts(tree).is_done`, for who looks at many pods and needs nothing else of them."""
-    if json_tree.text(tree, "status", "phase") in FINISHED:
+    if meta.phase(tree) in FINISHED:
         return True
-    is_deleting = "deletionTimestamp" in json_tree.mapping(tree, "metadata")
-    return is_deleting and not json_tree.text(tree, "spec", "nodeName")
+    is_deleting = meta.is_deleting(tree)
+    return is_deleting and not core.node_name(tree)
 
 
 def facts(tree: JsonView) -> PodFacts:
@@ -179,7 +180,7 @@ def controller_uid(tree: JsonView) -> str:
 
 def controller_of(tree: JsonView) -> JsonView:
     """The first owner reference with `controller: true`; empty when there is none."""
-    for owner in json_tree.objects(tree, "metadata", "ownerReferences"):
+    for owner in meta.owner_references(tree):
         if owner.get("controller") is True:
             return owner
     return json_tree.EMPTY
@@ -187,7 +188,7 @@ def controller_of(tree: JsonView) -> JsonView:
 
 def is_for_pod(claim: JsonView, pod: PodFacts) -> bool:
     """True when a generated claim was made for this pod."""
-    namespace = json_tree.text(claim, "metadata", "namespace")
+    namespace = meta.namespace(claim)
     return namespace == pod.namespace and controller_uid(claim) == pod.uid
 
 
@@ -198,8 +199,8 @@ def owner_problem(claim: JsonView, pod: PodFacts, *, accepts_groups: bool = Fals
     """
     if is_for_pod(claim, pod):
         return ""
-    namespace = json_tree.text(claim, "metadata", "namespace")
-    shown = f"ResourceClaim {namespace}/{json_tree.text(claim, 'metadata', 'name')}"
+    namespace = meta.namespace(claim)
+    shown = f"ResourceClaim {namespace}/{meta.name(claim)}"
     place = f"Pod {pod.namespace}/{pod.name}"
     if namespace != pod.namespace:
         return f"{shown} is not in the same namespace as {place}"
@@ -225,7 +226,7 @@ def is_reserved_for(claim: JsonView, pod_uid: str, group: str = "") -> bool:
 
     A `group`, which upstream accepts behind an alpha gate only, counts by its name.
     """
-    for reference in json_tree.objects(claim, "status", "reservedFor"):
+    for reference in dra.reserved_for(claim):
         if reference.get("uid") == pod_uid:
             return True
         if (
@@ -240,15 +241,15 @@ def is_reserved_for(claim: JsonView, pod_uid: str, group: str = "") -> bool:
 
 def reserved_uids(claim: JsonView) -> frozenset[str]:
     """The uids of all reservations: for who asks about many pods of one claim."""
-    reserved = json_tree.objects(claim, "status", "reservedFor")
+    reserved = dra.reserved_for(claim)
     return frozenset([_text(reference.get("uid")) for reference in reserved])
 
 
 def has_room(claim: JsonView) -> bool:
     """True when one more consumer can be entered."""
-    return len(json_tree.objects(claim, "status", "reservedFor")) < RESERVED_MAX
+    return len(dra.reserved_for(claim)) < RESERVED_MAX
 
 
 def is_allocated(claim: JsonView) -> bool:
     """True when `status.allocation` is set."""
-    return isinstance(json_tree.get(claim, "status", "allocation"), dict)
+    return isinstance(dra.allocation(claim), dict)

@@ -17,6 +17,7 @@ from app.domain.devices.model import (
 )
 from app.domain.errors import InputError
 from app.domain.values import json_tree, quantity
+from app.domain.values.fields import meta
 from app.domain.values.json_tree import JsonObject, JsonView
 from app.domain.values.quantity import Quantity, QuantityError
 
@@ -26,7 +27,7 @@ def slice_of(tree: JsonObject, key: str | None = None) -> Slice:
 
     `key` tells slices apart and orders them; it is the object's name unless given.
     """
-    name = json_tree.text(tree, "metadata", "name")
+    name = meta.name(tree)
     spec = json_tree.mapping(tree, "spec")
     pool = (json_tree.text(spec, "driver"), json_tree.text(spec, "pool", "name"))
     place = f"ResourceSlice {name}: spec"

@@ -30,6 +30,7 @@ from app.domain.devices.patches import ClassFilter, SlicePatch
 from app.domain.devices.pools import Pool, Reading
 from app.domain.devices.taints import TaintRule
 from app.domain.values import json_tree
+from app.domain.values.fields import dra, meta
 from app.domain.values.json_tree import JsonObject
 
 QUESTIONS_MAX = 1_024
@@ -215,7 +216,7 @@ class Inventory:
         """Add or replace a DeviceClass, which filters of patches may name."""
         if self._compiler is None:
             return ()
-        name = json_tree.text(tree, "metadata", "name")
+        name = meta.name(tree)
         self._classes[name] = patches.class_filter_of(tree, self._compiler)
         return self._class_changed(name)
 
@@ -428,7 +429,7 @@ class Inventory:
 
 def merged_tree(found: Slice) -> JsonObject:
     """The slice as an API object, with the taints of rules and the values of patches merged in."""
-    originals = json_tree.objects(found.tree, "spec", "devices")
+    originals = dra.devices(found.tree)
     changed: dict[int, JsonObject] = {}
     for index, device in enumerate(found.devices):
         added = [taint for taint in device.taints if taint.rule]

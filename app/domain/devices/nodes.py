@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from app.domain.values import json_tree, selectors
+from app.domain.values.fields import meta
 from app.domain.values.json_tree import JsonView
 from app.domain.values.selectors import NodeSelector, SelectorError
 
@@ -56,8 +57,8 @@ NOWHERE = NodeChoice()
 def node_of(tree: JsonView) -> Node:
     """The node of an API object."""
     return Node(
-        name=json_tree.text(tree, "metadata", "name"),
-        labels=json_tree.labels(tree, "metadata", "labels"),
+        name=meta.name(tree),
+        labels=meta.labels(tree),
     )
 
 

@@ -17,6 +17,7 @@ from app.domain.devices.device_selectors import (
 )
 from app.domain.devices.model import AppliedPatch, Device, DeviceId, PatchProblem
 from app.domain.values import json_tree
+from app.domain.values.fields import meta
 from app.domain.values.json_tree import JsonObject, JsonView
 
 
@@ -72,15 +73,15 @@ def patch_of(tree: JsonObject, compiler: SelectorCompiler, created: int = 0) -> 
     """
     spec = json_tree.mapping(tree, "spec", "devices")
     chosen = json_tree.mapping(spec, "filter")
-    name = json_tree.text(tree, "metadata", "name")
+    name = meta.name(tree)
     capacity = json_tree.mapping(spec, "capacity")
     compiling.capacity_of(capacity, f"ResourceSlicePatch {name}: spec.devices.capacity")
     selectors, problem = _compiled(json_tree.objects(chosen, "selectors"), compiler)
     return SlicePatch(
         name=name,
-        uid=json_tree.text(tree, "metadata", "uid"),
+        uid=meta.uid(tree),
         priority=json_tree.integer(spec, "priority") or 0,
-        created_at=json_tree.text(tree, "metadata", "creationTimestamp"),
+        created_at=meta.creation_timestamp(tree),
         created=created,
         class_name=json_tree.text(chosen, "deviceClassName"),
         driver=json_tree.text(chosen, "driver"),

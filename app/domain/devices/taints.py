@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from app.domain.devices.model import DeviceId, Taint, Toleration
 from app.domain.values import json_tree
+from app.domain.values.fields import dra, meta
 from app.domain.values.json_tree import JsonObject, JsonView
 from app.domain.values.tolerations import fits
 
@@ -87,8 +88,8 @@ def toleration_of(tree: JsonView) -> Toleration:
 
 def rule_of(tree: JsonObject) -> TaintRule:
     """The compiled rule of a DeviceTaintRule object."""
-    name = json_tree.text(tree, "metadata", "name")
-    selector = json_tree.get(tree, "spec", "deviceSelector")
+    name = meta.name(tree)
+    selector = dra.device_selector(tree)
 
     def criterion(field: str) -> str | None:
         found = json_tree.get(tree, "spec", "deviceSelector", field)
@@ -100,6 +101,6 @@ def rule_of(tree: JsonObject) -> TaintRule:
         driver=criterion("driver"),
         pool=criterion("pool"),
         device=criterion("device"),
-        taint=taint_of(json_tree.mapping(tree, "spec", "taint"), name),
+        taint=taint_of(dra.taint(tree), name),
         tree=tree,
     )

@@ -12,6 +12,7 @@ from app.domain.objects.kinds import pod_defaults, services, stored_data, stored
 from app.domain.objects.registry import Kind
 from app.domain.objects.review import defaults as review_defaults
 from app.domain.values import api_groups, json_tree, timestamps
+from app.domain.values.fields import dra
 from app.domain.values.json_tree import JsonObject
 from app.domain.values.timestamps import Instant
 
@@ -46,13 +47,13 @@ def apply(kind: Kind, tree: JsonObject, *, now: Instant, from_beta: bool = False
 
 
 def _default_claim(tree: JsonObject, *, from_beta: bool) -> None:
-    for request in json_tree.objects(tree, "spec", "devices", "requests"):
+    for request in dra.requests(tree):
         exactly = request.get("exactly")
         if isinstance(exactly, dict) and (not from_beta or exactly.get("deviceClassName")):
             _default_request(exactly)
         for alternative in request.get("firstAvailable") or ():
             _default_request(alternative)
-    for result in json_tree.objects(tree, "status", "allocation", "devices", "results"):
+    for result in dra.result_trees(tree):
         _default_tolerations(result)
 
 

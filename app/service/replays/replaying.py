@@ -9,7 +9,8 @@ import msgspec
 from app.domain.log import Event, HistoryInfo, Revision
 from app.domain.log.projection import Projection
 from app.domain.log.upcasting import StoredRow
-from app.domain.values import json_tree, timestamps
+from app.domain.values import timestamps
+from app.domain.values.fields import core, meta
 from app.domain.values.json_tree import JsonObject
 from app.domain.values.timestamps import Instant
 from app.ports import EventLog
@@ -144,7 +145,7 @@ def _count(words: Iterable[str]) -> Mapping[str, int]:
 
 
 def _pod_state(pod: JsonObject) -> str:
-    phase = json_tree.text(pod, "status", "phase") or "Pending"
-    if phase == "Pending" and json_tree.text(pod, "spec", "nodeName"):
+    phase = meta.phase(pod) or "Pending"
+    if phase == "Pending" and core.node_name(pod):
         return "Bound"
     return phase

@@ -17,6 +17,7 @@ from app.domain.log import ObjectKey
 from app.domain.log.records import Op, Record, TimeQuality, comparable_version
 from app.domain.objects.write import intake
 from app.domain.values import json_tree, timestamps
+from app.domain.values.fields import meta
 from app.domain.values.timestamps import Instant, TimestampError
 
 SETTLE_AFTER = 5 * timestamps.SECOND
@@ -122,9 +123,9 @@ def _records(
 def _baseline(tree: json_tree.JsonObject) -> Outcome:
     return Outcome(
         op=Op.BASELINE,
-        namespace=json_tree.text(tree, "metadata", "namespace"),
-        name=json_tree.text(tree, "metadata", "name"),
-        uid=json_tree.text(tree, "metadata", "uid"),
+        namespace=meta.namespace(tree),
+        name=meta.name(tree),
+        uid=meta.uid(tree),
         tree=tree,
     )
 
@@ -150,7 +151,7 @@ def _placed(
     tree = outcome.tree
     own = ""
     if not outcome.is_after:
-        own = outcome.floor or json_tree.text(tree or {}, "metadata", "resourceVersion")
+        own = outcome.floor or meta.resource_version(tree or {})
     comparable = comparable_version(own)
     if outcome.op is Op.ADDED and comparable and stage_time is not None:
         _notice_restore(state, comparable, received)

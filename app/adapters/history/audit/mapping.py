@@ -22,6 +22,7 @@ from app.domain.log.records import (
     Terminating,
 )
 from app.domain.values import json_tree
+from app.domain.values.fields import core, meta
 from app.domain.values.json_tree import JsonObject, JsonView
 
 _WRITES = frozenset({"create", "update", "patch", "delete", "deletecollection"})
@@ -143,7 +144,7 @@ def _written(event: AuditEvent, tree: JsonObject) -> Outcome:
             tree,
             losses=(Loss.NO_RV,),
             is_after=True,
-            floor=json_tree.text(tree, "metadata", "resourceVersion"),
+            floor=meta.resource_version(tree),
         )
     return _about(op, tree)
 
@@ -227,8 +228,8 @@ def _collected(tree: JsonObject, reference: ObjectRef) -> Outcome | None:
 def _has_grace(pod: JsonView) -> bool:
     grace = json_tree.integer(pod, "spec", "terminationGracePeriodSeconds")
     return (
-        bool(json_tree.text(pod, "spec", "nodeName"))
-        and json_tree.text(pod, "status", "phase") not in ("Succeeded", "Failed")
+        bool(core.node_name(pod))
+        and meta.phase(pod) not in ("Succeeded", "Failed")
         and (grace is None or grace > 0)
     )
 
@@ -258,17 +259,17 @@ def _created_subresource(
 
 def _bound(event: AuditEvent, reference: ObjectRef) -> Outcome:
     request = as_object(event.request()) or {}
-    uid = reference.uid or json_tree.text(request, "metadata", "uid")
+    uid = reference.uid or meta.uid(request)
     return Outcome(
         op=Op.MODIFIED,
         namespace=reference.namespace,
-        name=reference.name or json_tree.text(request, "metadata", "name"),
+        name=reference.name or meta.name(request),
         uid=uid,
         quality=Quality.RECONSTRUCTED,
         effect=Bound(
             node=json_tree.text(request, "target", "name"),
-            labels=json_tree.labels(request, "metadata", "labels"),
-            annotations=json_tree.labels(request, "metadata", "annotations"),
+            labels=meta.labels(request),
+            annotations=meta.annotations(request),
         ),
         losses=(Loss.NO_RV,) if uid else (Loss.NO_RV, Loss.NO_UID),
         is_after=True,
@@ -277,15 +278,14 @@ def _bound(event: AuditEvent, reference: ObjectRef) -> Outcome:
 
 def _scaled(response: JsonObject) -> Outcome:
     """The Scale's version is that of the parent, whose replicas and generation changed."""
-    metadata = json_tree.mapping(response, "metadata")
     return Outcome(
         op=Op.MODIFIED,
-        namespace=json_tree.text(metadata, "namespace"),
-        name=json_tree.text(metadata, "name"),
-        uid=json_tree.text(metadata, "uid"),
+        namespace=meta.namespace(response),
+        name=meta.name(response),
+        uid=meta.uid(response),
         quality=Quality.RECONSTRUCTED,
-        effect=Scaled(replicas=json_tree.integer(response, "spec", "replicas") or 0),
-        floor=json_tree.text(metadata, "resourceVersion"),
+        effect=Scaled(replicas=core.replicas(response) or 0),
+        floor=meta.resource_version(response),
     )
 
 
@@ -318,7 +318,7 @@ def _without_response(event: AuditEvent, reference: ObjectRef) -> Outcome:
         )
     if tree is None:
         return _unseen(event)
-    common["name"] = common["name"] or json_tree.text(tree, "metadata", "name")
+    common["name"] = common["name"] or meta.name(tree)
     if not common["name"]:
         prefix = json_tree.text(tree, "metadata", "generateName")
         return Outcome(
@@ -374,9 +374,9 @@ def _about(
     """An outcome whose object is given."""
     return Outcome(
         op=op,
-        namespace=json_tree.text(tree, "metadata", "namespace"),
-        name=json_tree.text(tree, "metadata", "name"),
-        uid=json_tree.text(tree, "metadata", "uid"),
+        namespace=meta.namespace(tree),
+        name=meta.name(tree),
+        uid=meta.uid(tree),
         kind=json_tree.text(tree, "kind"),
         tree=tree,
         quality=quality,

@@ -18,6 +18,7 @@ from app.domain.errors import InputError
 from app.domain.log import ObjectKey
 from app.domain.log.records import Loss, Op, Quality, Record, TimeQuality, comparable_version
 from app.domain.values import json_tree
+from app.domain.values.fields import meta
 from app.domain.values.json_tree import JsonObject
 
 MANIFEST_UIDS = uuid.UUID("6f1bd7a5-4c0a-5d0e-9a3f-5d1c6b1f6a10")
@@ -229,6 +230,6 @@ def _open(
     if items is None:
         yield position, list_version, value
         return
-    list_version = json_tree.text(value, "metadata", "resourceVersion")
+    list_version = meta.resource_version(value)
     for index, item in enumerate(items):
         yield from _open(f"{position}[{index}]", list_version, item, source)

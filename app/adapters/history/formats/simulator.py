@@ -11,6 +11,7 @@ from app.domain.errors import InputError
 from app.domain.log import ObjectKey
 from app.domain.log.records import Loss, Op, Quality, Record
 from app.domain.values import json_tree, timestamps
+from app.domain.values.fields import meta
 from app.domain.values.json_tree import JsonObject
 from app.domain.values.timestamps import Instant, TimestampError
 
@@ -69,7 +70,7 @@ def _record(value: JsonObject, source: str, position: str, order: tuple[int, int
             tree, op, source=source, position=position, order=order, observed_at=moment
         )
     key = kinds.key_of(tree, place)
-    is_full = bool(json_tree.text(tree, "metadata", "uid"))
+    is_full = bool(meta.uid(tree))
     record = object_record(
         tree, op, source=source, position=position, order=order, observed_at=moment
     )

@@ -8,6 +8,7 @@ from app.domain.objects.schema import structural
 from app.domain.objects.schema.structural import Schemas
 from app.domain.objects.write.commands import PatchType
 from app.domain.values import json_tree, patches, timestamps, well_known
+from app.domain.values.fields import meta
 from app.domain.values.json_tree import JsonObject, JsonView
 from app.domain.values.timestamps import Instant
 
@@ -24,7 +25,7 @@ def bind(pod: JsonObject, effect: Bound, at: Instant | None, node: JsonView | No
     metadata = tree.setdefault("metadata", {})
     labels = dict(effect.labels)
     for name in TOPOLOGY_LABELS:
-        value = json_tree.labels(node or {}, "metadata", "labels").get(name)
+        value = meta.labels(node or {}).get(name)
         if value is not None:
             labels[name] = value
     if labels:

@@ -17,6 +17,7 @@ from app.domain.objects.schema import conversion
 from app.domain.objects.schema.structural import Schemas
 from app.domain.objects.write import intake
 from app.domain.values import api_groups, json_tree
+from app.domain.values.fields import dra, meta
 from app.domain.values.json_tree import JsonObject
 
 _replace = msgspec.structs.replace
@@ -59,7 +60,7 @@ def _check(record: Record, options: ReadOptions) -> None:
 def check_object(record: Record, tree: JsonObject, schemas: Schemas) -> None:
     """Raise InputError, naming the field, unless every view can fold the record's object."""
     whole = intake.identified(tree, record.key, record.uid)
-    uid = record.uid or json_tree.text(whole, "metadata", "uid")
+    uid = record.uid or meta.uid(whole)
     intake.check_object(whole, record.key, uid, schemas, record.place)
 
 
@@ -126,7 +127,7 @@ def _conversion_losses(tree: JsonObject) -> tuple[Loss, ...]:
     selector = json_tree.mapping(tree, "spec", "deviceSelector")
     if selector.get("deviceClassName") or selector.get("selectors"):
         return (Loss.VERSION_GUESS,)
-    for device in json_tree.objects(tree, "spec", "devices"):
+    for device in dra.devices(tree):
         inner = json_tree.mapping(device, "basic") or device
         if inner.get("nodeAllocatableResourceMappings"):
             return (Loss.VERSION_GUESS,)

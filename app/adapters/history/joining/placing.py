@@ -18,7 +18,7 @@ from app.adapters.history.joining.spool import (
 )
 from app.adapters.history.reading import Notes
 from app.domain.log.records import Bound, Contradiction, Effect, Loss, Op, Record, Terminating
-from app.domain.values import json_tree
+from app.domain.values.fields import core, meta
 from app.domain.values.json_tree import JsonObject
 
 SKEW_REPORTED = 100_000
@@ -272,7 +272,7 @@ def _other_binding(spool: Spool, key: str, uid: str, record: Record) -> Contradi
         (key, record.order_key[0]),
     )
     for _, owner, head, body in cursor:
-        node = json_tree.text(spool.tree_in(body) or {}, "spec", "nodeName")
+        node = core.node_name(spool.tree_in(body) or {})
         if owner == uid and node and node != effect.node:
             other = spool.record_in(head)
             return Contradiction(
@@ -318,7 +318,7 @@ def fits(op: Op, effect: Effect | None, seen: Op, tree: JsonObject) -> bool:
     if op is Op.DELETED or seen is Op.DELETED:
         return op is seen
     if isinstance(effect, Bound):
-        return json_tree.text(tree, "spec", "nodeName") == effect.node
+        return core.node_name(tree) == effect.node
     if isinstance(effect, Terminating):
-        return bool(json_tree.text(tree, "metadata", "deletionTimestamp"))
+        return bool(meta.deletion_timestamp(tree))
     return True

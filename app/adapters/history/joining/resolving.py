@@ -28,6 +28,7 @@ from app.domain.log.records import (
 )
 from app.domain.objects.schema.structural import Schemas
 from app.domain.values import json_tree
+from app.domain.values.fields import meta
 from app.domain.values.json_tree import JsonObject
 from app.domain.values.patches import PatchError
 from app.domain.values.timestamps import Instant
@@ -143,7 +144,7 @@ class Resolver:
             return
         if known is None:
             if not final.uid:
-                final = _replace(final, uid=json_tree.text(final.object or {}, "metadata", "uid"))
+                final = _replace(final, uid=meta.uid(final.object or {}))
             losses = join_losses(final.losses, (Loss.SYNTHETIC_CREATE,))
             yield _replace(final, op=Op.BASELINE, losses=losses, actor=None, verb="")
         yield self._keep(row, final)

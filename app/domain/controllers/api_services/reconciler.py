@@ -13,6 +13,7 @@ from app.domain.objects.kinds import api_services
 from app.domain.objects.reader import ObjectsReader
 from app.domain.objects.write.commands import PatchObject, PatchType
 from app.domain.values import api_groups, api_resources, json_tree
+from app.domain.values.fields import meta
 from app.domain.values.json_tree import JsonObject, JsonView
 from app.domain.values.timestamps import Instant
 
@@ -50,7 +51,7 @@ class ApiServiceReconciler(KeyedController[tuple[str], Views]):
         if tree is None:
             return None
         wanted = _condition(views.objects, tree, now)
-        held = next(iter(json_tree.objects(tree, "status", "conditions")), {})
+        held = next(iter(meta.conditions(tree)), {})
         if _told(held) == _told(wanted):
             return None
         patch = PatchObject(

@@ -23,6 +23,7 @@ from app.domain.log import ObjectKey
 from app.domain.objects.reader import ObjectsReader
 from app.domain.objects.write.commands import Command, DeleteObject, UpdateObject, WriteOptions
 from app.domain.values import json_tree, well_known
+from app.domain.values.fields import dra, meta
 from app.domain.values.json_tree import JsonObject, JsonView
 
 MANAGER = WriteOptions(field_manager="kube-controller-manager")
@@ -58,10 +59,10 @@ def release(
     claim = objects.get(key)
     if claim is None or _is_untouched(claim):
         return None
-    reserved = json_tree.objects(claim, "status", "reservedFor")
+    reserved = dra.reserved_for(claim)
     remaining, removed = _sort_out(objects, namespace, reserved)
-    has_finalizer = well_known.CLAIM_PROTECTION in json_tree.texts(claim, "metadata", "finalizers")
-    is_deleting = "deletionTimestamp" in json_tree.mapping(claim, "metadata")
+    has_finalizer = well_known.CLAIM_PROTECTION in meta.finalizers(claim)
+    is_deleting = meta.is_deleting(claim)
     allocated = pods.is_allocated(claim)
     clears = allocated and not remaining and has_finalizer and (bool(removed) or is_deleting)
     commands: list[Command] = []
@@ -104,12 +105,12 @@ def next_act(
         case Act.FIRST:
             return _first_of(claim, release(objects, namespace, name, gone))
         case Act.FINALIZER:
-            if well_known.CLAIM_PROTECTION not in json_tree.texts(claim, "metadata", "finalizers"):
+            if well_known.CLAIM_PROTECTION not in meta.finalizers(claim):
                 return None
             command = _finalizer_update(claim, is_first=True)
             return Release(commands=(command,), outcome="Unprotected")
         case Act.DELETION:
-            if "deletionTimestamp" in json_tree.mapping(claim, "metadata"):
+            if meta.is_deleting(claim):
                 return None
             delete = DeleteObject(key=_key_of(claim), version="v1", options=MANAGER)
             return Release(commands=(delete,), outcome="Deleted")
@@ -151,10 +152,10 @@ def _why_dropped(objects: ObjectsReader, namespace: str, reference: JsonView) ->
     tree = objects.get(pod_key(namespace, json_tree.text(reference, "name")))
     if tree is None:
         return "pod is gone"
-    if json_tree.text(tree, "metadata", "uid") != json_tree.text(reference, "uid"):
+    if meta.uid(tree) != json_tree.text(reference, "uid"):
         return "pod was replaced"
     if pods.is_done(tree):
-        phase = json_tree.text(tree, "status", "phase")
+        phase = meta.phase(tree)
         return f"pod is {phase}" if phase in pods.FINISHED else "pod was deleted"
     return ""
 
@@ -191,7 +192,7 @@ def _owner_is_done(objects: ObjectsReader, claim: JsonView, gone: Collection[str
     owner = pods.controller_of(claim)
     if owner.get("kind") != "Pod":
         return False
-    namespace = json_tree.text(claim, "metadata", "namespace")
+    namespace = meta.namespace(claim)
     tree = objects.get(pod_key(namespace, json_tree.text(owner, "name")))
     if tree is None:
         # Left to garbage collection, when the cache knows that already.
@@ -207,5 +208,4 @@ def _outcome(commands: list[Command], *, clears: bool, ends: bool) -> str:
 
 
 def _key_of(claim: JsonView) -> ObjectKey:
-    metadata = json_tree.mapping(claim, "metadata")
-    return claim_key(json_tree.text(metadata, "namespace"), json_tree.text(metadata, "name"))
+    return claim_key(meta.namespace(claim), meta.name(claim))

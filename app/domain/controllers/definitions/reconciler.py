@@ -14,6 +14,7 @@ from app.domain.objects.custom import definitions, naming
 from app.domain.objects.reader import ObjectsReader
 from app.domain.objects.write.commands import Command, DeleteObject, PatchObject, PatchType
 from app.domain.values import api_resources, json_tree
+from app.domain.values.fields import meta
 from app.domain.values.json_tree import JsonObject, JsonView
 from app.domain.values.timestamps import Instant
 
@@ -78,7 +79,7 @@ def _commands(
         if status != tree.get("status"):
             yield _status_patch(name, status)
         return
-    if naming.CLEANUP not in json_tree.texts(tree, "metadata", "finalizers"):
+    if naming.CLEANUP not in meta.finalizers(tree):
         return
     remaining = list(objects.keys(*_place(tree)))
     doomed = [key for key in remaining if not _is_ending(objects, key)]
@@ -93,11 +94,7 @@ def _commands(
     for key in doomed[:DELETED_MAX]:
         yield DeleteObject(key=key, version=version, options=MANAGER)
     if not remaining:
-        kept = [
-            finalizer
-            for finalizer in json_tree.texts(tree, "metadata", "finalizers")
-            if finalizer != naming.CLEANUP
-        ]
+        kept = [finalizer for finalizer in meta.finalizers(tree) if finalizer != naming.CLEANUP]
         yield _patch(name, {"metadata": {"finalizers": kept}})
 
 
@@ -114,7 +111,7 @@ def _is_ending(objects: ObjectsReader, key: ObjectKey) -> bool:
 def _has_names(tree: JsonView) -> bool:
     return any(
         condition.get("type") == "NamesAccepted" and condition.get("status") == "True"
-        for condition in json_tree.objects(tree, "status", "conditions")
+        for condition in meta.conditions(tree)
     )
 
 

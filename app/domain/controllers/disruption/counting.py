@@ -8,6 +8,7 @@ from app.domain.controllers.pods import controller_of
 from app.domain.objects.kinds import disruption_budgets
 from app.domain.objects.reader import ObjectsReader
 from app.domain.values import json_tree, timestamps
+from app.domain.values.fields import meta
 from app.domain.values.json_tree import JsonObject, JsonView
 from app.domain.values.timestamps import SECOND, Instant, TimestampError
 
@@ -42,7 +43,7 @@ class Count:
 def protected(pod: JsonView) -> Protected:
     """The parts of a pod that count."""
     return Protected(
-        name=json_tree.text(pod, "metadata", "name"),
+        name=meta.name(pod),
         owner=controller_of(pod),
         is_ready=disruption_budgets.is_ready(pod),
         is_leaving=disruption_budgets.is_leaving(pod),
@@ -60,7 +61,7 @@ def count(
     )
     allowed = max(0, healthy - wanted) if total > 0 else 0
     before = json_tree.mapping(budget, "status")
-    generation = json_tree.integer(budget, "metadata", "generation") or 0
+    generation = meta.generation(budget) or 0
     status: JsonObject = {
         "currentHealthy": healthy,
         "desiredHealthy": wanted,
@@ -89,7 +90,7 @@ def failed(budget: JsonView, problem: str, now: Instant) -> JsonObject:
         state="False",
         reason=disruption_budgets.SYNC_FAILED,
         message=problem,
-        generation=json_tree.integer(budget, "metadata", "generation") or 0,
+        generation=meta.generation(budget) or 0,
     )
 
 
@@ -106,7 +107,7 @@ def _wanted(
         return 0, 0, False
     if most is None and isinstance(least, int):
         return len(pods), least, False
-    namespace = json_tree.text(budget, "metadata", "namespace")
+    namespace = meta.namespace(budget)
     owners = ((pod.name, pod.owner) for pod in pods)
     total, some_unmanaged = scale.expected(objects, namespace, owners)
     if most is not None:

@@ -22,6 +22,7 @@ from app.domain.objects.kinds import disruption_budgets
 from app.domain.objects.reader import ObjectsReader
 from app.domain.objects.write.commands import Command, PatchObject, PatchType, UpdateObject
 from app.domain.values import api_resources, json_tree, timestamps
+from app.domain.values.fields import meta
 from app.domain.values.json_tree import JsonObject, JsonView
 from app.domain.values.selectors import LabelSelector
 from app.domain.values.timestamps import SECOND, Instant, TimestampError
@@ -50,7 +51,7 @@ class _Budget:
 
     def take_in(self, pod: JsonView, labels: dict[str, str], *, is_gone: bool) -> bool:
         """Count the pod as it is now; whether it counts or did."""
-        name = json_tree.text(pod, "metadata", "name")
+        name = meta.name(pod)
         before = self.pods.pop(name, None)
         if is_gone or self.selector is None or not self.selector.matches(labels):
             return before is not None
@@ -94,7 +95,7 @@ class DisruptionReconciler(KeyedController[_Key, Views]):
         budgets = self._budgets.get(event.key.namespace)
         if not budgets:
             return
-        labels = json_tree.labels(pod, "metadata", "labels")
+        labels = meta.labels(pod)
         for name, budget in budgets.items():
             if budget.take_in(pod, labels, is_gone=is_gone):
                 yield (api_resources.POD_DISRUPTION_BUDGETS[1], event.key.namespace, name)
@@ -115,7 +116,7 @@ class DisruptionReconciler(KeyedController[_Key, Views]):
                 for key in objects.keys(*api_resources.PODS, namespace):
                     pod = objects.get(key)
                     if pod is not None:
-                        labels = json_tree.labels(pod, "metadata", "labels")
+                        labels = meta.labels(pod)
                         budget.take_in(pod, labels, is_gone=False)
         yield (api_resources.POD_DISRUPTION_BUDGETS[1], namespace, name)
 
@@ -245,7 +246,7 @@ def _stale_at(pod: JsonView) -> Instant | None:
         return None
     if condition.get("status") != "True" or condition.get("reason") == BY_KUBELET:
         return None
-    if disruption_budgets.is_leaving(pod) or json_tree.text(pod, "status", "phase") in FINISHED:
+    if disruption_budgets.is_leaving(pod) or meta.phase(pod) in FINISHED:
         return None
     try:
         since = timestamps.parse(json_tree.text(condition, "lastTransitionTime"))

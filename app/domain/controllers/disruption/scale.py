@@ -12,6 +12,7 @@ from app.domain.objects import history_kinds, registry
 from app.domain.objects.reader import ObjectsReader
 from app.domain.objects.write import subresources
 from app.domain.values import api_groups, json_tree
+from app.domain.values.fields import core, meta
 from app.domain.values.json_tree import JsonObject, JsonView
 
 _OWNED_BY_DEPLOYMENTS = "ReplicaSet"
@@ -54,7 +55,7 @@ def _scale(objects: ObjectsReader, namespace: str, owner: JsonView, pod: str) ->
         group, version = _GROUPS[0], "v1"
         above = _deployment(objects, namespace, owner)
         if above is not None:
-            return json_tree.text(above, "metadata", "uid"), _replicas(above)
+            return meta.uid(above), _replicas(above)
     served = history_kinds.find_kind(objects, group, version, kind)
     if served is None:
         place = registry.api_version(group, version)
@@ -64,10 +65,10 @@ def _scale(objects: ObjectsReader, namespace: str, owner: JsonView, pod: str) ->
     scope = namespace if served.namespaced else ""
     name, uid = json_tree.text(owner, "name"), json_tree.text(owner, "uid")
     tree = objects.get(ObjectKey(served.group, served.plural, scope, name))
-    if tree is None or json_tree.text(tree, "metadata", "uid") != uid:
+    if tree is None or meta.uid(tree) != uid:
         raise ScaleUnknown(f'found no controllers for pod "{pod}"')
     scale = subresources.scale_of(served, tree)
-    return uid, json_tree.integer(scale, "spec", "replicas") or 0
+    return uid, core.replicas(scale) or 0
 
 
 def _deployment(objects: ObjectsReader, namespace: str, owner: JsonView) -> JsonObject | None:
@@ -77,17 +78,17 @@ def _deployment(objects: ObjectsReader, namespace: str, owner: JsonView) -> Json
     )
     if replica_set is None:
         return None
-    if json_tree.text(replica_set, "metadata", "uid") != json_tree.text(owner, "uid"):
+    if meta.uid(replica_set) != json_tree.text(owner, "uid"):
         return None
     above = controller_of(replica_set)
     if above.get("kind") != "Deployment":
         return None
     key = ObjectKey(api_groups.APPS, "deployments", namespace, json_tree.text(above, "name"))
     found = objects.get(key)
-    if found is None or json_tree.text(found, "metadata", "uid") != above.get("uid"):
+    if found is None or meta.uid(found) != above.get("uid"):
         return None
     return found
 
 
 def _replicas(tree: JsonView) -> int:
-    return json_tree.integer(tree, "spec", "replicas") or 0
+    return core.replicas(tree) or 0

@@ -10,7 +10,8 @@ from app.domain.controllers.resources import is_of
 from app.domain.controllers.work_queue import AnyQueue
 from app.domain.log import Event, EventType, ObjectKey
 from app.domain.objects.write.commands import Command, DeleteObject
-from app.domain.values import api_resources, json_tree
+from app.domain.values import api_resources
+from app.domain.values.fields import meta
 from app.domain.values.timestamps import SECOND, Instant
 
 NAME = "event-expiry"
@@ -63,7 +64,7 @@ class EventExpiryReconciler:
             if tree is None:
                 del self._changed[key]
                 continue
-            uid = json_tree.text(tree, "metadata", "uid")
+            uid = meta.uid(tree)
             commands.append(DeleteObject(key=key, uid=uid))
         return Plan(
             controller=NAME,

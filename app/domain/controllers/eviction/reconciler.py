@@ -29,6 +29,7 @@ from app.domain.objects.write.commands import (
     PatchType,
 )
 from app.domain.values import api_resources, json_tree, timestamps
+from app.domain.values.fields import meta
 from app.domain.values.json_tree import JsonObject
 from app.domain.values.timestamps import Instant
 
@@ -213,12 +214,12 @@ class EvictionReconciler:
     ) -> Plan | None:
         namespace, name, uid = pod_id
         tree = objects.get(pod_key(namespace, name))
-        if tree is None or json_tree.text(tree, "metadata", "uid") != uid:
+        if tree is None or meta.uid(tree) != uid:
             return None
         outcome = "Evicted"
         counts = True
         commands: tuple[Command, ...] = ()
-        if "deletionTimestamp" in json_tree.mapping(tree, "metadata"):
+        if meta.is_deleting(tree):
             outcome = "AlreadyTerminating"
             counts = self._quirks.c5
         else:
@@ -325,7 +326,7 @@ def is_marked(pod: JsonObject) -> bool:
         return False
     return any(
         found.get("type") == conditions.DISRUPTION and found.get("reason") == CONDITION_REASON
-        for found in json_tree.objects(pod, "status", "conditions")
+        for found in meta.conditions(pod)
     )
 
 

@@ -24,6 +24,7 @@ from app.domain.controllers.quirks import ControllerQuirks
 from app.domain.controllers.resources import is_of
 from app.domain.log import Event, EventType
 from app.domain.values import api_resources, json_tree
+from app.domain.values.fields import dra
 from app.domain.values.json_tree import JsonObject
 
 Place = tuple[str, str]
@@ -271,7 +272,7 @@ class TaintState:
             uid=event.uid,
             owner_uid=pods.controller_uid(tree),
             results=results,
-            references=json_tree.objects(tree, "status", "reservedFor"),
+            references=dra.reserved_for(tree),
             eviction=old.eviction if old is not None and same else self.claim_eviction(results),
         )
 

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from app.domain.values import json_tree, timestamps
+from app.domain.values.fields import dra, meta
 from app.domain.values.json_tree import JsonObject, JsonView
 from app.domain.values.timestamps import SECOND, Instant, TimestampError
 from app.domain.values.tolerations import fits
@@ -117,9 +118,9 @@ def read_rule(tree: JsonObject) -> Rule:
     spec = json_tree.mapping(tree, "spec")
     selector = spec.get("deviceSelector")
     return Rule(
-        name=json_tree.text(tree, "metadata", "name"),
-        uid=json_tree.text(tree, "metadata", "uid"),
-        generation=json_tree.integer(tree, "metadata", "generation") or 0,
+        name=meta.name(tree),
+        uid=meta.uid(tree),
+        generation=meta.generation(tree) or 0,
         effect=json_tree.text(spec, "taint", "effect"),
         taint=read_taint(json_tree.mapping(spec, "taint")),
         selector=_read_selector(selector) if isinstance(selector, dict) else None,
@@ -136,7 +137,7 @@ def read_results(claim: JsonView) -> tuple[Result, ...]:
             device=json_tree.text(result, "device"),
             tolerations=tuple(json_tree.objects(result, "tolerations")),
         )
-        for result in json_tree.objects(claim, "status", "allocation", "devices", "results")
+        for result in dra.result_trees(claim)
     )
 
 

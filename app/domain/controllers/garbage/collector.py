@@ -25,6 +25,7 @@ from app.domain.objects.write.commands import (
     UpdateObject,
 )
 from app.domain.values import json_tree
+from app.domain.values.fields import meta
 from app.domain.values.json_tree import JsonObject, JsonView
 from app.domain.values.timestamps import Instant
 
@@ -52,7 +53,7 @@ class GarbageReconciler(KeyedController[ObjectKey, Views]):
         """Dependents of what is gone, objects with dangling owners, owners that wait."""
         objects = views.objects
         tree = event.object
-        owners = json_tree.objects(tree, "metadata", "ownerReferences")
+        owners = meta.owner_references(tree)
         if event.type is EventType.OBJECT_DELETED:
             yield from objects.dependents(event.uid)
             for owner in owners:
@@ -92,7 +93,7 @@ def _commands(objects: ObjectsReader, key: ObjectKey, tree: JsonObject) -> Itera
         elif finalizer == FOREGROUND_FINALIZER:
             yield from _delete_dependents(objects, key, tree)
         return
-    owners = json_tree.objects(tree, "metadata", "ownerReferences")
+    owners = meta.owner_references(tree)
     dangling = [owner for owner in owners if _is_dangling(objects, key, owner)]
     if not dangling:
         return
@@ -103,19 +104,19 @@ def _commands(objects: ObjectsReader, key: ObjectKey, tree: JsonObject) -> Itera
     yield DeleteObject(
         key=key,
         version=_version_of(tree),
-        uid=json_tree.text(tree, "metadata", "uid"),
+        uid=meta.uid(tree),
         propagation=_propagation(tree),
         options=MANAGER,
     )
 
 
 def _orphan(objects: ObjectsReader, key: ObjectKey, tree: JsonObject) -> Iterator[Command]:
-    uid = json_tree.text(tree, "metadata", "uid")
+    uid = meta.uid(tree)
     dependents = list(objects.dependents(uid))[:DEPENDENTS_MAX]
     for dependent in dependents:
         found = objects.get(dependent)
         if found is not None:
-            owners = json_tree.objects(found, "metadata", "ownerReferences")
+            owners = meta.owner_references(found)
             yield _owners_patch(dependent, found, [o for o in owners if o.get("uid") != uid])
     if len(dependents) < DEPENDENTS_MAX:
         yield _without_finalizer(key, tree, ORPHAN_FINALIZER)
@@ -124,14 +125,14 @@ def _orphan(objects: ObjectsReader, key: ObjectKey, tree: JsonObject) -> Iterato
 def _delete_dependents(
     objects: ObjectsReader, key: ObjectKey, tree: JsonObject
 ) -> Iterator[Command]:
-    uid = json_tree.text(tree, "metadata", "uid")
+    uid = meta.uid(tree)
     blocking = 0
     sent = 0
     for dependent in objects.dependents(uid):
         found = objects.get(dependent)
         if found is None:
             continue
-        owners = json_tree.objects(found, "metadata", "ownerReferences")
+        owners = meta.owner_references(found)
         blocks = any(o.get("uid") == uid and o.get("blockOwnerDeletion") is True for o in owners)
         if blocks:
             blocking += 1
@@ -152,7 +153,7 @@ def _delete_dependents(
             yield DeleteObject(
                 key=dependent,
                 version=_version_of(found),
-                uid=json_tree.text(found, "metadata", "uid"),
+                uid=meta.uid(found),
                 propagation=Propagation.FOREGROUND,
                 options=MANAGER,
             )
@@ -166,7 +167,7 @@ def _waits_in_circle(objects: ObjectsReader, tree: JsonView) -> bool:
     Were it to block its owner too, each could wait for the other. Parity: upstream's detection,
     which looks one step far and ends every circle by that.
     """
-    for key in objects.dependents(json_tree.text(tree, "metadata", "uid")):
+    for key in objects.dependents(meta.uid(tree)):
         found = objects.get(key)
         if found is not None and _policy_finalizer(found) == FOREGROUND_FINALIZER:
             return True
@@ -190,7 +191,7 @@ def _is_dangling(objects: ObjectsReader, key: ObjectKey, owner: JsonView) -> boo
 
 
 def _policy_finalizer(tree: JsonView) -> str:
-    finalizers = json_tree.texts(tree, "metadata", "finalizers")
+    finalizers = meta.finalizers(tree)
     for name in (ORPHAN_FINALIZER, FOREGROUND_FINALIZER):
         if name in finalizers:
             return name
@@ -214,7 +215,7 @@ def _owners_patch(key: ObjectKey, tree: JsonView, owners: list[JsonObject]) -> P
         type=PatchType.MERGE,
         body={
             "metadata": {
-                "uid": json_tree.text(tree, "metadata", "uid"),
+                "uid": meta.uid(tree),
                 "ownerReferences": owners or None,
             }
         },
@@ -224,7 +225,7 @@ def _owners_patch(key: ObjectKey, tree: JsonView, owners: list[JsonObject]) -> P
 
 def _without_finalizer(key: ObjectKey, tree: JsonObject, finalizer: str) -> UpdateObject:
     changed = json_tree.copy(tree)
-    left = [f for f in json_tree.texts(changed, "metadata", "finalizers") if f != finalizer]
+    left = [f for f in meta.finalizers(changed) if f != finalizer]
     if left:
         changed["metadata"]["finalizers"] = left
     else:

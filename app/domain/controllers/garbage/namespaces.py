@@ -17,6 +17,7 @@ from app.domain.objects import history_kinds
 from app.domain.objects.reader import ObjectsReader
 from app.domain.objects.write.commands import Command, DeleteObject, Propagation, UpdateObject
 from app.domain.values import api_groups, api_resources, json_tree, timestamps
+from app.domain.values.fields import meta
 from app.domain.values.json_tree import JsonObject
 from app.domain.values.timestamps import SECOND, Instant
 
@@ -141,7 +142,7 @@ def _status_update(
     tree = json_tree.copy(namespace)
     status = tree.setdefault("status", {})
     status["phase"] = "Terminating"
-    held = {c.get("type"): c for c in json_tree.objects(namespace, "status", "conditions")}
+    held = {c.get("type"): c for c in meta.conditions(namespace)}
     conditions: list[JsonObject] = []
     for kind, state, reason, message in _conditions(objects, name, remaining):
         old = held.get(kind)
@@ -177,7 +178,7 @@ def _conditions(objects: ObjectsReader, name: str, remaining: list[ObjectKey]) -
         place = f"{key.resource}.{key.group}"
         counts[place] = counts.get(place, 0) + 1
         tree = objects.get(key)
-        for finalizer in [] if tree is None else json_tree.texts(tree, "metadata", "finalizers"):
+        for finalizer in [] if tree is None else meta.finalizers(tree):
             finalizers[finalizer] = finalizers.get(finalizer, 0) + 1
     content = ("False", "ContentDeleted")
     text = "All content successfully deleted, may be waiting on finalization"

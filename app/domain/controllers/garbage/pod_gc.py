@@ -22,6 +22,7 @@ from app.domain.controllers.resources import is_of, pod_key
 from app.domain.log import Event, EventType, ObjectKey, Revision
 from app.domain.objects.write.commands import Command, DeleteObject, PatchObject, PatchType
 from app.domain.values import api_resources, json_tree, timestamps
+from app.domain.values.fields import core, meta
 from app.domain.values.json_tree import JsonObject, JsonView
 from app.domain.values.timestamps import SECOND, Instant
 
@@ -91,9 +92,9 @@ class PodGcReconciler(KeyedController[_Key, Views]):
         """Remove the pod if it still has to go."""
         reason, namespace, name, uid = key
         tree = views.objects.get(pod_key(namespace, name))
-        if tree is None or json_tree.text(tree, "metadata", "uid") != uid:
+        if tree is None or meta.uid(tree) != uid:
             return None
-        node = json_tree.text(tree, "spec", "nodeName")
+        node = core.node_name(tree)
         if not _goes(reason, tree, views.objects.get(ObjectKey(*api_resources.NODES, "", node))):
             return None
         inputs: JsonObject = {"now": now, "uid": uid}
@@ -154,15 +155,15 @@ class PodGcReconciler(KeyedController[_Key, Views]):
     def _fold_pod(self, event: Event) -> None:
         pod = event.object
         pod_id = (event.key.namespace, event.key.name, event.uid)
-        node = json_tree.text(pod, "spec", "nodeName")
+        node = core.node_name(pod)
         if event.type is EventType.OBJECT_DELETED:
             self._finished.pop(pod_id, None)
             if held := self._by_node.get(self._node_of.pop(pod_id, "")):
                 held.pop(pod_id, None)
             return
-        if json_tree.text(pod, "status", "phase") in FINISHED:
+        if meta.phase(pod) in FINISHED:
             self._fold_finished(pod_id, pod, event)
-        if "deletionTimestamp" in json_tree.mapping(pod, "metadata"):
+        if meta.is_deleting(pod):
             if not node:
                 self._schedule(UNSCHEDULED, pod_id, event)
             elif node in self._out_of_service:
@@ -177,8 +178,8 @@ class PodGcReconciler(KeyedController[_Key, Views]):
     def _fold_finished(self, pod_id: _PodId, pod: JsonView, event: Event) -> None:
         if pod_id in self._finished:
             return
-        is_evicted = json_tree.text(pod, "status", "reason") == "Evicted"
-        created = json_tree.text(pod, "metadata", "creationTimestamp")
+        is_evicted = core.status_reason(pod) == "Evicted"
+        created = meta.creation_timestamp(pod)
         self._finished[pod_id] = (not is_evicted, created, event.key.name)
         if self._terminated_max and len(self._finished) > self._terminated_max:
             due = _next_round(event.stamp.time)
@@ -202,10 +203,10 @@ def _next_round(at: Instant) -> Instant:
 
 def _is_out_of_service(node: JsonView) -> bool:
     """Whether the node is not ready, and somebody has said that it will not come back."""
-    for condition in json_tree.objects(node, "status", "conditions"):
+    for condition in meta.conditions(node):
         if condition.get("type") == "Ready" and condition.get("status") == "True":
             return False
-    taints = json_tree.objects(node, "spec", "taints")
+    taints = core.taints(node)
     return any(taint.get("key") == OUT_OF_SERVICE_TAINT for taint in taints)
 
 
@@ -215,13 +216,13 @@ def _goes(reason: str, pod: JsonView, node: JsonView | None) -> bool:
         return node is None
     metadata = json_tree.mapping(pod, "metadata")
     is_leaving = "deletionTimestamp" in metadata
-    is_finished = json_tree.text(pod, "status", "phase") in FINISHED
+    is_finished = meta.phase(pod) in FINISHED
     if is_leaving and is_finished and metadata.get("deletionGracePeriodSeconds") == 0:
         return False
     if reason == TERMINATED:
         return is_finished
     if reason == UNSCHEDULED:
-        return is_leaving and not json_tree.text(pod, "spec", "nodeName")
+        return is_leaving and not core.node_name(pod)
     return is_leaving and node is not None and _is_out_of_service(node)
 
 
@@ -229,7 +230,7 @@ def _commands(tree: JsonObject, now: Instant, *, is_orphan: bool) -> tuple[Comma
     metadata = tree["metadata"]
     key = pod_key(metadata["namespace"], metadata["name"])
     commands: list[Command] = []
-    if json_tree.text(tree, "status", "phase") not in FINISHED:
+    if meta.phase(tree) not in FINISHED:
         commands.append(
             PatchObject(
                 key=key,
@@ -267,7 +268,7 @@ def _failed(tree: JsonObject, now: Instant, *, is_orphan: bool) -> JsonObject:
 
 def _disrupted_since(tree: JsonObject) -> str:
     """When the pod was first said to be disrupted: a time of transition moves with the status."""
-    for found in json_tree.objects(tree, "status", "conditions"):
+    for found in meta.conditions(tree):
         if found.get("type") == conditions.DISRUPTION and found.get("status") == "True":
             return json_tree.text(found, "lastTransitionTime")
     return ""

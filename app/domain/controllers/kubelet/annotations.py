@@ -10,6 +10,7 @@ drivers, separated by commas, that have gone.
 from app.domain.log import ObjectKey
 from app.domain.objects.reader import ObjectsReader
 from app.domain.values import api_resources, json_tree, well_known
+from app.domain.values.fields import meta
 from app.domain.values.json_tree import JsonView
 from app.domain.values.timestamps import SECOND
 
@@ -31,7 +32,7 @@ def is_emulated(objects: ObjectsReader, node: JsonView) -> bool:
     """False for a node that is switched off or has a kubelet of its own, which renews a lease."""
     if json_tree.text(node, "metadata", "annotations", KUBELET) == "off":
         return False
-    name = json_tree.text(node, "metadata", "name")
+    name = meta.name(node)
     return objects.event(ObjectKey(*api_resources.LEASES, LEASE_NAMESPACE, name)) is None
 
 

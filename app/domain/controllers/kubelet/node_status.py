@@ -7,6 +7,7 @@ from app.domain.controllers.kubelet.pod_status import KUBELET
 from app.domain.log import ObjectKey
 from app.domain.objects.write.commands import Command, PatchObject, PatchType
 from app.domain.values import api_resources, json_tree, timestamps, well_known
+from app.domain.values.fields import core, meta
 from app.domain.values.json_tree import JsonObject, JsonView
 from app.domain.values.timestamps import Instant
 
@@ -22,17 +23,14 @@ _CONDITIONS = (
 
 def is_reported(node: JsonView) -> bool:
     """True when the node says whether it is ready."""
-    return any(
-        condition.get("type") == "Ready"
-        for condition in json_tree.objects(node, "status", "conditions")
-    )
+    return any(condition.get("type") == "Ready" for condition in meta.conditions(node))
 
 
 def registration(node: JsonView, now: Instant) -> tuple[Command, ...]:
     """The writes that make a bare node usable."""
-    name = json_tree.text(node, "metadata", "name")
+    name = meta.name(node)
     key = ObjectKey(*api_resources.NODES, "", name)
-    labels = json_tree.labels(node, "metadata", "labels")
+    labels = meta.labels(node)
     wanted = {
         well_known.ARCH: "amd64",
         well_known.HOSTNAME: name,
@@ -52,7 +50,7 @@ def registration(node: JsonView, now: Instant) -> tuple[Command, ...]:
         _condition("Ready", "True", "KubeletReady", "kubelet is posting ready status", text)
     )
     capacity = DEFAULT_RESOURCES | dict(json_tree.mapping(node, "status", "capacity"))
-    allocatable = capacity | dict(json_tree.mapping(node, "status", "allocatable"))
+    allocatable = capacity | dict(core.allocatable(node))
     status = {"capacity": capacity, "allocatable": allocatable, "conditions": conditions}
     commands.append(_patch(key, {"status": status}, "status"))
     return tuple(commands)

@@ -10,6 +10,7 @@ from app.domain.controllers.kubelet import annotations
 from app.domain.controllers.resources import pod_key
 from app.domain.objects.write.commands import PatchObject, PatchType, WriteOptions
 from app.domain.values import json_tree, timestamps
+from app.domain.values.fields import core, meta
 from app.domain.values.json_tree import JsonObject, JsonView
 from app.domain.values.timestamps import Instant
 
@@ -38,10 +39,10 @@ class Exit:
 def running(pod: JsonView, node: JsonView, now: Instant) -> PatchObject:
     """All containers run and are ready."""
     text = timestamps.seconds_text(now)
-    address = _address(json_tree.text(pod, "metadata", "uid"))
+    address = _address(meta.uid(pod))
     host = _host(node)
     status: JsonObject = {
-        "observedGeneration": json_tree.integer(pod, "metadata", "generation") or 1,
+        "observedGeneration": meta.generation(pod) or 1,
         "phase": "Running",
         "startTime": text,
         "hostIP": host,
@@ -51,10 +52,10 @@ def running(pod: JsonView, node: JsonView, now: Instant) -> PatchObject:
         "conditions": [_condition(pod, kind, "True", text) for kind in _RUNNING],
         "containerStatuses": [
             _container(found, {"running": {"startedAt": text}}, restarts=0, is_ready=True)
-            for found in json_tree.objects(pod, "spec", "containers")
+            for found in core.containers(pod)
         ],
     }
-    initial = json_tree.objects(pod, "spec", "initContainers")
+    initial = core.init_containers(pod)
     if initial:
         status["initContainerStatuses"] = [_initial(found, text) for found in initial]
     return _patch(pod, status)
@@ -64,7 +65,7 @@ def restarted(pod: JsonView, exit_: Exit, now: Instant) -> PatchObject:
     """The containers ended and were started again at once."""
     text = timestamps.seconds_text(now)
     statuses = []
-    for found in json_tree.objects(pod, "spec", "containers"):
+    for found in core.containers(pod):
         old = _status_of(pod, found)
         count = json_tree.integer(old, "restartCount") or 0
         status = _container(
@@ -88,7 +89,7 @@ def ended(pod: JsonView, exit_: Exit, now: Instant) -> PatchObject:
     if exit_.code == 0:
         conditions.append(_condition(pod, "Initialized", "True", text, reason))
     status: JsonObject = {
-        "observedGeneration": json_tree.integer(pod, "metadata", "generation") or 1,
+        "observedGeneration": meta.generation(pod) or 1,
         "phase": exit_.phase,
         "conditions": conditions,
     }
@@ -100,7 +101,7 @@ def ended(pod: JsonView, exit_: Exit, now: Instant) -> PatchObject:
                 restarts=json_tree.integer(_status_of(pod, found), "restartCount") or 0,
                 is_ready=False,
             )
-            for found in json_tree.objects(pod, "spec", "containers")
+            for found in core.containers(pod)
         ]
     if exit_.reason:
         status |= {"reason": exit_.reason, "message": exit_.message}
@@ -138,13 +139,13 @@ def _patch(pod: JsonView, status: JsonObject) -> PatchObject:
 
 def _condition(pod: JsonView, kind: str, status: str, text: str, reason: str = "") -> JsonObject:
     since = text
-    for present in json_tree.objects(pod, "status", "conditions"):
+    for present in meta.conditions(pod):
         if present.get("type") == kind and present.get("status") == status:
             since = json_tree.text(present, "lastTransitionTime") or text
     found: JsonObject = {
         "type": kind,
         "status": status,
-        "observedGeneration": json_tree.integer(pod, "metadata", "generation") or 1,
+        "observedGeneration": meta.generation(pod) or 1,
         "lastProbeTime": None,
         "lastTransitionTime": since,
     }
@@ -196,7 +197,7 @@ def _host(node: JsonView) -> str:
     for found in json_tree.objects(node, "status", "addresses"):
         if found.get("type") == "InternalIP":
             return json_tree.text(found, "address")
-    return _address(json_tree.text(node, "metadata", "uid"))
+    return _address(meta.uid(node))
 
 
 def _address(uid: str) -> str:

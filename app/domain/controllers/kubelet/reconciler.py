@@ -24,6 +24,7 @@ from app.domain.log import Event, EventType, ObjectKey
 from app.domain.objects.reader import ObjectsReader
 from app.domain.objects.write.commands import Command, DeleteObject
 from app.domain.values import api_resources, json_tree, timestamps
+from app.domain.values.fields import dra, meta
 from app.domain.values.json_tree import JsonObject, JsonView
 from app.domain.values.timestamps import SECOND, Instant, TimestampError
 
@@ -218,7 +219,7 @@ class KubeletReconciler(KeyedController[ObjectKey, Views]):
             if claim is None:
                 problem = f"fetch ResourceClaim {facts.namespace}/{name}: not found"
             elif not pods.is_allocated(claim) or not pods.is_reserved_for(claim, facts.uid):
-                uid = json_tree.text(claim, "metadata", "uid")
+                uid = meta.uid(claim)
                 problem = (
                     f"pod {facts.name} ({facts.uid}) is not allowed to use ResourceClaim "
                     f"{name} ({uid})"
@@ -284,11 +285,7 @@ def _wiped(objects: ObjectsReader, node: str, driver: str) -> list[Command]:
     commands: list[Command] = []
     for key in objects.keys(*api_resources.RESOURCE_SLICES):
         tree = objects.get(key)
-        if (
-            tree is not None
-            and json_tree.text(tree, "spec", "driver") == driver
-            and json_tree.text(tree, "spec", "nodeName") == node
-        ):
-            uid = json_tree.text(tree, "metadata", "uid")
+        if tree is not None and dra.driver(tree) == driver and dra.node_name(tree) == node:
+            uid = meta.uid(tree)
             commands.append(DeleteObject(key=key, uid=uid, options=KUBELET))
     return commands

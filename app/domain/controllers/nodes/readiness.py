@@ -23,6 +23,7 @@ from app.domain.controllers.work_queue import WorkQueue
 from app.domain.log import Event, EventType, ObjectKey, Revision
 from app.domain.objects.write.commands import Command, PatchObject, PatchType
 from app.domain.values import api_resources, json_tree, timestamps, well_known
+from app.domain.values.fields import core, meta
 from app.domain.values.json_tree import JsonObject, JsonView
 from app.domain.values.timestamps import SECOND, Instant
 
@@ -174,9 +175,9 @@ class NodeReconciler(KeyedController[tuple[str], Views]):
         if tree is None:
             return None
         if is_untold is None:
-            is_untold = json_tree.text(tree, "metadata", "uid") not in self._registered
+            is_untold = meta.uid(tree) not in self._registered
         comes_last = is_untold and name in refused
-        taints = json_tree.objects(tree, "spec", "taints")
+        taints = core.taints(tree)
         wanted = _wanted(tree, taints, now)
         labels = _missing_labels(tree)
         inputs: JsonObject = {"now": now, **({"refused": True} if comes_last else {})}
@@ -193,7 +194,7 @@ class NodeReconciler(KeyedController[tuple[str], Views]):
             )
         elif wanted != taints:
             outcome = "Tainted" if len(wanted) > len(taints) else "Untainted"
-            version = json_tree.text(tree, "metadata", "resourceVersion")
+            version = meta.resource_version(tree)
             command = _patch(
                 key,
                 {"metadata": {"resourceVersion": version}, "spec": {"taints": wanted or None}},
@@ -223,7 +224,7 @@ def _patch(key: ObjectKey, body: JsonObject) -> PatchObject:
 
 
 def _missing_labels(tree: JsonView) -> JsonObject:
-    labels = json_tree.labels(tree, "metadata", "labels")
+    labels = meta.labels(tree)
     return {
         old: labels[new]
         for old, new in _COPIED_LABELS.items()
@@ -232,7 +233,7 @@ def _missing_labels(tree: JsonView) -> JsonObject:
 
 
 def _ready(tree: JsonView) -> str:
-    for condition in json_tree.objects(tree, "status", "conditions"):
+    for condition in meta.conditions(tree):
         if condition.get("type") == "Ready":
             return json_tree.text(condition, "status")
     return ""
@@ -241,7 +242,7 @@ def _ready(tree: JsonView) -> str:
 def _wanted(tree: JsonView, taints: list[JsonObject], now: Instant) -> list[JsonObject]:
     """The taints that the node should have; those that it has keep their order and times."""
     kept = _with_readiness(tree, taints)
-    cordoned = json_tree.flag(tree, "spec", "unschedulable")
+    cordoned = core.unschedulable(tree)
     if not cordoned:
         return [taint for taint in kept if not _is(taint, well_known.UNSCHEDULABLE)]
     if not any(_is(taint, well_known.UNSCHEDULABLE) for taint in kept):

@@ -19,6 +19,7 @@ from app.domain.log import Event, EventType, ObjectKey
 from app.domain.objects.reader import ObjectsReader
 from app.domain.objects.write.commands import PatchObject, PatchType
 from app.domain.values import api_resources, json_tree, timestamps
+from app.domain.values.fields import dra
 from app.domain.values.json_tree import JsonObject, JsonView
 from app.domain.values.timestamps import Instant
 
@@ -129,7 +130,7 @@ def _pool(inventory: Inventory, pool: PoolId, allocated: set[DeviceId]) -> JsonO
 
 def _node(slices: Iterable[Slice]) -> str:
     """The node of all slices, empty when they are for several."""
-    names = {json_tree.text(found.tree, "spec", "nodeName") for found in slices}
+    names = {dra.node_name(found.tree) for found in slices}
     return names.pop() if len(names) == 1 else ""
 
 
@@ -140,7 +141,7 @@ def _allocated(objects: ObjectsReader, driver: str) -> dict[PoolId, set[DeviceId
         claim = objects.get(key)
         if claim is None:
             continue
-        for result in json_tree.objects(claim, "status", "allocation", "devices", "results"):
+        for result in dra.result_trees(claim):
             if result.get("driver") == driver:
                 pool = json_tree.text(result, "pool")
                 device = (driver, pool, json_tree.text(result, "device"))

@@ -7,6 +7,7 @@ from app.domain.controllers.eviction.state import Place, TaintState
 from app.domain.controllers.eviction.taints import NO_EXECUTE, Rule
 from app.domain.objects.reader import ObjectsReader
 from app.domain.values import api_resources, json_tree
+from app.domain.values.fields import meta
 from app.domain.values.json_tree import JsonObject
 
 TYPE = "EvictionInProgress"
@@ -149,7 +150,7 @@ def would_evict(state: TaintState, rule: Rule) -> Pending:
 
 def stored(rule: JsonObject) -> JsonObject | None:
     """The condition that the rule has."""
-    for condition in json_tree.objects(rule, "status", "conditions"):
+    for condition in meta.conditions(rule):
         if condition.get("type") == TYPE:
             return condition
     return None

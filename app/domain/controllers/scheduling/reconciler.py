@@ -36,6 +36,7 @@ from app.domain.controllers.work_queue import AnyQueue
 from app.domain.log import DECISION, Event, EventType, ObjectKey, Revision
 from app.domain.objects.reader import ObjectsReader
 from app.domain.values import api_resources, json_tree
+from app.domain.values.fields import core, meta
 from app.domain.values.json_tree import JsonObject, JsonView
 from app.domain.values.timestamps import Instant
 
@@ -218,7 +219,7 @@ class SchedulingReconciler:
         place = (event.key.namespace, event.key.name)
         tree = event.object
         is_gone = event.type is EventType.OBJECT_DELETED
-        phase = json_tree.text(tree, "status", "phase")
+        phase = meta.phase(tree)
         if is_gone or phase in ("Succeeded", "Failed"):
             self._forget(place)
             given_up = self.nodes.nominations.forget(place)
@@ -227,7 +228,7 @@ class SchedulingReconciler:
             elif given_up is not None:
                 self._wake(hints.given_up(given_up), event, objects)
             return
-        if json_tree.text(tree, "spec", "nodeName"):
+        if core.node_name(tree):
             if self.nodes.counts_as(tree):
                 return
             self._forget(place)
@@ -247,7 +248,7 @@ class SchedulingReconciler:
     ) -> None:
         """Follow the node that the pod has been promised; others may take one that it gives up."""
         pod = self.queue.get(place)
-        node = json_tree.text(tree, "status", "nominatedNodeName")
+        node = core.nominated_node_name(tree)
         if pod is None:
             return
         given_up = self.nodes.nominations.follow(place, node, lambda: bound_as(pod.spec, node))
@@ -425,7 +426,7 @@ class SchedulingReconciler:
             turn.pod,
             start=turn.start,
             now=turn.now,
-            nominated=json_tree.text(turn.tree, "status", "nominatedNodeName"),
+            nominated=core.nominated_node_name(turn.tree),
             written=self._assumed.written,
         )
 

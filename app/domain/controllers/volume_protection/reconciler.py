@@ -17,6 +17,7 @@ from app.domain.objects.reader import ObjectsReader
 from app.domain.objects.write import metadata
 from app.domain.objects.write.commands import PatchObject, PatchType
 from app.domain.values import api_resources, json_tree
+from app.domain.values.fields import core, meta
 from app.domain.values.json_tree import JsonView
 from app.domain.values.timestamps import Instant
 
@@ -82,19 +83,17 @@ def _place(key: ObjectKey) -> tuple[str, str]:
 
 def _is_used(objects: ObjectsReader, key: ObjectKey, tree: JsonView) -> bool:
     if is_of(key, api_resources.PERSISTENT_VOLUMES):
-        return json_tree.text(tree, "status", "phase") == "Bound"
+        return meta.phase(tree) == "Bound"
     return any(
         _uses(pod, key.name)
         for place in objects.keys(*api_resources.PODS, key.namespace)
-        if (pod := objects.get(place)) is not None
-        and json_tree.text(pod, "spec", "nodeName")
-        and not pods.is_done(pod)
+        if (pod := objects.get(place)) is not None and core.node_name(pod) and not pods.is_done(pod)
     )
 
 
 def _uses(pod: JsonView, claim: str) -> bool:
     """Whether a volume of the pod is of the claim: by name, or as the claim made for it."""
-    name = json_tree.text(pod, "metadata", "name")
+    name = meta.name(pod)
     for volume in json_tree.objects(pod, "spec", "volumes"):
         if json_tree.text(volume, "persistentVolumeClaim", "claimName") == claim:
             return True

@@ -8,7 +8,7 @@ from app.domain.controllers.pods import controller_uid
 from app.domain.log import ObjectKey
 from app.domain.objects.reader import ObjectsReader
 from app.domain.objects.write.commands import Command
-from app.domain.values import json_tree
+from app.domain.values.fields import meta
 from app.domain.values.json_tree import JsonObject
 from app.domain.values.timestamps import Instant
 
@@ -29,7 +29,7 @@ class Situation:
     @property
     def uid(self) -> str:
         """The workload's uid."""
-        return json_tree.text(self.tree, "metadata", "uid")
+        return meta.uid(self.tree)
 
     @property
     def is_ending(self) -> bool:

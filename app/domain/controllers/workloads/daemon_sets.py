@@ -10,6 +10,7 @@ from app.domain.controllers.workloads import pods_of, revisions, templates
 from app.domain.controllers.workloads.answer import Report, Situation, Step, WorkloadSteps
 from app.domain.controllers.workloads.revisions import Revision
 from app.domain.values import api_resources, json_tree, selectors, well_known
+from app.domain.values.fields import core, meta
 from app.domain.values.json_tree import JsonObject, JsonView
 from app.domain.values.selectors import SelectorError
 from app.domain.values.tolerations import tolerates
@@ -58,7 +59,7 @@ def sync(situation: Situation) -> WorkloadSteps:
 
 def _read(situation: Situation) -> _Set:
     objects = situation.objects
-    template = json_tree.mapping(situation.tree, "spec", "template")
+    template = core.template(situation.tree)
     nodes = [
         node for key in objects.keys(*api_resources.NODES) if (node := objects.get(key)) is not None
     ]
@@ -84,8 +85,8 @@ def _read(situation: Situation) -> _Set:
 def _may_run(template: JsonView, node: JsonView, effects: tuple[str, ...]) -> bool:
     """Whether selectors allow the node, and its taints with these effects are tolerated."""
     spec = json_tree.mapping(template, "spec")
-    name = json_tree.text(node, "metadata", "name")
-    labels = json_tree.labels(node, "metadata", "labels")
+    name = meta.name(node)
+    labels = meta.labels(node)
     if not json_tree.labels(spec, "nodeSelector").items() <= labels.items():
         return False
     required = json_tree.get(spec, "affinity", "nodeAffinity", _REQUIRED)
@@ -98,7 +99,7 @@ def _may_run(template: JsonView, node: JsonView, effects: tuple[str, ...]) -> bo
     tolerations = json_tree.objects(spec, "tolerations") + _tolerations(spec)
     return all(
         any(tolerates(toleration, taint) for toleration in tolerations)
-        for taint in json_tree.objects(node, "spec", "taints")
+        for taint in core.taints(node)
         if taint.get("effect") in effects
     )
 
@@ -112,7 +113,7 @@ def _tolerations(spec: JsonView) -> list[JsonObject]:
 
 def _node_of(pod: JsonView) -> str:
     """The node of a pod, bound or not yet."""
-    node = json_tree.text(pod, "spec", "nodeName")
+    node = core.node_name(pod)
     if node:
         return node
     affinity = json_tree.mapping(pod, "spec", "affinity", "nodeAffinity", _REQUIRED)
@@ -142,12 +143,12 @@ def _missing(found: _Set) -> list[Step]:
 
 def _pod(found: _Set, node: str) -> JsonObject:
     situation = found.situation
-    template = json_tree.mapping(situation.tree, "spec", "template")
+    template = core.template(situation.tree)
     owner = pods_of.owner_reference(situation, "apps/v1", "DaemonSet")
     pod = pods_of.from_template(situation, template, owner)
-    pod["metadata"]["labels"] = json_tree.labels(pod, "metadata", "labels") | {
+    pod["metadata"]["labels"] = meta.labels(pod) | {
         templates.REVISION_LABEL: found.revision.hash,
-        GENERATION_LABEL: str(json_tree.integer(situation.tree, "metadata", "generation") or 1),
+        GENERATION_LABEL: str(meta.generation(situation.tree) or 1),
     }
     spec = pod["spec"]
     present = spec.get("tolerations") or []
@@ -230,7 +231,7 @@ def _status(found: _Set) -> WorkloadSteps:
             "numberMisscheduled": len(set(found.pods) - set(found.wanted)),
             "desiredNumberScheduled": wanted,
             "numberReady": counts.ready,
-            "observedGeneration": json_tree.integer(tree, "metadata", "generation") or 0,
+            "observedGeneration": meta.generation(tree) or 0,
             "updatedNumberScheduled": sum(1 for p in first if _hash(p) == found.revision.hash),
             "numberAvailable": counts.available,
             "numberUnavailable": wanted - counts.available,

@@ -11,6 +11,7 @@ from app.domain.controllers.workloads.answer import Situation, WorkloadSteps
 from app.domain.controllers.workloads.replica_sets import REPLICA_FAILURE
 from app.domain.objects.write.commands import UpdateObject
 from app.domain.values import json_tree, timestamps
+from app.domain.values.fields import core, meta
 from app.domain.values.json_tree import JsonObject, JsonView
 from app.domain.values.timestamps import SECOND, Instant, TimestampError
 
@@ -45,7 +46,7 @@ def answer(
     if collisions := json_tree.integer(tree, "status", "collisionCount"):
         status["collisionCount"] = collisions
     status["conditions"] = conditions.found
-    kept = json_tree.labels(tree, "metadata", "annotations")
+    kept = meta.annotations(tree)
     if status == tree.get("status") and annotations.items() <= kept.items():
         return WorkloadSteps(due=due)
     command: UpdateObject = pods_of.with_status(situation, status)
@@ -57,7 +58,7 @@ def answer(
 def _failure_of(new: JsonView | None, sets: Sequence[JsonView]) -> JsonView:
     """Why pods of a set could not be made, of the new one first; empty when all could."""
     for found in (*(() if new is None else (new,)), *sets):
-        for condition in json_tree.objects(found, "status", "conditions"):
+        for condition in meta.conditions(found):
             if condition.get("type") == REPLICA_FAILURE:
                 return condition
     return json_tree.EMPTY
@@ -67,11 +68,11 @@ def _numbers(tree: JsonView, new: JsonView | None, sets: Sequence[JsonView]) -> 
     def total(field: str) -> int:
         return sum(json_tree.integer(found, "status", field) or 0 for found in sets)
 
-    wanted = sum(json_tree.integer(found, "spec", "replicas") or 0 for found in sets)
+    wanted = sum(core.replicas(found) or 0 for found in sets)
     available = total("availableReplicas")
     updated = 0 if new is None else json_tree.integer(new, "status", "replicas") or 0
     return {
-        "observedGeneration": json_tree.integer(tree, "metadata", "generation") or 0,
+        "observedGeneration": meta.generation(tree) or 0,
         "replicas": total("replicas"),
         "updatedReplicas": updated,
         "readyReplicas": total("readyReplicas"),
@@ -89,7 +90,7 @@ def _judge_progress(
     replicas: int,
 ) -> Instant | None:
     """Set `Progressing`; answers when the rollout would have taken too long."""
-    name = json_tree.text(new, "metadata", "name")
+    name = meta.name(new)
     before = json_tree.mapping(situation.tree, "status")
     present = conditions.of("Progressing")
     reason = json_tree.text(present, "reason")
@@ -141,9 +142,7 @@ class _Conditions:
 
     def __init__(self, tree: JsonView, now: Instant) -> None:
         self._now = now
-        self.found: list[JsonObject] = [
-            dict(condition) for condition in json_tree.objects(tree, "status", "conditions")
-        ]
+        self.found: list[JsonObject] = [dict(condition) for condition in meta.conditions(tree)]
 
     def of(self, kind: str) -> JsonView:
         for condition in self.found:

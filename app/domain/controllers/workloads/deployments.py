@@ -13,6 +13,7 @@ from app.domain.controllers.workloads.answer import Report, Situation, Step, Wor
 from app.domain.log import ObjectKey
 from app.domain.objects.write.commands import CreateObject, DeleteObject, UpdateObject
 from app.domain.values import api_resources, json_tree, well_known
+from app.domain.values.fields import core, meta
 from app.domain.values.json_tree import JsonObject, JsonView
 
 REVISION = "deployment.kubernetes.io/revision"
@@ -67,8 +68,8 @@ def _rollout(situation: Situation) -> _Rollout:
     sets = sorted(
         situation.owned(api_resources.REPLICA_SETS),
         key=lambda found: (
-            json_tree.text(found, "metadata", "creationTimestamp"),
-            json_tree.text(found, "metadata", "name"),
+            meta.creation_timestamp(found),
+            meta.name(found),
         ),
     )
     wanted = templates.text_of(templates.template_of(tree))
@@ -77,7 +78,7 @@ def _rollout(situation: Situation) -> _Rollout:
         None,
     )
     old = tuple(found for found in sets if found is not new)
-    replicas = json_tree.integer(tree, "spec", "replicas") or 0
+    replicas = core.replicas(tree) or 0
     strategy = json_tree.mapping(tree, "spec", "strategy")
     rolling = json_tree.mapping(strategy, "rollingUpdate")
     recreates = strategy.get("type") == "Recreate"
@@ -129,7 +130,7 @@ def _paused(rollout: _Rollout) -> list[Step]:
 
 def _has_old_pods(rollout: _Rollout) -> bool:
     """Recreate waits until the pods of all old sets have ended."""
-    uids = {json_tree.text(found, "metadata", "uid") for found in rollout.old}
+    uids = {meta.uid(found) for found in rollout.old}
     objects = rollout.situation.objects
     for uid in uids:
         for key in objects.dependents(uid):
@@ -264,8 +265,8 @@ def _scale(
 ) -> list[Step]:
     """Write a set's number and annotations where they differ."""
     before = _wanted(found)
-    name = json_tree.text(found, "metadata", "name")
-    annotations = json_tree.labels(found, "metadata", "annotations")
+    name = meta.name(found)
+    annotations = meta.annotations(found)
     wanted = annotations | _annotations(rollout, found, is_new=is_new)
     if before == target and annotations == wanted:
         return []
@@ -289,7 +290,7 @@ def _scaled(name: str, before: int, after: int) -> Report:
 
 
 def _annotations(rollout: _Rollout, source: JsonView, *, is_new: bool) -> dict[str, str]:
-    found = json_tree.labels(source, "metadata", "annotations")
+    found = meta.annotations(source)
     found.pop(well_known.LAST_APPLIED, None)
     found |= {DESIRED: str(rollout.replicas), MAXIMUM: str(rollout.maximum)}
     if is_new:
@@ -306,7 +307,7 @@ def _share(value: object, whole: int, *, round_up: bool) -> int:
 
 
 def _wanted(found: JsonView) -> int:
-    return json_tree.integer(found, "spec", "replicas") or 0
+    return core.replicas(found) or 0
 
 
 def _available(found: JsonView) -> int:

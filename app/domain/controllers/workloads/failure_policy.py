@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from app.domain.values import json_tree
+from app.domain.values.fields import meta
 from app.domain.values.json_tree import JsonObject, JsonView
 
 REASON = "PodFailurePolicy"
@@ -39,8 +40,8 @@ def judge(spec: JsonView, pod: JsonView) -> PodFailure:
 
 def _fitting(rule: JsonView, pod: JsonView) -> str:
     """What of the pod fits the rule, in words; empty when nothing does."""
-    namespace = json_tree.text(pod, "metadata", "namespace")
-    place = f"{namespace}/{json_tree.text(pod, 'metadata', 'name')}"
+    namespace = meta.namespace(pod)
+    place = f"{namespace}/{meta.name(pod)}"
     codes = rule.get("onExitCodes")
     if isinstance(codes, dict):
         for status, code in _exits(pod):
@@ -52,7 +53,7 @@ def _fitting(rule: JsonView, pod: JsonView) -> str:
                 return f"Container {container} for pod {place} failed with exit code {code}"
         return ""
     for pattern in json_tree.objects(rule, "onPodConditions"):
-        for condition in json_tree.objects(pod, "status", "conditions"):
+        for condition in meta.conditions(pod):
             wanted = (pattern.get("type"), pattern.get("status") or "True")
             if (condition.get("type"), condition.get("status")) == wanted:
                 return f"Pod {place} has condition {condition['type']}"

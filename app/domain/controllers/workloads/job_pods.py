@@ -13,6 +13,7 @@ from app.domain.controllers.workloads.answer import Report, Situation, Step
 from app.domain.log import ObjectKey
 from app.domain.objects.write.commands import PatchObject, PatchType
 from app.domain.values import api_resources, json_tree, timestamps
+from app.domain.values.fields import core, meta
 from app.domain.values.json_tree import JsonObject, JsonView
 from app.domain.values.timestamps import SECOND, Instant, TimestampError
 
@@ -50,7 +51,7 @@ def of_job(situation: Situation) -> JobPods:
     ended = tuple(
         pod
         for pod in pods
-        if FINALIZER in json_tree.texts(pod, "metadata", "finalizers")
+        if FINALIZER in meta.finalizers(pod)
         and (pods_of.is_finished(pod) or (pods_of.is_leaving(pod) and not only_failed))
     )
     return JobPods(
@@ -70,7 +71,7 @@ def replaces_failed_only(spec: JsonView) -> bool:
 
 def has_succeeded(pod: JsonView) -> bool:
     """True in phase Succeeded."""
-    return json_tree.text(pod, "status", "phase") == "Succeeded"
+    return meta.phase(pod) == "Succeeded"
 
 
 def index_of(pod: JsonView) -> int | None:
@@ -144,10 +145,10 @@ def _ended_at(pod: JsonView) -> Instant:
     ]
     texts += [
         json_tree.text(condition, "lastTransitionTime")
-        for condition in json_tree.objects(pod, "status", "conditions")
+        for condition in meta.conditions(pod)
         if condition.get("type") == "Ready"
     ]
-    texts.append(json_tree.text(pod, "metadata", "deletionTimestamp"))
+    texts.append(meta.deletion_timestamp(pod))
     for text in texts:
         try:
             return timestamps.parse(text)
@@ -157,7 +158,7 @@ def _ended_at(pod: JsonView) -> Instant:
 
 
 def _pod(situation: Situation, index: int | None) -> JsonObject:
-    template = json_tree.mapping(situation.tree, "spec", "template")
+    template = core.template(situation.tree)
     owner = pods_of.owner_reference(situation, "batch/v1", "Job")
     pod = pods_of.from_template(situation, template, owner)
     metadata = pod["metadata"]

@@ -12,6 +12,7 @@ from app.domain.log import ObjectKey
 from app.domain.objects.reader import ObjectsReader
 from app.domain.objects.write.commands import CreateObject, DeleteObject, UpdateObject
 from app.domain.values import api_resources, json_tree, names, timestamps
+from app.domain.values.fields import meta
 from app.domain.values.json_tree import JsonObject, JsonView
 from app.domain.values.timestamps import SECOND, Instant, TimestampError
 
@@ -30,12 +31,12 @@ class Counts:
 
 def is_leaving(pod: JsonView) -> bool:
     """True when the pod has a deletionTimestamp."""
-    return "deletionTimestamp" in json_tree.mapping(pod, "metadata")
+    return meta.is_deleting(pod)
 
 
 def is_finished(pod: JsonView) -> bool:
     """True in a terminal phase."""
-    return json_tree.text(pod, "status", "phase") in ("Succeeded", "Failed")
+    return meta.phase(pod) in ("Succeeded", "Failed")
 
 
 def is_active(pod: JsonView) -> bool:
@@ -45,7 +46,7 @@ def is_active(pod: JsonView) -> bool:
 
 def ready_since(pod: JsonView) -> Instant | None:
     """Since when the pod is ready; None when it is not."""
-    for condition in json_tree.objects(pod, "status", "conditions"):
+    for condition in meta.conditions(pod):
         if condition.get("type") == "Ready" and condition.get("status") == "True":
             try:
                 return timestamps.parse(json_tree.text(condition, "lastTransitionTime"))

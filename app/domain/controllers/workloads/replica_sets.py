@@ -9,6 +9,7 @@ from collections import Counter
 from app.domain.controllers.workloads import pods_of
 from app.domain.controllers.workloads.answer import Report, Situation, Step, WorkloadSteps
 from app.domain.values import api_resources, json_tree, timestamps
+from app.domain.values.fields import core, meta
 from app.domain.values.json_tree import JsonObject, JsonView
 from app.domain.values.timestamps import Instant
 
@@ -23,7 +24,7 @@ def sync(situation: Situation) -> WorkloadSteps:
     pods = situation.owned(api_resources.PODS)
     active = [pod for pod in pods if pods_of.is_active(pod)]
     if not situation.is_ending:
-        wanted = json_tree.integer(situation.tree, "spec", "replicas") or 0
+        wanted = core.replicas(situation.tree) or 0
         missing = wanted - len(active)
         if missing > 0:
             return WorkloadSteps(steps=_creates(situation, min(missing, situation.pods_max)))
@@ -49,7 +50,7 @@ def _leaving(pods: list[JsonObject]) -> int:
 
 
 def _creates(situation: Situation, count: int) -> tuple[Step, ...]:
-    template = json_tree.mapping(situation.tree, "spec", "template")
+    template = core.template(situation.tree)
     owner = pods_of.owner_reference(situation, "apps/v1", "ReplicaSet")
     taken: set[str] = set()
     steps: list[Step] = []
@@ -65,7 +66,7 @@ def _creates(situation: Situation, count: int) -> tuple[Step, ...]:
 
 
 def _deletes(situation: Situation, active: list[JsonObject], count: int) -> tuple[Step, ...]:
-    on_node = Counter(json_tree.text(pod, "spec", "nodeName") for pod in active)
+    on_node = Counter(core.node_name(pod) for pod in active)
     order = sorted(active, key=lambda pod: _worth(pod, on_node))
     steps: list[Step] = []
     for pod in order[:count]:
@@ -77,10 +78,9 @@ def _deletes(situation: Situation, active: list[JsonObject], count: int) -> tupl
 
 def _worth(pod: JsonView, on_node: Counter[str]) -> tuple[object, ...]:
     """Sorts what is deleted first to the front: upstream's ranking of active pods."""
-    node = json_tree.text(pod, "spec", "nodeName")
+    node = core.node_name(pod)
     since = pods_of.ready_since(pod)
     cost = json_tree.text(pod, "metadata", "annotations", DELETION_COST)
-    metadata = json_tree.mapping(pod, "metadata")
     return (
         bool(node),
         ("Pending", "Unknown", "Running").index(_phase(pod)),
@@ -88,13 +88,13 @@ def _worth(pod: JsonView, on_node: Counter[str]) -> tuple[object, ...]:
         int(cost) if cost.lstrip("-").isdecimal() else 0,
         -on_node[node],
         -(since or 0),
-        _reversed(json_tree.text(metadata, "creationTimestamp")),
-        json_tree.text(metadata, "name"),
+        _reversed(meta.creation_timestamp(pod)),
+        meta.name(pod),
     )
 
 
 def _phase(pod: JsonView) -> str:
-    phase = json_tree.text(pod, "status", "phase")
+    phase = meta.phase(pod)
     return phase if phase in ("Pending", "Running") else "Unknown"
 
 
@@ -117,7 +117,7 @@ def _status(
             "readyReplicas": counts.ready,
             "availableReplicas": counts.available,
             "terminatingReplicas": leaving,
-            "observedGeneration": json_tree.integer(tree, "metadata", "generation") or 0,
+            "observedGeneration": meta.generation(tree) or 0,
         },
         "replicas",
         "terminatingReplicas",
@@ -131,7 +131,7 @@ def _status(
 
 def _failure(tree: JsonView, problem: str, now: Instant) -> JsonObject:
     """The condition; one that is there stays as it is."""
-    for found in json_tree.objects(tree, "status", "conditions"):
+    for found in meta.conditions(tree):
         if found.get("type") == REPLICA_FAILURE:
             return found
     return {
@@ -144,4 +144,4 @@ def _failure(tree: JsonView, problem: str, now: Instant) -> JsonObject:
 
 
 def _labels(pod: JsonView) -> dict[str, str]:
-    return json_tree.labels(pod, "metadata", "labels")
+    return meta.labels(pod)

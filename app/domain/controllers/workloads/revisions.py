@@ -8,6 +8,7 @@ from app.domain.controllers.workloads.answer import Situation
 from app.domain.log import ObjectKey
 from app.domain.objects.write.commands import Command, CreateObject
 from app.domain.values import api_resources, json_tree
+from app.domain.values.fields import core, meta
 from app.domain.values.json_tree import JsonObject, JsonView
 
 
@@ -35,7 +36,7 @@ def present(situation: Situation, kind: str) -> Revision:
         ),
         default=0,
     )
-    labels = json_tree.labels(template, "metadata", "labels")
+    labels = meta.labels(template)
     tree: JsonObject = {
         "apiVersion": "apps/v1",
         "kind": "ControllerRevision",
@@ -57,7 +58,7 @@ def template_at(situation: Situation, name: str) -> JsonView:
     key = ObjectKey(*api_resources.CONTROLLER_REVISIONS, situation.key.namespace, name)
     found = situation.objects.get(key)
     if found is None:
-        return json_tree.mapping(situation.tree, "spec", "template")
+        return core.template(situation.tree)
     template = dict(json_tree.mapping(found, "data", "spec", "template"))
     template.pop("$patch", None)
     return template

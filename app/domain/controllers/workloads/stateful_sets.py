@@ -13,6 +13,7 @@ from app.domain.controllers.workloads.revisions import Revision
 from app.domain.log import ObjectKey
 from app.domain.objects.write.commands import CreateObject
 from app.domain.values import api_resources, json_tree
+from app.domain.values.fields import core, meta
 from app.domain.values.json_tree import JsonObject, JsonView
 
 NAME_LABEL = "statefulset.kubernetes.io/pod-name"
@@ -108,9 +109,7 @@ def _create(found: _Set, ordinal: int) -> list[Step]:
     is_old = ordinal < found.partition and found.current != found.revision.name
     revision = found.current if is_old else found.revision.name
     template = (
-        revisions.template_at(situation, revision)
-        if is_old
-        else json_tree.mapping(situation.tree, "spec", "template")
+        revisions.template_at(situation, revision) if is_old else core.template(situation.tree)
     )
     owner = pods_of.owner_reference(situation, "apps/v1", "StatefulSet")
     pod = pods_of.from_template(situation, template, owner)
@@ -138,7 +137,7 @@ def _volume_claims(found: _Set, pod: JsonObject) -> list[Step]:
     steps: list[Step] = []
     own: list[JsonObject] = []
     for template in json_tree.objects(situation.tree, "spec", "volumeClaimTemplates"):
-        volume = json_tree.text(template, "metadata", "name")
+        volume = meta.name(template)
         name = f"{volume}-{pod['metadata']['name']}"
         own.append({"name": volume, "persistentVolumeClaim": {"claimName": name}})
         key = ObjectKey(*api_resources.PERSISTENT_VOLUME_CLAIMS, situation.key.namespace, name)
@@ -150,7 +149,7 @@ def _volume_claims(found: _Set, pod: JsonObject) -> list[Step]:
         tree |= {"apiVersion": "v1", "kind": "PersistentVolumeClaim"}
         metadata = tree.setdefault("metadata", {})
         metadata |= {"name": name, "namespace": situation.key.namespace}
-        metadata["labels"] = json_tree.labels(template, "metadata", "labels") | labels
+        metadata["labels"] = meta.labels(template) | labels
         steps.append(CreateObject(key=key, version="v1", tree=tree, options=MANAGER))
     if own:
         names = {volume["name"] for volume in own}
@@ -163,7 +162,7 @@ def _recreate(found: _Set, pod: JsonObject) -> list[Step]:
     """Delete a finished pod; it is made again once it is gone."""
     name = pod["metadata"]["name"]
     key = found.situation.key
-    is_failed = json_tree.text(pod, "status", "phase") == "Failed"
+    is_failed = meta.phase(pod) == "Failed"
     word = "Failed" if is_failed else "Succeeded"
     text = f"StatefulSet {key.namespace}/{key.name} is recreating {word} Pod {name}"
     report = Report(
@@ -221,7 +220,7 @@ def _status(found: _Set) -> WorkloadSteps:
     current = found.revision.name if is_done else found.current
     status: JsonObject = pods_of.without_zeros(
         {
-            "observedGeneration": json_tree.integer(tree, "metadata", "generation") or 0,
+            "observedGeneration": meta.generation(tree) or 0,
             "replicas": len(pods),
             "readyReplicas": counts.ready,
             "currentReplicas": sum(1 for pod in staying if _revision(pod) == current),

@@ -6,6 +6,7 @@ and alphabet: names look alike, the letters differ.
 
 from app.domain.log.chain import canonical_json
 from app.domain.values import json_tree
+from app.domain.values.fields import core
 from app.domain.values.json_tree import JsonObject, JsonView
 from app.domain.values.names import SUFFIX_ALPHABET
 
@@ -18,7 +19,7 @@ _FNV_OFFSET = 2_166_136_261
 
 def template_of(tree: JsonView) -> JsonObject:
     """The pod template of a workload without the labels that controllers add; a copy."""
-    template: JsonObject = json_tree.copy(dict(json_tree.mapping(tree, "spec", "template")))
+    template: JsonObject = json_tree.copy(dict(core.template(tree)))
     labels = template.get("metadata", {}).get("labels")
     if isinstance(labels, dict):
         labels.pop(HASH_LABEL, None)

@@ -13,6 +13,7 @@ from functools import lru_cache
 
 from app.domain.objects.access.rules import AUTHENTICATED, MASTERS, UNAUTHENTICATED
 from app.domain.values import api_groups, json_tree, selectors
+from app.domain.values.fields import meta
 from app.domain.values.json_tree import JsonObject, JsonView
 from app.domain.values.selectors import SelectorError
 
@@ -243,8 +244,8 @@ def collected(role: JsonView, others: Sequence[JsonView]) -> list[JsonObject]:
             selector = selectors.label_selector_of(wanted)
         except SelectorError:
             continue
-        for other in sorted(others, key=lambda tree: json_tree.text(tree, "metadata", "name")):
-            labels = json_tree.labels(other, "metadata", "labels")
+        for other in sorted(others, key=lambda tree: meta.name(tree)):
+            labels = meta.labels(other)
             if other is not role and selector.matches(labels):
                 rules = json_tree.objects(other, "rules")
                 found += [rule for rule in rules if rule not in found]

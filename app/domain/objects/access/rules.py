@@ -12,6 +12,7 @@ from app.domain.errors import Forbidden
 from app.domain.log import ObjectKey
 from app.domain.objects.reader import ObjectsReader
 from app.domain.values import api_groups, json_tree, selectors
+from app.domain.values.fields import meta
 from app.domain.values.json_tree import JsonObject, JsonView
 
 MASTERS = "system:masters"
@@ -245,7 +246,7 @@ def read_book(reader: ObjectsReader, built_in: "Roles") -> Book:
     for tree in _trees(reader, "clusterrolebindings"):
         bindings.append(_binding(tree, roles, namespace=""))
     for tree in _trees(reader, "rolebindings"):
-        namespace = json_tree.text(tree, "metadata", "namespace")
+        namespace = meta.namespace(tree)
         bindings.append(_binding(tree, roles, namespace=namespace))
     return Book(tuple(bindings))
 
@@ -262,10 +263,9 @@ class Roles:
         found = dict(self.rules)
         trees = list(_trees(reader, "clusterroles"))
         for tree in trees:
-            found["", json_tree.text(tree, "metadata", "name")] = _aggregated(tree, trees)
+            found["", meta.name(tree)] = _aggregated(tree, trees)
         for tree in _trees(reader, "roles"):
-            metadata = json_tree.mapping(tree, "metadata")
-            place = json_tree.text(metadata, "namespace"), json_tree.text(metadata, "name")
+            place = meta.namespace(tree), meta.name(tree)
             found[place] = _own_rules(tree)
         return Roles(rules=found, bindings=self.bindings)
 
@@ -337,9 +337,7 @@ def _aggregated(tree: JsonView, trees: list[JsonObject]) -> tuple[Rule, ...]:
         except selectors.SelectorError:
             continue
         for other in trees:
-            if other is not tree and selector.matches(
-                json_tree.labels(other, "metadata", "labels")
-            ):
+            if other is not tree and selector.matches(meta.labels(other)):
                 found += _own_rules(other)
     return tuple(dict.fromkeys(found))
 
@@ -360,7 +358,7 @@ def _binding(tree: JsonView, roles: Roles, *, namespace: str) -> Binding:
                 users.add(
                     service_account(json_tree.text(subject, "namespace") or namespace, subject_name)
                 )
-    own = json_tree.text(tree, "metadata", "name")
+    own = meta.name(tree)
     label = f'RoleBinding "{own}/{namespace}"' if namespace else f'ClusterRoleBinding "{own}"'
     return Binding(
         users=frozenset(users),

@@ -13,6 +13,7 @@ from app.domain.objects.expressions import ObjectRules
 from app.domain.objects.field_errors import FieldError
 from app.domain.objects.schema.definition_schemas import EMBEDDED, INT_OR_STRING, PRESERVE
 from app.domain.values import json_paths, json_tree, names
+from app.domain.values.fields import meta
 from app.domain.values.json_tree import JsonObject, JsonView
 
 APPROVED = "api-approved.kubernetes.io"
@@ -83,7 +84,7 @@ def _check(tree: JsonView) -> Iterator[FieldError]:
     spec = json_tree.mapping(tree, "spec")
     group = json_tree.text(spec, "group")
     plural = json_tree.text(spec, "names", "plural")
-    name = json_tree.text(tree, "metadata", "name")
+    name = meta.name(tree)
     if name and name != f"{plural}.{group}":
         yield field_errors.invalid(
             "metadata.name", name, 'must be spec.names.plural+"."+spec.group'
@@ -114,7 +115,7 @@ def _check_group(tree: JsonView, group: str) -> Iterator[FieldError]:
     if "." not in group:
         yield field_errors.invalid("spec.group", group, "should be a domain with at least one dot")
     is_protected = group in ("k8s.io", "kubernetes.io") or group.endswith(_PROTECTED)
-    if is_protected and not json_tree.labels(tree, "metadata", "annotations").get(APPROVED):
+    if is_protected and not meta.annotations(tree).get(APPROVED):
         yield field_errors.required(
             f"metadata.annotations[{APPROVED}]",
             f'protected groups must have approval annotation "{APPROVED}", see {APPROVAL_PAGE}',

@@ -16,6 +16,7 @@ from app.domain.objects.reader import ObjectsReader
 from app.domain.objects.registry import BOTH_LABELS, NAME_LABEL, FieldLabel, Kind, Served
 from app.domain.objects.schema import definition_schemas
 from app.domain.values import api_groups, json_paths, json_tree
+from app.domain.values.fields import meta
 from app.domain.values.json_tree import JsonObject, JsonView
 
 KIND = f"CustomResourceDefinition.{api_groups.API_EXTENSIONS}"
@@ -46,7 +47,7 @@ def is_established(tree: JsonView) -> bool:
     """Whether a definition is served."""
     return any(
         condition.get("type") == "Established" and condition.get("status") == "True"
-        for condition in json_tree.objects(tree, "status", "conditions")
+        for condition in meta.conditions(tree)
     )
 
 
@@ -92,8 +93,8 @@ def kind_of(tree: JsonView) -> Kind:
                 json_tree.text(row, "name"): _version(row, group, kind, rows) for row in rows
             },
             list_kind=json_tree.text(names, "listKind") or f"{kind}List",
-            revision=int(json_tree.text(tree, "metadata", "resourceVersion") or 0),
-            is_terminating=bool(json_tree.text(tree, "metadata", "deletionTimestamp")),
+            revision=int(meta.resource_version(tree) or 0),
+            is_terminating=bool(meta.deletion_timestamp(tree)),
         ),
     )
 

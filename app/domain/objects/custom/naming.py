@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping
 from app.domain.objects.custom.definitions import RESOURCE
 from app.domain.objects.reader import ObjectsReader
 from app.domain.values import api_groups, json_tree, timestamps
+from app.domain.values.fields import meta
 from app.domain.values.json_tree import JsonObject, JsonView
 from app.domain.values.timestamps import Instant
 
@@ -30,7 +31,7 @@ def status(reader: ObjectsReader, tree: JsonView, now: Instant) -> JsonObject:
     """The status of a definition that is being written; `tree` still holds the one before."""
     spec = json_tree.mapping(tree, "spec")
     before = json_tree.mapping(tree, "status")
-    taken = _taken(reader, json_tree.text(spec, "group"), json_tree.text(tree, "metadata", "name"))
+    taken = _taken(reader, json_tree.text(spec, "group"), meta.name(tree))
     accepted, problem = _accept(spec, json_tree.mapping(before, "acceptedNames"), taken)
     held = {
         json_tree.text(found, "type"): found for found in json_tree.objects(before, "conditions")

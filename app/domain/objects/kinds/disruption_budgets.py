@@ -5,6 +5,7 @@ away before the controller has seen the pod go. Parity: policy/v1, controllers.m
 """
 
 from app.domain.values import json_tree, selectors, timestamps
+from app.domain.values.fields import meta
 from app.domain.values.json_tree import JsonObject, JsonView
 from app.domain.values.selectors import LabelSelector, SelectorError
 from app.domain.values.timestamps import Instant
@@ -91,13 +92,13 @@ def is_ready(pod: JsonView) -> bool:
     """Whether the pod is healthy in the sense of budgets."""
     return any(
         condition.get("type") == "Ready" and condition.get("status") == "True"
-        for condition in json_tree.objects(pod, "status", "conditions")
+        for condition in meta.conditions(pod)
     )
 
 
 def is_leaving(pod: JsonView) -> bool:
     """Whether the deletion of the pod was asked for."""
-    return bool(json_tree.text(pod, "metadata", "deletionTimestamp"))
+    return bool(meta.deletion_timestamp(pod))
 
 
 def share(value: object, total: int) -> int:

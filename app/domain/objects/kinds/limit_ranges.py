@@ -11,6 +11,7 @@ from app.domain.objects import registry, rejections
 from app.domain.objects.kinds import pod_resources
 from app.domain.objects.reader import ObjectsReader
 from app.domain.values import api_resources, json_tree
+from app.domain.values.fields import meta
 from app.domain.values.json_tree import JsonObject, JsonView
 from app.domain.values.quantity import Quantity
 
@@ -23,7 +24,7 @@ _Constraint = Callable[[str, str, Quantity, Quantity | None, Quantity | None], s
 def fill_pod(pod: JsonObject, reader: ObjectsReader) -> None:
     """Give the containers of a new pod the requests and limits that they lack, in place."""
     spec = pod["spec"]
-    for limits in _of(reader, json_tree.text(pod, "metadata", "namespace")):
+    for limits in _of(reader, meta.namespace(pod)):
         told: list[str] = []
         for field, prefix in (("containers", "container"), ("initContainers", "init container")):
             for container in json_tree.objects(spec, field):
@@ -56,7 +57,7 @@ def check(reader: ObjectsReader, key: ObjectKey, tree: JsonView) -> None:
             text = problems[0] if len(problems) == 1 else f"[{', '.join(dict.fromkeys(problems))}]"
             kind = registry.find(*place)
             assert kind is not None, "both kinds are built in"
-            raise rejections.forbidden(kind, json_tree.text(tree, "metadata", "name"), text)
+            raise rejections.forbidden(kind, meta.name(tree), text)
 
 
 def fill_range(tree: JsonObject) -> None:

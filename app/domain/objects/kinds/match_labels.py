@@ -8,6 +8,7 @@ looks at the selectors alone. Parity: the API's description of these fields.
 from collections.abc import Iterator
 
 from app.domain.values import json_tree
+from app.domain.values.fields import meta
 from app.domain.values.json_tree import JsonObject
 
 _REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
@@ -20,7 +21,7 @@ def merge(pod: JsonObject) -> None:
     spec = pod["spec"]
     if "affinity" not in spec and "topologySpreadConstraints" not in spec:
         return
-    labels = json_tree.labels(pod, "metadata", "labels")
+    labels = meta.labels(pod)
     for term in _terms(spec):
         selector = term.get("labelSelector")
         if not isinstance(selector, dict):

@@ -11,6 +11,7 @@ from collections.abc import Iterable
 from app.domain.log import ObjectKey
 from app.domain.objects.reader import ObjectsReader
 from app.domain.values import api_resources, json_tree
+from app.domain.values.fields import dra, meta
 from app.domain.values.json_tree import JsonObject, JsonView
 
 SEARCHED_MAX = 1_000
@@ -53,7 +54,7 @@ def of_write(reader: ObjectsReader, key: ObjectKey, tree: JsonObject) -> tuple[s
 
 
 def _candidates(reader: ObjectsReader, tree: JsonObject) -> Iterable[ObjectKey]:
-    for owner in json_tree.objects(tree, "metadata", "ownerReferences"):
+    for owner in meta.owner_references(tree):
         if owner.get("kind") == "Node":
             return [
                 key
@@ -77,21 +78,21 @@ def _generation(tree: JsonView) -> int:
 
 def _duplicates(tree: JsonView, others: list[JsonObject]) -> list[str]:
     taken = {
-        json_tree.text(device, "name"): json_tree.text(other, "metadata", "name")
+        json_tree.text(device, "name"): meta.name(other)
         for other in others
-        for device in json_tree.objects(other, "spec", "devices")
+        for device in dra.devices(other)
     }
     return [
         f"spec.devices[{index}].name: {name} is also a device of ResourceSlice {taken[name]}: the "
         "pool is invalid on nodes of both, and none of its devices will be allocated there"
-        for index, device in enumerate(json_tree.objects(tree, "spec", "devices"))
+        for index, device in enumerate(dra.devices(tree))
         if (name := json_tree.text(device, "name")) in taken
     ]
 
 
 def _duplicate_sets(tree: JsonView, others: list[JsonObject]) -> list[str]:
     taken = {
-        json_tree.text(counters, "name"): json_tree.text(other, "metadata", "name")
+        json_tree.text(counters, "name"): meta.name(other)
         for other in others
         for counters in json_tree.objects(other, "spec", "sharedCounters")
     }
@@ -112,7 +113,7 @@ def _missing_counters(trees: list[JsonObject]) -> list[str]:
     }
     missing: dict[str, str] = {}
     for tree in trees:
-        for device in json_tree.objects(tree, "spec", "devices"):
+        for device in dra.devices(tree):
             for used in json_tree.objects(device, "consumesCounters"):
                 name = json_tree.text(used, "counterSet")
                 lacking = (

@@ -10,6 +10,7 @@ from app.domain.objects import registry, rejections
 from app.domain.objects.reader import ObjectsReader
 from app.domain.objects.registry import Kind
 from app.domain.values import api_groups, json_tree
+from app.domain.values.fields import meta
 from app.domain.values.json_tree import JsonObject, JsonView
 
 CLASSES = "priorityclasses"
@@ -48,7 +49,7 @@ def resolve(pod: JsonObject, reader: ObjectsReader) -> None:
         found = known if known is not None else {"value": SYSTEM_PRIORITIES[name]}
     elif (default := _default(reader)) is not None:
         found = default
-        spec["priorityClassName"] = json_tree.text(default, "metadata", "name")
+        spec["priorityClassName"] = meta.name(default)
     computed = json_tree.integer(found, "value") or 0
     given = spec.get("priority")
     if given is not None and given != computed:
@@ -111,8 +112,8 @@ def check_class(tree: JsonView, reader: ObjectsReader) -> None:
     if tree.get("globalDefault") is not True:
         return
     default = _default(reader)
-    known = "" if default is None else json_tree.text(default, "metadata", "name")
-    if known and known != json_tree.text(tree, "metadata", "name"):
+    known = "" if default is None else meta.name(default)
+    if known and known != meta.name(tree):
         raise _refused(
             CLASSES,
             tree,
@@ -132,4 +133,4 @@ def _default(reader: ObjectsReader) -> JsonObject | None:
 def _refused(plural: str, tree: JsonView, detail: str) -> Rejected:
     kind = registry.find(api_groups.CORE if plural == "pods" else api_groups.SCHEDULING, plural)
     assert isinstance(kind, Kind), "both kinds are built in"
-    return rejections.forbidden(kind, json_tree.text(tree, "metadata", "name"), detail)
+    return rejections.forbidden(kind, meta.name(tree), detail)

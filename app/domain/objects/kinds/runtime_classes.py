@@ -7,6 +7,7 @@ from app.domain.log import ObjectKey
 from app.domain.objects import registry, rejections
 from app.domain.objects.reader import ObjectsReader
 from app.domain.values import api_groups, json_tree
+from app.domain.values.fields import meta
 from app.domain.values.json_tree import JsonObject
 
 GROUP, CLASSES = api_groups.NODE, "runtimeclasses"
@@ -57,5 +58,5 @@ def admit(pod: JsonObject, reader: ObjectsReader) -> None:
 def _rejected(pod: JsonObject, detail: str) -> Exception:
     kind = registry.find("", "pods")
     assert kind is not None
-    name = json_tree.text(pod, "metadata", "name")
+    name = meta.name(pod)
     return rejections.forbidden(kind, name, f"pod rejected: {detail}")

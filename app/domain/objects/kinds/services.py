@@ -17,6 +17,7 @@ from app.domain.objects import field_errors
 from app.domain.objects.field_errors import FieldError
 from app.domain.objects.reader import ObjectsReader
 from app.domain.values import api_resources, json_tree
+from app.domain.values.fields import meta
 from app.domain.values.json_tree import JsonObject, JsonView
 
 Network: TypeAlias = ipaddress.IPv4Network | ipaddress.IPv6Network
@@ -248,7 +249,7 @@ def _allocate(
     ranges: ServiceRanges,
 ) -> None:
     errors: list[FieldError] = []
-    own = json_tree.text(tree, "metadata", "uid")
+    own = meta.uid(tree)
     before = json_tree.mapping(old or {}, "spec")
     has_one = _needs_address(before) and bool(before.get("clusterIP"))
     if _needs_address(spec):
@@ -259,7 +260,7 @@ def _allocate(
     if _needs_ports(spec) and not errors:
         errors += _set_ports(spec, own, reader, ranges)
     if errors:
-        name = json_tree.text(tree, "metadata", "name")
+        name = meta.name(tree)
         raise field_errors.rejection("Service", "", name, errors)
 
 
@@ -383,7 +384,7 @@ def _others(reader: ObjectsReader, own: str) -> Iterator[JsonView]:
     key: ObjectKey
     for key in reader.keys(*api_resources.SERVICES):
         found = reader.get(key)
-        if found is not None and json_tree.text(found, "metadata", "uid") != own:
+        if found is not None and meta.uid(found) != own:
             yield json_tree.mapping(found, "spec")
 
 

@@ -1,6 +1,7 @@
 """What the API server itself sets on new workloads, before any controller sees them."""
 
 from app.domain.values import json_tree
+from app.domain.values.fields import meta
 from app.domain.values.json_tree import JsonObject, JsonView
 
 CONTROLLER_UID = "batch.kubernetes.io/controller-uid"
@@ -46,5 +47,5 @@ def count_template(tree: JsonObject, old: JsonView | None = None) -> None:
 
 
 def _template_count(tree: JsonView) -> int:
-    text = json_tree.labels(tree, "metadata", "annotations").get(TEMPLATE_GENERATION, "")
-    return int(text) if text.isdecimal() else json_tree.integer(tree, "metadata", "generation") or 1
+    text = meta.annotations(tree).get(TEMPLATE_GENERATION, "")
+    return int(text) if text.isdecimal() else meta.generation(tree) or 1

@@ -4,6 +4,7 @@ from app.domain.objects.printing import cells
 from app.domain.objects.printing.durations import age_text, duration_text
 from app.domain.objects.printing.tables import NONE, Cells
 from app.domain.values import json_tree, timestamps
+from app.domain.values.fields import meta
 from app.domain.values.json_tree import JsonObject
 from app.domain.values.timestamps import Instant
 
@@ -50,13 +51,13 @@ def cron_job(tree: JsonObject, now: Instant) -> Cells:
 def _phase(tree: JsonObject) -> str:
     held = {
         json_tree.text(condition, "type")
-        for condition in json_tree.objects(tree, "status", "conditions")
+        for condition in meta.conditions(tree)
         if json_tree.text(condition, "status") == "True"
     }
     for phase in _OVER:
         if phase in held:
             return phase
-    if json_tree.text(tree, "metadata", "deletionTimestamp"):
+    if meta.deletion_timestamp(tree):
         return "Terminating"
     return next((phase for phase in _ON_THE_WAY if phase in held), "Running")
 

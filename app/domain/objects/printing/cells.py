@@ -3,13 +3,14 @@
 from app.domain.objects.printing.durations import age_of
 from app.domain.objects.printing.tables import NONE
 from app.domain.values import json_tree
+from app.domain.values.fields import core, meta
 from app.domain.values.json_tree import JsonView
 from app.domain.values.timestamps import Instant
 
 
 def name(tree: JsonView) -> str:
     """The object's name."""
-    return json_tree.text(tree, "metadata", "name")
+    return meta.name(tree)
 
 
 def age(tree: JsonView, now: Instant) -> str:
@@ -19,12 +20,12 @@ def age(tree: JsonView, now: Instant) -> str:
 
 def created_at(tree: JsonView) -> str:
     """When it was made."""
-    return json_tree.text(tree, "metadata", "creationTimestamp")
+    return meta.creation_timestamp(tree)
 
 
 def replicas(tree: JsonView) -> int:
     """How many replicas are wanted; 1 when it is not said."""
-    found = json_tree.integer(tree, "spec", "replicas")
+    found = core.replicas(tree)
     return 1 if found is None else found
 
 

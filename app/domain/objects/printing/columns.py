@@ -10,6 +10,7 @@ from app.domain.objects.printing.durations import age_text
 from app.domain.objects.printing.tables import NONE, Cells, Printer, TableColumn
 from app.domain.objects.registry import Kind
 from app.domain.values import api_groups, api_resources, json_tree
+from app.domain.values.fields import dra, meta
 from app.domain.values.json_tree import JsonObject
 from app.domain.values.timestamps import Instant
 
@@ -50,9 +51,9 @@ def _name_and_age(tree: JsonObject, now: Instant) -> Cells:
 
 def _resource_claim(tree: JsonObject, now: Instant) -> Cells:
     states = []
-    if json_tree.text(tree, "metadata", "deletionTimestamp"):
+    if meta.deletion_timestamp(tree):
         states.append("deleted")
-    if json_tree.get(tree, "status", "allocation") is None:
+    if dra.allocation(tree) is None:
         if not states:
             states.append("pending")
     else:
@@ -63,18 +64,17 @@ def _resource_claim(tree: JsonObject, now: Instant) -> Cells:
 
 
 def _resource_slice(tree: JsonObject, now: Instant) -> Cells:
-    spec = json_tree.mapping(tree, "spec")
     return [
         cells.name(tree),
-        json_tree.text(spec, "nodeName"),
-        json_tree.text(spec, "driver"),
-        json_tree.text(spec, "pool", "name"),
+        dra.node_name(tree),
+        dra.driver(tree),
+        dra.pool_name(tree),
         cells.age(tree, now),
     ]
 
 
 def _taint_rule(tree: JsonObject, now: Instant) -> Cells:
-    taint = json_tree.mapping(tree, "spec", "taint")
+    taint = dra.taint(tree)
     added = json_tree.text(taint, "timeAdded")
     return [
         cells.name(tree),
@@ -87,7 +87,7 @@ def _taint_rule(tree: JsonObject, now: Instant) -> Cells:
 
 
 def _pool_status_request(tree: JsonObject, now: Instant) -> Cells:
-    driver = json_tree.text(tree, "spec", "driver")
+    driver = dra.driver(tree)
     if json_tree.get(tree, "status") is None:
         return [cells.name(tree), driver, *"-----", 0, "Pending", NONE]
     pools = json_tree.objects(tree, "status", "pools")
@@ -95,7 +95,7 @@ def _pool_status_request(tree: JsonObject, now: Instant) -> Cells:
     sums = [str(sum(json_tree.integer(pool, name) or 0 for pool in pools)) for name in fields]
     errors = sum("validationError" in pool for pool in pools)
     state, since = "Pending", ""
-    for held in json_tree.objects(tree, "status", "conditions"):
+    for held in meta.conditions(tree):
         if held.get("status") == "True":
             state, since = json_tree.text(held, "type"), json_tree.text(held, "lastTransitionTime")
     completed = age_text(since, now) if since else NONE
@@ -103,7 +103,7 @@ def _pool_status_request(tree: JsonObject, now: Instant) -> Cells:
 
 
 def _namespace(tree: JsonObject, now: Instant) -> Cells:
-    return [cells.name(tree), json_tree.text(tree, "status", "phase"), cells.age(tree, now)]
+    return [cells.name(tree), meta.phase(tree), cells.age(tree, now)]
 
 
 def _event(tree: JsonObject, now: Instant) -> Cells:

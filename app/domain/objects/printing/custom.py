@@ -11,6 +11,7 @@ from app.domain.objects.kind import CustomVersion
 from app.domain.objects.printing.durations import age_text
 from app.domain.objects.printing.tables import Cells, Printer, TableColumn
 from app.domain.values import json_paths, json_tree, timestamps
+from app.domain.values.fields import meta
 from app.domain.values.json_tree import JsonObject, JsonView
 from app.domain.values.timestamps import Instant
 
@@ -42,7 +43,7 @@ def printer(version: CustomVersion) -> Printer:
     places = [(json_tree.text(row, "jsonPath"), json_tree.text(row, "type")) for row in rows]
 
     def cells(tree: JsonObject, now: Instant) -> Cells:
-        name = json_tree.text(tree, "metadata", "name")
+        name = meta.name(tree)
         return [name, *(_cell(tree, path, kind, now) for path, kind in places)]
 
     return Printer(columns=tuple(columns), cells=cells)

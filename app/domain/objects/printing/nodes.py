@@ -3,6 +3,7 @@
 from app.domain.objects.printing.durations import age_of
 from app.domain.objects.printing.tables import Cells
 from app.domain.values import json_tree
+from app.domain.values.fields import core, meta
 from app.domain.values.json_tree import JsonObject, JsonView
 from app.domain.values.timestamps import Instant
 
@@ -18,9 +19,9 @@ def cells(tree: JsonObject, now: Instant) -> Cells:
     """One row."""
     info = json_tree.mapping(tree, "status", "nodeInfo")
     return [
-        json_tree.text(tree, "metadata", "name"),
+        meta.name(tree),
         _status(tree),
-        _roles(json_tree.labels(tree, "metadata", "labels")),
+        _roles(meta.labels(tree)),
         age_of(tree, now, "metadata", "creationTimestamp"),
         json_tree.text(info, "kubeletVersion"),
         _address(tree, "InternalIP"),
@@ -34,10 +35,10 @@ def cells(tree: JsonObject, now: Instant) -> Cells:
 def _status(tree: JsonView) -> str:
     states = [
         "Ready" if condition.get("status") == "True" else "NotReady"
-        for condition in json_tree.objects(tree, "status", "conditions")
+        for condition in meta.conditions(tree)
         if condition.get("type") == "Ready"
     ] or ["Unknown"]
-    if json_tree.flag(tree, "spec", "unschedulable"):
+    if core.unschedulable(tree):
         states.append("SchedulingDisabled")
     return ",".join(states)
 

@@ -3,6 +3,7 @@
 from app.domain.objects.printing.durations import age_of, age_text
 from app.domain.objects.printing.tables import Cells
 from app.domain.values import json_tree
+from app.domain.values.fields import meta
 from app.domain.values.json_tree import JsonObject, JsonView
 from app.domain.values.timestamps import Instant
 
@@ -26,13 +27,13 @@ def cells(tree: JsonObject, now: Instant) -> Cells:
         counted = init
     else:
         reason = _container_reason(containers, reason, status)
-    if json_tree.text(tree, "metadata", "deletionTimestamp"):
+    if meta.deletion_timestamp(tree):
         if json_tree.text(status, "reason") == "NodeLost":
             reason = "Unknown"
         elif json_tree.text(status, "phase") not in ("Succeeded", "Failed"):
             reason = "Terminating"
     return [
-        json_tree.text(tree, "metadata", "name"),
+        meta.name(tree),
         f"{ready}/{total}",
         reason,
         _restarts(counted, now),

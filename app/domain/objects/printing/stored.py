@@ -6,6 +6,7 @@ Parity: api.md 6, "Columns"; the printers of the real server.
 from app.domain.objects.printing import cells
 from app.domain.objects.printing.tables import NONE, Cells, Row
 from app.domain.values import api_groups, json_tree
+from app.domain.values.fields import core, meta
 from app.domain.values.json_tree import JsonObject, JsonView
 from app.domain.values.timestamps import Instant
 
@@ -73,7 +74,7 @@ def _volume(tree: JsonObject, now: Instant) -> Cells:
         owner if claim else "",
         json_tree.text(spec, "storageClassName"),
         json_tree.text(spec, "volumeAttributesClassName") or UNSET,
-        json_tree.text(tree, "status", "reason"),
+        core.status_reason(tree),
         cells.age(tree, now),
         json_tree.text(spec, "volumeMode") or UNSET,
     ]
@@ -97,8 +98,8 @@ def _volume_claim(tree: JsonObject, now: Instant) -> Cells:
 
 
 def _phase(tree: JsonView) -> str:
-    is_ending = json_tree.text(tree, "metadata", "deletionTimestamp")
-    return "Terminating" if is_ending else json_tree.text(tree, "status", "phase")
+    is_ending = meta.deletion_timestamp(tree)
+    return "Terminating" if is_ending else meta.phase(tree)
 
 
 def _modes(holder: JsonView) -> str:
@@ -140,11 +141,7 @@ def _replication_controller(tree: JsonObject, now: Instant) -> Cells:
 
 def _controller_revision(tree: JsonObject, now: Instant) -> Cells:
     owner: JsonView = next(
-        (
-            found
-            for found in json_tree.objects(tree, "metadata", "ownerReferences")
-            if found.get("controller") is True
-        ),
+        (found for found in meta.owner_references(tree) if found.get("controller") is True),
         {},
     )
     group, slash, _ = json_tree.text(owner, "apiVersion").partition("/")
@@ -162,7 +159,7 @@ def _api_service(tree: JsonObject, now: Instant) -> Cells:
     service = json_tree.mapping(tree, "spec", "service")
     place = f"{json_tree.text(service, 'namespace')}/{json_tree.text(service, 'name')}"
     state = "Unknown"
-    for held in json_tree.objects(tree, "status", "conditions"):
+    for held in meta.conditions(tree):
         if held.get("type") == "Available":
             state = json_tree.text(held, "status")
             state += "" if state == "True" else f" ({json_tree.text(held, 'reason')})"

@@ -20,6 +20,7 @@ from app.domain.objects.quota.usage import DEVICES_SUFFIX, REQUESTS, Scopes, Tal
 from app.domain.objects.reader import ObjectsReader
 from app.domain.objects.registry import Kind
 from app.domain.values import api_groups, api_resources, json_tree, quantity
+from app.domain.values.fields import dra
 from app.domain.values.json_tree import JsonObject, JsonView
 from app.domain.values.quantity import Quantity, QuantityError
 
@@ -147,7 +148,7 @@ def _asked(reader: ObjectsReader, kind: Kind, tree: JsonObject) -> dict[str, Qua
         found = (
             reader.get(ObjectKey(*api_resources.DEVICE_CLASSES, "", class_name)) or json_tree.EMPTY
         )
-        if extended := json_tree.text(found, "spec", "extendedResourceName"):
+        if extended := dra.extended_resource_name(found):
             names.add(f"{REQUESTS}{extended}")
     aliases = _aliases(reader, names)
     return asked | {name: alone.amount(name, aliases.get(name, ())) for name in names}
@@ -168,7 +169,7 @@ def _aliases(reader: ObjectsReader, names: Iterable[str]) -> Mapping[str, list[s
     if not explicit:
         return found
     for key in reader.keys(*api_resources.DEVICE_CLASSES):
-        extended = json_tree.text(reader.get(key) or {}, "spec", "extendedResourceName")
+        extended = dra.extended_resource_name(reader.get(key) or {})
         if extended in explicit:
             found.setdefault(f"{REQUESTS}{extended}", []).append(f"{usage.ORDINARY}{key.name}")
     return found

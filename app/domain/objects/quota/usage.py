@@ -16,6 +16,7 @@ import msgspec
 from app.domain.objects.kinds import extended_resources, pod_resources
 from app.domain.objects.quota import scopes as quota_scopes
 from app.domain.values import api_resources, json_tree, quantity
+from app.domain.values.fields import dra, meta
 from app.domain.values.json_tree import JsonObject, JsonView
 from app.domain.values.quantity import Format, Quantity
 
@@ -66,7 +67,7 @@ def of_object(group: str, resource: str, tree: JsonView) -> dict[str, Quantity]:
     counted = f"{resource}.{group}" if group else resource
     found = {f"count/{counted}": _ONE}
     if (group, resource) == api_resources.PODS:
-        if json_tree.text(tree, "status", "phase") not in ("Succeeded", "Failed"):
+        if meta.phase(tree) not in ("Succeeded", "Failed"):
             found |= _of_pod(json_tree.mapping(tree, "spec"))
     elif not group and resource in COUNTED_BY_NAME:
         found[resource] = _ONE
@@ -200,7 +201,7 @@ def _of_volume_claim(claim: JsonView) -> dict[str, Quantity]:
 
 def _of_claim(claim: JsonView) -> dict[str, Quantity]:
     total: dict[str, int] = {}
-    for request in json_tree.objects(claim, "spec", "devices", "requests"):
+    for request in dra.requests(claim):
         worst: dict[str, int] = {}
         alternatives = json_tree.objects(request, "firstAvailable")
         exactly = request.get("exactly")

@@ -12,7 +12,8 @@ from app.domain.objects import registry
 from app.domain.objects.kind import Kind
 from app.domain.objects.reader import ObjectsReader
 from app.domain.objects.schema import conversion
-from app.domain.values import api_groups, json_tree
+from app.domain.values import api_groups
+from app.domain.values.fields import meta
 from app.domain.values.json_tree import JsonObject, JsonView
 
 CREATE = "CREATE"
@@ -154,7 +155,7 @@ def namespace_of(attributes: Attributes, reader: ObjectsReader) -> JsonObject | 
 
 def labels_of(tree: JsonView | None) -> Mapping[str, str]:
     """The labels of an object."""
-    return json_tree.labels(tree or {}, "metadata", "labels")
+    return meta.labels(tree or {})
 
 
 def _user(actor: Actor, requester: Requester | None) -> JsonObject:

@@ -15,6 +15,7 @@ from app.domain.objects.review.attributes import Attributes
 from app.domain.objects.review.matching import GroupVersion
 from app.domain.objects.schema import conversion
 from app.domain.values import json_tree, patches
+from app.domain.values.fields import meta
 from app.domain.values.json_tree import JsonObject, JsonView
 
 _SET_LATER = ("creationTimestamp", "generation", "uid")
@@ -70,7 +71,7 @@ class Review:
 
 def version_of(tree: JsonView | None) -> str:
     """The resourceVersion of an object; empty for none."""
-    return "" if tree is None else json_tree.text(tree, "metadata", "resourceVersion")
+    return "" if tree is None else meta.resource_version(tree)
 
 
 def failed(text: str) -> Rejected:

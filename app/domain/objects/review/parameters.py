@@ -11,6 +11,7 @@ from app.domain.objects.reader import ObjectsReader
 from app.domain.objects.review.attributes import Attributes
 from app.domain.objects.schema import conversion
 from app.domain.values import json_tree, selectors
+from app.domain.values.fields import meta
 from app.domain.values.json_tree import JsonObject, JsonView
 
 
@@ -84,11 +85,7 @@ def _objects(
     except selectors.SelectorError:
         return []
     trees = (reader.get(key) for key in reader.keys(kind.group, kind.plural, namespace))
-    return [
-        tree
-        for tree in trees
-        if tree is not None and selector.matches(json_tree.labels(tree, "metadata", "labels"))
-    ]
+    return [tree for tree in trees if tree is not None and selector.matches(meta.labels(tree))]
 
 
 def _shown(kind: Kind, tree: JsonObject, asked: str) -> JsonObject:

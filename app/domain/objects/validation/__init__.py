@@ -40,7 +40,8 @@ from app.domain.objects.validation.devices import (
     slices,
     taint_rules,
 )
-from app.domain.values import api_groups, json_tree
+from app.domain.values import api_groups
+from app.domain.values.fields import meta
 from app.domain.values.json_tree import JsonView
 
 Create: TypeAlias = Callable[[JsonView, Context], list[FieldError]]
@@ -201,11 +202,11 @@ def _custom(
 
 
 def _context(tree: JsonView, given: ValidationContext) -> Context:
-    name = json_tree.text(tree, "metadata", "namespace")
+    name = meta.namespace(tree)
     namespace = given.reader.get(ObjectKey("", "namespaces", "", name)) if name else None
     return Context(
         profile=given.profile,
-        namespace_labels=json_tree.labels(namespace or {}, "metadata", "labels"),
+        namespace_labels=meta.labels(namespace or {}),
         check_expression=given.check_expression,
         object_rules=given.object_rules,
         policy_rules=given.policy_rules,

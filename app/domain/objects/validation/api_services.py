@@ -7,6 +7,7 @@ from app.domain.objects.field_errors import FieldError, invalid, required
 from app.domain.objects.validation import shared
 from app.domain.objects.validation.context import Context
 from app.domain.values import json_tree, names
+from app.domain.values.fields import meta
 from app.domain.values.json_tree import JsonView
 
 _GROUP_PRIORITY_MAX = 20_000
@@ -18,7 +19,7 @@ def create(tree: JsonView, _context: Context) -> list[FieldError]:
     """A new APIService."""
     spec = json_tree.mapping(tree, "spec")
     group, version = json_tree.text(spec, "group"), json_tree.text(spec, "version")
-    name, wanted = json_tree.text(tree, "metadata", "name"), f"{version}.{group}"
+    name, wanted = meta.name(tree), f"{version}.{group}"
     errors: list[FieldError] = []
     if name and name != wanted:
         detail = f'must be `spec.version+"."+spec.group`: "{wanted}"'

@@ -18,6 +18,7 @@ from app.domain.objects.validation.context import Context
 from app.domain.objects.validation.pods import ephemeral_containers, placing, specs
 from app.domain.objects.write import metadata
 from app.domain.values import json_tree, names
+from app.domain.values.fields import core
 from app.domain.values.json_tree import JsonView
 
 TAINT_EFFECTS = ("NoExecute", "NoSchedule", "PreferNoSchedule")
@@ -89,7 +90,7 @@ def create_namespace(tree: JsonView, _context: Context) -> list[FieldError]:
 def create_node(tree: JsonView, _context: Context) -> list[FieldError]:
     """A new node."""
     errors: list[FieldError] = []
-    for index, taint in enumerate(json_tree.objects(tree, "spec", "taints")):
+    for index, taint in enumerate(core.taints(tree)):
         path = f"spec.taints[{index}]"
         errors += shared.required_name(
             json_tree.text(taint, "key"), f"{path}.key", names.label_name

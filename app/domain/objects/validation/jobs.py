@@ -17,6 +17,7 @@ from app.domain.objects.validation.context import Context
 from app.domain.objects.validation.pods import specs
 from app.domain.objects.validation.workloads import UNMATCHED
 from app.domain.values import json_tree
+from app.domain.values.fields import meta
 from app.domain.values.json_tree import JsonObject, JsonView
 
 CRON_NAME_MAX = 52
@@ -68,7 +69,7 @@ def update(tree: JsonView, old: JsonView, subresource: str, _context: Context) -
 def create_cron_job(tree: JsonView, _context: Context) -> list[FieldError]:
     """A new CronJob."""
     spec = json_tree.mapping(tree, "spec")
-    name = json_tree.text(tree, "metadata", "name")
+    name = meta.name(tree)
     errors = _cron_spec(spec)
     if len(name) > CRON_NAME_MAX:
         detail = f"must be no more than {CRON_NAME_MAX} characters"

@@ -4,6 +4,7 @@ from app.domain.objects.field_errors import FieldError, forbidden, immutable, no
 from app.domain.objects.kinds.priorities import SYSTEM_PRIORITIES
 from app.domain.objects.validation.context import Context
 from app.domain.values import json_tree
+from app.domain.values.fields import meta
 from app.domain.values.json_tree import JsonView
 
 SYSTEM_PREFIX = "system-"
@@ -14,7 +15,7 @@ POLICIES = ("Never", "PreemptLowerPriority")
 def create(tree: JsonView, _context: Context) -> list[FieldError]:
     """A new class."""
     errors: list[FieldError] = []
-    name = json_tree.text(tree, "metadata", "name")
+    name = meta.name(tree)
     value = json_tree.integer(tree, "value") or 0
     if name.startswith(SYSTEM_PREFIX):
         problem = _system_problem(name, value, is_default=json_tree.flag(tree, "globalDefault"))

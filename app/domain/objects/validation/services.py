@@ -19,6 +19,7 @@ from app.domain.objects.validation import ports as port_rules
 from app.domain.objects.validation import shared
 from app.domain.objects.validation.context import Context
 from app.domain.values import json_tree, names
+from app.domain.values.fields import meta
 from app.domain.values.json_tree import JsonView
 
 TYPES = ("ClusterIP", "ExternalName", "LoadBalancer", "NodePort")
@@ -34,7 +35,7 @@ RELAXED_NAMES_SINCE = 37
 def create(tree: JsonView, context: Context) -> list[FieldError]:
     """A new service."""
     errors: list[FieldError] = []
-    name = json_tree.text(tree, "metadata", "name")
+    name = meta.name(tree)
     if context.profile.minor < RELAXED_NAMES_SINCE and name[:1].isdigit():
         errors.append(invalid("metadata.name", name, names.LABEL_1035_MESSAGE))
     return errors + _check(tree)

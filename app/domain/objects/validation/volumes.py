@@ -13,6 +13,7 @@ from app.domain.objects.field_errors import (
 )
 from app.domain.objects.validation.context import Context
 from app.domain.values import json_tree, names, quantity
+from app.domain.values.fields import meta
 from app.domain.values.json_tree import JsonObject, JsonView
 from app.domain.values.quantity import Quantity, QuantityError
 
@@ -57,7 +58,7 @@ def update_claim(
     if subresource:
         return []
     errors = create_claim(tree, context)
-    is_bound = json_tree.text(old, "status", "phase") == "Bound"
+    is_bound = meta.phase(old) == "Bound"
     new, before = _fixed(tree, is_bound=is_bound), _fixed(old, is_bound=is_bound)
     for name in ("volumeName", "storageClassName"):
         if not before.get(name):

@@ -18,6 +18,7 @@ from app.domain.objects.validation import label_selectors
 from app.domain.objects.validation.context import Context
 from app.domain.objects.validation.pods import specs
 from app.domain.values import json_tree
+from app.domain.values.fields import meta
 from app.domain.values.json_tree import JsonView
 
 UNMATCHED = "`selector` does not match template `labels`"
@@ -136,12 +137,12 @@ def _selected(spec: JsonView, kind: str) -> list[FieldError]:
         if kind != "daemonset":
             errors.append(required("spec.selector"))
         # A selector that is not there matches nothing.
-        labels = json_tree.labels(template, "metadata", "labels")
+        labels = meta.labels(template)
         errors.append(invalid("spec.template.metadata.labels", labels or None, UNMATCHED))
     else:
         problems = label_selectors.check(selector, "spec.selector")
         errors += problems
-        labels = json_tree.labels(template, "metadata", "labels")
+        labels = meta.labels(template)
         if label_selectors.is_empty(selector):
             detail = f"empty selector is invalid for {kind}"
             errors.append(invalid("spec.selector", selector, detail))
@@ -150,7 +151,7 @@ def _selected(spec: JsonView, kind: str) -> list[FieldError]:
         elif not label_selectors.matches(selector, labels):
             errors.append(invalid("spec.template.metadata.labels", labels or None, UNMATCHED))
     claims = json_tree.objects(spec, "volumeClaimTemplates")
-    volumes = [json_tree.text(claim, "metadata", "name") for claim in claims]
+    volumes = [meta.name(claim) for claim in claims]
     errors += specs.check_template(template, "spec.template", volumes=volumes)
     policy = json_tree.text(template, "spec", "restartPolicy")
     if policy != "Always":

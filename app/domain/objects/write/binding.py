@@ -10,6 +10,7 @@ from app.domain.objects.write.commands import BindPod
 from app.domain.objects.write.decided import Decided
 from app.domain.objects.write.request import WriteRequest
 from app.domain.values import api_groups, json_tree, timestamps, well_known
+from app.domain.values.fields import core, meta
 from app.domain.values.json_tree import JsonObject, JsonView
 
 TOPOLOGY_LABELS = (well_known.REGION, well_known.ZONE)
@@ -71,8 +72,8 @@ def _check(kind: Kind, command: BindPod, pod: JsonObject) -> None:
         raise rejections.uid_conflict(kind, command.key, command.uid, uid)
     if metadata.is_terminating(pod):
         detail = f"pod {name} is being deleted, cannot be assigned to a host"
-    elif json_tree.text(pod, "spec", "nodeName"):
-        node = json_tree.text(pod, "spec", "nodeName")
+    elif core.node_name(pod):
+        node = core.node_name(pod)
         detail = f'pod {name} is already assigned to node "{node}"'
     elif json_tree.objects(pod, "spec", "schedulingGates"):
         detail = f"pod {name} has non-empty .spec.schedulingGates"
@@ -108,7 +109,7 @@ def _metadata(pod: JsonView, command: BindPod, node: JsonObject | None, rules: R
     found = dict(json_tree.mapping(pod, "metadata"))
     added = dict(command.labels)
     if node is not None and rules.profile.enabled("PodTopologyLabelsAdmission"):
-        theirs = json_tree.labels(node, "metadata", "labels")
+        theirs = meta.labels(node)
         added |= {key: theirs[key] for key in TOPOLOGY_LABELS if key in theirs}
     if added:
         found["labels"] = added | json_tree.labels(found, "labels")

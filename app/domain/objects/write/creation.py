@@ -30,6 +30,7 @@ from app.domain.objects.write.decided import Decided
 from app.domain.objects.write.managed_fields import Manager
 from app.domain.objects.write.request import WriteRequest
 from app.domain.values import api_groups, json_tree, names, timestamps, well_known
+from app.domain.values.fields import core, dra
 from app.domain.values.json_tree import JsonObject
 
 GENERATE_ATTEMPTS_MAX = 8
@@ -242,7 +243,7 @@ def _prepare(
             tree["spec"] = {"finalizers": list(dict.fromkeys([*given, "kubernetes"]))}
             tree["status"] = {"phase": "Active"}
         case ("", "Node"):
-            taints = json_tree.objects(tree, "spec", "taints")
+            taints = core.taints(tree)
             if all(taint.get("key") != NOT_READY_TAINT["key"] for taint in taints):
                 tree["spec"]["taints"] = [*taints, dict(NOT_READY_TAINT)]
         case ("", "PersistentVolumeClaim"):
@@ -275,7 +276,7 @@ def _warnings(
         return secret_warnings.warnings(tree)
     if kind.kind != "ResourceSlice":
         return ()
-    driver = json_tree.text(tree, "spec", "driver")
+    driver = dra.driver(tree)
     found = pool_warnings.of_write(reader, key, tree)
     if driver != driver.lower():
         text = (

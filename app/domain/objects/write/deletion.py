@@ -18,6 +18,7 @@ from app.domain.objects.write.commands import DeleteObject, Propagation
 from app.domain.objects.write.decided import Decided
 from app.domain.objects.write.request import WriteRequest
 from app.domain.values import json_tree, timestamps
+from app.domain.values.fields import core, meta
 from app.domain.values.json_tree import JsonObject
 from app.domain.values.timestamps import Instant
 
@@ -181,9 +182,9 @@ def _definition_steps(old: JsonObject, command: DeleteObject, stamp: Stamp) -> _
 
 def _grace_seconds(pod: JsonObject, command: DeleteObject) -> int:
     """How long a pod may take; 0 for one that no kubelet knows or that has finished."""
-    if not json_tree.text(pod, "spec", "nodeName"):
+    if not core.node_name(pod):
         return 0
-    if json_tree.text(pod, "status", "phase") in _TERMINAL:
+    if meta.phase(pod) in _TERMINAL:
         return 0
     wanted = command.grace_seconds
     if wanted is None:

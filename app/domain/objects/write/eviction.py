@@ -15,6 +15,7 @@ from app.domain.objects.kinds.disruption_budgets import is_leaving, is_ready
 from app.domain.objects.reader import ObjectsReader
 from app.domain.objects.write.commands import UpdateObject
 from app.domain.values import api_groups, api_resources, json_tree, timestamps
+from app.domain.values.fields import meta
 from app.domain.values.json_tree import JsonObject, JsonView
 from app.domain.values.timestamps import Instant
 
@@ -52,8 +53,8 @@ def judge(reader: ObjectsReader, key: ObjectKey, now: Instant) -> Permission:
     pod = reader.get(key)
     if pod is None:
         raise NotFound(f'pods "{key.name}" not found', group="", resource="pods", name=key.name)
-    version = json_tree.text(pod, "metadata", "resourceVersion")
-    phase = json_tree.text(pod, "status", "phase")
+    version = meta.resource_version(pod)
+    phase = meta.phase(pod)
     if phase in _TERMINAL or is_leaving(pod):
         return Permission()
     if phase == "Pending":
@@ -104,7 +105,7 @@ def _taken(place: ObjectKey, budget: JsonObject, pod: str, now: Instant) -> Upda
     """The budget with one disruption less, and the pod among those that are to go."""
     status = json_tree.mapping(budget, "status")
     seen = json_tree.integer(status, "observedGeneration") or 0
-    if seen < (json_tree.integer(budget, "metadata", "generation") or 0):
+    if seen < (meta.generation(budget) or 0):
         raise changed_meanwhile(place.name)
     allowed = json_tree.integer(status, "disruptionsAllowed") or 0
     announced = json_tree.mapping(status, "disruptedPods")
@@ -169,7 +170,7 @@ def _broken(name: str, detail: str) -> Forbidden:
 
 def _count(reader: ObjectsReader, budget: JsonObject) -> tuple[int, int]:
     """How many healthy pods the budget has, and how many it needs, counted from the pods."""
-    namespace = json_tree.text(budget, "metadata", "namespace")
+    namespace = meta.namespace(budget)
     selected = [
         found
         for place in reader.keys("", "pods", namespace)
@@ -184,7 +185,7 @@ def _selects(budget: JsonObject, pod: JsonObject) -> bool:
     selector = disruption_budgets.selector_of(budget)
     if selector is None:
         return False
-    return selector.matches(json_tree.labels(pod, "metadata", "labels"))
+    return selector.matches(meta.labels(pod))
 
 
 def _needed(budget: JsonObject, expected: int) -> int:

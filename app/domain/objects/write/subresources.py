@@ -10,6 +10,7 @@ from app.domain.objects.kind import Scale
 from app.domain.objects.registry import Kind
 from app.domain.objects.write import managed_fields, metadata
 from app.domain.values import api_groups, json_tree
+from app.domain.values.fields import meta
 from app.domain.values.json_tree import JsonObject, JsonView
 
 SCALE = managed_fields.SCALE
@@ -144,7 +145,7 @@ def with_scale(kind: Kind, old: JsonObject, scale: JsonView) -> JsonObject:
         error = field_errors.invalid(
             "spec.replicas", replicas, "must be greater than or equal to 0"
         )
-        name = json_tree.text(old, "metadata", "name")
+        name = meta.name(old)
         raise field_errors.rejection("Scale", api_groups.AUTOSCALING, name, [error])
     if replicas > REPLICAS_MAX:
         raise BadRequest(f"spec.replicas of a Scale must be at most {REPLICAS_MAX}")

@@ -44,6 +44,7 @@ from app.domain.objects.write.decided import Decided
 from app.domain.objects.write.managed_fields import Manager
 from app.domain.objects.write.request import WriteRequest
 from app.domain.values import api_groups, json_tree, timestamps
+from app.domain.values.fields import dra
 from app.domain.values.json_tree import JsonObject
 
 _WRITER = ("operation", "manager", "apiVersion", "subresource")
@@ -398,7 +399,7 @@ def _drop_devices(claim: JsonObject, old: JsonObject) -> None:
 
 
 def _held(claim: JsonObject) -> set[tuple[str, str, str, str]]:
-    results = json_tree.objects(claim, "status", "allocation", "devices", "results")
+    results = dra.result_trees(claim)
     return {_device(result) for result in results}
 
 
@@ -413,8 +414,8 @@ def _device(place: JsonObject) -> tuple[str, str, str, str]:
 
 def _refresh_taint_time(new: JsonObject, old: JsonObject, stamp: Stamp) -> None:
     """A changed effect with the stored time counts from now. Parity: objects.md 8."""
-    taint = json_tree.mapping(new, "spec", "taint")
-    before = json_tree.mapping(old, "spec", "taint")
+    taint = dra.taint(new)
+    before = dra.taint(old)
     if taint.get("effect") != before.get("effect") and (
         taint.get("timeAdded") == before.get("timeAdded")
     ):

@@ -16,6 +16,7 @@ from typing import Any, TypeAlias
 from app.domain.log import Event, EventType, ObjectKey
 from app.domain.objects.write.commands import Command, CreateObject, PatchObject, UpdateObject
 from app.domain.values import json_tree
+from app.domain.values.fields import dra, meta
 from app.domain.values.json_tree import JsonObject, JsonView
 from app.ports import UidSource
 
@@ -95,7 +96,7 @@ class RecordedNames:
         ours = _shares_of(command.key, command.tree)
         if not ours or any(share[-1] in self._shares_here for share in ours if share[-1]):
             return command
-        uid = json_tree.text(command.tree, "metadata", "uid") or made.get(command.key.name, "")
+        uid = meta.uid(command.tree) or made.get(command.key.name, "")
         for shares in self._shares.get(uid, ()):
             is_used = any(share[-1] in self._shares_here for share in shares if share[-1])
             if not is_used and [share[:-1] for share in shares] == [share[:-1] for share in ours]:
@@ -113,7 +114,7 @@ class RecordedNames:
 
 def _place(key: ObjectKey, tree: JsonView) -> _Place:
     """What an object and its recorded counterpart have in common."""
-    owners = json_tree.objects(tree, "metadata", "ownerReferences")
+    owners = meta.owner_references(tree)
     uids = tuple(sorted(json_tree.text(owner, "uid") for owner in owners))
     return key.group, key.resource, key.namespace, _base(tree) or key.name, uids
 
@@ -123,7 +124,7 @@ def _shares_of(key: ObjectKey, tree: JsonView) -> list[_Share]:
     if key.resource != "resourceclaims":
         return []
     shares: list[_Share] = []
-    for found in json_tree.objects(tree, "status", "allocation", "devices", "results"):
+    for found in dra.result_trees(tree):
         request, driver, pool, device, share = (
             json_tree.text(found, part)
             for part in ("request", "driver", "pool", "device", "shareID")

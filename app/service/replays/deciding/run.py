@@ -29,6 +29,7 @@ from app.domain.objects.write.commands import (
     PatchObject,
 )
 from app.domain.values import json_tree, timestamps
+from app.domain.values.fields import core, meta
 from app.domain.values.json_tree import JsonObject
 from app.domain.values.timestamps import Instant
 from app.ports import UidSource
@@ -234,7 +235,7 @@ class Run:
 
     def _is_possible(self, found: Input) -> bool:
         ours = self.timeline.views.objects.get(found.event.key)
-        if ours is None or json_tree.text(ours, "metadata", "uid") != found.event.uid:
+        if ours is None or meta.uid(ours) != found.event.uid:
             # It is gone here: nothing to wait for, and nothing will be done.
             return True
         return found.is_possible(ours)
@@ -266,7 +267,7 @@ class Run:
         ours = self.timeline.views.objects.get(key)
         if ours is None or self._queue is None or self._pace is None:
             return
-        uid = json_tree.text(ours, "metadata", "uid")
+        uid = meta.uid(ours)
         metadata = {
             **json_tree.mapping(ours, "metadata"),
             "deletionTimestamp": timestamps.seconds_text(self.timeline.now),
@@ -306,10 +307,10 @@ class Run:
         return self._names.adapt(kept)
 
     def _is_unanswered(self, key: ObjectKey, body: JsonObject) -> bool:
-        if not json_tree.text(body, "status", "nominatedNodeName"):
+        if not core.nominated_node_name(body):
             return False
         ours = self.timeline.views.objects.get(key) or {}
-        return json_tree.text(ours, "metadata", "uid") in self._variant.unanswered
+        return meta.uid(ours) in self._variant.unanswered
 
     def _repeated(self, key: ObjectKey) -> tuple[str, int]:
         """Of which pod an Event object is a report, and the how many-th; empty for others."""
@@ -366,7 +367,7 @@ class Run:
                 self._written[event.key] = (uid, self._written_of[uid])
                 self._written_of[uid] += 1
         if self._pace is not None and event.key.resource == "pods":
-            phase = json_tree.text(event.object, "status", "phase")
+            phase = meta.phase(event.object)
             is_finished = event.type is not EventType.OBJECT_DELETED and phase in FINISHED
             place = (event.key.namespace, event.key.name)
             self._pace.note_finished(place, is_finished=is_finished)

@@ -29,6 +29,7 @@ from app.domain.controllers.scheduling.plugins.dynamic_resources.pod_claims impo
 from app.domain.controllers.scheduling.reports import events, messages
 from app.domain.controllers.scheduling.scheduling_cycle.attempt import Attempt, Rules
 from app.domain.values import json_tree
+from app.domain.values.fields import dra, meta
 from app.domain.values.json_tree import JsonObject, JsonView
 from app.domain.values.timestamps import Instant
 
@@ -67,7 +68,7 @@ def write_claims(
         extra[REFUSED] = list(held.refused)
     namespace, name = held.place
     tree = views.objects.get(pod_key(namespace, name))
-    is_gone = tree is None or json_tree.text(tree, "metadata", "uid") != held.uid
+    is_gone = tree is None or meta.uid(tree) != held.uid
     if tree is None or is_gone:
         tree = {"metadata": {"namespace": namespace, "name": name, "uid": held.uid}}
     claims, problem = _as_chosen(views, namespace, assumed, held.refused)
@@ -158,13 +159,9 @@ def _find(
     """The claim as it is now, or why it cannot be written."""
     key = claim_key(namespace, name)
     tree = views.objects.get(key)
-    if (
-        tree is None
-        or "deletionTimestamp" in tree["metadata"]
-        or json_tree.text(tree, "metadata", "uid") != uid
-    ):
+    if tree is None or "deletionTimestamp" in tree["metadata"] or meta.uid(tree) != uid:
         return None, f"claim {namespace}/{name} got deleted in the meantime"
-    held = json_tree.get(tree, "status", "allocation")
+    held = dra.allocation(tree)
     allocation = held if isinstance(held, dict) else None
     if is_fresh and allocation is not None:
         return None, f"claim {namespace}/{name} got allocated elsewhere in the meantime"

@@ -7,6 +7,7 @@ from app.domain.controllers.scheduling.plugins.dynamic_resources.extended_resour
 )
 from app.domain.controllers.scheduling.scheduling_cycle.attempt import Attempt
 from app.domain.values import json_tree
+from app.domain.values.fields import meta
 from app.domain.values.json_tree import JsonObject, JsonView
 from app.domain.values.timestamps import Instant
 
@@ -50,7 +51,7 @@ def record(attempt: Attempt, *, claims_at: Instant | None, bind_at: Instant) -> 
         "claims": [
             [
                 claim.key.name,
-                json_tree.text(claim.tree, "metadata", "uid"),
+                meta.uid(claim.tree),
                 claim.allocation is None,
             ]
             for claim in attempt.claims

@@ -19,7 +19,7 @@ from app.domain.controllers.scheduling.scheduling_cycle.default_preemption impor
 )
 from app.domain.objects.reader import ObjectsReader
 from app.domain.objects.write.commands import Command, DeleteObject, PatchObject, PatchType
-from app.domain.values import json_tree
+from app.domain.values.fields import core, meta
 from app.domain.values.json_tree import JsonObject, JsonView
 from app.domain.values.timestamps import Instant
 
@@ -46,11 +46,11 @@ def commands(
             reason=CONDITION_REASON,
             message=f"{_scheduler_of(pod)}: {messages.PREEMPTED}",
             now=now,
-            generation=json_tree.integer(tree, "metadata", "generation"),
+            generation=meta.generation(tree),
         )
         if condition is not None:
             yield _pod_status(tree, conditions.patch_of(tree, condition))
-        uid = json_tree.text(tree, "metadata", "uid")
+        uid = meta.uid(tree)
         yield DeleteObject(key=pod_key(*victim.place), uid=uid, options=MANAGER)
         yield events.preempted(objects, tree, pod, chosen.node, now)
 
@@ -69,7 +69,7 @@ def summary_of(preemption: Preemption) -> JsonObject:
 
 
 def _scheduler_of(pod: JsonView) -> str:
-    return json_tree.text(pod, "spec", "schedulerName") or pod_spec.DEFAULT_SCHEDULER
+    return core.scheduler_name(pod) or pod_spec.DEFAULT_SCHEDULER
 
 
 def _pod_status(pod: JsonObject, status: JsonObject) -> PatchObject:

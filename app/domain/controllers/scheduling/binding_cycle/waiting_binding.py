@@ -35,6 +35,7 @@ from app.domain.controllers.scheduling.scheduling_cycle.attempt import Attempt
 from app.domain.log import Revision
 from app.domain.objects.write.commands import Command
 from app.domain.values import json_tree
+from app.domain.values.fields import meta
 from app.domain.values.json_tree import JsonObject, JsonView
 from app.domain.values.timestamps import Instant
 
@@ -154,7 +155,7 @@ def look(
 ) -> Plan | None:
     """Bind the pod when all is ready, give up when it failed, or None: go on waiting."""
     tree = views.objects.get(pod_key(*held.place))
-    if tree is None or json_tree.text(tree, "metadata", "uid") != held.uid:
+    if tree is None or meta.uid(tree) != held.uid:
         return None
     try:
         claims = pod_claims.resolve_all(views.objects, pods.facts(tree))

@@ -29,13 +29,14 @@ from app.domain.objects.write.commands import (
     UpdateObject,
 )
 from app.domain.values import json_tree, timestamps, well_known
+from app.domain.values.fields import core, dra, meta
 from app.domain.values.json_tree import JsonObject, JsonView
 from app.domain.values.timestamps import Instant
 
 
 def nominate(attempt: Attempt, pod: JsonObject) -> Iterator[Command]:
     """The first write of a placement: the nominated node, when claims are to be written."""
-    held = json_tree.text(pod, "status", "nominatedNodeName")
+    held = core.nominated_node_name(pod)
     if has_work(attempt, pod) and held != attempt.node:
         yield _pod_status(pod, {"nominatedNodeName": attempt.node})
 
@@ -101,7 +102,7 @@ def unreserve(claim: PodClaim, pod_uid: str) -> Command:
         version="v1",
         type=PatchType.STRATEGIC,
         body={
-            "metadata": {"uid": json_tree.text(claim.tree, "metadata", "uid")},
+            "metadata": {"uid": meta.uid(claim.tree)},
             "status": {"reservedFor": [{"$patch": "delete", "uid": pod_uid}]},
         },
         subresource="status",
@@ -114,7 +115,7 @@ def delete_extended(objects: ObjectsReader, key: ObjectKey) -> Iterator[Command]
     tree = objects.get(key)
     if tree is None:
         return
-    if json_tree.texts(tree, "metadata", "finalizers"):
+    if meta.finalizers(tree):
         changed = json_tree.copy(tree)
         changed["metadata"].pop("finalizers")
         yield UpdateObject(key=key, version="v1", tree=changed, options=MANAGER)
@@ -132,7 +133,7 @@ def failed_condition(
     nominated before is taken back, with None it stays.
     """
     wanted: JsonObject = {"status": "False", "reason": reason, "message": message}
-    generation = json_tree.integer(pod, "metadata", "generation")
+    generation = meta.generation(pod)
     if generation is not None:
         wanted["observedGeneration"] = generation
     held = _condition(pod)
@@ -150,7 +151,7 @@ def failed_condition(
     status: JsonObject = {}
     if changed:
         status = conditions.patch_of(pod, {"type": "PodScheduled", **changed})
-    if nominated is not None and json_tree.text(pod, "status", "nominatedNodeName") != nominated:
+    if nominated is not None and core.nominated_node_name(pod) != nominated:
         status["nominatedNodeName"] = nominated or None
     return _pod_status(pod, status) if status else None
 
@@ -174,7 +175,7 @@ def report_failure(
 
 
 def _lacking(attempt: Attempt, pod: JsonView) -> list[PodClaim]:
-    uid = json_tree.text(pod, "metadata", "uid")
+    uid = meta.uid(pod)
     return [claim for claim in attempt.claims if not pods.is_reserved_for(claim.tree, uid)]
 
 
@@ -215,7 +216,7 @@ def _reserve_again(claim: PodClaim, pod: JsonObject) -> UpdateObject:
     metadata = dict(claim.tree["metadata"])
     metadata.pop("resourceVersion", None)
     entry = pods.consumer_of(pods.facts(pod))
-    reserved = json_tree.objects(claim.tree, "status", "reservedFor")
+    reserved = dra.reserved_for(claim.tree)
     status = {**claim.tree["status"], "reservedFor": [*reserved, entry, entry]}
     tree = {**claim.tree, "metadata": metadata, "status": status}
     return UpdateObject(
@@ -248,7 +249,7 @@ def _make_extended(
 
 
 def _condition(pod: JsonObject) -> JsonObject | None:
-    for condition in json_tree.objects(pod, "status", "conditions"):
+    for condition in meta.conditions(pod):
         if condition.get("type") == "PodScheduled":
             return condition
     return None

@@ -20,6 +20,7 @@ from app.domain.controllers.scheduling.framework.pods_on_nodes import (
 )
 from app.domain.devices.nodes import Node
 from app.domain.values import json_tree, well_known
+from app.domain.values.fields import core, meta
 from app.domain.values.json_tree import JsonObject
 
 DEFAULT_PODS = 110
@@ -126,7 +127,7 @@ class NodeIndex:
 
     def put(self, tree: JsonObject) -> None:
         """Add a node or take over its new state."""
-        name = json_tree.text(tree, "metadata", "name")
+        name = meta.name(tree)
         old = self._nodes.get(name)
         info = _read(tree)
         zone = _zone(info.labels)
@@ -260,14 +261,14 @@ class NodeIndex:
 
 
 def _read(tree: JsonObject) -> NodeInfo:
-    name = json_tree.text(tree, "metadata", "name")
-    allocatable = amounts.of_tree(json_tree.mapping(tree, "status", "allocatable"))
+    name = meta.name(tree)
+    allocatable = amounts.of_tree(core.allocatable(tree))
     return NodeInfo(
         name=name,
-        node=Node(name=name, labels=json_tree.labels(tree, "metadata", "labels")),
-        uid=json_tree.text(tree, "metadata", "uid"),
-        taints=tuple(json_tree.objects(tree, "spec", "taints")),
-        is_unschedulable=json_tree.flag(tree, "spec", "unschedulable"),
+        node=Node(name=name, labels=meta.labels(tree)),
+        uid=meta.uid(tree),
+        taints=tuple(core.taints(tree)),
+        is_unschedulable=core.unschedulable(tree),
         allocatable=allocatable,
         is_reported=bool(allocatable),
     )

@@ -11,6 +11,7 @@ from app.domain.controllers.scheduling.framework import amounts
 from app.domain.controllers.scheduling.framework.amounts import PodAmounts
 from app.domain.log.chain import canonical_json
 from app.domain.values import json_tree, selectors
+from app.domain.values.fields import core, meta
 from app.domain.values.json_tree import JsonObject, JsonView
 from app.domain.values.selectors import LabelSelector, NodeSelector, SelectorError
 
@@ -82,8 +83,8 @@ def read(tree: JsonView, facts: PodFacts | None = None) -> PodSpec:
     """Read a pod that is waiting for a node."""
     spec = json_tree.mapping(tree, "spec")
     affinity = json_tree.mapping(spec, "affinity") if "affinity" in spec else json_tree.EMPTY
-    namespace = json_tree.text(tree, "metadata", "namespace")
-    labels = json_tree.labels(tree, "metadata", "labels")
+    namespace = meta.namespace(tree)
+    labels = meta.labels(tree)
     tolerations = tuple(json_tree.objects(spec, "tolerations"))
     wanted = amounts.of_pod(spec)
     node_selector = tuple(sorted(json_tree.labels(spec, "nodeSelector").items()))
@@ -103,7 +104,7 @@ def read(tree: JsonView, facts: PodFacts | None = None) -> PodSpec:
     return PodSpec(
         facts=facts if facts is not None else pods.facts(tree),
         priority=json_tree.integer(spec, "priority") or 0,
-        created=json_tree.text(tree, "metadata", "creationTimestamp"),
+        created=meta.creation_timestamp(tree),
         labels=labels,
         node_name=json_tree.text(spec, "nodeName"),
         node_selector=node_selector,
@@ -131,7 +132,7 @@ def read_again(tree: JsonView, before: PodSpec) -> PodSpec:
     facts = pods.facts(tree)
     spec = json_tree.mapping(tree, "spec")
     asked = (
-        json_tree.labels(tree, "metadata", "labels"),
+        meta.labels(tree),
         bool(spec.get("schedulingGates")),
         tuple(json_tree.objects(spec, "tolerations")),
         facts.entries,
@@ -142,7 +143,7 @@ def read_again(tree: JsonView, before: PodSpec) -> PodSpec:
 
 def is_ours(tree: JsonView) -> bool:
     """True when this scheduler is responsible for the pod."""
-    name = json_tree.text(tree, "spec", "schedulerName")
+    name = core.scheduler_name(tree)
     return name in ("", DEFAULT_SCHEDULER)
 
 
@@ -151,7 +152,7 @@ def anti_affinity_of(tree: JsonView) -> tuple[AffinityTerm, ...]:
     affinity = json_tree.get(tree, "spec", "affinity")
     if not isinstance(affinity, dict):
         return ()
-    return _terms(affinity, "podAntiAffinity", json_tree.text(tree, "metadata", "namespace"))
+    return _terms(affinity, "podAntiAffinity", meta.namespace(tree))
 
 
 def wishes_of(tree: JsonView) -> tuple[Wish, ...]:
@@ -159,7 +160,7 @@ def wishes_of(tree: JsonView) -> tuple[Wish, ...]:
     affinity = json_tree.get(tree, "spec", "affinity")
     if not isinstance(affinity, dict):
         return ()
-    namespace = json_tree.text(tree, "metadata", "namespace")
+    namespace = meta.namespace(tree)
     required = _terms(affinity, "podAffinity", namespace)
     hard = (Wish(weight=HARD_AFFINITY_WEIGHT, term=term) for term in required)
     return (*hard, *_wishes(affinity, namespace))

@@ -26,7 +26,7 @@ from app.domain.log import Event, EventType, Revision
 from app.domain.log.chain import canonical_json
 from app.domain.objects.kinds.extended_resources import IMPLICIT
 from app.domain.objects.reader import ObjectsReader
-from app.domain.values import json_tree
+from app.domain.values.fields import dra
 from app.domain.values.timestamps import Instant
 
 RECENT_MAX = 10_000
@@ -174,7 +174,7 @@ class Waker:
         if event.type is EventType.OBJECT_DELETED:
             return
         yield ANY_DEVICE
-        served = json_tree.text(event.object, "spec", "extendedResourceName")
+        served = dra.extended_resource_name(event.object)
         self._served[name] = served
         if serves_resources and served != before:
             found = frozenset((served, f"{IMPLICIT}{name}"))

@@ -19,6 +19,7 @@ from app.domain.objects.write.commands import (
     WriteOptions,
 )
 from app.domain.values import api_groups, api_resources, json_tree, timestamps
+from app.domain.values.fields import meta
 from app.domain.values.json_tree import JsonObject, JsonView
 from app.domain.values.timestamps import Instant
 
@@ -125,7 +126,7 @@ def preempted(
         kind="Normal",
         reason="Preempted",
         action="Preempting",
-        note=messages.preempted_by(json_tree.text(pod, "metadata", "uid"), node),
+        note=messages.preempted_by(meta.uid(pod), node),
         related=reference(pod, kind="Pod", with_revision=True),
     )
 

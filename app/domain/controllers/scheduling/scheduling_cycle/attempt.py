@@ -46,7 +46,7 @@ from app.domain.controllers.scheduling.scheduling_cycle.verdicts import (
     Verdicts,
 )
 from app.domain.log import ObjectKey
-from app.domain.values import json_tree
+from app.domain.values.fields import dra, meta
 from app.domain.values.json_tree import JsonObject
 from app.domain.values.timestamps import Instant
 
@@ -325,7 +325,7 @@ def _scheduled(
     allocations: tuple[JsonObject, ...] = ()
     if devices is not None and devices.allocation is not None:
         fresh = cycle.fresh if extended is None else (*cycle.fresh, extended.tree)
-        uids = [json_tree.text(tree, "metadata", "uid") for tree in fresh]
+        uids = [meta.uid(tree) for tree in fresh]
         ids = share_ids.derived(cycle.pod.facts.uid, uids)
         allocations = tuple(devices.allocation.allocation_results(ids))
     if twice := _named_twice(cycle.claims):
@@ -394,7 +394,7 @@ def _to_deallocate(cycle: Cycle, tally: _Tally) -> PodClaim | None:
     uid = cycle.pod.facts.uid
     for index in sorted(tally.unavailable):
         claim = cycle.claims[index]
-        reserved = json_tree.objects(claim.tree, "status", "reservedFor")
+        reserved = dra.reserved_for(claim.tree)
         if not reserved or (len(reserved) == 1 and reserved[0].get("uid") == uid):
             return claim
     return None

@@ -60,6 +60,7 @@ from app.domain.log import ObjectKey
 from app.domain.log.chain import canonical_json
 from app.domain.objects.reader import ObjectsReader
 from app.domain.values import api_resources, json_tree
+from app.domain.values.fields import meta
 from app.domain.values.json_tree import JsonObject, JsonView
 from app.domain.values.timestamps import Instant
 
@@ -460,6 +461,6 @@ def _kind_of(
 def _namespace_labels(objects: ObjectsReader) -> Callable[[str], Mapping[str, str]]:
     def labels(namespace: str) -> Mapping[str, str]:
         tree = objects.get(ObjectKey(*api_resources.NAMESPACES, "", namespace))
-        return {} if tree is None else json_tree.labels(tree, "metadata", "labels")
+        return {} if tree is None else meta.labels(tree)
 
     return labels

@@ -26,6 +26,7 @@ from app.domain.controllers.scheduling.reports import messages
 from app.domain.controllers.scheduling.scheduling_cycle.cycle import Aborted, Cycle
 from app.domain.objects.reader import ObjectsReader
 from app.domain.values import json_tree, timestamps
+from app.domain.values.fields import core, meta
 from app.domain.values.json_tree import JsonView
 from app.domain.values.timestamps import Instant, TimestampError
 
@@ -124,7 +125,7 @@ def awaits_victims(cycle: Cycle) -> bool:
 
     A node that no eviction would make fit any more is not waited for.
     """
-    name = json_tree.text(cycle.tree, "status", "nominatedNodeName")
+    name = core.nominated_node_name(cycle.tree)
     info = cycle.nodes.get(name) if name else None
     if info is None:
         return False
@@ -146,7 +147,7 @@ def is_victim(objects: ObjectsReader, place: PodPlace) -> bool:
         found.get("type") == conditions.DISRUPTION
         and found.get("status") == "True"
         and found.get("reason") == CONDITION_REASON
-        for found in json_tree.objects(tree, "status", "conditions")
+        for found in meta.conditions(tree)
     )
 
 

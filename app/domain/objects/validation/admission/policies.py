@@ -16,6 +16,7 @@ from app.domain.objects.validation import label_selectors
 from app.domain.objects.validation.admission import matching
 from app.domain.objects.validation.context import Context
 from app.domain.values import json_tree, names
+from app.domain.values.fields import meta
 from app.domain.values.json_tree import JsonView
 
 REASONS = ("Forbidden", "Invalid", "RequestEntityTooLarge", "Unauthorized")
@@ -50,7 +51,7 @@ def create_validating(tree: JsonView, context: Context) -> list[FieldError]:
     if len(annotations) > ANNOTATIONS_MAX:
         text = f"must not have more than {ANNOTATIONS_MAX} auditAnnotations"
         errors.append(invalid("spec.auditAnnotations", annotations, text))
-    name = json_tree.text(tree, "metadata", "name")
+    name = meta.name(tree)
     return errors + _annotations(name, annotations, spec, context)
 
 

@@ -18,6 +18,7 @@ from app.domain.objects.validation.context import Context
 from app.domain.objects.validation.devices import claim_status
 from app.domain.objects.validation.go_form import claim_spec_in_go
 from app.domain.values import json_tree, names, well_known
+from app.domain.values.fields import dra
 from app.domain.values.json_tree import JsonView
 
 REQUESTS_MAX = 32
@@ -114,7 +115,7 @@ def update_template(
 def request_references(tree: JsonView) -> frozenset[str]:
     """What constraints, configurations and results may name: `main` and `main/sub`."""
     found: set[str] = set()
-    for request in json_tree.objects(tree, "spec", "devices", "requests"):
+    for request in dra.requests(tree):
         name = json_tree.text(request, "name")
         found.add(name)
         for sub in json_tree.objects(request, "firstAvailable"):

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from enum import Enum, auto
 
 from app.domain.values import json_tree, timestamps
+from app.domain.values.fields import dra, meta
 from app.domain.values.json_tree import JsonObject, JsonView
 from app.domain.values.timestamps import SECOND, Instant, TimestampError
 
@@ -47,8 +48,8 @@ def has_conditions(allocation: JsonView) -> bool:
 
 def look(claim: JsonView, allocation: JsonView, now: Instant, timeout: int) -> Look:
     """The state of one allocated claim, whose devices may take `timeout` microseconds."""
-    name = json_tree.text(claim, "metadata", "name")
-    devices = json_tree.objects(claim, "status", "devices")
+    name = meta.name(claim)
+    devices = dra.device_statuses(claim)
     for result in json_tree.objects(allocation, "devices", "results"):
         if not result.get("bindingConditions"):
             continue
@@ -73,7 +74,7 @@ def look(claim: JsonView, allocation: JsonView, now: Instant, timeout: int) -> L
 
 def conditions_of(claim: JsonView, result: JsonObject) -> dict[str, JsonObject]:
     """What the driver has said of one allocated device, by type; nothing yet is empty."""
-    return _conditions_of(json_tree.objects(claim, "status", "devices"), result) or {}
+    return _conditions_of(dra.device_statuses(claim), result) or {}
 
 
 def _waiting(name: str, allocation: JsonView, now: Instant, timeout: int) -> Look:

@@ -11,6 +11,7 @@ import msgspec
 from app.domain.controllers.scheduling.framework.nodes import NodeIndex
 from app.domain.log import Event, EventType
 from app.domain.values import json_tree
+from app.domain.values.fields import dra
 from app.domain.values.json_tree import JsonView
 
 Pool = tuple[str, str]
@@ -50,10 +51,9 @@ class DeviceMap:
                 del self._pools[before]
         if event.type is EventType.OBJECT_DELETED:
             return
-        spec = json_tree.mapping(event.object, "spec")
-        pool = (json_tree.text(spec, "driver"), json_tree.text(spec, "pool", "name"))
+        pool = (dra.driver(event.object), dra.pool_name(event.object))
         self._slices[name] = pool
-        self._pools.setdefault(pool, {})[name] = json_tree.text(spec, "nodeName")
+        self._pools.setdefault(pool, {})[name] = dra.node_name(event.object)
         self._touch((pool,))
 
     def fold_claim(self, event: Event) -> AllocationChange:
@@ -61,7 +61,7 @@ class DeviceMap:
         place = (event.key.namespace, event.key.name)
         before = self._claims.get(place)
         tree = event.object
-        allocation = json_tree.get(tree, "status", "allocation")
+        allocation = dra.allocation(tree)
         is_set = isinstance(allocation, dict) and event.type is not EventType.OBJECT_DELETED
         if is_set and before is not None and before[0] == event.uid:
             return AllocationChange(was_set=True, is_set=True)

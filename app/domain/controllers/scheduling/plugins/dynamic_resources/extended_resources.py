@@ -17,6 +17,7 @@ from app.domain.objects.kinds import extended_resources
 from app.domain.objects.kinds.extended_resources import IMPLICIT
 from app.domain.objects.reader import ObjectsReader
 from app.domain.values import api_resources, json_tree, quantity
+from app.domain.values.fields import core, dra, meta
 from app.domain.values.json_tree import JsonObject, JsonView
 from app.domain.values.quantity import QuantityError
 
@@ -66,10 +67,10 @@ def classes_of(objects: ObjectsReader, names: Iterable[str]) -> dict[str, str]:
             continue
         if f"{IMPLICIT}{key.name}" in wanted:
             found[f"{IMPLICIT}{key.name}"] = ("", key.name)
-        name = json_tree.text(tree, "spec", "extendedResourceName")
+        name = dra.extended_resource_name(tree)
         if name not in wanted:
             continue
-        created = json_tree.text(tree, "metadata", "creationTimestamp")
+        created = meta.creation_timestamp(tree)
         if name not in found or created > found[name][0]:
             found[name] = (created, key.name)
     return {name: chosen for name, (_, chosen) in found.items()}
@@ -83,14 +84,13 @@ def claim_for(pod: JsonView, classes: Mapping[str, str]) -> ExtendedClaim:
     for resource in sorted(classes):
         _add_resource(resource, classes[resource], containers, requests, mappings)
     requests.sort(key=lambda request: str(request["name"]))
-    metadata = json_tree.mapping(pod, "metadata")
     tree: JsonObject = {
         "apiVersion": "resource.k8s.io/v1",
         "kind": "ResourceClaim",
         "metadata": {
             "name": PSEUDO_NAME,
-            "namespace": json_tree.text(metadata, "namespace"),
-            "uid": f"extended/{json_tree.text(metadata, 'uid')}",
+            "namespace": meta.namespace(pod),
+            "uid": f"extended/{meta.uid(pod)}",
         },
         "spec": {"devices": {"requests": requests}},
     }
@@ -99,8 +99,7 @@ def claim_for(pod: JsonView, classes: Mapping[str, str]) -> ExtendedClaim:
 
 def claim_to_create(pod: JsonView, claim: ExtendedClaim, attempt: int) -> JsonObject:
     """The claim as it is written. Its name suffix derives from the pod and the attempt."""
-    metadata = json_tree.mapping(pod, "metadata")
-    name, uid = json_tree.text(metadata, "name"), json_tree.text(metadata, "uid")
+    name, uid = meta.name(pod), meta.uid(pod)
     base = f"{name}-extended-resources-"
     return {
         "apiVersion": "resource.k8s.io/v1",
@@ -108,7 +107,7 @@ def claim_to_create(pod: JsonView, claim: ExtendedClaim, attempt: int) -> JsonOb
         "metadata": {
             "name": f"{base[:58]}{_suffix(f'{uid}/{attempt}')}",
             "generateName": base,
-            "namespace": json_tree.text(metadata, "namespace"),
+            "namespace": meta.namespace(pod),
             "annotations": {extended_resources.ANNOTATION: "true"},
             "ownerReferences": [
                 {
@@ -134,10 +133,9 @@ class _Container:
 
 def _containers(pod: JsonView) -> list[_Container]:
     """Init containers, then regular ones; numbered through."""
-    spec = json_tree.mapping(pod, "spec")
-    inits = json_tree.objects(spec, "initContainers")
+    inits = core.init_containers(pod)
     found: list[_Container] = []
-    for index, tree in enumerate((*inits, *json_tree.objects(spec, "containers"))):
+    for index, tree in enumerate((*inits, *core.containers(pod))):
         found.append(
             _Container(
                 index=index,

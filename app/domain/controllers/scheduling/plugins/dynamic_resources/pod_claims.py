@@ -11,6 +11,7 @@ from app.domain.controllers.scheduling.reports import messages
 from app.domain.log import ObjectKey
 from app.domain.objects.reader import ObjectsReader
 from app.domain.values import api_resources, json_tree, selectors
+from app.domain.values.fields import dra
 from app.domain.values.json_tree import JsonObject, JsonView
 from app.domain.values.selectors import NodeSelector, SelectorError
 
@@ -70,7 +71,7 @@ def resolve(
             raise ClaimsNotReady(f'resourceclaim "{named.name}" is being deleted')
         if named.needs_owner and (problem := pods.owner_problem(tree, pod)):
             raise ClaimsNotReady(problem)
-        allocation = json_tree.get(tree, "status", "allocation")
+        allocation = dra.allocation(tree)
         found.append(
             PodClaim(
                 entry=entry.name,
@@ -100,7 +101,7 @@ def resolve_all(objects: ObjectsReader, pod: PodFacts) -> tuple[PodClaim, ...]:
     tree = objects.get(key)
     if tree is None:
         raise ClaimsNotReady(f'could not find ResourceClaim "{key.namespace}/{key.name}"')
-    allocation = json_tree.get(tree, "status", "allocation")
+    allocation = dra.allocation(tree)
     held = allocation if isinstance(allocation, dict) else None
     return (*claims, PodClaim(entry="", key=key, tree=tree, allocation=held))
 
@@ -120,7 +121,7 @@ def check_fresh(
         if is_in_flight(claim.tree):
             text = f"resource claim {claim.name} {messages.BEING_ALLOCATED}"
             raise ClaimsNotReady(text)
-        for request in json_tree.objects(claim.tree, "spec", "devices", "requests"):
+        for request in dra.requests(claim.tree):
             _check_request(objects, claim, request, gates)
 
 
@@ -138,7 +139,7 @@ def rank_score(claims: tuple[PodClaim, ...], allocations: list[JsonObject]) -> i
             json_tree.text(result, "request")
             for result in json_tree.objects(allocation, "devices", "results")
         }
-        for request in json_tree.objects(claim.tree, "spec", "devices", "requests"):
+        for request in dra.requests(claim.tree):
             name = json_tree.text(request, "name")
             for place, sub in enumerate(json_tree.objects(request, "firstAvailable")):
                 if f"{name}/{json_tree.text(sub, 'name')}" in taken:
@@ -149,9 +150,7 @@ def rank_score(claims: tuple[PodClaim, ...], allocations: list[JsonObject]) -> i
 def has_alternatives(claims: tuple[PodClaim, ...]) -> bool:
     """True when some request of some claim is a prioritized list."""
     return any(
-        request.get("firstAvailable")
-        for claim in claims
-        for request in json_tree.objects(claim.tree, "spec", "devices", "requests")
+        request.get("firstAvailable") for claim in claims for request in dra.requests(claim.tree)
     )
 
 

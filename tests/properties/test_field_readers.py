@@ -1,0 +1,143 @@
+"""Readers of fields give what a walk through the tree gives, for any JSON tree."""
+
+import types
+from typing import Any, get_args
+
+import msgspec
+from hypothesis import given
+from hypothesis import strategies as st
+
+from app.domain.values import json_tree
+from app.domain.values.fields import core, dra, meta, paths, records
+from app.domain.values.json_tree import JsonObject
+
+KEYS = (
+    "metadata", "spec", "status", "name", "uid", "a", "number", "flag", "texts", "parts", "part",
+    "deletionTimestamp", "allocation", "devices", "results", "request", "driver", "pool", "device",
+    "shareID", "adminAccess", "bindingConditions", "generation", "controller", "ownerReferences",
+    "type", "reason", "reservedFor", "conditions", "nodeName",
+)  # fmt: skip
+
+LEAVES = st.sampled_from((None, True, False, 0, 1, 2**70, 1.0, "", "a", "Ready"))
+OBJECTS = st.dictionaries(st.sampled_from(KEYS), LEAVES, max_size=4)
+JSON = st.recursive(
+    LEAVES | OBJECTS | st.lists(OBJECTS | LEAVES, max_size=3),
+    lambda inner: (
+        st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from(KEYS), inner, max_size=6)
+    ),
+    max_leaves=12,
+)
+TREES = st.dictionaries(st.sampled_from(KEYS), JSON, max_size=8)
+
+
+class Part(records.Record, frozen=True):
+    name: str = ""
+    number: int | None = None
+    flag: bool = False
+    texts: tuple[str, ...] = ()
+    trees: tuple[JsonObject, ...] = msgspec.field(default=(), name="parts")
+
+
+class Whole(records.Record, frozen=True):
+    a: str = ""
+    part: Part = Part()
+    parts: tuple[Part, ...] = ()
+    status: Part | None = None
+
+
+FORMS = (
+    Part,
+    Whole,
+    meta.Owner,
+    meta.Condition,
+    meta.Reference,
+    dra.DeviceResult,
+    dra.Consumer,
+    dra.Pool,
+)
+
+
+def walked(form: Any, tree: json_tree.JsonView) -> Any:
+    """The record as walks to each of its fields make it."""
+    fields = {}
+    for field in msgspec.structs.fields(form):
+        key = field.encode_name
+        kind: Any = field.type
+        if kind is str:
+            fields[field.name] = json_tree.text(tree, key)
+        elif kind is bool:
+            fields[field.name] = json_tree.flag(tree, key)
+        elif kind is int or kind == int | None:
+            number = json_tree.integer(tree, key)
+            fields[field.name] = field.default if number is None else number
+        elif kind == tuple[str, ...]:
+            fields[field.name] = tuple(json_tree.texts(tree, key))
+        elif kind == tuple[JsonObject, ...]:
+            fields[field.name] = tuple(json_tree.objects(tree, key))
+        elif isinstance(kind, types.UnionType):
+            inner = json_tree.get(tree, key)
+            fields[field.name] = (
+                walked(get_args(kind)[0], inner) if isinstance(inner, dict) else None
+            )
+        elif isinstance(kind, type):
+            fields[field.name] = walked(kind, json_tree.mapping(tree, key))
+        else:
+            item = get_args(kind)[0]
+            fields[field.name] = tuple(walked(item, one) for one in json_tree.objects(tree, key))
+    return form(**fields)
+
+
+PATH = st.lists(st.sampled_from(KEYS), min_size=1, max_size=4)
+KINDS = ("get", "text", "integer", "flag", "mapping", "objects", "texts", "labels")
+
+
+@given(tree=TREES, path=PATH)
+def test_path_readers_give_what_a_walk_gives(tree: JsonObject, path: list[str]) -> None:
+    for kind in KINDS:
+        read = getattr(paths, kind)(*path)
+        expected = getattr(json_tree, kind)(tree, *path)
+        assert repr(read(tree)) == repr(expected), kind
+
+
+@given(tree=TREES)
+def test_records_give_what_walks_give(tree: JsonObject) -> None:
+    decoded = msgspec.json.decode(body := msgspec.json.encode(tree))
+    for form in FORMS:
+        assert records.of_tree(form)(tree) == walked(form, tree), form
+        assert records.of_bytes(form)(body) == walked(form, decoded), form
+        for key, value in tree.items():
+            expected = walked(form, value) if isinstance(value, dict) else form()
+            assert records.of_value(form, paths.get(key))(tree) == expected, form
+            listed = [walked(form, item) for item in json_tree.objects(tree, key)]
+            assert records.of_list(form, paths.get(key))(tree) == listed, form
+
+
+@given(tree=TREES)
+def test_presence_of_a_deletion_timestamp_is_what_counts(tree: JsonObject) -> None:
+    expected = "deletionTimestamp" in json_tree.mapping(tree, "metadata")
+    assert meta.is_deleting(tree) == expected
+
+
+@given(tree=TREES, wanted=st.sampled_from(["", "a", "Ready"]))
+def test_a_condition_is_the_first_of_its_type(tree: JsonObject, wanted: str) -> None:
+    listed = json_tree.objects(tree, "status", "conditions")
+    first = next((item for item in listed if item.get("type") == wanted), None)
+    expected = None if first is None else walked(meta.Condition, first)
+    assert meta.condition(tree, wanted) == expected
+
+
+def test_readers_of_kinds_read_their_paths() -> None:
+    pod = {
+        "metadata": {"name": "p", "namespace": "n", "uid": "u"},
+        "spec": {"nodeName": "x", "containers": [{"name": "c"}]},
+        "status": {"phase": "Running", "nominatedNodeName": "y"},
+    }
+    assert meta.place(pod) == ("n", "p")
+    assert (core.node_name(pod), core.nominated_node_name(pod)) == ("x", "y")
+    assert core.containers(pod) == [{"name": "c"}]
+    result = {"request": "r", "driver": "d", "pool": "p", "device": "0", "shareID": "s"}
+    claim = {"status": {"allocation": {"devices": {"results": [result, 1]}}, "reservedFor": [{}]}}
+    (read,) = dra.results(claim)
+    assert (read.id, read.request, read.share_id) == (("d", "p", "0"), "r", "s")
+    assert dra.results_of(dra.allocation(claim)) == [read]
+    assert dra.consumers(claim) == [dra.Consumer()]
