@@ -8,50 +8,30 @@ of the same event one after the other; the last one is remembered.
 
 from collections.abc import Callable
 from functools import lru_cache
-from types import NoneType, UnionType
-from typing import Any, TypeVar, Union, get_args, get_origin
+from typing import TypeVar
 
-import msgspec
-
+from app.domain.values.fields import dra, meta, records
+from app.domain.values.fields.records import Record
 from app.domain.values.json_tree import JsonObject
 
-
-class _Part(msgspec.Struct, frozen=True, gc=False, rename="camel"):
-    """A part of an object; what is absent has its default."""
+_T = TypeVar("_T")
 
 
-class Owner(_Part, frozen=True, gc=False, rename="camel"):
-    """An owner reference."""
-
-    uid: str = ""
-    kind: str = ""
-    name: str = ""
-
-
-class Metadata(_Part, frozen=True, gc=False, rename="camel"):
+class Metadata(Record, frozen=True):
     """Of any object."""
 
     generation: int = 0
     deletion_timestamp: str = ""
-    owner_references: tuple[Owner, ...] = ()
+    owner_references: tuple[meta.Owner, ...] = ()
 
 
-class Outline(_Part, frozen=True, gc=False, rename="camel"):
+class Outline(Record, frozen=True):
     """Of any object."""
 
     metadata: Metadata = Metadata()
 
 
-class Condition(_Part, frozen=True, gc=False, rename="camel"):
-    """A condition of any object."""
-
-    type: str = ""
-    status: str = ""
-    reason: str = ""
-    message: str = ""
-
-
-class Taint(_Part, frozen=True, gc=False, rename="camel"):
+class Taint(Record, frozen=True):
     """Of a device or a node."""
 
     key: str = ""
@@ -59,7 +39,7 @@ class Taint(_Part, frozen=True, gc=False, rename="camel"):
     effect: str = ""
 
 
-class PodClaim(_Part, frozen=True, gc=False, rename="camel"):
+class PodClaim(Record, frozen=True):
     """An entry of a pod's `spec.resourceClaims` or `status.resourceClaimStatuses`."""
 
     name: str = ""
@@ -67,23 +47,23 @@ class PodClaim(_Part, frozen=True, gc=False, rename="camel"):
     resource_claim_template_name: str = ""
 
 
-class PodSpec(_Part, frozen=True, gc=False, rename="camel"):
+class PodSpec(Record, frozen=True):
     """Of a pod."""
 
     node_name: str = ""
     resource_claims: tuple[PodClaim, ...] = ()
 
 
-class PodStatus(_Part, frozen=True, gc=False, rename="camel"):
+class PodStatus(Record, frozen=True):
     """Of a pod."""
 
     phase: str = ""
-    conditions: tuple[Condition, ...] = ()
+    conditions: tuple[meta.Condition, ...] = ()
     resource_claim_statuses: tuple[PodClaim, ...] = ()
     extended_resource_claim_status: PodClaim = PodClaim()
 
 
-class Pod(_Part, frozen=True, gc=False, rename="camel"):
+class Pod(Record, frozen=True):
     """A pod."""
 
     metadata: Metadata = Metadata()
@@ -91,81 +71,55 @@ class Pod(_Part, frozen=True, gc=False, rename="camel"):
     status: PodStatus = PodStatus()
 
 
-class Result(_Part, frozen=True, gc=False, rename="camel"):
-    """One device share of an allocation."""
-
-    request: str = ""
-    driver: str = ""
-    pool: str = ""
-    device: str = ""
-    admin_access: bool = False
-    tolerations: tuple[JsonObject, ...] = ()
-
-
-class Results(_Part, frozen=True, gc=False, rename="camel"):
+class Results(Record, frozen=True):
     """The devices of an allocation."""
 
-    results: tuple[Result, ...] = ()
+    results: tuple[dra.DeviceResult, ...] = ()
 
 
-class Allocation(_Part, frozen=True, gc=False, rename="camel"):
+class Allocation(Record, frozen=True):
     """An allocation."""
 
     devices: Results = Results()
 
 
-class Consumer(_Part, frozen=True, gc=False, rename="camel"):
-    """An entry of `status.reservedFor`."""
-
-    resource: str = ""
-    name: str = ""
-    uid: str = ""
-
-
-class ClaimStatus(_Part, frozen=True, gc=False, rename="camel"):
+class ClaimStatus(Record, frozen=True):
     """Of a claim."""
 
     allocation: Allocation | None = None
-    reserved_for: tuple[Consumer, ...] = ()
+    reserved_for: tuple[dra.Consumer, ...] = ()
 
 
-class Claim(_Part, frozen=True, gc=False, rename="camel"):
+class Claim(Record, frozen=True):
     """A claim."""
 
     metadata: Metadata = Metadata()
     status: ClaimStatus = ClaimStatus()
 
 
-class Pool(_Part, frozen=True, gc=False, rename="camel"):
-    """Of a slice."""
-
-    name: str = ""
-    generation: int = 0
-
-
-class Device(_Part, frozen=True, gc=False, rename="camel"):
+class Device(Record, frozen=True):
     """Of a slice."""
 
     name: str = ""
     taints: tuple[JsonObject, ...] = ()
 
 
-class SliceSpec(_Part, frozen=True, gc=False, rename="camel"):
+class SliceSpec(Record, frozen=True):
     """Of a slice."""
 
     driver: str = ""
-    pool: Pool = Pool()
+    pool: dra.Pool = dra.Pool()
     devices: tuple[Device, ...] = ()
 
 
-class Slice(_Part, frozen=True, gc=False, rename="camel"):
+class Slice(Record, frozen=True):
     """A slice."""
 
     metadata: Metadata = Metadata()
     spec: SliceSpec = SliceSpec()
 
 
-class Selector(_Part, frozen=True, gc=False, rename="camel"):
+class Selector(Record, frozen=True):
     """Of a rule."""
 
     driver: str = ""
@@ -173,67 +127,58 @@ class Selector(_Part, frozen=True, gc=False, rename="camel"):
     device: str = ""
 
 
-class RuleSpec(_Part, frozen=True, gc=False, rename="camel"):
+class RuleSpec(Record, frozen=True):
     """Of a rule."""
 
     device_selector: Selector | None = None
     taint: Taint = Taint()
 
 
-class Conditions(_Part, frozen=True, gc=False, rename="camel"):
+class Conditions(Record, frozen=True):
     """A status of which only the conditions matter."""
 
-    conditions: tuple[Condition, ...] = ()
+    conditions: tuple[meta.Condition, ...] = ()
 
 
-class Rule(_Part, frozen=True, gc=False, rename="camel"):
+class Rule(Record, frozen=True):
     """A DeviceTaintRule."""
 
     spec: RuleSpec = RuleSpec()
     status: Conditions = Conditions()
 
 
-class NodeSpec(_Part, frozen=True, gc=False, rename="camel"):
+class NodeSpec(Record, frozen=True):
     """Of a node."""
 
     unschedulable: bool = False
     taints: tuple[Taint, ...] = ()
 
 
-class Node(_Part, frozen=True, gc=False, rename="camel"):
+class Node(Record, frozen=True):
     """A node."""
 
     spec: NodeSpec = NodeSpec()
     status: Conditions = Conditions()
 
 
-class Reference(_Part, frozen=True, gc=False, rename="camel"):
-    """What a Kubernetes Event is about."""
-
-    api_version: str = ""
-    kind: str = ""
-    namespace: str = ""
-    name: str = ""
-
-
-class EventObject(_Part, frozen=True, gc=False, rename="camel"):
+class EventObject(Record, frozen=True):
     """A Kubernetes Event of either group."""
 
     type: str = ""
     reason: str = ""
     message: str = ""
     note: str = ""
-    involved_object: Reference = Reference()
-    regarding: Reference = Reference()
+    involved_object: meta.Reference = meta.Reference()
+    regarding: meta.Reference = meta.Reference()
 
 
-class Summary(_Part, frozen=True, gc=False, rename="camel"):
+class Summary(Record, frozen=True):
     """Of a decision."""
 
     message: str = ""
 
 
-class Decision(_Part, frozen=True, gc=False, rename="camel"):
+class Decision(Record, frozen=True):
     """The body of a DecisionRecorded event."""
 
     controller: str = ""
@@ -242,47 +187,8 @@ class Decision(_Part, frozen=True, gc=False, rename="camel"):
     summary: Summary = Summary()
 
 
-_T = TypeVar("_T")
-
-
 def _reader(form: type[_T]) -> Callable[[bytes], _T]:
-    decode = msgspec.json.Decoder(form).decode
-
-    @lru_cache(maxsize=1)
-    def read(body: bytes) -> _T:
-        try:
-            return decode(body)
-        except msgspec.ValidationError:
-            found: _T = _lenient(form, msgspec.json.decode(body), form())
-            return found
-
-    return read
-
-
-def _lenient(form: Any, value: Any, default: Any) -> Any:
-    """`value` as `form`; what does not fit is `default`, below an object field by field."""
-    try:
-        return msgspec.convert(value, form)
-    except msgspec.ValidationError:
-        pass
-    if get_origin(form) in (Union, UnionType):
-        form = next(part for part in get_args(form) if part is not NoneType)
-    if isinstance(form, type) and issubclass(form, msgspec.Struct):
-        if not isinstance(value, dict):
-            return default
-        fields = {field.name: field for field in msgspec.structs.fields(form)}
-        parts = {
-            name: _lenient(field.type, value[field.encode_name], field.default)
-            for name, field in fields.items()
-            if field.encode_name in value
-        }
-        return form(**parts)
-    if get_origin(form) is tuple and isinstance(value, list):
-        item = get_args(form)[0]
-        if get_origin(item) is dict:
-            return tuple(found for found in value if isinstance(found, dict))
-        return tuple(_lenient(item, found, None) for found in value if isinstance(found, dict))
-    return default
+    return lru_cache(maxsize=1)(records.of_bytes(form))
 
 
 outline = _reader(Outline)
