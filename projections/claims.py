@@ -11,7 +11,7 @@ from app.domain.log import Event, EventType, Revision, doubts
 from app.domain.log.projection import Column, Row, RowKey, Table
 from app.domain.values import api_groups, json_tree
 from app.domain.values.fields import dra, meta
-from app.domain.values.json_tree import JsonObject, JsonView
+from app.domain.values.json_tree import JsonObject
 from projections import outlines
 from projections.row_changes import RowChanges
 
@@ -209,9 +209,9 @@ class ClaimsProjection:
         return self._claim_row(namespace, name, claim, tree)
 
     def _claim_row(self, namespace: str, name: str, claim: _Claim, tree: JsonObject) -> Row:
-        results = dra.result_trees(tree)
-        reserved = dra.reserved_for(tree)
-        state = "pending" if claim.allocated is None else "reserved" if reserved else "allocated"
+        results = dra.results(tree)
+        consumers = dra.consumers(tree)
+        state = "pending" if claim.allocated is None else "reserved" if consumers else "allocated"
         pods = []
         for pod_name in sorted(self._users.get((namespace, name), ())):
             pod = self._pods[(namespace, pod_name)]
@@ -233,13 +233,13 @@ class ClaimsProjection:
             "created": claim.created,
             "owner": _owner(tree),
             "requests": _requests(tree, results),
-            "devices": [_device_id(result) for result in results],
-            "node": _node(tree),
+            "devices": [result.text for result in results],
+            "node": dra.selected_node(dra.allocation(tree)),
             "allocated": claim.allocated,
             "allocated_revision": claim.allocated_revision,
             "reserved_for": [
-                {part: json_tree.text(consumer, part) for part in ("resource", "name", "uid")}
-                for consumer in reserved
+                {"resource": consumer.resource, "name": consumer.name, "uid": consumer.uid}
+                for consumer in consumers
             ],
             "pods": pods,
             "doubt": claim.doubt,
@@ -265,95 +265,64 @@ def _read_pod(event: Event) -> _Pod | None:
 
 
 def _device_row(namespace: str, claim: str, position: int, tree: JsonObject) -> Row | None:
-    results = dra.result_trees(tree)
+    results = dra.results(tree)
     if not 0 <= position < len(results):
         return None
     result = results[position]
-    identity = tuple(json_tree.text(result, part) for part in _IDENTITY)
-    reported = [
-        device
-        for device in dra.device_statuses(tree)
-        if tuple(json_tree.text(device, part) for part in _IDENTITY) == identity
-    ]
+    reports = zip(dra.device_statuses(tree), dra.device_status_trees(tree), strict=True)
+    reported = next((report for status, report in reports if status.key == result.key), {})
     return {
         "namespace": namespace,
         "claim": claim,
         "position": position,
-        "request": json_tree.text(result, "request"),
-        "driver": identity[0],
-        "pool": identity[1],
-        "device": identity[2],
-        "share_id": identity[3],
-        "admin_access": json_tree.flag(result, "adminAccess"),
-        "consumed_capacity": dict(json_tree.mapping(result, "consumedCapacity")),
-        "tolerations": json_tree.objects(result, "tolerations"),
-        "conditions": json_tree.objects(reported[0], "conditions") if reported else [],
+        "request": result.request,
+        "driver": result.driver,
+        "pool": result.pool,
+        "device": result.device,
+        "share_id": result.share_id,
+        "admin_access": result.admin_access,
+        "consumed_capacity": result.consumed_capacity,
+        "tolerations": list(result.tolerations),
+        "conditions": json_tree.objects(reported, "conditions"),
     }
 
 
-def _requests(tree: JsonObject, results: list[JsonObject]) -> list[JsonObject]:
+def _requests(tree: JsonObject, results: list[dra.DeviceResult]) -> list[JsonObject]:
     """Each request with the devices it got; `chosen` is the alternative that was taken."""
     rows: list[JsonObject] = []
     for request in dra.requests(tree):
-        name = json_tree.text(request, "name")
-        asked = [("", json_tree.mapping(request, "exactly"))]
-        alternatives = json_tree.objects(request, "firstAvailable")
-        if alternatives:
-            asked = [(json_tree.text(sub, "name"), sub) for sub in alternatives]
-        given = [
-            result for result in results if json_tree.text(result, "request").split("/")[0] == name
+        asked = [(ask.name, ask) for ask in request.first_available] or [
+            ("", request.exactly or dra.Ask())
         ]
-        chosen = {json_tree.text(result, "request").partition("/")[2] for result in given}
+        given = [result for result in results if result.request.split("/")[0] == request.name]
+        chosen = {result.request.partition("/")[2] for result in given}
         rows.append(
             {
-                "name": name,
+                "name": request.name,
                 "asks": [_ask(sub, ask) for sub, ask in asked],
                 "chosen": max(chosen, default=""),
-                "devices": [_device_id(result) for result in given],
+                "devices": [result.text for result in given],
             }
         )
     return rows
 
 
-def _ask(name: str, ask: JsonView) -> JsonObject:
+def _ask(name: str, ask: dra.Ask) -> JsonObject:
     return {
         "name": name,
-        "device_class": json_tree.text(ask, "deviceClassName"),
-        "mode": json_tree.text(ask, "allocationMode"),
-        "count": json_tree.integer(ask, "count"),
-        "admin_access": json_tree.flag(ask, "adminAccess"),
+        "device_class": ask.device_class_name,
+        "mode": ask.allocation_mode,
+        "count": ask.count,
+        "admin_access": ask.admin_access,
     }
 
 
 def _owner(tree: JsonObject) -> str:
     """The name of the pod that controls the claim, empty when there is none."""
-    for owner in meta.owner_references(tree):
-        if json_tree.flag(owner, "controller") and json_tree.text(owner, "kind") == "Pod":
-            return json_tree.text(owner, "name")
-    return ""
+    owners = (owner for owner in meta.owners(tree) if owner.controller and owner.kind == "Pod")
+    return next((owner.name for owner in owners), "")
 
 
-def _node(tree: JsonObject) -> str:
-    """The node that the allocation's selector names; empty when it leaves a choice.
-
-    Parity: allocator.md 10.3, a node-local device gives one term with one field.
-    """
-    terms = json_tree.objects(tree, "status", "allocation", "nodeSelector", "nodeSelectorTerms")
-    if len(terms) != 1:
-        return ""
-    for field in json_tree.objects(terms[0], "matchFields"):
-        values = json_tree.texts(field, "values")
-        is_name = json_tree.text(field, "key") == "metadata.name"
-        if is_name and json_tree.text(field, "operator") == "In" and len(values) == 1:
-            return values[0]
-    return ""
-
-
-def _device_id(result: JsonObject) -> str:
-    return "/".join(json_tree.text(result, part) for part in _IDENTITY[:3])
-
-
-_IDENTITY = ("driver", "pool", "device", "shareID")
 _ClaimPlace = tuple[str, str]
 _encoder = msgspec.msgpack.Encoder()
 _decoder = msgspec.json.Decoder()

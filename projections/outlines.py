@@ -10,7 +10,7 @@ from collections.abc import Callable
 from functools import lru_cache
 from typing import TypeVar
 
-from app.domain.values.fields import dra, meta, records
+from app.domain.values.fields import core, dra, meta, records
 from app.domain.values.fields.records import Record
 from app.domain.values.json_tree import JsonObject
 
@@ -161,17 +161,6 @@ class Node(Record, frozen=True):
     status: Conditions = Conditions()
 
 
-class EventObject(Record, frozen=True):
-    """A Kubernetes Event of either group."""
-
-    type: str = ""
-    reason: str = ""
-    message: str = ""
-    note: str = ""
-    involved_object: meta.Reference = meta.Reference()
-    regarding: meta.Reference = meta.Reference()
-
-
 class Summary(Record, frozen=True):
     """Of a decision."""
 
@@ -197,7 +186,7 @@ claim = _reader(Claim)
 slice = _reader(Slice)  # noqa: A001 (read as `outlines.slice`; Kubernetes' own word)
 rule = _reader(Rule)
 node = _reader(Node)
-event_object = _reader(EventObject)
+event_object = _reader(core.EventObject)
 decision = _reader(Decision)
 
 

@@ -306,7 +306,7 @@ class TaintsProjection(LateRows):
             "tolerated": sum(1 for _, row in concerned if row["tolerated"]),
             "claims": [row for _, row in concerned[:NAMED_MAX]],
             "pods": len(pods),
-            "conditions": meta.conditions(rule.tree),
+            "conditions": meta.condition_trees(rule.tree),
         }
 
     def _concerned(

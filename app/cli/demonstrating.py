@@ -177,7 +177,7 @@ def _wait(
 def _is_settled(pods: list[dict[str, Any]]) -> bool:
     return all(
         core.node_name(pod)
-        or any(condition.get("type") == "PodScheduled" for condition in meta.conditions(pod))
+        or any(condition.get("type") == "PodScheduled" for condition in meta.condition_trees(pod))
         for pod in pods
     )
 

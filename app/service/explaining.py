@@ -242,7 +242,7 @@ class Explainer:
     ) -> ObjectExplanation:
         subject = f"resourceclaim {key.namespace}/{key.name}"
         children = [] if decision is None else [decision_reasons.reason_of(decision)]
-        results = device_reasons.results_of(tree)
+        results = dra.results(tree)
         pods = claim_reasons.consumers_of(tree)
         is_allocated = dra.allocation(tree) is not None
         details: JsonObject = {}
@@ -312,10 +312,10 @@ class Explainer:
             text="what it does, against a state without it:",
             children=blasting_text.reasons(blast, NAMES_MAX),
         )
-        condition = meta.conditions(tree)
+        conditions = meta.conditions(tree)
         return ObjectExplanation(
             subject=f"devicetaintrule {key.name}",
-            outcome=json_tree.text(condition[0], "reason") if condition else "NotProcessed",
+            outcome=conditions[0].reason if conditions else "NotProcessed",
             revision=self._views.revision,
             text=f"selects {_has(len(devices))}, {len(claims)} allocated "
             f"{'claim' if len(claims) == 1 else 'claims'}",
@@ -408,13 +408,13 @@ class Explainer:
         events = await self._changes(key)
         since: Event | None = None
         for event in events:
-            if _disturbed_by(event.object) is None:
+            if meta.condition(event.object, "DisruptionTarget") is None:
                 break
             since = event
-        condition = None if since is None else _disturbed_by(since.object)
+        condition = None if since is None else meta.condition(since.object, "DisruptionTarget")
         if since is None or condition is None:
             return []
-        reason = json_tree.text(condition, "reason")
+        reason = condition.reason
         children: list[Reason] = []
         if reason == BY_TAINT:
             before = await self._views_at(Revision(since.revision - 1))
@@ -432,7 +432,7 @@ class Explainer:
             evicting = preemption_reasons.decision_about(last, since.object)
             views = self._views if evicting is None else before
             children = [*preemption_reasons.evicted_for(evicting, views.objects, since.object)]
-        text = f"{reason}: {json_tree.text(condition, 'message')}"
+        text = f"{reason}: {condition.message}"
         return [Reason(text=text, children=tuple(children))]
 
     async def _last_decision(self, key: ObjectKey) -> Event | None:
@@ -474,11 +474,6 @@ async def _drive(steps: Steps[Found]) -> Found:
     except StopIteration as done:
         result: Found = done.value
         return result
-
-
-def _disturbed_by(pod: JsonObject) -> JsonObject | None:
-    conditions = meta.conditions(pod)
-    return next((one for one in conditions if one.get("type") == "DisruptionTarget"), None)
 
 
 def _has(count: int) -> str:

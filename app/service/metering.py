@@ -232,7 +232,7 @@ class HistoryMeter:
 def labels_of(claim: JsonView) -> _ClaimLabels:
     """Allocated, with admin access, and where it came from. Parity: controllers.md 2.5."""
     allocated = "status" in claim and bool(json_tree.mapping(claim, "status", "allocation"))
-    requests = dra.requests(claim)
+    requests = dra.request_trees(claim)
     admin = any(json_tree.flag(request, "exactly", "adminAccess") for request in requests)
     annotations = json_tree.mapping(claim, "metadata", "annotations")
     source = ""
@@ -272,8 +272,8 @@ def _drivers(objects: ObjectsReader, pod: JsonView) -> set[str]:
     except ClaimsNotReady:
         return set()
     return {
-        json_tree.text(result, "driver")
+        result.driver
         for claim in claims
-        for result in dra.result_trees(claim.tree)
-        if result.get("bindingConditions")
+        for result in dra.results(claim.tree)
+        if result.binding_conditions
     }

@@ -28,7 +28,7 @@ def derive(tree: JsonView) -> Instant | None:
     _take(texts, metadata, "creationTimestamp")
     for entry in json_tree.objects(metadata, "managedFields"):
         _take(texts, entry, "time")
-    for condition in meta.conditions(tree):
+    for condition in meta.condition_trees(tree):
         _take(texts, condition, "lastTransitionTime")
     _take(texts, json_tree.mapping(tree, "status", "allocation"), "allocationTimestamp")
     _take(texts, dra.taint(tree), "timeAdded")

@@ -71,9 +71,8 @@ def _troubles(
     if not any(is_touched) and not world.touched.classes:
         return
     tree = world.objects.get(claim_key(*place)) or json_tree.EMPTY
-    results = dra.result_trees(tree)
-    for result, allocated in zip(claim.results, results, strict=True):
-        asked = _request(tree, json_tree.text(allocated, "request"))
+    for result, allocated in zip(claim.results, dra.results(tree), strict=True):
+        asked = _request(tree, allocated.request)
         yield from _device_troubles(world, before, after, sides, _device_id(result), asked)
 
 
@@ -129,7 +128,7 @@ def _mismatch(
 def _request(claim: JsonView, name: str) -> JsonObject:
     """What was asked for under the name of an allocation result: `request` or `request/option`."""
     first, _, second = name.partition("/")
-    for request in dra.requests(claim):
+    for request in dra.request_trees(claim):
         if json_tree.text(request, "name") != first:
             continue
         for option in json_tree.objects(request, "firstAvailable"):

@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from app.analysis.explain import devices
 from app.analysis.explain.pods import PodFindings
 from app.analysis.explain.reasons import Reason
 from app.analysis.explain.trees import claim_reasons
@@ -72,9 +71,9 @@ def node_of(views: LiveViews, namespace: str, pod: str, claim: JsonView) -> str:
         return node
     terms = json_tree.objects(claim, "status", "allocation", "nodeSelector", "nodeSelectorTerms")
     for term in terms:
-        for wanted in json_tree.objects(term, "matchFields"):
-            if wanted.get("key") == "metadata.name":
-                return next(iter(json_tree.texts(wanted, "values")), "")
+        for wanted in core.field_requirements(term):
+            if wanted.key == "metadata.name":
+                return next(iter(wanted.values), "")
     return ""
 
 
@@ -90,12 +89,12 @@ def compared(found: PodFindings, key: ObjectKey, claim: JsonView, revision: Revi
         text = reason.text if reason is not None and reason.text else "the claim was not asked for"
         text = f"allocating again as of revision {revision} does not lead here: {text}"
         return Choice(children=(Reason(text=text),))
-    recorded = [devices.place_of(one) for one in devices.results_of(claim)]
+    recorded = [result.text for result in dra.results(claim)]
     again = [
         device.device for request in asked.requests for device in request.devices if device.chosen
     ]
     details: JsonObject = {**found.to_json(), "decidedAt": revision}
-    if sorted(again) != sorted("/".join(place) for place in recorded):
+    if sorted(again) != sorted(recorded):
         given = ", ".join(again) if again else (reason.text or "nothing")
         text = (
             f"allocating again on {reason.node} as of revision {revision} gives {given}: what was "

@@ -6,20 +6,18 @@ from app.analysis.explain import devices
 from app.analysis.explain.reasons import Reason
 from app.analysis.views import LiveViews
 from app.domain.log import ObjectKey
-from app.domain.values import json_tree
 from app.domain.values.fields import core, dra, meta
 from app.domain.values.json_tree import JsonView
 
 
 def consumers_of(tree: JsonView) -> list[str]:
     """The names of those for whom the claim is reserved."""
-    consumers = dra.reserved_for(tree)
-    return [json_tree.text(consumer, "name") for consumer in consumers]
+    return [consumer.name for consumer in dra.consumers(tree)]
 
 
 def state_of(views: LiveViews, tree: JsonView) -> Iterator[Reason]:
     """Its end, its devices with those that are published no more, and its consumers."""
-    results = devices.results_of(tree)
+    results = dra.results(tree)
     consumers = consumers_of(tree)
     if deleted := meta.deletion_timestamp(tree):
         ends = "once its consumers have ended" if consumers else "with its last finalizer"
@@ -35,12 +33,8 @@ def state_of(views: LiveViews, tree: JsonView) -> Iterator[Reason]:
 
 def users_of(views: LiveViews, key: ObjectKey, tree: JsonView) -> list[str]:
     """The pods that want the claim: its consumers, its owner, or the first that names it."""
-    owners = meta.owner_references(tree)[:1]
-    return (
-        consumers_of(tree)
-        or [json_tree.text(owner, "name") for owner in owners]
-        or _naming(views, key)
-    )
+    owners = [owner.name for owner in meta.owners(tree)[:1]]
+    return consumers_of(tree) or owners or _naming(views, key)
 
 
 def _naming(views: LiveViews, claim: ObjectKey) -> list[str]:

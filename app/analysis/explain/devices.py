@@ -16,29 +16,14 @@ from app.domain.devices.model import Taint
 from app.domain.log import ObjectKey
 from app.domain.values import api_resources, json_tree, timestamps
 from app.domain.values.fields import dra, meta
-from app.domain.values.json_tree import JsonObject, JsonView
+from app.domain.values.fields.dra import DeviceId, DeviceResult
+from app.domain.values.json_tree import JsonObject
 
 STEP_MAX = 256
 """Objects looked at before others may run."""
 
-Place = tuple[str, str, str]
 
-
-def results_of(claim: JsonView) -> list[JsonObject]:
-    """The allocation results of a claim."""
-    return dra.result_trees(claim)
-
-
-def place_of(result: JsonView) -> Place:
-    """Driver, pool and device of a result."""
-    return (
-        json_tree.text(result, "driver"),
-        json_tree.text(result, "pool"),
-        json_tree.text(result, "device"),
-    )
-
-
-def devices_text(places: Iterable[Place], *, all_names: bool = False) -> str:
+def devices_text(places: Iterable[DeviceId], *, all_names: bool = False) -> str:
     """The devices, what their names begin with told once: `gpu-0, gpu-1 of driver/pool`."""
     names = ["/".join(place) for place in places]
     prefix = common_prefix(names)
@@ -47,11 +32,11 @@ def devices_text(places: Iterable[Place], *, all_names: bool = False) -> str:
     return f"{text} of {prefix.rstrip('/')}" if prefix else text
 
 
-def allocated(results: Sequence[JsonObject]) -> list[Reason]:
+def allocated(results: Sequence[DeviceResult]) -> list[Reason]:
     """What a claim has, one line a request."""
-    requests: dict[str, list[JsonObject]] = {}
+    requests: dict[str, list[DeviceResult]] = {}
     for result in results:
-        requests.setdefault(json_tree.text(result, "request"), []).append(result)
+        requests.setdefault(result.request, []).append(result)
     return [_request(name, found) for name, found in requests.items()]
 
 
@@ -68,25 +53,23 @@ def claims_of(views: LiveViews, pod: JsonObject, quirks: ControllerQuirks) -> St
         if number % STEP_MAX == 0:
             yield
         tree = views.objects.get(key) or {}
-        consumers = dra.reserved_for(tree)
-        if any(consumer.get("uid") == uid for consumer in consumers):
-            results = results_of(tree)
+        if any(consumer.uid == uid for consumer in dra.consumers(tree)):
+            results = dra.results(tree)
             children = (*allocated(results), *unpublished(views, results))
             found.append(Reason(text=f"claim {key.name}", children=children))
     return found + _to_be_evicted(views, pod, quirks)
 
 
-def unpublished(views: LiveViews, results: Sequence[JsonObject]) -> Iterator[Reason]:
+def unpublished(views: LiveViews, results: Sequence[DeviceResult]) -> Iterator[Reason]:
     """Devices that the newest generation of their pool does not have."""
-    for place in map(place_of, results):
-        slices = views.inventory.slices_of(place[:2])
+    for result in results:
+        slices = views.inventory.slices_of(result.id[:2])
         newest = max((item.generation for item in slices), default=0)
         known = {
             device.id for item in slices if item.generation == newest for device in item.devices
         }
-        if place not in known:
-            text = f"{'/'.join(place)} is not published any more; that alone ends no pod"
-            yield Reason(text=text)
+        if result.id not in known:
+            yield Reason(text=f"{result.text} is not published any more; that alone ends no pod")
 
 
 def _to_be_evicted(views: LiveViews, pod: JsonObject, quirks: ControllerQuirks) -> list[Reason]:
@@ -99,9 +82,7 @@ def _to_be_evicted(views: LiveViews, pod: JsonObject, quirks: ControllerQuirks) 
     claims = [
         claim_key(namespace, found.name or "") for found in pods.named_claims(pods.facts(pod))
     ]
-    pools = {
-        place_of(result)[:2] for key in claims for result in results_of(objects.get(key) or {})
-    }
+    pools = {result.id[:2] for key in claims for result in dra.results(objects.get(key) or {})}
     slices = [
         ObjectKey(*api_resources.RESOURCE_SLICES, "", item.key)
         for pool in sorted(pools)
@@ -130,13 +111,12 @@ def _to_be_evicted(views: LiveViews, pod: JsonObject, quirks: ControllerQuirks) 
 
 def evicting(views: LiveViews, pod: JsonObject, quirks: ControllerQuirks) -> Steps[list[Reason]]:
     """The NoExecute taints of the pod's devices that its claims do not tolerate for ever."""
-    held: dict[Place, tuple[str, JsonObject]] = {}
+    held: dict[DeviceId, tuple[str, DeviceResult]] = {}
     uid = meta.uid(pod)
     for key in list(views.objects.keys(*api_resources.RESOURCE_CLAIMS, meta.namespace(pod))):
         tree = views.objects.get(key) or {}
-        consumers = dra.reserved_for(tree)
-        if any(consumer.get("uid") == uid for consumer in consumers):
-            held.update({place_of(result): (key.name, result) for result in results_of(tree)})
+        if any(consumer.uid == uid for consumer in dra.consumers(tree)):
+            held.update({result.id: (key.name, result) for result in dra.results(tree)})
     found: list[Reason] = []
     for number, item in enumerate(list(views.inventory.slices())):
         if number % STEP_MAX == 0:
@@ -146,7 +126,7 @@ def evicting(views: LiveViews, pod: JsonObject, quirks: ControllerQuirks) -> Ste
                 continue
             name, result = held[device.id]
             for taint in device.taints:
-                patience = _patience(taint, json_tree.objects(result, "tolerations"), quirks)
+                patience = _patience(taint, result.tolerations, quirks)
                 if patience is None:
                     continue
                 origin = f"rule {taint.rule}" if taint.rule else f"the driver, slice {item.key}"
@@ -178,17 +158,15 @@ def rule(
     """What a DeviceTaintRule does: the reasons, all devices it selects, all claims it hits."""
     selector = dra.device_selector(tree)
     effect = json_tree.text(tree, "spec", "taint", "effect")
-    matched: list[Place] = []
+    matched: list[DeviceId] = []
     for number, item in enumerate(list(views.inventory.slices())):
         if number % STEP_MAX == 0:
             yield
         matched += [device.id for device in item.devices if _selects(selector, device.id)]
     claims = yield from _claims_hit(views, selector)
     said = tuple(
-        Reason(
-            text=f"{json_tree.text(item, 'reason')}: {json_tree.text(item, 'message')}".rstrip(": ")
-        )
-        for item in meta.conditions(tree)
+        Reason(text=f"{condition.reason}: {condition.message}".rstrip(": "))
+        for condition in meta.conditions(tree)
     )
     taint = taints.taint_of(dra.taint(tree))
     text = f"taint {taint.text} on {_count(len(matched), 'published device')}"
@@ -213,18 +191,17 @@ def rule(
     return reasons, ["/".join(place) for place in matched], claims
 
 
-def _request(name: str, found: Sequence[JsonObject]) -> Reason:
-    consumed = [json_tree.mapping(result, "consumedCapacity") for result in found]
-    if not any(consumed):
-        places = [place_of(result) for result in found]
+def _request(name: str, found: Sequence[DeviceResult]) -> Reason:
+    if not any(result.consumed_capacity for result in found):
+        places = [result.id for result in found]
         text = f"request {name} has {devices_text(places, all_names=True)}"
         return Reason(text=text, count=len(found))
     lines = tuple(
         Reason(
-            text="/".join(place_of(result))
-            + (" with " + ", ".join(f"{key} {amount}" for key, amount in sorted(used.items())))
+            text=f"{result.text} with "
+            + ", ".join(f"{key} {used}" for key, used in sorted(result.consumed_capacity.items()))
         )
-        for result, used in zip(found, consumed, strict=True)
+        for result in found
     )
     if len(lines) == 1:
         return Reason(text=f"request {name} has {lines[0].text}")
@@ -238,19 +215,17 @@ def _claims_hit(views: LiveViews, selector: object) -> Steps[list[str]]:
         if number % STEP_MAX == 0:
             yield
         tree = views.objects.get(key) or {}
-        hit = [place_of(result) for result in results_of(tree)]
-        hit = [place for place in hit if _selects(selector, place)]
+        hit = [result.id for result in dra.results(tree) if _selects(selector, result.id)]
         if not hit:
             continue
-        consumers = dra.reserved_for(tree)
-        pods = ", ".join(json_tree.text(consumer, "name") for consumer in consumers)
+        pods = ", ".join(consumer.name for consumer in dra.consumers(tree))
         owner = f"of pod {pods}" if pods else "of no pod"
         devices = devices_text(hit, all_names=True)
         found.append(f"claim {key.namespace}/{key.name} {owner}: {devices}")
     return found
 
 
-def _selects(selector: object, place: Place) -> bool:
+def _selects(selector: object, place: DeviceId) -> bool:
     """As eviction reads a selector: an absent one selects nothing (controllers.md C1)."""
     if not isinstance(selector, dict):
         return False

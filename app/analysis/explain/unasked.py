@@ -44,7 +44,7 @@ def _ending(views: Views, tree: JsonObject) -> Iterator[Reason]:
     for found in pods.named_claims(pod):
         claim = views.objects.get(claim_key(pod.namespace, found.name or "")) or {}
         if meta.is_deleting(claim):
-            users = [json_tree.text(user, "name") for user in dra.reserved_for(claim)]
+            users = [consumer.name for consumer in dra.consumers(claim)]
             ends = "ends" if len(users) == 1 else "end"
             until = f", which goes on until {listed(users, len(users))} {ends}" if users else ""
             yield Reason(text=f"claim {found.name} was deleted{until}")
@@ -60,11 +60,11 @@ def _not_made(views: Views, tree: JsonObject) -> Iterator[Reason]:
         event = views.objects.event(key)
         if event is None or event.object.get("reason") != FAILED_CLAIM:
             continue
-        is_about = json_tree.text(event.object, "involvedObject", "uid") == pod.uid
+        is_about = core.event_object(event.object).involved_object.uid == pod.uid
         if is_about and (said is None or event.revision > said.revision):
             said = event
     if said is not None:
-        yield Reason(text=f"{FAILED_CLAIM}: {json_tree.text(said.object, 'message')}")
+        yield Reason(text=f"{FAILED_CLAIM}: {core.event_object(said.object).message}")
 
 
 def _is_unmade(pod: pods.PodFacts, entry: pods.ClaimEntry) -> bool:

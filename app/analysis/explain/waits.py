@@ -20,6 +20,7 @@ from app.domain.controllers.scheduling.plugins.dynamic_resources.pod_claims impo
 )
 from app.domain.values import json_tree, timestamps
 from app.domain.values.fields import core, dra, meta
+from app.domain.values.fields.meta import Condition
 from app.domain.values.json_tree import JsonObject, JsonView
 from app.domain.values.timestamps import SECOND, Instant, TimestampError
 
@@ -60,7 +61,7 @@ def places(views: Views, tree: JsonObject) -> Iterator[Reason]:
         selector = json_tree.mapping(claim.allocation, "nodeSelector")
         terms = [_term(term) for term in json_tree.objects(selector, "nodeSelectorTerms")]
         where = " or ".join(terms) if terms else "on every node"
-        users = [json_tree.text(user, "name") for user in dra.reserved_for(claim.tree)]
+        users = [consumer.name for consumer in dra.consumers(claim.tree)]
         used = f", and reserved for {listed(users, len(users))}" if users else ""
         yield Reason(text=f"claim {claim.name} is allocated {where}{used}")
 
@@ -78,15 +79,13 @@ def repeated(tree: JsonObject) -> Iterator[Reason]:
 
 def _term(term: JsonView) -> str:
     """The nodes of a term of a node selector."""
-    wanted = [*json_tree.objects(term, "matchFields"), *json_tree.objects(term, "matchExpressions")]
     parts = []
-    for one in wanted:
-        values = json_tree.texts(one, "values")
-        operator, key = json_tree.text(one, "operator"), json_tree.text(one, "key")
-        if key == "metadata.name" and operator == "In":
-            parts.append(f"on node {listed(values, len(values))}")
+    for one in (*core.field_requirements(term), *core.requirements(term)):
+        if one.key == "metadata.name" and one.operator == "In":
+            parts.append(f"on node {listed(one.values, len(one.values))}")
         else:
-            parts.append(" ".join(part for part in (key, operator, ", ".join(values)) if part))
+            words = (one.key, one.operator, ", ".join(one.values))
+            parts.append(" ".join(word for word in words if word))
     return " with ".join(parts)
 
 
@@ -108,26 +107,24 @@ def _lacking(claim: PodClaim, now: Instant, timeout: int) -> Iterator[Reason]:
     if look.readiness is Readiness.READY:
         return
     lines: list[Reason] = []
-    for result in json_tree.objects(claim.allocation, "devices", "results"):
-        place = "/".join(json_tree.text(result, part) for part in ("driver", "pool", "device"))
+    for result in dra.results_of(claim.allocation):
         said = binding_conditions.conditions_of(claim.tree, result)
-        for kind in json_tree.texts(result, "bindingFailureConditions"):
-            if said.get(kind, {}).get("status") == "True":
-                lines.append(Reason(text=f"{place}: {_told(kind, said[kind])}, a failure"))
-        for kind in json_tree.texts(result, "bindingConditions"):
+        for kind in result.binding_failure_conditions:
+            if kind in said and said[kind].status == "True":
+                lines.append(Reason(text=f"{result.text}: {_told(said[kind])}, a failure"))
+        for kind in result.binding_conditions:
             if kind not in said:
-                lines.append(Reason(text=f"{place}: the driver has not said {kind} yet"))
-            elif said[kind].get("status") != "True":
-                lines.append(Reason(text=f"{place}: {_told(kind, said[kind])}"))
+                lines.append(Reason(text=f"{result.text}: the driver has not said {kind} yet"))
+            elif said[kind].status != "True":
+                lines.append(Reason(text=f"{result.text}: {_told(said[kind])}"))
     yield Reason(
         text=f"claim {claim.name}{_until(claim.allocation, timeout)}", children=tuple(lines)
     )
 
 
-def _told(kind: str, condition: JsonObject) -> str:
-    parts = (json_tree.text(condition, part) for part in ("reason", "message"))
-    why = ": ".join(part for part in parts if part)
-    return f"{kind} is {condition.get('status')}{f' ({why})' if why else ''}"
+def _told(condition: Condition) -> str:
+    why = ": ".join(part for part in (condition.reason, condition.message) if part)
+    return f"{condition.type} is {condition.status}{f' ({why})' if why else ''}"
 
 
 def _until(allocation: JsonView, timeout: int) -> str:

@@ -214,7 +214,7 @@ class Authors:
         if resource == "resourceclaims" and is_asked:
             finalizers = meta.finalizers(before)
             return CLAIMS if well_known.CLAIM_PROTECTION in finalizers else COLLECTOR
-        owners = [json_tree.text(owner, "uid") for owner in meta.owner_references(event.object)]
+        owners = [owner.uid for owner in meta.owners(event.object)]
         if resource == "resourceclaims" and _is_made(event.object):
             return self._claim_ender(event, owners)
         if not is_asked and event.key.namespace in self._ending:
@@ -372,7 +372,7 @@ def _is_made(claim: JsonView) -> bool:
 
 
 def _consumers(claim: JsonView) -> set[str]:
-    return {json_tree.text(each, "uid") for each in dra.reserved_for(claim)}
+    return {consumer.uid for consumer in dra.consumers(claim)}
 
 
 def _differ(before: JsonView, after: JsonView, *path: str) -> bool:
@@ -405,13 +405,10 @@ def _is_of_node_controller(before: JsonView, after: JsonView) -> bool:
 
 def _told(pod: JsonView, name: str) -> tuple[str, ...]:
     """Reason and message of a condition."""
-    for condition in meta.conditions(pod):
-        if condition.get("type") == name:
-            return json_tree.text(condition, "reason"), json_tree.text(condition, "message")
-    return ()
+    condition = meta.condition(pod, name)
+    return () if condition is None else (condition.reason, condition.message)
 
 
 def _reporter(event: JsonView) -> str:
-    return json_tree.text(event, "reportingComponent") or json_tree.text(
-        event, "reportingController"
-    )
+    said = core.event_object(event)
+    return said.reporting_component or said.reporting_controller

@@ -16,7 +16,7 @@ from app.domain.log import Event, EventType
 from app.domain.log.chain import canonical_json
 from app.domain.objects.schema.structural import Node, Schemas
 from app.domain.values import json_tree
-from app.domain.values.fields import dra, meta
+from app.domain.values.fields import core, dra, meta
 from app.domain.values.json_tree import JsonObject, JsonView
 from app.domain.values.names import SUFFIX_ALPHABET, SUFFIX_LENGTH
 
@@ -302,12 +302,9 @@ def facts_of(
 
 def event_seen(tree: JsonView) -> EventSeen:
     """What an Event object says, without the drawn end of the name of what was refused."""
-    note = json_tree.text(tree, "note") or json_tree.text(tree, "message")
-    return EventSeen(
-        type=json_tree.text(tree, "type"),
-        reason=json_tree.text(tree, "reason"),
-        note=_REFUSED.sub(r"\1…\2", note),
-    )
+    said = core.event_object(tree)
+    note = _REFUSED.sub(r"\1…\2", said.note or said.message)
+    return EventSeen(type=said.type, reason=said.reason, note=note)
 
 
 def subject_of(tree: JsonView) -> str:
@@ -353,18 +350,13 @@ def consumers(claim: JsonView | None) -> dict[str, str]:
     """The pods for which a claim is reserved: uid to name."""
     if claim is None:
         return {}
-    return {
-        json_tree.text(found, "uid"): json_tree.text(found, "name")
-        for found in dra.reserved_for(claim)
-    }
+    return {consumer.uid: consumer.name for consumer in dra.consumers(claim)}
 
 
 def device_names(allocation: JsonView) -> tuple[str, ...]:
     """`request: pool/device` of each result."""
     return tuple(
-        f"{json_tree.text(found, 'request')}: {json_tree.text(found, 'pool')}/"
-        f"{json_tree.text(found, 'device')}"
-        for found in json_tree.objects(allocation, "devices", "results")
+        f"{result.request}: {result.pool}/{result.device}" for result in dra.results_of(allocation)
     )
 
 
@@ -397,11 +389,8 @@ def _consumer(name: str, uid: str) -> str:
 
 def _conditions(tree: JsonView) -> dict[str, ConditionSet]:
     return {
-        json_tree.text(each, "type"): ConditionSet(
-            type=json_tree.text(each, "type"),
-            status=json_tree.text(each, "status"),
-            reason=json_tree.text(each, "reason"),
-            message=json_tree.text(each, "message"),
+        each.type: ConditionSet(
+            type=each.type, status=each.status, reason=each.reason, message=each.message
         )
         for each in meta.conditions(tree)
     }
@@ -414,8 +403,7 @@ def _condition_text(condition: ConditionSet) -> str:
 
 
 def _deletion(before: JsonView, after: JsonView) -> Iterator[Fact]:
-    path = ("metadata", "deletionTimestamp")
-    if json_tree.text(after, *path) and not json_tree.text(before, *path):
+    if meta.deletion_timestamp(after) and not meta.deletion_timestamp(before):
         yield DeletionAsked(json_tree.integer(after, "metadata", "deletionGracePeriodSeconds"))
 
 
@@ -424,19 +412,19 @@ def _of_pod(old: JsonObject, new: JsonObject) -> Iterator[Fact]:
         ("metadata", "deletionGracePeriodSeconds"),
         ("status", "conditions"),
         named := ("status", "resourceClaimStatuses"),
-        nominated := ("status", "nominatedNodeName"),
-        bound := ("spec", "nodeName"),
+        ("status", "nominatedNodeName"),
+        ("spec", "nodeName"),
     ]
     if json_tree.get(old, *named) != json_tree.get(new, *named):
         yield ClaimsNamed(
             tuple(
                 (str(item.get("name")), str(item.get("resourceClaimName")))
-                for item in json_tree.objects(new, *named)
+                for item in core.resource_claim_statuses(new)
             )
         )
-    if (node := json_tree.text(new, *nominated)) and node != json_tree.text(old, *nominated):
+    if (node := core.nominated_node_name(new)) and node != core.nominated_node_name(old):
         yield Nominated(node)
-    if (node := json_tree.text(new, *bound)) != json_tree.text(old, *bound):
+    if (node := core.node_name(new)) != core.node_name(old):
         yield Bound(node)
     yield from condition_changes(old, new)
     yield from _changed(without(old, seen), without(new, seen))

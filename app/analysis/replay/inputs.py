@@ -20,7 +20,7 @@ from app.domain.objects.write.commands import (
     WriteOptions,
 )
 from app.domain.values import json_tree
-from app.domain.values.fields import core, meta
+from app.domain.values.fields import core, dra, meta
 from app.domain.values.json_tree import JsonObject, JsonView
 from app.domain.values.timestamps import Instant
 
@@ -30,8 +30,6 @@ _MERGED_BY = ("type", "name", "uid", "manager", "ip", "key")
 """Fields by which entries of lists are told apart, tried in this order."""
 
 _OWN = frozenset(("resourceVersion",))
-
-_RESULTS = ("status", "allocation", "devices", "results")
 
 _Device: TypeAlias = tuple[str, ...]
 """Driver, pool, device and share: the key of a device's status (controllers.md 6.2)."""
@@ -97,12 +95,12 @@ class Input:
 
     @property
     def _told_devices(self) -> set[_Device]:
-        return _devices(self.event.object, "status", "devices")
+        return {device.key for device in dra.device_statuses(self.event.object)}
 
     def is_possible(self, ours: JsonView) -> bool:
         """Whether our pod is as far as the recorded one was, our claim has the same devices."""
         if self.event.key.resource == "resourceclaims":
-            return self._told_devices <= _devices(ours, *_RESULTS)
+            return self._told_devices <= {result.key for result in dra.results(ours)}
         has_node = bool(core.node_name(ours))
         return (has_node or not self.is_bound) and (is_terminating(ours) or not self.is_terminating)
 
@@ -110,13 +108,6 @@ class Input:
 def is_terminating(tree: JsonView | None) -> bool:
     """Whether deletion was asked for."""
     return tree is not None and bool(meta.deletion_timestamp(tree))
-
-
-def _devices(claim: JsonView, *path: str) -> set[_Device]:
-    return {
-        tuple(json_tree.text(found, part) for part in ("driver", "pool", "device", "shareID"))
-        for found in json_tree.objects(claim, *path)
-    }
 
 
 def command_of(found: Input, ours: JsonObject | None) -> Command | None:

@@ -10,8 +10,8 @@ from app.analysis.views import LiveViews
 from app.domain.allocation.counters import available_of
 from app.domain.controllers.resources import claim_key
 from app.domain.log import Event, EventType
-from app.domain.values import json_tree
 from app.domain.values.fields import dra, meta
+from app.domain.values.fields.dra import DeviceResult
 from app.domain.values.json_tree import JsonView
 
 
@@ -26,32 +26,26 @@ class OveruseAudit:
         """Check an event that the views show by now; `before` is the object before it."""
         if event.key.resource != "resourceclaims" or event.type is EventType.OBJECT_DELETED:
             return
-        given = json_tree.get(event.object, "status", "allocation", "devices", "results")
-        held = None
-        if before is not None:
-            held = json_tree.get(before, "status", "allocation", "devices", "results")
-        if not given or given == held:
+        given = dra.result_trees(event.object)
+        if not given or (before is not None and given == dra.result_trees(before)):
             return
-        results = dra.result_trees(event.object)
+        results = dra.results(event.object)
         for problem, others in self._problems(results):
             self.found.setdefault(event.uid, problem)
             for claim in others:
                 self.found.setdefault(self._uid_of(claim), problem)
 
-    def _problems(self, results: Sequence[JsonView]) -> Iterator[tuple[str, Sequence[str]]]:
+    def _problems(self, results: Sequence[DeviceResult]) -> Iterator[tuple[str, Sequence[str]]]:
         allocated = self._views.allocated
         pools: set[tuple[str, str]] = set()
         for result in results:
-            if json_tree.flag(result, "adminAccess"):
+            if result.admin_access:
                 continue
-            driver, pool, name = (
-                json_tree.text(result, part) for part in ("driver", "pool", "device")
-            )
-            holders = allocated.holders((driver, pool, name))
-            if len(holders) > 1 and allocated.is_dedicated((driver, pool, name)):
-                text = f"device {pool}/{name} is allocated to {' and to '.join(sorted(holders))}"
-                yield text, holders
-            pools.add((driver, pool))
+            holders = allocated.holders(result.id)
+            if len(holders) > 1 and allocated.is_dedicated(result.id):
+                others = " and to ".join(sorted(holders))
+                yield f"device {result.pool}/{result.device} is allocated to {others}", holders
+            pools.add((result.driver, result.pool))
         for place in sorted(pools):
             found = self._views.inventory.pool(place)
             if found is None or not found.counters:

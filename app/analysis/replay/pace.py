@@ -20,7 +20,7 @@ from app.domain.controllers.pacing import Tried
 from app.domain.controllers.scheduling.queue.waiting_pods import QUEUE
 from app.domain.log import Event, EventType
 from app.domain.values import json_tree, timestamps
-from app.domain.values.fields import dra, meta
+from app.domain.values.fields import core, dra, meta
 from app.domain.values.json_tree import JsonObject, JsonView
 from app.domain.values.timestamps import SECOND, Instant, TimestampError
 
@@ -277,14 +277,12 @@ class RecordedPace:
         if event.key.resource == "pods":
             self._note(("claims/pods", (namespace, name)), act)
         elif is_event_object(event.key):
-            subject = json_tree.mapping(event.object, "involvedObject")
-            place = (json_tree.text(subject, "namespace"), json_tree.text(subject, "name"))
-            self._note(("claims/pods", place), act)
+            subject = core.event_object(event.object).involved_object
+            self._note(("claims/pods", (subject.namespace, subject.name)), act)
         elif event.key.resource == "resourceclaims":
             if event.type is EventType.OBJECT_CREATED:
-                for owner in meta.owner_references(event.object):
-                    place = (namespace, json_tree.text(owner, "name"))
-                    self._note(("claims/pods", place), act)
+                for owner in meta.owners(event.object):
+                    self._note(("claims/pods", (namespace, owner.name)), act)
                 return
             old, new = consumers(act.before), consumers(event.object)
             added = [new[uid] for uid in new.keys() - old.keys()]
@@ -301,17 +299,9 @@ class RecordedPace:
             place = (event.key.namespace, event.key.name, event.uid)
             self._note(("eviction", place), act)
         elif is_event_object(event.key):
-            tree = event.object
-            subject = json_tree.mapping(tree, "involvedObject") or json_tree.mapping(
-                tree, "regarding"
-            )
-            said = json_tree.text(tree, "message") or json_tree.text(tree, "note")
-            if said.startswith("Cancelling"):
-                place = (
-                    json_tree.text(subject, "namespace"),
-                    json_tree.text(subject, "name"),
-                    json_tree.text(subject, "uid"),
-                )
+            said = core.event_object(event.object)
+            if said.text.startswith("Cancelling"):
+                place = (said.subject.namespace, said.subject.name, said.subject.uid)
                 self._note(("eviction/cancelled", place), act)
 
     def _learn_try(self, act: Act) -> None:
@@ -339,9 +329,10 @@ class RecordedPace:
         held = dra.allocation(act.before or {})
         is_gone = act.event.type is EventType.OBJECT_DELETED
         if held and (is_gone or not dra.allocation(act.event.object)):
-            for each in json_tree.objects(held, "devices", "results"):
-                if "consumedCapacity" not in each and not each.get("adminAccess"):
-                    self._freed[_place_of(each)].append(act.asked)
+            for result in dra.result_trees(act.before or {}):
+                if "consumedCapacity" not in result and not result.get("adminAccess"):
+                    place = f"{json_tree.text(result, 'pool')}/{json_tree.text(result, 'device')}"
+                    self._freed[place].append(act.asked)
 
     def _note_order(self) -> None:
         """Where only the order of writes is known, place attempts between writes."""
@@ -364,32 +355,28 @@ class RecordedPace:
                         placing.free_at = Instant(max(placing.free_at, instants[number - 1]))
 
     def _learn_said(self, act: Act) -> None:
-        tree = act.event.object
-        if json_tree.text(tree, "reason") != "FailedScheduling":
+        said = core.event_object(act.event.object)
+        if said.reason != "FailedScheduling":
             return
-        subject = json_tree.mapping(tree, "involvedObject") or json_tree.mapping(tree, "regarding")
-        when = json_tree.text(tree, "series", "lastObservedTime") or json_tree.text(
-            tree, "eventTime"
-        )
+        when = (said.series.last_observed_time if said.series else "") or said.event_time
         try:
             instant = Instant(min(timestamps.parse(when), act.known))
         except TimestampError:
             instant = act.asked
         # Parity: controllers.md 4.3, a repeated report keeps the note of the first.
-        note = json_tree.text(tree, "message") or json_tree.text(tree, "note")
         is_repeated = act.event.type is not EventType.OBJECT_CREATED
-        tries = self._tries[json_tree.text(subject, "uid")]
-        tries.failures.append((instant, "" if is_repeated else note))
-        tries.seen.append(_version(json_tree.text(subject, "resourceVersion")))
+        tries = self._tries[said.subject.uid]
+        tries.failures.append((instant, "" if is_repeated else said.text))
+        tries.seen.append(_version(said.subject.resource_version))
 
     def _learn_pod(self, act: Act) -> None:
         event = act.event
         tries = self._tries[event.uid]
-        path = ("spec", "nodeName")
-        if json_tree.text(event.object, *path) and not json_tree.text(act.before or {}, *path):
+        node = core.node_name(event.object)
+        if node and not core.node_name(act.before or {}):
             placing = self._placing(event.uid, act)
             placing.bind_at = act.known
-            placing.node = json_tree.text(event.object, *path)
+            placing.node = node
             return
         named = ("status", "nominatedNodeName")
         node = json_tree.text(event.object, *named)
@@ -412,10 +399,6 @@ class RecordedPace:
 def _version(text: str) -> int:
     """A resource version as a number; 0 when there is none to compare."""
     return int(text) if text.isascii() and text.isdigit() else 0
-
-
-def _place_of(result: JsonView) -> str:
-    return f"{json_tree.text(result, 'pool')}/{json_tree.text(result, 'device')}"
 
 
 def known_instants(events: Sequence[Event]) -> list[Instant]:
@@ -470,7 +453,5 @@ def is_derived(event: Event) -> bool:
 
 def _refusal(pod: JsonView) -> str | None:
     """The message of a pod that could not be placed."""
-    for each in meta.conditions(pod):
-        if each.get("type") == "PodScheduled" and each.get("status") == "False":
-            return json_tree.text(each, "message")
-    return None
+    conditions = (each for each in meta.conditions(pod) if each.type == "PodScheduled")
+    return next((each.message for each in conditions if each.status == "False"), None)

@@ -22,7 +22,6 @@ from app.analysis.replay.facts import (
 )
 from app.domain.log import Event, EventType, ObjectKey
 from app.domain.objects.schema.structural import Schemas
-from app.domain.values import json_tree
 from app.domain.values.fields import dra, meta
 from app.domain.values.json_tree import JsonObject
 from app.domain.values.timestamps import Instant
@@ -135,13 +134,13 @@ class Trace:
             phase = meta.phase(event.object)
             if phase in facts.FINISHED:
                 self.finished.setdefault(uid, event.stamp.time)
-            for owner in meta.owner_references(event.object):
-                if json_tree.text(owner, "kind") in _REPLICATING:
+            for owner in meta.owners(event.object):
+                if owner.kind in _REPLICATING:
                     self.replicas.add(uid)
         elif event.key.resource == "resourceclaims":
-            for owner in meta.owner_references(event.object):
-                if json_tree.flag(owner, "controller"):
-                    self.owner_of[uid] = json_tree.text(owner, "uid")
+            for owner in meta.owners(event.object):
+                if owner.controller:
+                    self.owner_of[uid] = owner.uid
             self.users[uid] |= consumers(event.object).keys()
 
     def _add_event(self, event: Event, writer: str) -> None:

@@ -14,7 +14,6 @@ force one by one, and agreement under such an assumption is counted apart.
 from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from app.analysis import meanings
 from app.analysis.verify.compare import Compared, Difference, Tally, first_difference
@@ -24,7 +23,7 @@ from app.domain.controllers import pods
 from app.domain.devices.device_selectors import SelectorCompiler
 from app.domain.log import Event, EventType, ObjectKey, Revision
 from app.domain.objects.schema.structural import Schemas
-from app.domain.values import api_groups, json_tree
+from app.domain.values import api_groups
 from app.domain.values.fields import dra, meta
 from app.domain.values.json_tree import JsonObject, JsonView
 from app.domain.values.timestamps import SECOND, Instant
@@ -277,16 +276,15 @@ class AllocationChecker:
     def _place(self, event: Event, allocation: JsonObject) -> tuple[str, JsonObject | None]:
         """The node that was chosen, and the pod for which."""
         pod = None
-        node = _selected_node(allocation)
-        for consumer in dra.reserved_for(event.object):
-            if json_tree.text(consumer, "resource") != "pods":
+        node = dra.selected_node(allocation)
+        for consumer in dra.consumers(event.object):
+            if consumer.resource != "pods":
                 continue
-            key = ObjectKey("", "pods", event.key.namespace, json_tree.text(consumer, "name"))
-            uid = json_tree.text(consumer, "uid")
+            key = ObjectKey("", "pods", event.key.namespace, consumer.name)
             found = self._views.objects.get(key)
-            if found is not None and meta.uid(found) == uid:
+            if found is not None and meta.uid(found) == consumer.uid:
                 pod = found
-            node = node or self._index.node_of_pod.get(uid, "")
+            node = node or self._index.node_of_pod.get(consumer.uid, "")
             break
         return node, pod
 
@@ -385,21 +383,4 @@ def _allocation(event: Event) -> JsonObject | None:
 
 
 def _devices(allocation: JsonView) -> set[DeviceName]:
-    return {
-        (
-            json_tree.text(result, "driver"),
-            json_tree.text(result, "pool"),
-            json_tree.text(result, "device"),
-        )
-        for result in json_tree.objects(allocation, "devices", "results")
-    }
-
-
-def _selected_node(allocation: JsonView) -> str:
-    """The node that the selector names, empty when it leaves a choice (allocator.md 10.3)."""
-    found: Any = json_tree.objects(allocation, "nodeSelector", "nodeSelectorTerms")
-    for field in json_tree.objects(found[0], "matchFields") if len(found) == 1 else []:
-        values = json_tree.texts(field, "values")
-        if json_tree.text(field, "key") == "metadata.name" and len(values) == 1:
-            return values[0]
-    return ""
+    return {result.id for result in dra.results_of(allocation)}

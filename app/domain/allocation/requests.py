@@ -116,7 +116,7 @@ def plan_of(
     key = f"{namespace}/{name}" if namespace else name
     requests: list[tuple[Request, ...]] = []
     error = ""
-    for tree in dra.requests(claim):
+    for tree in dra.request_trees(claim):
         compiler = _RequestCompiler(key=key, classes=classes, features=features, tree=tree)
         alternatives, error = compiler.compile()
         if alternatives:

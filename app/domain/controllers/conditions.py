@@ -16,7 +16,7 @@ DISRUPTION = "DisruptionTarget"
 
 def patch_of(pod: JsonView, condition: JsonObject) -> JsonObject:
     """The part of a status patch that writes the condition; it may hold changed fields only."""
-    kinds = [json_tree.text(one, "type") for one in meta.conditions(pod)]
+    kinds = [json_tree.text(one, "type") for one in meta.condition_trees(pod)]
     if not kinds:
         return {"conditions": [condition]}
     if condition["type"] not in kinds:
@@ -44,7 +44,7 @@ def disruption(
     if generation is not None:
         wanted["observedGeneration"] = generation
     since = timestamps.seconds_text(now)
-    for condition in meta.conditions(pod):
+    for condition in meta.condition_trees(pod):
         if condition.get("type") == DISRUPTION:
             if all(condition.get(name) == value for name, value in wanted.items()):
                 return None

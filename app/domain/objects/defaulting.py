@@ -47,7 +47,7 @@ def apply(kind: Kind, tree: JsonObject, *, now: Instant, from_beta: bool = False
 
 
 def _default_claim(tree: JsonObject, *, from_beta: bool) -> None:
-    for request in dra.requests(tree):
+    for request in dra.request_trees(tree):
         exactly = request.get("exactly")
         if isinstance(exactly, dict) and (not from_beta or exactly.get("deviceClassName")):
             _default_request(exactly)

@@ -51,7 +51,7 @@ class ApiServiceReconciler(KeyedController[tuple[str], Views]):
         if tree is None:
             return None
         wanted = _condition(views.objects, tree, now)
-        held = next(iter(meta.conditions(tree)), {})
+        held = next(iter(meta.condition_trees(tree)), {})
         if _told(held) == _told(wanted):
             return None
         patch = PatchObject(

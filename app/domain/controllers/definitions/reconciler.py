@@ -111,7 +111,7 @@ def _is_ending(objects: ObjectsReader, key: ObjectKey) -> bool:
 def _has_names(tree: JsonView) -> bool:
     return any(
         condition.get("type") == "NamesAccepted" and condition.get("status") == "True"
-        for condition in meta.conditions(tree)
+        for condition in meta.condition_trees(tree)
     )
 
 

@@ -326,7 +326,7 @@ def is_marked(pod: JsonObject) -> bool:
         return False
     return any(
         found.get("type") == conditions.DISRUPTION and found.get("reason") == CONDITION_REASON
-        for found in meta.conditions(pod)
+        for found in meta.condition_trees(pod)
     )
 
 

@@ -142,7 +142,7 @@ def _status_update(
     tree = json_tree.copy(namespace)
     status = tree.setdefault("status", {})
     status["phase"] = "Terminating"
-    held = {c.get("type"): c for c in meta.conditions(namespace)}
+    held = {c.get("type"): c for c in meta.condition_trees(namespace)}
     conditions: list[JsonObject] = []
     for kind, state, reason, message in _conditions(objects, name, remaining):
         old = held.get(kind)

@@ -203,7 +203,7 @@ def _next_round(at: Instant) -> Instant:
 
 def _is_out_of_service(node: JsonView) -> bool:
     """Whether the node is not ready, and somebody has said that it will not come back."""
-    for condition in meta.conditions(node):
+    for condition in meta.condition_trees(node):
         if condition.get("type") == "Ready" and condition.get("status") == "True":
             return False
     taints = core.taints(node)
@@ -268,7 +268,7 @@ def _failed(tree: JsonObject, now: Instant, *, is_orphan: bool) -> JsonObject:
 
 def _disrupted_since(tree: JsonObject) -> str:
     """When the pod was first said to be disrupted: a time of transition moves with the status."""
-    for found in meta.conditions(tree):
+    for found in meta.condition_trees(tree):
         if found.get("type") == conditions.DISRUPTION and found.get("status") == "True":
             return json_tree.text(found, "lastTransitionTime")
     return ""

@@ -23,7 +23,7 @@ _CONDITIONS = (
 
 def is_reported(node: JsonView) -> bool:
     """True when the node says whether it is ready."""
-    return any(condition.get("type") == "Ready" for condition in meta.conditions(node))
+    return any(condition.get("type") == "Ready" for condition in meta.condition_trees(node))
 
 
 def registration(node: JsonView, now: Instant) -> tuple[Command, ...]:

@@ -139,7 +139,7 @@ def _patch(pod: JsonView, status: JsonObject) -> PatchObject:
 
 def _condition(pod: JsonView, kind: str, status: str, text: str, reason: str = "") -> JsonObject:
     since = text
-    for present in meta.conditions(pod):
+    for present in meta.condition_trees(pod):
         if present.get("type") == kind and present.get("status") == status:
             since = json_tree.text(present, "lastTransitionTime") or text
     found: JsonObject = {

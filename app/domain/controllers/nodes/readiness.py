@@ -233,7 +233,7 @@ def _missing_labels(tree: JsonView) -> JsonObject:
 
 
 def _ready(tree: JsonView) -> str:
-    for condition in meta.conditions(tree):
+    for condition in meta.condition_trees(tree):
         if condition.get("type") == "Ready":
             return json_tree.text(condition, "status")
     return ""

@@ -150,7 +150,7 @@ def would_evict(state: TaintState, rule: Rule) -> Pending:
 
 def stored(rule: JsonObject) -> JsonObject | None:
     """The condition that the rule has."""
-    for condition in meta.conditions(rule):
+    for condition in meta.condition_trees(rule):
         if condition.get("type") == TYPE:
             return condition
     return None

@@ -58,7 +58,7 @@ def answer(
 def _failure_of(new: JsonView | None, sets: Sequence[JsonView]) -> JsonView:
     """Why pods of a set could not be made, of the new one first; empty when all could."""
     for found in (*(() if new is None else (new,)), *sets):
-        for condition in meta.conditions(found):
+        for condition in meta.condition_trees(found):
             if condition.get("type") == REPLICA_FAILURE:
                 return condition
     return json_tree.EMPTY
@@ -142,7 +142,7 @@ class _Conditions:
 
     def __init__(self, tree: JsonView, now: Instant) -> None:
         self._now = now
-        self.found: list[JsonObject] = [dict(condition) for condition in meta.conditions(tree)]
+        self.found: list[JsonObject] = [dict(condition) for condition in meta.condition_trees(tree)]
 
     def of(self, kind: str) -> JsonView:
         for condition in self.found:

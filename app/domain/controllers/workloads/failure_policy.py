@@ -53,7 +53,7 @@ def _fitting(rule: JsonView, pod: JsonView) -> str:
                 return f"Container {container} for pod {place} failed with exit code {code}"
         return ""
     for pattern in json_tree.objects(rule, "onPodConditions"):
-        for condition in meta.conditions(pod):
+        for condition in meta.condition_trees(pod):
             wanted = (pattern.get("type"), pattern.get("status") or "True")
             if (condition.get("type"), condition.get("status")) == wanted:
                 return f"Pod {place} has condition {condition['type']}"

@@ -145,7 +145,7 @@ def _ended_at(pod: JsonView) -> Instant:
     ]
     texts += [
         json_tree.text(condition, "lastTransitionTime")
-        for condition in meta.conditions(pod)
+        for condition in meta.condition_trees(pod)
         if condition.get("type") == "Ready"
     ]
     texts.append(meta.deletion_timestamp(pod))

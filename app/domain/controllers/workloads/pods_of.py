@@ -46,7 +46,7 @@ def is_active(pod: JsonView) -> bool:
 
 def ready_since(pod: JsonView) -> Instant | None:
     """Since when the pod is ready; None when it is not."""
-    for condition in meta.conditions(pod):
+    for condition in meta.condition_trees(pod):
         if condition.get("type") == "Ready" and condition.get("status") == "True":
             try:
                 return timestamps.parse(json_tree.text(condition, "lastTransitionTime"))

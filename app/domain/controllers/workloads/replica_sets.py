@@ -131,7 +131,7 @@ def _status(
 
 def _failure(tree: JsonView, problem: str, now: Instant) -> JsonObject:
     """The condition; one that is there stays as it is."""
-    for found in meta.conditions(tree):
+    for found in meta.condition_trees(tree):
         if found.get("type") == REPLICA_FAILURE:
             return found
     return {

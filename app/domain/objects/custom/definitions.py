@@ -47,7 +47,7 @@ def is_established(tree: JsonView) -> bool:
     """Whether a definition is served."""
     return any(
         condition.get("type") == "Established" and condition.get("status") == "True"
-        for condition in meta.conditions(tree)
+        for condition in meta.condition_trees(tree)
     )
 
 

@@ -92,7 +92,7 @@ def is_ready(pod: JsonView) -> bool:
     """Whether the pod is healthy in the sense of budgets."""
     return any(
         condition.get("type") == "Ready" and condition.get("status") == "True"
-        for condition in meta.conditions(pod)
+        for condition in meta.condition_trees(pod)
     )
 
 

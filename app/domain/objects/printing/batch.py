@@ -51,7 +51,7 @@ def cron_job(tree: JsonObject, now: Instant) -> Cells:
 def _phase(tree: JsonObject) -> str:
     held = {
         json_tree.text(condition, "type")
-        for condition in meta.conditions(tree)
+        for condition in meta.condition_trees(tree)
         if json_tree.text(condition, "status") == "True"
     }
     for phase in _OVER:

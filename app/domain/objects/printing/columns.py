@@ -95,7 +95,7 @@ def _pool_status_request(tree: JsonObject, now: Instant) -> Cells:
     sums = [str(sum(json_tree.integer(pool, name) or 0 for pool in pools)) for name in fields]
     errors = sum("validationError" in pool for pool in pools)
     state, since = "Pending", ""
-    for held in meta.conditions(tree):
+    for held in meta.condition_trees(tree):
         if held.get("status") == "True":
             state, since = json_tree.text(held, "type"), json_tree.text(held, "lastTransitionTime")
     completed = age_text(since, now) if since else NONE

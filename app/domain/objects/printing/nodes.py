@@ -35,7 +35,7 @@ def cells(tree: JsonObject, now: Instant) -> Cells:
 def _status(tree: JsonView) -> str:
     states = [
         "Ready" if condition.get("status") == "True" else "NotReady"
-        for condition in meta.conditions(tree)
+        for condition in meta.condition_trees(tree)
         if condition.get("type") == "Ready"
     ] or ["Unknown"]
     if core.unschedulable(tree):

@@ -159,7 +159,7 @@ def _api_service(tree: JsonObject, now: Instant) -> Cells:
     service = json_tree.mapping(tree, "spec", "service")
     place = f"{json_tree.text(service, 'namespace')}/{json_tree.text(service, 'name')}"
     state = "Unknown"
-    for held in meta.conditions(tree):
+    for held in meta.condition_trees(tree):
         if held.get("type") == "Available":
             state = json_tree.text(held, "status")
             state += "" if state == "True" else f" ({json_tree.text(held, 'reason')})"

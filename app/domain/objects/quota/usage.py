@@ -201,7 +201,7 @@ def _of_volume_claim(claim: JsonView) -> dict[str, Quantity]:
 
 def _of_claim(claim: JsonView) -> dict[str, Quantity]:
     total: dict[str, int] = {}
-    for request in dra.requests(claim):
+    for request in dra.request_trees(claim):
         worst: dict[str, int] = {}
         alternatives = json_tree.objects(request, "firstAvailable")
         exactly = request.get("exactly")

@@ -1,6 +1,7 @@
-"""The fields of pods and nodes, and of what other workloads share with them."""
+"""The fields of pods, nodes, workloads and Kubernetes Events."""
 
-from app.domain.values.fields import paths
+from app.domain.values.fields import meta, paths, records
+from app.domain.values.fields.records import Record
 
 node_name = paths.text("spec", "nodeName")
 """The node that a pod is bound to; empty while it waits for one."""
@@ -24,3 +25,53 @@ allocatable = paths.mapping("status", "allocatable")
 replicas = paths.integer("spec", "replicas")
 template = paths.mapping("spec", "template")
 """The template from which a workload makes its pods."""
+
+
+class Requirement(Record, frozen=True):
+    """A requirement of a label selector or a node selector."""
+
+    key: str = ""
+    operator: str = ""
+    values: tuple[str, ...] = ()
+
+
+requirements = records.of_list(Requirement, paths.get("matchExpressions"))
+field_requirements = records.of_list(Requirement, paths.get("matchFields"))
+
+
+class Series(Record, frozen=True):
+    """How often a Kubernetes Event was repeated."""
+
+    count: int = 0
+    last_observed_time: str = ""
+
+
+class EventObject(Record, frozen=True):
+    """A Kubernetes Event of either group."""
+
+    type: str = ""
+    reason: str = ""
+    action: str = ""
+    message: str = ""
+    note: str = ""
+    count: int = 0
+    first_timestamp: str = ""
+    last_timestamp: str = ""
+    event_time: str = ""
+    reporting_component: str = ""
+    reporting_controller: str = ""
+    series: Series | None = None
+    involved_object: meta.Reference = meta.Reference()
+    regarding: meta.Reference = meta.Reference()
+
+    @property
+    def subject(self) -> meta.Reference:
+        """What it is about."""
+        return self.regarding if self.involved_object == meta.Reference() else self.involved_object
+
+    @property
+    def text(self) -> str:
+        return self.message or self.note
+
+
+event_object = records.of_tree(EventObject)

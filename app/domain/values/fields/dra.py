@@ -4,9 +4,9 @@ from typing import TypeAlias
 
 import msgspec
 
-from app.domain.values.fields import paths, records
+from app.domain.values.fields import core, meta, paths, records
 from app.domain.values.fields.records import Record
-from app.domain.values.json_tree import JsonObject
+from app.domain.values.json_tree import JsonObject, JsonView
 
 DeviceId: TypeAlias = tuple[str, str, str]
 """Driver, pool and device name."""
@@ -20,10 +20,8 @@ allocation = paths.get("status", "allocation")
 reserved_for = paths.objects("status", "reservedFor")
 """The consumers of a claim as they are written."""
 
-requests = paths.objects("spec", "devices", "requests")
-device_statuses = paths.objects("status", "devices")
-"""What drivers report of the devices of a claim."""
-
+request_trees = paths.objects("spec", "devices", "requests")
+"""The requests of a claim as they are written."""
 driver = paths.text("spec", "driver")
 node_name = paths.text("spec", "nodeName")
 """The node whose devices a slice publishes; empty where others can reach them."""
@@ -51,6 +49,7 @@ class DeviceResult(Record, frozen=True):
     device: str = ""
     share_id: str = msgspec.field(default="", name="shareID")
     admin_access: bool = False
+    consumed_capacity: JsonObject = msgspec.field(default_factory=dict)
     binding_conditions: tuple[str, ...] = ()
     binding_failure_conditions: tuple[str, ...] = ()
     tolerations: tuple[JsonObject, ...] = ()
@@ -58,6 +57,35 @@ class DeviceResult(Record, frozen=True):
     @property
     def id(self) -> DeviceId:
         return (self.driver, self.pool, self.device)
+
+    @property
+    def key(self) -> tuple[str, str, str, str]:
+        """Driver, pool, device and share: what a device's status is for."""
+        return (self.driver, self.pool, self.device, self.share_id)
+
+    @property
+    def text(self) -> str:
+        """`driver/pool/device`."""
+        return f"{self.driver}/{self.pool}/{self.device}"
+
+
+class DeviceStatus(Record, frozen=True):
+    """What a driver reports of one device of a claim."""
+
+    driver: str = ""
+    pool: str = ""
+    device: str = ""
+    share_id: str = msgspec.field(default="", name="shareID")
+    conditions: tuple[meta.Condition, ...] = ()
+
+    @property
+    def id(self) -> DeviceId:
+        return (self.driver, self.pool, self.device)
+
+    @property
+    def key(self) -> tuple[str, str, str, str]:
+        """Driver, pool, device and share."""
+        return (self.driver, self.pool, self.device, self.share_id)
 
 
 class Consumer(Record, frozen=True):
@@ -77,9 +105,31 @@ class Pool(Record, frozen=True):
     resource_slice_count: int = 0
 
 
+class Ask(Record, frozen=True):
+    """What one request asks for: its `exactly`, or one of its `firstAvailable`."""
+
+    name: str = ""
+    device_class_name: str = ""
+    allocation_mode: str = ""
+    count: int | None = None
+    admin_access: bool = False
+
+
+class DeviceRequest(Record, frozen=True):
+    """One request of a claim: exact, or alternatives in their order."""
+
+    name: str = ""
+    exactly: Ask | None = None
+    first_available: tuple[Ask, ...] = ()
+
+
+requests = records.of_list(DeviceRequest, paths.get("spec", "devices", "requests"))
 pool = records.of_value(Pool, paths.get("spec", "pool"))
 consumers = records.of_list(Consumer, paths.get("status", "reservedFor"))
 """The consumers of a claim as records."""
+
+device_status_trees = paths.objects("status", "devices")
+device_statuses = records.of_list(DeviceStatus, paths.get("status", "devices"))
 
 results_of = records.of_list(DeviceResult, paths.get("devices", "results"))
 """The devices of an allocation."""
@@ -89,3 +139,17 @@ results = records.of_list(DeviceResult, paths.get("status", "allocation", "devic
 
 result_trees = paths.objects("status", "allocation", "devices", "results")
 """The devices of a claim's allocation as they are written."""
+
+_terms = paths.objects("nodeSelector", "nodeSelectorTerms")
+
+
+def selected_node(allocation: JsonView) -> str:
+    """The one node that an allocation's selector names; empty when it leaves a choice.
+
+    Parity: allocator.md 10.3, a node-local device gives one term with one field.
+    """
+    terms = _terms(allocation)
+    for field in core.field_requirements(terms[0]) if len(terms) == 1 else ():
+        if field.key == "metadata.name" and field.operator == "In" and len(field.values) == 1:
+            return field.values[0]
+    return ""

@@ -25,7 +25,8 @@ deletion_timestamp = paths.text("metadata", "deletionTimestamp")
 """When the object's deletion was asked for; empty before."""
 
 phase = paths.text("status", "phase")
-conditions = paths.objects("status", "conditions")
+condition_trees = paths.objects("status", "conditions")
+"""The conditions as they are written."""
 
 
 def is_deleting(tree: JsonView) -> bool:
@@ -80,10 +81,13 @@ owners = records.of_list(Owner, paths.get("metadata", "ownerReferences"))
 
 _condition = records.of_tree(Condition)
 
+conditions = records.of_list(Condition, paths.get("status", "conditions"))
+"""The conditions as records."""
+
 
 def condition(tree: JsonView, wanted: str) -> Condition | None:
     """The first condition of a type, or None."""
-    for item in conditions(tree):
+    for item in condition_trees(tree):
         if item.get("type") == wanted:
             return _condition(item)
     return None

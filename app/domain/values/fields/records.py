@@ -85,10 +85,10 @@ def lenient(form: Any, value: Any, default: Any) -> Any:
     if isinstance(form, type) and issubclass(form, msgspec.Struct):
         if not isinstance(value, Mapping):
             return default
-        fields = {field.name: field for field in msgspec.structs.fields(form)}
+        empty = form()
         parts = {
-            name: lenient(field.type, value[field.encode_name], field.default)
-            for name, field in fields.items()
+            field.name: lenient(field.type, value[field.encode_name], getattr(empty, field.name))
+            for field in msgspec.structs.fields(form)
             if field.encode_name in value
         }
         return form(**parts)

@@ -114,8 +114,7 @@ class RecordedNames:
 
 def _place(key: ObjectKey, tree: JsonView) -> _Place:
     """What an object and its recorded counterpart have in common."""
-    owners = meta.owner_references(tree)
-    uids = tuple(sorted(json_tree.text(owner, "uid") for owner in owners))
+    uids = tuple(sorted(owner.uid for owner in meta.owners(tree)))
     return key.group, key.resource, key.namespace, _base(tree) or key.name, uids
 
 
@@ -123,13 +122,7 @@ def _shares_of(key: ObjectKey, tree: JsonView) -> list[_Share]:
     """The results of a claim's allocation; nothing when none of them is a share."""
     if key.resource != "resourceclaims":
         return []
-    shares: list[_Share] = []
-    for found in dra.result_trees(tree):
-        request, driver, pool, device, share = (
-            json_tree.text(found, part)
-            for part in ("request", "driver", "pool", "device", "shareID")
-        )
-        shares.append((request, driver, pool, device, share))
+    shares = [(result.request, *result.id, result.share_id) for result in dra.results(tree)]
     return shares if any(share[-1] for share in shares) else []
 
 

@@ -249,7 +249,7 @@ def _make_extended(
 
 
 def _condition(pod: JsonObject) -> JsonObject | None:
-    for condition in meta.conditions(pod):
+    for condition in meta.condition_trees(pod):
         if condition.get("type") == "PodScheduled":
             return condition
     return None

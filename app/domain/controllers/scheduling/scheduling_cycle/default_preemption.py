@@ -147,7 +147,7 @@ def is_victim(objects: ObjectsReader, place: PodPlace) -> bool:
         found.get("type") == conditions.DISRUPTION
         and found.get("status") == "True"
         and found.get("reason") == CONDITION_REASON
-        for found in meta.conditions(tree)
+        for found in meta.condition_trees(tree)
     )
 
 

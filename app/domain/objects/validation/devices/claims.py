@@ -115,7 +115,7 @@ def update_template(
 def request_references(tree: JsonView) -> frozenset[str]:
     """What constraints, configurations and results may name: `main` and `main/sub`."""
     found: set[str] = set()
-    for request in dra.requests(tree):
+    for request in dra.request_trees(tree):
         name = json_tree.text(request, "name")
         found.add(name)
         for sub in json_tree.objects(request, "firstAvailable"):

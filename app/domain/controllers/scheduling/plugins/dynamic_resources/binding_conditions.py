@@ -9,7 +9,9 @@ from enum import Enum, auto
 
 from app.domain.values import json_tree, timestamps
 from app.domain.values.fields import dra, meta
-from app.domain.values.json_tree import JsonObject, JsonView
+from app.domain.values.fields.dra import DeviceResult, DeviceStatus
+from app.domain.values.fields.meta import Condition
+from app.domain.values.json_tree import JsonView
 from app.domain.values.timestamps import SECOND, Instant, TimestampError
 
 TIMEOUT = 600 * SECOND
@@ -40,39 +42,35 @@ READY = Look(readiness=Readiness.READY)
 
 def has_conditions(allocation: JsonView) -> bool:
     """True when some allocated device has to be made ready before the pod is bound."""
-    return any(
-        result.get("bindingConditions")
-        for result in json_tree.objects(allocation, "devices", "results")
-    )
+    return any(result.binding_conditions for result in dra.results_of(allocation))
 
 
 def look(claim: JsonView, allocation: JsonView, now: Instant, timeout: int) -> Look:
     """The state of one allocated claim, whose devices may take `timeout` microseconds."""
     name = meta.name(claim)
     devices = dra.device_statuses(claim)
-    for result in json_tree.objects(allocation, "devices", "results"):
-        if not result.get("bindingConditions"):
+    for result in dra.results_of(allocation):
+        if not result.binding_conditions:
             continue
         conditions = _conditions_of(devices, result)
         if conditions is None:
             return _waiting(name, allocation, now, timeout)
-        for kind in json_tree.texts(result, "bindingFailureConditions"):
-            found = conditions.get(kind)
-            if found is not None and found.get("status") == "True":
+        for kind in result.binding_failure_conditions:
+            condition = conditions.get(kind)
+            if condition is not None and condition.status == "True":
                 text = (
                     f"device binding failed: claim={name}, "
-                    f"reason={json_tree.text(found, 'reason')}, "
-                    f'message="{json_tree.text(found, "message")}"'
+                    f'reason={condition.reason}, message="{condition.message}"'
                 )
                 return Look(readiness=Readiness.FAILED, text=text)
-        for kind in json_tree.texts(result, "bindingConditions"):
-            found = conditions.get(kind)
-            if found is None or found.get("status") != "True":
+        for kind in result.binding_conditions:
+            condition = conditions.get(kind)
+            if condition is None or condition.status != "True":
                 return _waiting(name, allocation, now, timeout)
     return READY
 
 
-def conditions_of(claim: JsonView, result: JsonObject) -> dict[str, JsonObject]:
+def conditions_of(claim: JsonView, result: DeviceResult) -> dict[str, Condition]:
     """What the driver has said of one allocated device, by type; nothing yet is empty."""
     return _conditions_of(dra.device_statuses(claim), result) or {}
 
@@ -87,11 +85,10 @@ def _waiting(name: str, allocation: JsonView, now: Instant, timeout: int) -> Loo
     return Look(readiness=Readiness.WAITING)
 
 
-def _conditions_of(devices: list[JsonObject], result: JsonObject) -> dict[str, JsonObject] | None:
+def _conditions_of(
+    devices: list[DeviceStatus], result: DeviceResult
+) -> dict[str, Condition] | None:
     for device in devices:
-        if all(device.get(part) == result.get(part) for part in ("driver", "pool", "device")):
-            return {
-                json_tree.text(condition, "type"): condition
-                for condition in json_tree.objects(device, "conditions")
-            }
+        if device.id == result.id:
+            return {condition.type: condition for condition in device.conditions}
     return None

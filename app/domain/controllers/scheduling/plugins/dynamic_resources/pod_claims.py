@@ -10,8 +10,9 @@ from app.domain.controllers.resources import claim_key
 from app.domain.controllers.scheduling.reports import messages
 from app.domain.log import ObjectKey
 from app.domain.objects.reader import ObjectsReader
-from app.domain.values import api_resources, json_tree, selectors
+from app.domain.values import api_resources, selectors
 from app.domain.values.fields import dra
+from app.domain.values.fields.dra import DeviceRequest
 from app.domain.values.json_tree import JsonObject, JsonView
 from app.domain.values.selectors import NodeSelector, SelectorError
 
@@ -135,23 +136,17 @@ def rank_score(claims: tuple[PodClaim, ...], allocations: list[JsonObject]) -> i
     total = 0
     for claim in claims:
         allocation = claim.allocation if claim.allocation is not None else next(fresh)
-        taken = {
-            json_tree.text(result, "request")
-            for result in json_tree.objects(allocation, "devices", "results")
-        }
+        taken = {result.request for result in dra.results_of(allocation)}
         for request in dra.requests(claim.tree):
-            name = json_tree.text(request, "name")
-            for place, sub in enumerate(json_tree.objects(request, "firstAvailable")):
-                if f"{name}/{json_tree.text(sub, 'name')}" in taken:
+            for place, sub in enumerate(request.first_available):
+                if f"{request.name}/{sub.name}" in taken:
                     total += 8 - place
     return total
 
 
 def has_alternatives(claims: tuple[PodClaim, ...]) -> bool:
     """True when some request of some claim is a prioritized list."""
-    return any(
-        request.get("firstAvailable") for claim in claims for request in dra.requests(claim.tree)
-    )
+    return any(request.first_available for claim in claims for request in dra.requests(claim.tree))
 
 
 def reaches(claim: PodClaim, node_name: str, labels: Mapping[str, str]) -> bool:
@@ -164,22 +159,19 @@ def reaches(claim: PodClaim, node_name: str, labels: Mapping[str, str]) -> bool:
 
 
 def _check_request(
-    objects: ObjectsReader, claim: PodClaim, request: JsonObject, gates: Gates
+    objects: ObjectsReader, claim: PodClaim, request: DeviceRequest, gates: Gates
 ) -> None:
-    name = json_tree.text(request, "name")
-    place = f"resource claim {claim.name}, request {name}"
-    if isinstance(request.get("exactly"), dict):
-        _check_class(objects, name, json_tree.text(request, "exactly", "deviceClassName"))
+    place = f"resource claim {claim.name}, request {request.name}"
+    if request.exactly is not None:
+        _check_class(objects, request.name, request.exactly.device_class_name)
         return
-    alternatives = json_tree.objects(request, "firstAvailable")
-    if not alternatives:
+    if not request.first_available:
         raise ClaimsNotReady(f"{place}: unknown request type")
     if not gates.enabled("DRAPrioritizedList"):
         text = f"{place}: has subrequests, but the DRAPrioritizedList feature is disabled"
         raise ClaimsNotReady(text)
-    for sub in alternatives:
-        full = f"{name}/{json_tree.text(sub, 'name')}"
-        _check_class(objects, full, json_tree.text(sub, "deviceClassName"))
+    for sub in request.first_available:
+        _check_class(objects, f"{request.name}/{sub.name}", sub.device_class_name)
 
 
 def _check_class(objects: ObjectsReader, request: str, name: str) -> None:
